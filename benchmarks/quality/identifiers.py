@@ -1,0 +1,92 @@
+"""Does a query that names a stored identifier find its memory by words alone?
+
+An identifier-like token of a query is a run of word characters and joiners that holds a digit, an `@`, an `_`, inner
+capitals or a dotted name. The query names a stored identifier verbatim if such a token stands, as it is written, in the
+query's judged memory, with no word character or inner joiner around it. Its memory has to be first where no other
+memory of the scope holds the token, and among the first three otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from benchmarks.quality.judged import JudgedSet, Query
+
+SETS = ("ident_dev", "techcodes")
+REQUIRED_RANK = 3
+
+RUN = re.compile(r"\w+(?:[-_.@/:+#=]+\w+)*")
+IDENTIFIER = re.compile(r"\d|@|_|[^\W\d_][a-z][A-Z]|[a-z][A-Z]|\w\.\w")
+
+
+@dataclass(frozen=True)
+class Named:
+    """A query that names an identifier, and where its memory came."""
+
+    query: str
+    text: str
+    category: str
+    identifier: str
+    memory: str
+    n_holders: int
+    rank: int
+    first: str
+
+    @property
+    def holds(self) -> bool:
+        return self.rank == 1 or (self.n_holders > 1 and 1 <= self.rank <= REQUIRED_RANK)
+
+    @property
+    def reason(self) -> str:
+        """Why it is an exception, or why a rank other than 1 is none."""
+        if self.rank == 0:
+            return "not among the first ten"
+        if self.n_holders > 1:
+            return f"{self.n_holders} memories hold {self.identifier!r}; {self.first} stands first"
+        return f"only {self.memory} holds {self.identifier!r}, yet {self.first} stands first"
+
+    def as_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "holds": self.holds, "reason": self.reason}
+
+
+def identifiers(text: str) -> list[str]:
+    return [run for run in RUN.findall(text) if IDENTIFIER.search(run)]
+
+
+def holds_verbatim(text: str, identifier: str) -> bool:
+    return re.search(rf"(?<![\w]){re.escape(identifier)}(?![\w])", text) is not None
+
+
+def named_identifiers(judged: JudgedSet, rankings: Sequence[Sequence[str]]) -> list[Named]:
+    """All queries that name an identifier of their judged memory, with the rank of that memory in `rankings`."""
+    text_of = {memory.id: memory.text for memory in judged.memories}
+    texts_of_scope: dict[str, list[str]] = {}
+    for memory in judged.memories:
+        texts_of_scope.setdefault(memory.scope, []).append(memory.text)
+    found = []
+    for query, ranking in zip(judged.queries, rankings, strict=True):
+        named = rarest_identifier(query, text_of, texts_of_scope[query.scope])
+        if named is None:
+            continue
+        identifier, memory, n_holders = named
+        rank = list(ranking).index(memory) + 1 if memory in ranking else 0
+        first = ranking[0] if len(ranking) else "nothing"
+        found.append(Named(query.id, query.text, query.category, identifier, memory, n_holders, rank, first))
+    return found
+
+
+def rarest_identifier(query: Query, text_of: dict[str, str], texts: list[str]) -> tuple[str, str, int] | None:
+    """Of the identifiers that the query shares with its judged memory, the one that fewest memories hold."""
+    candidates = [
+        (sum(holds_verbatim(text, identifier) for text in texts), identifier, memory)
+        for identifier in identifiers(query.text)
+        for memory in sorted(query.relevant)
+        if holds_verbatim(text_of[memory], identifier)
+    ]
+    if not candidates:
+        return None
+    n_holders, identifier, memory = min(candidates)
+    return identifier, memory, n_holders

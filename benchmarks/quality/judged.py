@@ -1,0 +1,107 @@
+"""What is in a judged set, and where is it?
+
+A set is a folder with `corpus.jsonl`, `queries.jsonl`, `qrels.tsv` and `<model>.docs.npy` / `<model>.queries.npy`; the
+data are not part of this project. `SCRUBJAY_DATA` names the folder of sets; the default is `../shared/data`.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+SETS = ("locomo_dev", "lme_user_dev", "ident_dev", "techcodes")
+VECTOR_SETS = ("wordllama256", "bge_small_int8")
+WHOLE_CORPUS = "all"
+"""The scope of a set that is one scope."""
+
+
+def data_folder(given: Path | None = None) -> Path:
+    """The folder of judged sets; it may be absent."""
+    if given is not None:
+        return given
+    default = Path(__file__).resolve().parent.parent.parent.parent / "shared" / "data"
+    return Path(os.environ.get("SCRUBJAY_DATA", default))
+
+
+@dataclass(frozen=True)
+class Query:
+    id: str
+    text: str
+    scope: str
+    category: str
+    relevant: frozenset[str]
+    row: int
+    """Its row in `<model>.queries.npy`."""
+
+
+@dataclass(frozen=True)
+class Memory:
+    id: str
+    text: str
+    scope: str
+    row: int
+
+
+@dataclass(frozen=True)
+class JudgedSet:
+    """One set; read when first asked for."""
+
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return self.folder.name
+
+    @cached_property
+    def memories(self) -> list[Memory]:
+        return [
+            Memory(row["id"], row["text"], row["meta"].get("scope") or WHOLE_CORPUS, index)
+            for index, row in enumerate(self._lines("corpus.jsonl"))
+        ]
+
+    @cached_property
+    def queries(self) -> list[Query]:
+        """Only the queries with at least one judgement."""
+        relevant: dict[str, set[str]] = {}
+        for line in (self.folder / "qrels.tsv").read_text(encoding="utf-8").splitlines():
+            query, document, relevance = line.split("\t")
+            if int(relevance) > 0:
+                relevant.setdefault(query, set()).add(document)
+        return [
+            Query(
+                row["id"],
+                row["text"],
+                row["scope"] or WHOLE_CORPUS,
+                row["category"],
+                frozenset(relevant[row["id"]]),
+                index,
+            )
+            for index, row in enumerate(self._lines("queries.jsonl"))
+            if row["id"] in relevant
+        ]
+
+    def document_vectors(self, model: str) -> NDArray[np.float32]:
+        return self._vectors(f"{model}.docs.npy")
+
+    def query_vectors(self, model: str) -> NDArray[np.float32]:
+        return self._vectors(f"{model}.queries.npy")
+
+    def _vectors(self, name: str) -> NDArray[np.float32]:
+        vectors: NDArray[np.float16] = np.load(self.folder / name)
+        return vectors.astype(np.float32)
+
+    def _lines(self, name: str) -> list[dict[str, Any]]:
+        with (self.folder / name).open(encoding="utf-8") as lines:
+            return [json.loads(line) for line in lines]
+
+
+def judged_sets(folder: Path, names: tuple[str, ...] = SETS) -> list[JudgedSet]:
+    """The sets that are there."""
+    return [JudgedSet(folder / name) for name in names if (folder / name / "corpus.jsonl").is_file()]

@@ -1,0 +1,62 @@
+# Which flags does our code get? `scrubjay_flags` carries them; third-party code is compiled without the warnings.
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_C_STANDARD 11)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_C_VISIBILITY_PRESET hidden)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# No link-time optimisation: it may merge a kernel compiled for AVX-512 into code that runs everywhere.
+set(CMAKE_INTERPROCEDURAL_OPTIMIZATION OFF)
+
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "" FORCE)
+endif()
+
+foreach(cache IN ITEMS sccache ccache)
+  if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
+    find_program(SCRUBJAY_${cache} ${cache})
+    if(SCRUBJAY_${cache})
+      set(CMAKE_C_COMPILER_LAUNCHER "${SCRUBJAY_${cache}}")
+      set(CMAKE_CXX_COMPILER_LAUNCHER "${SCRUBJAY_${cache}}")
+    endif()
+  endif()
+endforeach()
+
+find_package(Threads REQUIRED)
+
+add_library(scrubjay_flags INTERFACE)
+target_link_libraries(scrubjay_flags INTERFACE Threads::Threads)
+target_compile_definitions(scrubjay_flags INTERFACE
+  SCRUBJAY_VERSION="${SCRUBJAY_VERSION}"
+  SCRUBJAY_BUILD_TYPE="$<CONFIG>")
+if(MSVC)
+  # /fp:precise does not contract a * b + c, so every CPU gives the same bits.
+  target_compile_options(scrubjay_flags INTERFACE /W4 /permissive- /utf-8 /fp:precise $<$<BOOL:${SCRUBJAY_WERROR}>:/WX>)
+  target_compile_definitions(scrubjay_flags INTERFACE NOMINMAX WIN32_LEAN_AND_MEAN)
+else()
+  # -ffp-contract=off: no fused multiply-add behind our back, so every CPU gives the same bits.
+  # -Wno-psabi: gcc's note on how vector types are passed; ours never cross a library border.
+  target_compile_options(scrubjay_flags INTERFACE
+    -Wall -Wextra -Wno-psabi -ffp-contract=off -ffunction-sections -fdata-sections
+    $<$<BOOL:${SCRUBJAY_WERROR}>:-Werror>)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
+    # gcc 12 warns of an overlap in its own std::string (its bug 105329).
+    target_compile_options(scrubjay_flags INTERFACE -Wno-restrict)
+  endif()
+  if(APPLE)
+    target_link_options(scrubjay_flags INTERFACE -Wl,-dead_strip)
+  else()
+    target_link_options(scrubjay_flags INTERFACE -Wl,--gc-sections)
+  endif()
+endif()
+
+if(SCRUBJAY_SANITIZE)
+  add_compile_options(-fsanitize=${SCRUBJAY_SANITIZE} -fno-omit-frame-pointer -g)
+  add_link_options(-fsanitize=${SCRUBJAY_SANITIZE})
+  if(SCRUBJAY_SANITIZE MATCHES "undefined")
+    add_compile_options(-fno-sanitize-recover=undefined)
+  endif()
+endif()

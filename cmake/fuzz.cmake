@@ -1,0 +1,27 @@
+# The fuzzers: each cpp/fuzz/NAME.cpp defines LLVMFuzzerTestOneInput and becomes fuzz_NAME. With clang libFuzzer drives
+# it; otherwise cpp/fuzz/standalone_main.cpp, which mutates deterministically and takes the same few options.
+include(CheckCXXSourceCompiles)
+set(CMAKE_REQUIRED_FLAGS "-fsanitize=fuzzer")
+check_cxx_source_compiles(
+  "#include <cstddef>
+   #include <cstdint>
+   extern \"C\" int LLVMFuzzerTestOneInput(const std::uint8_t*, std::size_t) { return 0; }"
+  SCRUBJAY_LIBFUZZER)
+unset(CMAKE_REQUIRED_FLAGS)
+
+set(fuzz_driver "${CMAKE_CURRENT_SOURCE_DIR}/cpp/fuzz/standalone_main.cpp")
+file(GLOB fuzz_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cpp/fuzz/*.cpp")
+list(REMOVE_ITEM fuzz_sources "${fuzz_driver}")
+foreach(source IN LISTS fuzz_sources)
+  get_filename_component(name "${source}" NAME_WE)
+  if(SCRUBJAY_LIBFUZZER)
+    add_executable(fuzz_${name} "${source}")
+    target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)
+  else()
+    add_executable(fuzz_${name} "${source}" "${fuzz_driver}")
+  endif()
+  target_link_libraries(fuzz_${name} PRIVATE scrubjay_core)
+endforeach()
+if(SCRUBJAY_LIBFUZZER)
+  target_compile_options(scrubjay_core PRIVATE -fsanitize=fuzzer-no-link)
+endif()

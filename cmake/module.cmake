@@ -1,0 +1,21 @@
+# The Python module scrubjay._native: cpp/bindings/*.cpp over the core.
+if(NOT pybind11_DIR)
+  execute_process(
+    COMMAND "${Python_EXECUTABLE}" -m pybind11 --cmakedir
+    OUTPUT_VARIABLE pybind11_hint OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  if(pybind11_hint)
+    set(pybind11_ROOT "${pybind11_hint}")
+  endif()
+endif()
+set(PYBIND11_FINDPYTHON ON)
+find_package(pybind11 3.0 CONFIG REQUIRED)
+
+file(GLOB binding_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cpp/bindings/*.cpp")
+if(binding_sources)
+  # NO_EXTRAS: pybind11 would switch on link-time optimisation (see compiler.cmake).
+  pybind11_add_module(_native MODULE NO_EXTRAS ${binding_sources})
+  target_link_libraries(_native PRIVATE scrubjay_core)
+  install(TARGETS _native LIBRARY DESTINATION scrubjay RUNTIME DESTINATION scrubjay)
+else()
+  message(STATUS "cpp/bindings holds no .cpp file: no Python module")
+endif()

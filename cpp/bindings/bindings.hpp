@@ -1,0 +1,14 @@
+// The border to Python: the only folder that knows pybind11. Argument checks, arrays, errors; no logic.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+namespace scrubjay::bindings {
+
+void register_errors(pybind11::module_& module);
+void register_config(pybind11::module_& module);
+void register_scope(pybind11::module_& module);
+void register_result(pybind11::module_& module);
+void register_engine(pybind11::module_& module);
+
+}  // namespace scrubjay::bindings

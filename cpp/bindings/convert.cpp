@@ -1,0 +1,138 @@
+#include "convert.hpp"
+
+namespace py = pybind11;
+
+namespace scrubjay::bindings {
+
+std::string type_name(py::handle value) { return py::cast<std::string>(py::type::of(value).attr("__name__")); }
+
+std::string quoted(py::handle value) {
+  std::string text = py::cast<std::string>(py::repr(value).attr("encode")("ascii", "backslashreplace").attr("decode")("ascii"));
+  if (text.size() > 80) text = text.substr(0, 77) + "...";
+  return text;
+}
+
+engine::Id to_id(py::handle value, const std::string& name) {
+  if (PyUnicode_Check(value.ptr())) {
+    Py_ssize_t size = 0;
+    const char* bytes = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+    if (!bytes) {
+      PyErr_Clear();
+      throw py::value_error(name + ": expected text that UTF-8 can encode, got " + quoted(value) + " with a lone surrogate");
+    }
+    if (size == 0) throw py::value_error(name + ": expected a non-empty str or an int, got ''");
+    return engine::Id::of(std::string_view(bytes, static_cast<size_t>(size)));
+  }
+  if (PyIndex_Check(value.ptr()) && !PyBool_Check(value.ptr())) {
+    const auto integer = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+    if (!integer) {
+      PyErr_Clear();
+      throw py::type_error(name + ": expected a str or an int, got " + type_name(value));
+    }
+    int overflow = 0;
+    const long long number = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
+    if (overflow != 0) throw py::value_error(name + ": expected an int of 64 bits, got " + quoted(value));
+    return engine::Id::of(static_cast<int64_t>(number));
+  }
+  throw py::type_error(name + ": expected a str or an int, got " + type_name(value) + " " + quoted(value));
+}
+
+py::object from_id(const engine::Id& id) {
+  if (id.kind == engine::IdKind::integer) return py::int_(id.integer);
+  return from_text(id.string);
+}
+
+std::string_view to_text(py::handle value, const std::string& name, py::object& keep) {
+  if (PyUnicode_Check(value.ptr())) {
+    keep = py::reinterpret_borrow<py::object>(value);
+    Py_ssize_t size = 0;
+    const char* bytes = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
+    if (!bytes) {  // lone surrogates: pairs are joined, the rest replaced
+      PyErr_Clear();
+      keep = value.attr("encode")("utf-16-le", "surrogatepass").attr("decode")("utf-16-le", "replace");
+      bytes = PyUnicode_AsUTF8AndSize(keep.ptr(), &size);
+      if (!bytes) throw py::error_already_set();
+    }
+    return {bytes, static_cast<size_t>(size)};
+  }
+  if (PyBytes_Check(value.ptr())) {
+    keep = py::reinterpret_borrow<py::object>(value);
+    return {PyBytes_AS_STRING(value.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(value.ptr()))};
+  }
+  throw py::type_error(name + ": expected str or bytes, got " + type_name(value));
+}
+
+py::str from_text(std::string_view text) {
+  PyObject* decoded = PyUnicode_DecodeUTF8(text.data(), static_cast<Py_ssize_t>(text.size()), "replace");
+  if (!decoded) throw py::error_already_set();
+  return py::reinterpret_steal<py::str>(decoded);
+}
+
+namespace {
+
+FloatArray to_floats(py::handle value, const std::string& name, const char* expected) {
+  const auto refuse = [&] { throw py::type_error(name + ": expected " + expected + ", got " + type_name(value)); };
+  if (PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr())) refuse();
+  py::array array;
+  try {
+    array = py::array::ensure(value);
+  } catch (const py::error_already_set&) {
+    array = py::array();
+  }
+  PyErr_Clear();
+  if (!array || array.size() == 0) {
+    if (array && array.ndim() != 0) throw py::value_error(name + ": expected " + expected + ", got an empty one");
+    refuse();
+  }
+  const char kind = array.dtype().kind();
+  if (kind != 'f' && kind != 'i' && kind != 'u') {
+    throw py::type_error(name + ": expected " + expected + ", got dtype " + py::cast<std::string>(py::str(array.dtype())));
+  }
+  FloatArray floats = FloatArray::ensure(array);
+  if (!floats) {
+    PyErr_Clear();
+    refuse();
+  }
+  return floats;
+}
+
+std::string shape_of(const FloatArray& array) { return py::cast<std::string>(py::str(py::object(array.attr("shape")))); }
+
+}  // namespace
+
+FloatArray to_vector(py::handle value, const std::string& name) {
+  FloatArray floats = to_floats(value, name, "a one-dimensional array of real numbers");
+  if (floats.ndim() != 1) throw py::value_error(name + ": expected a one-dimensional array, got shape " + shape_of(floats));
+  return floats;
+}
+
+FloatArray to_matrix(py::handle value, const std::string& name) {
+  FloatArray floats = to_floats(value, name, "a two-dimensional array of real numbers");
+  if (floats.ndim() != 2) throw py::value_error(name + ": expected a two-dimensional array, got shape " + shape_of(floats));
+  return floats;
+}
+
+ScopePtr to_scope(py::handle value, const std::string& name) {
+  if (!py::isinstance<engine::Scope>(value)) {
+    throw py::type_error(name + ": expected a scrubjay.Scope, got " + type_name(value));
+  }
+  return py::cast<std::shared_ptr<engine::Scope>>(value);
+}
+
+size_t to_count(py::handle value, const std::string& name, size_t least) {
+  if (!PyIndex_Check(value.ptr()) || PyBool_Check(value.ptr())) {
+    throw py::type_error(name + ": expected an int, got " + type_name(value) + " " + quoted(value));
+  }
+  const auto integer = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+  if (!integer) throw py::error_already_set();
+  int overflow = 0;
+  const long long number = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
+  constexpr long long kMost = 1ll << 62;
+  if (overflow > 0 || number > kMost) return static_cast<size_t>(kMost);
+  if (overflow < 0 || number < static_cast<long long>(least)) {
+    throw py::value_error(name + ": expected an int >= " + std::to_string(least) + ", got " + quoted(value));
+  }
+  return static_cast<size_t>(number);
+}
+
+}  // namespace scrubjay::bindings

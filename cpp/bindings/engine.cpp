@@ -1,0 +1,482 @@
+#include "engine/engine.hpp"
+
+#include <pybind11/stl.h>
+
+#include <cmath>
+
+#include "base/errors.hpp"
+#include "bindings.hpp"
+#include "convert.hpp"
+#include "result.hpp"
+#include "simd/kernels.hpp"
+
+namespace py = pybind11;
+
+namespace scrubjay::bindings {
+namespace {
+
+using engine::Engine;
+
+struct Document {
+  engine::StoredDocument stored;
+};
+
+vector::Metric to_metric(const std::string& name) {
+  if (name == "cosine") return vector::Metric::cosine;
+  if (name == "ip") return vector::Metric::inner_product;
+  if (name == "l2") return vector::Metric::l2;
+  throw py::value_error("metric: expected 'cosine', 'ip' or 'l2', got '" + name + "'");
+}
+
+const char* metric_name(vector::Metric metric) {
+  return metric == vector::Metric::cosine ? "cosine" : metric == vector::Metric::inner_product ? "ip" : "l2";
+}
+
+// Calls a Python function for a word; the GIL is taken here because analysis runs without it.
+text::Stemmer to_stemmer(const py::object& function) {
+  if (function.is_none()) return nullptr;
+  if (!PyCallable_Check(function.ptr())) throw py::type_error("stemmer: expected a callable or None, got " + type_name(function));
+  // The last reference may go wherever the engine dies: with the GIL.
+  const std::shared_ptr<py::object> shared(new py::object(function), [](py::object* object) {
+    const py::gil_scoped_acquire gil;
+    delete object;
+  });
+  return [shared](std::string_view word) {
+    const py::gil_scoped_acquire gil;
+    const py::object stem = (*shared)(from_text(word));
+    py::object keep;
+    return std::string(to_text(stem, "stemmer: its result", keep));
+  };
+}
+
+std::unique_ptr<Engine> make_engine(const py::object& dim, const std::string& metric, const std::string& dtype, const std::string& analyzer,
+                                    const py::object& stemmer, double k1, double b, uint32_t chunk_docs) {
+  engine::EngineOptions options;
+  if (!dim.is_none()) {
+    const size_t n = to_count(dim, "dim", 1);
+    if (n > vector::kMaxDim) throw py::value_error("dim: expected 1 to 4096, got " + quoted(dim));
+    options.dim = static_cast<uint32_t>(n);
+  }
+  options.metric = to_metric(metric);
+  if (dtype != "f16" && dtype != "f32") throw py::value_error("dtype: expected 'f16' or 'f32', got '" + dtype + "'");
+  options.storage = dtype == "f16" ? vector::Storage::f16 : vector::Storage::f32;
+  options.analyzer = {analyzer, to_stemmer(stemmer)};
+  options.bm25 = {k1, b};
+  if (chunk_docs < 1 || chunk_docs > engine::kMaxChunkDocs) throw py::value_error("chunk_docs: expected 1 to 65536, got " + std::to_string(chunk_docs));
+  options.chunk_docs = chunk_docs;
+  (void)simd::kernels();  // a wrong SCRUBJAY_SIMD is said here, not in the middle of a search
+  return std::make_unique<Engine>(std::move(options));
+}
+
+std::optional<std::string_view> to_payload(py::handle value, const std::string& name) {
+  if (value.is_none()) return std::nullopt;
+  if (!PyBytes_Check(value.ptr())) throw py::type_error(name + ": expected bytes or None, got " + type_name(value));
+  return std::string_view(PyBytes_AS_STRING(value.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(value.ptr())));
+}
+
+void upsert(Engine& engine, const py::object& id, const py::object& text, const py::object& scope, const py::object& vector,
+            const py::object& payload) {
+  engine::DocumentInput document;
+  py::object keep_text;
+  FloatArray floats;
+  document.id = to_id(id, "id");
+  document.text = to_text(text, "text", keep_text);
+  document.scope = to_scope(scope, "scope");
+  document.payload = to_payload(payload, "payload");
+  if (!vector.is_none()) {
+    floats = to_vector(vector, "vector");
+    document.vector = as_span(floats);
+  }
+  const py::gil_scoped_release release;
+  engine.upsert({&document, 1});
+}
+
+// A tuple of a sequence's items, which owns them while the GIL is away. A str is no sequence of items here.
+py::tuple items_of(const py::object& values, const char* name) {
+  if (PyUnicode_Check(values.ptr()) || PyBytes_Check(values.ptr())) {
+    throw py::type_error(std::string(name) + ": expected a sequence, got " + type_name(values));
+  }
+  PyObject* items = PySequence_Tuple(values.ptr());
+  if (!items) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
+    PyErr_Clear();
+    throw py::type_error(std::string(name) + ": expected a sequence, got " + type_name(values));
+  }
+  return py::reinterpret_steal<py::tuple>(items);
+}
+
+void check_length(const py::tuple& items, const char* name, size_t expected) {
+  if (items.size() != expected) {
+    throw py::value_error(std::string(name) + ": expected " + std::to_string(expected) + " items like ids, got " + std::to_string(items.size()));
+  }
+}
+
+std::string at(const char* name, size_t i) { return std::string(name) + "[" + std::to_string(i) + "]"; }
+
+// The vectors of a batch: a matrix, or a sequence of vectors and None.
+struct Vectors {
+  FloatArray matrix;
+  std::vector<FloatArray> rows;
+
+  Vectors(const py::object& value, const char* name, size_t expected) {
+    if (value.is_none()) return;
+    if (py::isinstance<py::array>(value)) {
+      if (py::array array = py::reinterpret_borrow<py::array>(value); array.dtype().kind() != 'O') {
+        if (array.ndim() == 2 && static_cast<size_t>(array.shape(0)) != expected) {
+          throw py::value_error(std::string(name) + ": expected " + std::to_string(expected) + " rows like ids, got " + std::to_string(array.shape(0)));
+        }
+        if (expected == 0) return;
+        matrix = to_matrix(value, name);
+        return;
+      }
+    }
+    const py::tuple items = items_of(value, name);
+    check_length(items, name, expected);
+    rows.resize(expected);
+    for (size_t i = 0; i < expected; ++i) {
+      if (!items[i].is_none()) rows[i] = to_vector(items[i], at(name, i));
+    }
+  }
+  [[nodiscard]] std::span<const float> row(size_t i) const {
+    if (!rows.empty()) return as_span(rows[i]);
+    if (matrix.ndim() != 2) return {};
+    return {matrix.data() + i * static_cast<size_t>(matrix.shape(1)), static_cast<size_t>(matrix.shape(1))};
+  }
+};
+
+std::vector<ScopePtr> to_scopes(const py::object& value, size_t n) {
+  if (py::isinstance<engine::Scope>(value)) return std::vector<ScopePtr>(n, to_scope(value, "scope"));
+  const py::tuple items = items_of(value, "scope");
+  check_length(items, "scope", n);
+  std::vector<ScopePtr> scopes(n);
+  for (size_t i = 0; i < n; ++i) scopes[i] = to_scope(items[i], at("scope", i));
+  return scopes;
+}
+
+size_t upsert_many(Engine& engine, const py::object& ids, const py::object& texts, const py::object& scope, const py::object& vectors,
+                   const py::object& payloads) {
+  const py::tuple id_items = items_of(ids, "ids");
+  const size_t n = id_items.size();
+  const py::tuple text_items = items_of(texts, "texts");
+  check_length(text_items, "texts", n);
+  const std::vector<ScopePtr> scopes = to_scopes(scope, n);
+  const Vectors rows(vectors, "vectors", n);
+  py::tuple payload_items;
+  if (!payloads.is_none()) {
+    payload_items = items_of(payloads, "payloads");
+    check_length(payload_items, "payloads", n);
+  }
+  std::vector<py::object> keep(n);
+  std::vector<engine::DocumentInput> documents(n);
+  for (size_t i = 0; i < n; ++i) {
+    documents[i].id = to_id(id_items[i], at("ids", i));
+    documents[i].text = to_text(text_items[i], at("texts", i), keep[i]);
+    documents[i].scope = scopes[i];
+    documents[i].vector = rows.row(i);
+    if (!payloads.is_none()) documents[i].payload = to_payload(payload_items[i], at("payloads", i));
+  }
+  const py::gil_scoped_release release;
+  return engine.upsert(documents);
+}
+
+size_t remove(Engine& engine, std::span<const engine::Id> ids) {
+  const py::gil_scoped_release release;
+  return engine.remove(ids);
+}
+
+std::vector<engine::Id> to_ids(const py::tuple& items, const char* name) {
+  std::vector<engine::Id> ids(items.size());
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = to_id(items[i], at(name, i));
+  return ids;
+}
+
+// The options of a search that have nothing to do with its text and vector.
+struct Options {
+  engine::SearchRequest request;
+  ScopePtr scope;
+
+  Options(const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k, const py::object& weights, bool explain) {
+    request.k = to_count(k, "k", 1);
+    const std::string name = PyUnicode_Check(mode.ptr()) ? py::cast<std::string>(mode) : std::string();
+    if (name != "hybrid" && name != "lexical" && name != "vector") {
+      throw py::value_error("mode: expected 'hybrid', 'lexical' or 'vector', got " + quoted(mode));
+    }
+    request.lexical = name != "vector";
+    request.semantic = name != "lexical";
+    if (!candidates.is_none()) request.candidates = to_count(candidates, "candidates", 1);
+    request.rrf_k = rrf_k;
+    if (!weights.is_none()) {
+      const py::tuple pair = items_of(weights, "weights");
+      if (pair.size() != 2) throw py::value_error("weights: expected (lexical, vector), got " + quoted(weights));
+      for (size_t i = 0; i < 2; ++i) {
+        const py::handle weight = pair[i];
+        if (!PyFloat_Check(weight.ptr()) && !(PyNumber_Check(weight.ptr()) && !PyBool_Check(weight.ptr()) && !PyUnicode_Check(weight.ptr()))) {
+          throw py::type_error("weights: expected two numbers, got " + quoted(weights));
+        }
+        (i == 0 ? request.lexical_weight : request.vector_weight) = py::cast<double>(py::float_(py::reinterpret_borrow<py::object>(weight)));
+      }
+    }
+    request.explain = explain;
+  }
+};
+
+void check_inputs(const engine::SearchRequest& request) {
+  if (!request.text && request.vector.empty()) throw py::value_error("text, vector: expected at least one of them, got neither");
+  if (!request.semantic && !request.text) throw py::value_error("text: expected a text in mode 'lexical', got None");
+  if (!request.lexical && request.vector.empty()) throw py::value_error("vector: expected a vector in mode 'vector', got None");
+}
+
+Result search(const Engine& engine, const py::object& text, const py::object& vector, const py::object& scope, const py::object& k,
+              const py::object& mode, const py::object& candidates, double rrf_k, const py::object& weights, const py::object& rankings,
+              bool explain, bool /*exact: the scan is exact*/) {
+  Options options(k, mode, candidates, rrf_k, weights, explain);
+  engine::SearchRequest& request = options.request;
+  py::object keep_text;
+  FloatArray floats;
+  options.scope = to_scope(scope, "scope");
+  request.scope = options.scope.get();
+  if (!text.is_none()) request.text = to_text(text, "text", keep_text);
+  if (!vector.is_none()) {
+    floats = to_vector(vector, "vector");
+    request.vector = as_span(floats);
+  }
+  check_inputs(request);
+  std::vector<py::tuple> keep_rankings;
+  std::vector<std::vector<engine::Id>> extra;
+  if (!rankings.is_none()) {
+    const py::tuple lists = items_of(rankings, "rankings");
+    for (size_t i = 0; i < lists.size(); ++i) {
+      keep_rankings.push_back(items_of(lists[i], at("rankings", i).c_str()));
+      extra.push_back(to_ids(keep_rankings.back(), at("rankings", i).c_str()));
+    }
+    request.rankings = extra;
+  }
+  const py::gil_scoped_release release;
+  return {engine.search(request), engine.id_kind()};
+}
+
+std::vector<Result> search_batch(const Engine& engine, const py::object& texts, const py::object& vectors, const py::object& scope,
+                                 const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k,
+                                 const py::object& weights, bool explain, const py::object& threads) {
+  const Options options(k, mode, candidates, rrf_k, weights, explain);
+  if (texts.is_none() && vectors.is_none()) throw py::value_error("texts, vectors: expected at least one of them, got neither");
+  py::tuple text_items;
+  if (!texts.is_none()) text_items = items_of(texts, "texts");
+  const size_t n = texts.is_none() ? py::len(vectors) : text_items.size();
+  const Vectors rows(vectors, "vectors", n);
+  const std::vector<ScopePtr> scopes = to_scopes(scope, n);
+  const size_t n_threads = threads.is_none() ? 0 : to_count(threads, "threads", 1);
+  std::vector<py::object> keep(n);
+  std::vector<engine::SearchRequest> requests(n, options.request);
+  for (size_t i = 0; i < n; ++i) {
+    if (!texts.is_none() && !text_items[i].is_none()) requests[i].text = to_text(text_items[i], at("texts", i), keep[i]);
+    requests[i].vector = rows.row(i);
+    requests[i].scope = scopes[i].get();
+    check_inputs(requests[i]);
+  }
+  std::vector<engine::SearchResult> found;
+  {
+    const py::gil_scoped_release release;
+    found = engine.search_batch(requests, static_cast<unsigned>(std::min<size_t>(n_threads, 1024)));
+  }
+  std::vector<Result> results;
+  results.reserve(n);
+  for (engine::SearchResult& result : found) results.push_back({std::move(result), engine.id_kind()});
+  return results;
+}
+
+py::dict stats(const Engine& engine, const py::object& scope) {
+  ScopePtr keep = scope.is_none() ? nullptr : to_scope(scope, "scope");
+  engine::EngineStats s;
+  {
+    const py::gil_scoped_release release;
+    s = engine.stats(keep.get());
+  }
+  py::dict out;
+  out["documents"] = s.n_docs;
+  out["dead"] = s.n_dead;
+  out["vectors"] = s.n_vectors;
+  out["partitions"] = s.n_partitions;
+  out["chunks"] = s.n_chunks;
+  out["terms"] = s.n_terms;
+  out["postings"] = s.n_postings;
+  out["memory_bytes"] = s.memory_bytes;
+  out["text_bytes"] = s.text_bytes;
+  out["vector_bytes"] = s.vector_bytes;
+  out["posting_bytes"] = s.posting_bytes;
+  return out;
+}
+
+py::object get_vector(const Document& document) {
+  const engine::Chunk& chunk = *document.stored.chunk.get();
+  const base::EpochGuard guard;
+  const vector::Column* column = chunk.vectors();
+  if (!column || !column->has(document.stored.offset)) return py::none();
+  py::array_t<float> out(static_cast<py::ssize_t>(column->options().dim));
+  column->read(document.stored.offset, {out.mutable_data(), static_cast<size_t>(out.size())});
+  return out;
+}
+
+void register_document(py::module_& module) {
+  py::class_<Document>(module, "Document", "A stored document as it was when it was looked up.")
+      .def_property_readonly("id", [](const Document& d) -> py::typing::Union<py::int_, py::str> {
+        const base::EpochGuard guard;
+        return from_id(d.stored.chunk->id(d.stored.offset));
+      }, "The caller's id.")
+      .def_property_readonly("text", [](const Document& d) {
+        const base::EpochGuard guard;
+        return from_text(d.stored.chunk->text(d.stored.offset));
+      }, "The text.")
+      .def_property_readonly("payload", [](const Document& d) -> py::typing::Optional<py::bytes> {
+        const base::EpochGuard guard;
+        return payload_object(*d.stored.chunk.get(), d.stored.offset);
+      }, "The caller's bytes, or None.")
+      .def_property_readonly("scope", [](const Document& d) { return std::const_pointer_cast<engine::Scope>(d.stored.chunk->scope()); }, "The exact scope.")
+      .def_property_readonly("vector", [](const Document& d) -> py::typing::Optional<py::array_t<float>> { return get_vector(d); },
+                             "float32 (dim,), as stored (rounded to the engine's dtype), or None.")
+      .def("__repr__", [](const Document& d) {
+        const base::EpochGuard guard;
+        return "Document(" + d.stored.chunk->id(d.stored.offset).to_string() + ", " + quoted(from_text(d.stored.chunk->text(d.stored.offset))) + ")";
+      });
+}
+
+constexpr const char* kEngineDoc = R"(BM25 and vector search over one set of documents, native, in memory, thread-safe.
+
+The layer below Index: callers bring their own vectors, and nothing stands between them and native code.
+
+Args:
+    dim: dimensions of the vectors, 1 to 4096; None lets the first vector decide.
+    metric: 'cosine', 'ip' (inner product) or 'l2' (negated squared Euclidean distance, so that higher is nearer).
+    dtype: how vectors are stored, 'f16' (a stored vector differs from the given one by at most 5e-4 of its norm) or 'f32'.
+    analyzer: 'english', 'plain' (no stemming), or a name of your own together with `stemmer`.
+    stemmer: called with a folded word, returns its stem; must be a pure function.
+    k1, b: the parameters of BM25 (Robertson and Zaragoza 2009), k1 >= 0, 0 <= b <= 1.
+    chunk_docs: documents per chunk, 1 to 65536; for tests, which make it small.
+
+Raises:
+    ValueError, TypeError: naming the argument, what was expected and what was given.
+
+>>> from scrubjay import Engine, Scope
+>>> engine = Engine(dim=2)
+>>> jane = Scope("acme", user="jane")
+>>> engine.upsert("m1", "The staging key starts with sk-stg-0041", scope=jane, vector=[1.0, 0.0])
+>>> engine.upsert("m2", "Jane prefers tea", scope=jane, vector=[0.0, 1.0])
+>>> ids, scores = engine.search("sk-stg-0041", vector=[0.9, 0.1], scope=jane)
+>>> ids[0]
+'m1'
+>>> len(engine.search("sk-stg-0041", scope=Scope("acme", user="joe")))
+0
+)";
+
+constexpr const char* kSearchDoc = R"(The best k visible documents, by one native call without the GIL.
+
+Args:
+    text: what the lexical arm looks for (str or bytes; invalid UTF-8 becomes U+FFFD), or None.
+    vector: (dim,) real numbers for the vector arm, or None; C-contiguous float32 is read in place.
+    scope: whose memories may be seen; nothing else influences the result.
+    k: how many, >= 1; more than there are gives all that match.
+    mode: 'hybrid' (what is given: both arms fused, or the one there is), 'lexical' or 'vector'.
+    candidates: how many each ranking contributes to the fusion, >= 1; None: max(100, k).
+    rrf_k, weights: score(d) = sum of weight / (rrf_k + rank) over the rankings that hold d (reciprocal rank fusion,
+        Cormack et al. 2009); weights are (lexical, vector), 1.0 each by default.
+    rankings: further rankings of the caller's, each a sequence of ids, best first, with weight 1.0; ids that are not
+        visible are passed over.
+    explain: fill bm25, similarities, coverage and matched_terms for every hit.
+    exact: score every visible vector from the stored originals.
+
+Returns:
+    A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent)),
+    then by order of writing. Scores: BM25 (float64, exact fixed point), similarity, or fused.
+
+Raises:
+    ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros, and so on.
+    TypeError: a wrong type, or no scope.)";
+
+}  // namespace
+
+void register_engine(py::module_& module) {
+  register_document(module);
+  py::class_<Engine>(module, "Engine", kEngineDoc)
+      .def(py::init(&make_engine), py::arg("dim") = py::none(), py::arg("metric") = "cosine", py::kw_only(), py::arg("dtype") = "f16",
+           py::arg("analyzer") = "english", py::arg("stemmer") = py::none(), py::arg("k1") = 1.2, py::arg("b") = 0.75,
+           py::arg("chunk_docs") = engine::kMaxChunkDocs)
+      .def_property_readonly("dim", [](const Engine& e) -> py::typing::Optional<py::int_> {
+        if (e.dim() == 0) return py::none();
+        return py::int_(e.dim());
+      }, "Dimensions of the vectors; None until the first vector decides.")
+      .def_property_readonly("metric", [](const Engine& e) { return metric_name(e.options().metric); }, "'cosine', 'ip' or 'l2'.")
+      .def_property_readonly("dtype", [](const Engine& e) { return e.options().storage == vector::Storage::f16 ? "f16" : "f32"; }, "'f16' or 'f32'.")
+      .def_property_readonly("analyzer", [](const Engine& e) { return std::string(e.analyzer().name()); }, "The versioned name of the analyzer.")
+      .def_property_readonly("k1", [](const Engine& e) { return e.options().bm25.k1; }, "BM25's k1.")
+      .def_property_readonly("b", [](const Engine& e) { return e.options().bm25.b; }, "BM25's b.")
+      .def("upsert", &upsert, py::arg("id"), py::arg("text"), py::kw_only(), py::arg("scope"), py::arg("vector") = py::none(),
+           py::arg("payload") = py::none(),
+           R"(Inserts a document or replaces the one with this id; visible to the next search of any thread.
+
+Raises: ValueError or TypeError for bad arguments, ConflictError if the id exists in another scope; nothing is changed then.)")
+      .def("upsert_many", &upsert_many, py::arg("ids"), py::arg("texts"), py::kw_only(), py::arg("scope"), py::arg("vectors") = py::none(),
+           py::arg("payloads") = py::none(),
+           R"(Upserts n documents in order: ids (n,), texts (n,), one scope or n, vectors (n, dim) or n vectors and Nones.
+
+Everything is checked before anything is written. Of equal ids the last counts. Returns how many distinct ids were written.)")
+      .def("delete", [](Engine& e, const py::object& id) {
+        const engine::Id one = to_id(id, "id");
+        return remove(e, {&one, 1}) == 1;
+      }, py::arg("id"), "Deletes a document from every projection at once; returns whether it existed.")
+      .def("delete_many", [](Engine& e, const py::object& ids) {
+        const py::tuple items = items_of(ids, "ids");
+        return remove(e, to_ids(items, "ids"));
+      }, py::arg("ids"), "Deletes documents; returns how many existed.")
+      .def("erase", [](Engine& e, const py::object& scope, bool exact) {
+        const ScopePtr erased = to_scope(scope, "scope");
+        const py::gil_scoped_release release;
+        return e.erase(*erased, exact);
+      }, py::arg("scope"), py::kw_only(), py::arg("exact") = false,
+           R"(Erases every document whose scope agrees with all components of `scope` (a tenant: everything of it); with
+`exact` only those of exactly this scope. Returns how many.)")
+      .def("count", [](const Engine& e, const py::object& scope) {
+        const ScopePtr counted = scope.is_none() ? nullptr : to_scope(scope, "scope");
+        const py::gil_scoped_release release;
+        return e.count(counted.get());
+      }, py::arg("scope") = py::none(), "How many documents a search from `scope` would see; without a scope, all.")
+      .def("get", [](const Engine& e, const py::object& id) -> std::optional<Document> {
+        const engine::Id wanted = to_id(id, "id");
+        const py::gil_scoped_release release;
+        auto stored = e.get(wanted);
+        if (!stored) return std::nullopt;
+        return Document{std::move(*stored)};
+      }, py::arg("id"), "The document with this id, or None.")
+      .def("search", &search, py::arg("text") = py::none(), py::kw_only(), py::arg("vector") = py::none(), py::arg("scope"), py::arg("k") = 10,
+           py::arg("mode") = "hybrid", py::arg("candidates") = py::none(), py::arg("rrf_k") = 60.0, py::arg("weights") = py::none(),
+           py::arg("rankings") = py::none(), py::arg("explain") = false, py::arg("exact") = false, kSearchDoc)
+      .def("search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(), py::arg("vectors") = py::none(), py::arg("scope"),
+           py::arg("k") = 10, py::arg("mode") = "hybrid", py::arg("candidates") = py::none(), py::arg("rrf_k") = 60.0,
+           py::arg("weights") = py::none(), py::arg("explain") = false, py::arg("threads") = py::none(),
+           "n searches on `threads` threads (None: as many as the machine has); texts (n,), vectors (n, dim), one scope or n. See search().")
+      .def("stats", &stats, py::arg("scope") = py::none(),
+           "Counts and bytes: documents, dead, vectors, partitions, chunks, terms, postings, memory_bytes, text_bytes, vector_bytes, posting_bytes.")
+      .def("compact", [](Engine& e) {
+        const py::gil_scoped_release release;
+        return e.compact();
+      }, "Rewrites partitions that hold deleted documents, gives their memory back, and returns how many went.")
+      .def("__contains__", [](const Engine& e, const py::object& id) {
+        const engine::Id wanted = to_id(id, "id");
+        const py::gil_scoped_release release;
+        return e.get(wanted).has_value();
+      }, py::arg("id"))
+      .def("__len__", [](const Engine& e) {
+        const py::gil_scoped_release release;
+        return e.count(nullptr);
+      })
+      .def("__repr__", [](const Engine& e) {
+        std::string dim = e.dim() == 0 ? "None" : std::to_string(e.dim());
+        size_t n = 0;
+        {
+          const py::gil_scoped_release release;
+          n = e.count(nullptr);
+        }
+        return "Engine(dim=" + dim + ", metric='" + metric_name(e.options().metric) + "', documents=" + std::to_string(n) + ")";
+      });
+}
+
+}  // namespace scrubjay::bindings

@@ -1,0 +1,14 @@
+#include "bindings.hpp"
+
+void register_text(pybind11::module_& module);  // text.cpp
+
+PYBIND11_MODULE(_native, module) {
+  module.doc() = "The native core of Scrubjay. Use it through the package `scrubjay`.";
+  module.attr("__version__") = SCRUBJAY_VERSION;
+  scrubjay::bindings::register_errors(module);
+  scrubjay::bindings::register_config(module);
+  register_text(module);
+  scrubjay::bindings::register_scope(module);
+  scrubjay::bindings::register_result(module);
+  scrubjay::bindings::register_engine(module);
+}

@@ -1,0 +1,150 @@
+// Chunk: up to 65,536 consecutive documents of one partition and everything that is known of them.
+//
+// Owns postings, vectors, texts and the bitmap of the dead. One writer appends at the tail and then publishes (inside
+// the partition's publication, partition.hpp); readers take a ChunkSnapshot and see nothing beyond it. Reference-counted:
+// the partition holds a reference and so does every result that may still be asked for a text.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "base/bitmap.hpp"
+#include "base/growing.hpp"
+#include "engine/id.hpp"
+#include "engine/scope.hpp"
+#include "lexical/posting_table.hpp"
+#include "lexical/term_counts.hpp"
+#include "vector/column.hpp"
+
+namespace scrubjay::engine {
+
+inline constexpr uint32_t kMaxChunkDocs = 65536;
+
+// What a search sees of a chunk. Valid under the epoch guard it was taken with.
+struct ChunkSnapshot {
+  const class Chunk* chunk = nullptr;
+  const base::Bitmap* dead = nullptr;
+  uint32_t n_docs = 0;   // published, dead included
+  uint32_t n_live = 0;
+  uint64_t total_length = 0;  // decoded lengths of the live
+};
+
+struct NewDocument {
+  Id id;
+  std::string_view text;                    // valid UTF-8
+  std::optional<std::string_view> payload;  // the caller's bytes
+  std::span<const float> vector;            // empty: none
+  std::span<const lexical::TermCount> terms;
+  uint32_t length = 0;                      // counting tokens
+};
+
+class Chunk {
+ public:
+  explicit Chunk(std::shared_ptr<const Scope> scope);
+
+  // --- the writer -----------------------------------------------------------------------------------------------
+  [[nodiscard]] uint32_t n_docs() const noexcept { return n_docs_.load(std::memory_order_relaxed); }
+  [[nodiscard]] bool full() const noexcept { return n_docs() == capacity_; }
+  // Tests make chunks small to cross their borders often.
+  void limit(uint32_t n_docs) noexcept { capacity_ = n_docs; }
+
+  // Stores everything of a document as number n_docs(), invisible until publish(). Strong exception guarantee.
+  void prepare(const NewDocument& document, const vector::ColumnOptions& vectors);
+  // Gives the prepared document the vector that `from` stores for document `offset`, bit for bit.
+  void copy_vector(const vector::Column& from, uint32_t offset);
+  void publish() noexcept;  // within a publication
+
+  // Deleting: the bitmap is prepared first (may throw), then applied within a publication.
+  [[nodiscard]] std::unique_ptr<base::Bitmap> dead_with(uint32_t offset) const;
+  void kill(uint32_t offset, std::unique_ptr<base::Bitmap> dead, std::span<const lexical::TermCount> terms) noexcept;
+  // kill() leaves the replaced bitmap here; the writer retires it after the publication.
+  [[nodiscard]] std::unique_ptr<base::Bitmap> take_replaced() noexcept { return std::move(replaced_); }
+
+  [[nodiscard]] bool dead(uint32_t offset) const noexcept;
+  [[nodiscard]] uint32_t n_live() const noexcept { return n_live_.load(std::memory_order_relaxed); }
+  [[nodiscard]] uint32_t n_vectors() const noexcept { return n_vectors_; }
+  [[nodiscard]] size_t memory_bytes() const noexcept;
+  [[nodiscard]] size_t text_bytes() const noexcept { return texts_.memory_bytes(); }
+  [[nodiscard]] size_t vector_bytes() const noexcept;
+  [[nodiscard]] const lexical::PostingTable& postings() const noexcept { return postings_; }
+
+  // --- readers --------------------------------------------------------------------------------------------------
+  [[nodiscard]] ChunkSnapshot snapshot() const noexcept;
+  [[nodiscard]] const vector::Column* vectors() const noexcept { return vectors_.load(std::memory_order_acquire); }
+  [[nodiscard]] uint32_t max_length_code() const noexcept { return max_length_code_.load(std::memory_order_relaxed); }
+
+  // Of a published document; the views live as long as the chunk.
+  [[nodiscard]] Id id(uint32_t offset) const noexcept;
+  [[nodiscard]] std::string_view text(uint32_t offset) const noexcept;
+  [[nodiscard]] std::optional<std::string_view> payload(uint32_t offset) const noexcept;
+  [[nodiscard]] const std::shared_ptr<const Scope>& scope() const noexcept { return scope_; }
+
+  void add_reference() const noexcept { n_references_.fetch_add(1, std::memory_order_relaxed); }
+  void drop_reference() const noexcept {
+    if (n_references_.fetch_sub(1, std::memory_order_acq_rel) == 1) delete this;
+  }
+
+ private:
+  // One document's bytes: id (if a string), text, payload, one behind the other.
+  struct Record {
+    const char* bytes;
+    int64_t id;  // an integer id, or the size of a string id
+    uint32_t text_size;
+    uint32_t payload_size;  // kNoPayload: none
+  };
+  static constexpr uint32_t kNoPayload = 0xffffffffu;
+
+  ~Chunk();
+
+  [[nodiscard]] uint32_t length_code(uint32_t offset) const noexcept;
+
+  const std::shared_ptr<const Scope> scope_;
+  mutable std::atomic<uint32_t> n_references_{1};
+  uint32_t capacity_ = kMaxChunkDocs;
+  IdKind id_kind_ = IdKind::unset;
+
+  // Published together, inside a publication.
+  std::atomic<uint32_t> n_docs_{0};
+  std::atomic<uint32_t> n_live_{0};
+  std::atomic<uint64_t> total_length_{0};
+  std::atomic<base::Bitmap*> dead_{nullptr};
+  std::unique_ptr<base::Bitmap> replaced_;
+
+  std::atomic<uint32_t> max_length_code_{0};
+  lexical::PostingTable postings_;
+  base::GrowingArray<Record> records_;
+  base::GrowingArray<uint16_t> length_codes_;
+  base::ByteArena texts_;
+  std::atomic<vector::Column*> vectors_{nullptr};
+  uint32_t n_vectors_ = 0;
+};
+
+// A counted reference.
+class ChunkRef {
+ public:
+  ChunkRef() = default;
+  explicit ChunkRef(const Chunk* chunk) noexcept : chunk_(chunk) { chunk_->add_reference(); }
+  ChunkRef(ChunkRef&& other) noexcept : chunk_(std::exchange(other.chunk_, nullptr)) {}
+  ChunkRef(const ChunkRef& other) noexcept : chunk_(other.chunk_) {
+    if (chunk_) chunk_->add_reference();
+  }
+  ChunkRef& operator=(ChunkRef other) noexcept {
+    std::swap(chunk_, other.chunk_);
+    return *this;
+  }
+  ~ChunkRef() {
+    if (chunk_) chunk_->drop_reference();
+  }
+  [[nodiscard]] const Chunk* get() const noexcept { return chunk_; }
+  const Chunk* operator->() const noexcept { return chunk_; }
+
+ private:
+  const Chunk* chunk_ = nullptr;
+};
+
+}  // namespace scrubjay::engine

@@ -1,0 +1,124 @@
+// Engine: the whole native core behind one class: documents in, ranked documents out.
+//
+// Thread-safe throughout. Writers take turns; searches take no lock and never wait for a writer's work. A write is
+// visible to every search that starts after it returned. Knows nothing of Python.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <shared_mutex>
+#include <span>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <vector>
+
+#include "engine/id_map.hpp"
+#include "engine/partition_table.hpp"
+#include "engine/result.hpp"
+#include "lexical/bm25.hpp"
+#include "text/analyzer.hpp"
+#include "vector/column.hpp"
+
+namespace scrubjay::engine {
+
+struct EngineOptions {
+  uint32_t dim = 0;  // 0: the first vector decides
+  vector::Metric metric = vector::Metric::cosine;
+  vector::Storage storage = vector::Storage::f16;
+  text::AnalyzerOptions analyzer;
+  lexical::Bm25Parameters bm25;
+  uint32_t chunk_docs = kMaxChunkDocs;  // tests make chunks small
+};
+
+struct DocumentInput {
+  Id id;
+  std::string_view text;  // any bytes: what is not UTF-8 becomes U+FFFD
+  std::optional<std::string_view> payload;
+  std::shared_ptr<const Scope> scope;
+  std::span<const float> vector;  // empty: none
+};
+
+struct SearchRequest {
+  std::optional<std::string_view> text;
+  std::span<const float> vector;  // empty: none
+  const Scope* scope = nullptr;
+  size_t k = 10;
+  bool lexical = true;  // which arms may run
+  bool semantic = true;
+  size_t candidates = 0;  // per arm; 0: max(100, k)
+  double rrf_k = 60.0;
+  double lexical_weight = 1.0;
+  double vector_weight = 1.0;
+  std::span<const std::vector<Id>> rankings;  // of the caller, best first
+  bool explain = false;
+};
+
+struct EngineStats {
+  uint64_t n_docs = 0, n_dead = 0, n_vectors = 0, n_partitions = 0, n_chunks = 0, n_terms = 0, n_postings = 0;
+  uint64_t memory_bytes = 0, text_bytes = 0, vector_bytes = 0, posting_bytes = 0;
+};
+
+class Engine {
+ public:
+  explicit Engine(EngineOptions options);
+  ~Engine();
+
+  // --- writing ----------------------------------------------------------------------------------------------------
+  // Inserts or replaces documents, in order; of equal ids the last counts. Everything is checked before anything is
+  // written: base::InvalidArgument (with the row), base::WrongType, base::Conflict (an id that lives in another scope).
+  // Returns how many distinct ids were written.
+  size_t upsert(std::span<const DocumentInput> documents);
+  // How many of the ids existed; each is gone from every projection when this returns.
+  size_t remove(std::span<const Id> ids);
+  // Removes every partition that agrees with all components of `scope` (`exact`: only the one with exactly this scope).
+  size_t erase(const Scope& scope, bool exact);
+  // Rewrites partitions that hold dead documents and drops empty ones; returns how many dead documents went.
+  size_t compact();
+
+  // --- reading ----------------------------------------------------------------------------------------------------
+  [[nodiscard]] SearchResult search(const SearchRequest& request) const;
+  // On `n_threads` threads, the caller's among them (0: as many as the machine has).
+  [[nodiscard]] std::vector<SearchResult> search_batch(std::span<const SearchRequest> requests, unsigned n_threads) const;
+
+  [[nodiscard]] std::optional<StoredDocument> get(const Id& id) const;
+  [[nodiscard]] size_t count(const Scope* scope) const;  // what a search from the scope sees; null: everything
+  [[nodiscard]] EngineStats stats(const Scope* scope) const;
+
+  [[nodiscard]] uint32_t dim() const noexcept { return dim_.load(std::memory_order_acquire); }
+  [[nodiscard]] IdKind id_kind() const noexcept { return id_kind_.load(std::memory_order_acquire); }
+  [[nodiscard]] const EngineOptions& options() const noexcept { return options_; }
+  [[nodiscard]] const text::Analyzer& analyzer() const noexcept { return analyzer_; }
+
+ private:
+  struct WriterScratch;
+  class WriteLock;
+
+  [[nodiscard]] vector::ColumnOptions column_options() const noexcept;
+  void check(std::span<const DocumentInput> documents) const;
+  void check_vector(std::span<const float> vector, uint32_t dim, size_t row) const;
+  void check_conflicts(std::span<const DocumentInput> documents) const;
+  [[nodiscard]] Partition& partition_for(const std::shared_ptr<const Scope>& scope);
+  void write(const DocumentInput& document);
+  void kill(Location location, const Id& id);
+  [[nodiscard]] size_t rewrite(Partition& partition);
+  [[nodiscard]] std::span<const lexical::TermCount> analyze(std::string_view text);
+  [[nodiscard]] std::optional<Location> find(const Id& id) const;
+
+  const EngineOptions options_;
+  const text::Analyzer analyzer_;
+  std::atomic<uint32_t> dim_;
+  std::atomic<IdKind> id_kind_{IdKind::unset};
+
+  std::mutex write_mutex_;  // one writer at a time
+  std::atomic<std::thread::id> writer_{};
+  std::unique_ptr<WriterScratch> writer_scratch_;
+  PartitionTable partitions_;
+  mutable std::shared_mutex ids_mutex_;  // held for single look-ups and changes
+  IdMap ids_;
+};
+
+}  // namespace scrubjay::engine

@@ -1,0 +1,157 @@
+// Erasing, compacting, looking up and counting: everything about documents that is neither an upsert nor a search.
+
+#include "base/epoch.hpp"
+#include "engine/engine.hpp"
+#include "engine/writing.hpp"
+
+namespace scrubjay::engine {
+
+size_t Engine::erase(const Scope& scope, bool exact) {
+  const WriteLock lock(*this);
+  const base::EpochGuard guard;
+  std::vector<Partition*> erased;
+  if (exact) {
+    if (Partition* partition = partitions_.find(scope.key(), scope.hash())) erased.push_back(partition);
+  } else {
+    partitions_.for_each([&](Partition& partition) {
+      if (scope.contains(*partition.scope())) erased.push_back(&partition);
+    });
+  }
+  size_t n_erased = 0;
+  for (Partition* partition : erased) {
+    for (size_t c = 0; c < partition->n_chunks(); ++c) {
+      const Chunk& chunk = partition->chunk(static_cast<uint32_t>(c));
+      const std::unique_lock ids_lock(ids_mutex_);
+      for (uint32_t offset = 0; offset < chunk.n_docs(); ++offset) {
+        if (chunk.dead(offset)) continue;
+        ids_.erase(chunk.id(offset).hash(), {partition, local_doc(c, offset)});
+        ++n_erased;
+      }
+    }
+    partitions_.remove(*partition);
+  }
+  return n_erased;
+}
+
+size_t Engine::compact() {
+  size_t n_dropped = 0;
+  {
+    const WriteLock lock(*this);
+    const base::EpochGuard guard;
+    std::vector<Partition*> all;
+    partitions_.for_each([&](Partition& partition) { all.push_back(&partition); });
+    for (Partition* partition : all) n_dropped += rewrite(*partition);
+  }
+  base::collect_retired();
+  return n_dropped;
+}
+
+// As if every live document were written to a new partition in the old order; readers keep the old chunks until then.
+size_t Engine::rewrite(Partition& partition) {
+  size_t n_docs = 0, n_live = 0;
+  for (const ChunkRef& chunk : partition.chunks()) {
+    n_docs += chunk->n_docs();
+    n_live += chunk->n_live();
+  }
+  if (n_live == 0) {
+    partitions_.remove(partition);
+    return n_docs;
+  }
+  if (n_live == n_docs) return 0;
+
+  Partition rewritten(partition.scope(), options_.chunk_docs);
+  std::vector<float> vector;
+  for (const ChunkRef& chunk : partition.chunks()) {
+    const vector::Column* column = chunk->vectors();
+    for (uint32_t offset = 0; offset < chunk->n_docs(); ++offset) {
+      if (chunk->dead(offset)) continue;
+      NewDocument document{chunk->id(offset), chunk->text(offset), chunk->payload(offset), {}, {}, 0};
+      document.terms = analyze(document.text);
+      document.length = writer_scratch_->counter.length();
+      Chunk& target = rewritten.open_chunk();
+      target.prepare(document, column_options());
+      if (column && column->has(offset)) target.copy_vector(*column, offset);
+      target.publish();
+    }
+  }
+  auto list = std::make_unique<ChunkList>(ChunkList{{rewritten.chunks().begin(), rewritten.chunks().end()}});
+  {
+    const std::unique_lock ids_lock(ids_mutex_);
+    std::unique_ptr<ChunkList> replaced;
+    {
+      const Partition::Publication publication(partition);
+      replaced = partition.replace_chunks(std::move(list));
+    }
+    // Old locations and new ones never overlap in the map: first all out, then all in.
+    for (size_t c = 0; c < replaced->chunks.size(); ++c) {
+      const Chunk& chunk = *replaced->chunks[c].get();
+      for (uint32_t offset = 0; offset < chunk.n_docs(); ++offset) {
+        if (!chunk.dead(offset)) ids_.erase(chunk.id(offset).hash(), {&partition, local_doc(c, offset)});
+      }
+    }
+    for (size_t c = 0; c < partition.n_chunks(); ++c) {
+      const Chunk& chunk = partition.chunk(static_cast<uint32_t>(c));
+      for (uint32_t offset = 0; offset < chunk.n_docs(); ++offset) {
+        ids_.put(chunk.id(offset), {&partition, local_doc(c, offset)});
+      }
+    }
+    base::retire(std::move(replaced));
+  }
+  return n_docs - n_live;
+}
+
+std::optional<StoredDocument> Engine::get(const Id& id) const {
+  const base::EpochGuard guard;
+  const std::shared_lock lock(ids_mutex_);
+  const std::optional<Location> location = ids_.find(id);
+  if (!location) return std::nullopt;
+  return StoredDocument{location->partition->chunks()[chunk_of(location->doc)], offset_of(location->doc)};
+}
+
+size_t Engine::count(const Scope* scope) const {
+  if (!scope) {
+    const std::shared_lock lock(ids_mutex_);
+    return ids_.size();
+  }
+  const base::EpochGuard guard;
+  size_t n = 0;
+  for (const Scope::Visible* visible = scope->visible_begin(); visible != scope->visible_end(); ++visible) {
+    if (const Partition* partition = partitions_.find(visible->key, visible->hash)) n += partition->n_live();
+  }
+  return n;
+}
+
+EngineStats Engine::stats(const Scope* scope) const {
+  auto& self = const_cast<Engine&>(*this);  // counts that only writers may read: take a writer's turn
+  const WriteLock lock(self);
+  const base::EpochGuard guard;
+  EngineStats stats;
+  const auto add = [&](const Partition& partition) {
+    ++stats.n_partitions;
+    stats.memory_bytes += sizeof(Partition) + sizeof(Scope) + partition.scope()->key().size();
+    for (const ChunkRef& chunk : partition.chunks()) {
+      ++stats.n_chunks;
+      stats.n_docs += chunk->n_live();
+      stats.n_dead += chunk->n_docs() - chunk->n_live();
+      stats.n_vectors += chunk->n_vectors();
+      stats.n_terms += chunk->postings().n_terms();
+      stats.n_postings += chunk->postings().n_postings();
+      stats.posting_bytes += chunk->postings().memory_bytes();
+      stats.text_bytes += chunk->text_bytes();
+      stats.vector_bytes += chunk->vector_bytes();
+      stats.memory_bytes += chunk->memory_bytes() + sizeof(ChunkRef);
+    }
+  };
+  if (scope) {
+    for (const Scope::Visible* visible = scope->visible_begin(); visible != scope->visible_end(); ++visible) {
+      if (const Partition* partition = partitions_.find(visible->key, visible->hash)) add(*partition);
+    }
+  } else {
+    partitions_.for_each(add);
+    const std::shared_lock ids_lock(ids_mutex_);
+    stats.memory_bytes += ids_.memory_bytes() + partitions_.memory_bytes();
+  }
+  return stats;
+}
+
+}  // namespace scrubjay::engine

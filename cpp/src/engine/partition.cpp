@@ -1,0 +1,35 @@
+#include "engine/partition.hpp"
+
+#include "base/epoch.hpp"
+
+namespace scrubjay::engine {
+
+uint64_t Partition::n_live() const {
+  uint64_t n = 0;
+  read_consistently([&] {
+    n = 0;
+    for (const ChunkRef& chunk : chunks()) n += chunk->snapshot().n_live;
+  });
+  return n;
+}
+
+Chunk& Partition::chunk(uint32_t ordinal) noexcept {
+  return const_cast<Chunk&>(*chunks_.load(std::memory_order_relaxed)->chunks[ordinal].get());  // the writer's right
+}
+
+Chunk& Partition::open_chunk() {
+  const std::span<const ChunkRef> existing = chunks();
+  if (!existing.empty() && !existing.back()->full()) return chunk(static_cast<uint32_t>(existing.size() - 1));
+  auto longer = std::make_unique<ChunkList>();
+  longer->chunks.reserve(existing.size() + 1);
+  longer->chunks.assign(existing.begin(), existing.end());
+  auto* opened = new Chunk(scope_);
+  opened->limit(chunk_docs_);
+  longer->chunks.emplace_back(opened);
+  opened->drop_reference();  // the list holds it now
+  // An empty chunk changes nothing that a reader could see, so this needs no publication.
+  base::retire(replace_chunks(std::move(longer)));
+  return *opened;
+}
+
+}  // namespace scrubjay::engine

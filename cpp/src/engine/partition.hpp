@@ -1,0 +1,90 @@
+// Partition: all documents of one exact scope: the unit of isolation, of statistics and of erasure.
+//
+// A list of chunks, the last one open. Writers (one at a time, the engine sees to it) prepare a document invisibly and
+// then publish it: a handful of stores between two increments of `version`, odd while they run. A reader collects what
+// it needs (counts, statistics, the postings of its terms) and takes it again if the version moved meanwhile, so that it
+// sees one state of the whole partition: an update shows the old version of a document or the new one, never both or
+// neither. That window is some hundred nanoseconds; readers never wait for the work of a writer.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "engine/chunk.hpp"
+#include "engine/scope.hpp"
+
+namespace scrubjay::engine {
+
+// Where a document is: `chunk ordinal << 16 | offset`.
+using LocalDoc = uint32_t;
+[[nodiscard]] constexpr LocalDoc local_doc(size_t chunk, uint32_t offset) noexcept {
+  return static_cast<LocalDoc>(chunk << 16) | offset;
+}
+[[nodiscard]] constexpr uint32_t chunk_of(LocalDoc doc) noexcept { return doc >> 16; }
+[[nodiscard]] constexpr uint32_t offset_of(LocalDoc doc) noexcept { return doc & 0xffffu; }
+
+struct ChunkList {
+  std::vector<ChunkRef> chunks;
+};
+
+class Partition {
+ public:
+  Partition(std::shared_ptr<const Scope> scope, uint32_t chunk_docs) : scope_(std::move(scope)), chunk_docs_(chunk_docs) {}
+  ~Partition() { delete chunks_.load(std::memory_order_relaxed); }
+  Partition(const Partition&) = delete;
+  Partition& operator=(const Partition&) = delete;
+
+  [[nodiscard]] const std::shared_ptr<const Scope>& scope() const noexcept { return scope_; }
+
+  // --- readers, under an epoch guard ------------------------------------------------------------------------------
+  [[nodiscard]] std::span<const ChunkRef> chunks() const noexcept {
+    const ChunkList* list = chunks_.load(std::memory_order_acquire);
+    return list ? std::span<const ChunkRef>(list->chunks) : std::span<const ChunkRef>();
+  }
+  // Calls `collect` until it ran on one unchanging state. It must be repeatable and only read.
+  template <class Collect>
+  void read_consistently(Collect&& collect) const {
+    for (;;) {
+      const uint64_t before = version_.load(std::memory_order_acquire);
+      if (before & 1) continue;
+      collect();
+      std::atomic_signal_fence(std::memory_order_acq_rel);
+      // What collect() loaded was loaded with acquire, so this load cannot move before it.
+      if (version_.load(std::memory_order_relaxed) == before) return;
+    }
+  }
+  [[nodiscard]] uint64_t n_live() const;
+
+  // --- the writer -----------------------------------------------------------------------------------------------
+  // The chunk that takes the next document.
+  [[nodiscard]] Chunk& open_chunk();
+  [[nodiscard]] Chunk& chunk(uint32_t ordinal) noexcept;
+  [[nodiscard]] size_t n_chunks() const noexcept { return chunks().size(); }
+  [[nodiscard]] std::unique_ptr<ChunkList> replace_chunks(std::unique_ptr<ChunkList> list) noexcept {
+    return std::unique_ptr<ChunkList>(chunks_.exchange(list.release(), std::memory_order_acq_rel));
+  }
+  // Everything stored while this lives becomes visible at once.
+  class Publication {
+   public:
+    explicit Publication(Partition& partition) noexcept : version_(partition.version_) {
+      version_.store(version_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
+    }
+    ~Publication() { version_.store(version_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+    Publication(const Publication&) = delete;
+    Publication& operator=(const Publication&) = delete;
+
+   private:
+    std::atomic<uint64_t>& version_;
+  };
+
+ private:
+  const std::shared_ptr<const Scope> scope_;
+  const uint32_t chunk_docs_;
+  std::atomic<uint64_t> version_{0};
+  std::atomic<ChunkList*> chunks_{nullptr};
+};
+
+}  // namespace scrubjay::engine

@@ -1,0 +1,48 @@
+// Result: what does a search hand back?
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/chunk.hpp"
+
+namespace scrubjay::engine {
+
+// Which arms really ran.
+enum class Mode : uint8_t { none, lexical, vector, hybrid };
+
+inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
+
+struct Hit {
+  double score = 0.0;
+  double bm25 = kUnknown;
+  double similarity = kUnknown;
+  double coverage = kUnknown;
+  uint32_t lexical_rank = 0;  // from 1; 0: not in that ranking
+  uint32_t vector_rank = 0;
+  uint32_t chunk = 0;  // index into SearchResult::chunks
+  uint32_t offset = 0;
+};
+
+// Owns references to the chunks of its hits, so texts can be read as they were when the search ran.
+struct SearchResult {
+  std::vector<Hit> hits;
+  std::vector<ChunkRef> chunks;
+  Mode mode = Mode::none;
+  std::vector<std::string> terms;               // explain: the distinct query terms, in query order
+  std::vector<std::vector<uint32_t>> matched;   // explain: per hit, indices into terms
+
+  [[nodiscard]] const Chunk& chunk_of(const Hit& hit) const noexcept { return *chunks[hit.chunk].get(); }
+};
+
+// A document as it was when it was looked up.
+struct StoredDocument {
+  ChunkRef chunk;
+  uint32_t offset = 0;
+};
+
+}  // namespace scrubjay::engine

@@ -1,0 +1,54 @@
+// Scope: whose memory is this, and who may see it?
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace scrubjay::engine {
+
+// A tenant and optionally a user and an agent of it; a missing user or agent means "shared by all of the tenant's".
+// Immutable. A component is a non-empty string (any bytes).
+class Scope {
+ public:
+  // Throws base::InvalidArgument for an empty component.
+  Scope(std::string_view tenant, std::optional<std::string_view> user, std::optional<std::string_view> agent);
+
+  [[nodiscard]] std::string_view tenant() const noexcept { return component(0); }
+  [[nodiscard]] std::optional<std::string_view> user() const noexcept { return optional_component(1); }
+  [[nodiscard]] std::optional<std::string_view> agent() const noexcept { return optional_component(2); }
+
+  // An unambiguous encoding: equal keys are equal scopes.
+  [[nodiscard]] std::string_view key() const noexcept { return key_; }
+  [[nodiscard]] uint64_t hash() const noexcept { return hash_; }
+  [[nodiscard]] bool operator==(const Scope& other) const noexcept { return key_ == other.key_; }
+
+  // Does `other` agree with every component that this scope names?
+  [[nodiscard]] bool contains(const Scope& other) const noexcept;
+
+  // The encodings of the scopes whose documents a search from here may see, in the order in which equal scores rank:
+  // (tenant), (tenant, user), (tenant, agent), (tenant, user, agent), as far as the components are given.
+  struct Visible {
+    std::string_view key;
+    uint64_t hash;
+  };
+  [[nodiscard]] const Visible* visible_begin() const noexcept { return visible_.data(); }
+  [[nodiscard]] const Visible* visible_end() const noexcept { return visible_.data() + n_visible_; }
+
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  [[nodiscard]] std::string_view component(int i) const noexcept;
+  [[nodiscard]] std::optional<std::string_view> optional_component(int i) const noexcept;
+
+  std::string key_;
+  uint64_t hash_ = 0;
+  std::string other_keys_[3];
+  std::array<Visible, 4> visible_{};
+  uint32_t n_visible_ = 0;
+};
+
+}  // namespace scrubjay::engine

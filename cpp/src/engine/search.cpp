@@ -1,0 +1,324 @@
+// The search call: visible partitions -> one snapshot -> two rankings -> one fused ranking.
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/epoch.hpp"
+#include "base/errors.hpp"
+#include "engine/engine.hpp"
+#include "fusion/rrf.hpp"
+#include "lexical/search.hpp"
+#include "lexical/term_counts.hpp"
+#include "vector/scan.hpp"
+
+namespace scrubjay::engine {
+namespace {
+
+// Everything a search needs that is worth keeping between searches of a thread.
+struct Scratch {
+  text::Analyzer::Scratch analysis;
+  std::vector<text::Token> tokens;
+  lexical::TermCounter counter;
+  std::vector<ChunkSnapshot> chunks;                  // the visible ones, in order
+  std::vector<std::pair<const Partition*, uint32_t>> partitions;  // and where each one's begin
+  std::vector<lexical::TermPostings> postings;        // chunk-major, one per chunk and term
+  std::vector<lexical::ChunkPostings> chunk_postings;
+  std::vector<uint64_t> dfs;
+  std::vector<uint32_t> counts;
+  lexical::Weighting weighting;
+  base::TopK lexical_best, vector_best;
+  vector::PreparedQuery vector_query;
+  std::vector<uint32_t> lexical_docs, vector_docs;
+  std::vector<std::vector<uint32_t>> extra_docs;
+  std::vector<fusion::Ranking> rankings;
+  fusion::RankFusion fusion;
+};
+
+Scratch& thread_scratch() {
+  thread_local Scratch scratch;
+  return scratch;
+}
+
+void check_request(const SearchRequest& request) {
+  const auto check_weight = [](const char* name, double weight) {
+    if (!(weight >= 0.0) || !std::isfinite(weight)) {
+      throw base::InvalidArgument(std::string("weights: expected finite numbers >= 0, got ") + std::to_string(weight) + " for the " + name + " ranking");
+    }
+  };
+  if (request.k == 0) throw base::InvalidArgument("k: expected a number >= 1, got 0");
+  if (!(request.rrf_k >= 0.0) || !std::isfinite(request.rrf_k)) {
+    throw base::InvalidArgument("rrf_k: expected a finite number >= 0, got " + std::to_string(request.rrf_k));
+  }
+  check_weight("lexical", request.lexical_weight);
+  check_weight("vector", request.vector_weight);
+}
+
+// One search, step by step, on the scratch of its thread.
+class Search {
+ public:
+  Search(const SearchRequest& request, const text::Analyzer& analyzer, Scratch& scratch)
+      : request_(request), s_(scratch), lexical_(request.lexical && request.text), semantic_(request.semantic && !request.vector.empty()) {
+    s_.chunks.clear();
+    s_.partitions.clear();
+    s_.postings.clear();
+    terms_ = {};
+    if (lexical_) {
+      analyzer.analyze(*request.text, s_.analysis, s_.tokens);
+      terms_ = s_.counter.count(s_.tokens);
+    }
+  }
+
+  // Adds one visible partition in a state that existed.
+  void add(const Partition& partition) {
+    const size_t n_chunks = s_.chunks.size(), n_postings = s_.postings.size();
+    s_.partitions.emplace_back(&partition, static_cast<uint32_t>(n_chunks));
+    partition.read_consistently([&] {
+      s_.chunks.resize(n_chunks);
+      s_.postings.resize(n_postings);
+      for (const ChunkRef& chunk : partition.chunks()) {
+        const ChunkSnapshot snapshot = chunk->snapshot();
+        s_.chunks.push_back(snapshot);
+        for (const lexical::TermCount& term : terms_) {
+          chunk->postings().find(term.key, term.term, snapshot.n_docs, snapshot.dead, s_.postings.emplace_back());
+        }
+      }
+    });
+  }
+
+  // Documents that `rank` names in the visible chunks, best first and each once.
+  template <class Find>
+  void add_ranking(std::span<const Id> ids, size_t limit, Find&& find) {
+    std::vector<uint32_t>& docs = s_.extra_docs.emplace_back();
+    for (const Id& id : ids) {
+      if (docs.size() == limit) break;
+      const std::optional<Location> location = find(id);
+      if (!location) continue;
+      for (const auto& [partition, first_chunk] : s_.partitions) {
+        if (partition != location->partition) continue;
+        const uint32_t doc = location->doc + (first_chunk << 16);
+        // The document may be newer than the snapshot, or the chunks rewritten since.
+        if ((doc >> 16) >= s_.chunks.size()) continue;
+        const ChunkSnapshot& chunk = s_.chunks[doc >> 16];
+        const uint32_t offset = doc & 0xffffu;
+        if (offset >= chunk.n_docs || (chunk.dead && chunk.dead->test(offset)) || !(chunk.chunk->id(offset) == id)) continue;
+        if (std::find(docs.begin(), docs.end(), doc) == docs.end()) docs.push_back(doc);
+      }
+    }
+  }
+  void clear_rankings() { s_.extra_docs.clear(); }
+
+  [[nodiscard]] SearchResult run(vector::ColumnOptions vectors) {
+    uint64_t n_live = 0;
+    for (const ChunkSnapshot& chunk : s_.chunks) n_live += chunk.n_live;
+    const size_t k = static_cast<size_t>(std::min<uint64_t>(request_.k, std::max<uint64_t>(n_live, 1)));
+    const bool fused = (lexical_ && semantic_) || !s_.extra_docs.empty();
+    size_t candidates = fused ? (request_.candidates != 0 ? request_.candidates : std::max<size_t>(100, request_.k)) : request_.k;
+    if (!fused && request_.candidates != 0) candidates = std::min(candidates, request_.candidates);
+    candidates = static_cast<size_t>(std::min<uint64_t>(candidates, std::max<uint64_t>(n_live, 1)));
+
+    s_.lexical_docs.clear();
+    s_.vector_docs.clear();
+    if (lexical_) rank_lexically(candidates);
+    if (semantic_ && vectors.dim != 0) rank_by_vector(candidates, vectors);
+
+    SearchResult result;
+    result.mode = lexical_ && semantic_ ? Mode::hybrid : lexical_ ? Mode::lexical : semantic_ ? Mode::vector : Mode::none;
+    if (fused) {
+      fuse(k, result);
+    } else {
+      take_single(k, result);
+    }
+    if (request_.explain) explain(result, vectors);
+    own_chunks(result);
+    return result;
+  }
+
+ private:
+  void rank_lexically(size_t candidates) {
+    prepare_weights();
+    if (terms_.empty()) return;
+    s_.lexical_best.reset(candidates);
+    lexical::search_exhaustively(lexical_query(), s_.lexical_best);
+    for (const uint64_t key : s_.lexical_best.finish()) s_.lexical_docs.push_back(base::key_doc(key));
+  }
+
+  void prepare_weights() {
+    const size_t n_terms = terms_.size();
+    lexical::Statistics statistics;
+    uint32_t max_length_code = 0;
+    s_.dfs.assign(n_terms, 0);
+    s_.counts.resize(n_terms);
+    s_.chunk_postings.clear();
+    for (size_t t = 0; t < n_terms; ++t) s_.counts[t] = terms_[t].count;
+    for (size_t c = 0; c < s_.chunks.size(); ++c) {
+      const ChunkSnapshot& chunk = s_.chunks[c];
+      const lexical::TermPostings* postings = s_.postings.data() + c * n_terms;
+      statistics.n_docs += chunk.n_live;
+      statistics.total_length += chunk.total_length;
+      max_length_code = std::max(max_length_code, chunk.chunk->max_length_code());
+      for (size_t t = 0; t < n_terms; ++t) s_.dfs[t] += postings[t].n - postings[t].n_dead;
+      s_.chunk_postings.push_back({chunk.n_docs, chunk.dead, postings});
+    }
+    s_.weighting.prepare(bm25_, statistics, s_.dfs, s_.counts, max_length_code);
+  }
+
+  [[nodiscard]] lexical::Query lexical_query() const { return {s_.chunk_postings, s_.counts, &s_.weighting}; }
+
+  void rank_by_vector(size_t candidates, const vector::ColumnOptions& vectors) {
+    vector::prepare_query(vectors, request_.vector, s_.vector_query);
+    s_.vector_best.reset(candidates);
+    for (size_t c = 0; c < s_.chunks.size(); ++c) {
+      const ChunkSnapshot& chunk = s_.chunks[c];
+      vector::scan_chunk({chunk.n_docs, chunk.dead, chunk.chunk->vectors()}, static_cast<uint32_t>(c), 0, s_.vector_query, s_.vector_best);
+    }
+    for (const uint64_t key : s_.vector_best.finish()) s_.vector_docs.push_back(base::key_doc(key));
+  }
+
+  [[nodiscard]] Hit hit_for(uint32_t doc) const {
+    Hit hit;
+    hit.chunk = doc >> 16;
+    hit.offset = doc & 0xffffu;
+    return hit;
+  }
+
+  void fuse(size_t k, SearchResult& result) {
+    s_.rankings.clear();
+    if (lexical_) s_.rankings.push_back({s_.lexical_docs, request_.lexical_weight});
+    if (semantic_) s_.rankings.push_back({s_.vector_docs, request_.vector_weight});
+    for (const std::vector<uint32_t>& docs : s_.extra_docs) s_.rankings.push_back({docs, 1.0});
+    const auto rank = [](const std::vector<uint32_t>& docs, uint32_t doc) {
+      const auto at = std::find(docs.begin(), docs.end(), doc);
+      return at == docs.end() ? 0u : static_cast<uint32_t>(at - docs.begin()) + 1;
+    };
+    for (const fusion::Fused& fused : s_.fusion.fuse(s_.rankings, request_.rrf_k, k)) {
+      Hit hit = hit_for(fused.doc);
+      hit.score = fused.score;
+      hit.lexical_rank = rank(s_.lexical_docs, fused.doc);
+      hit.vector_rank = rank(s_.vector_docs, fused.doc);
+      if (hit.lexical_rank != 0) hit.bm25 = bm25_at(hit.lexical_rank);
+      if (hit.vector_rank != 0) hit.similarity = similarity_at(hit.vector_rank);
+      result.hits.push_back(hit);
+    }
+  }
+
+  [[nodiscard]] double bm25_at(uint32_t rank) { return s_.weighting.score(base::key_score(s_.lexical_best.finish()[rank - 1])); }
+  [[nodiscard]] double similarity_at(uint32_t rank) {
+    return static_cast<double>(base::unsortable_float(base::key_score(s_.vector_best.finish()[rank - 1])));
+  }
+
+  void take_single(size_t k, SearchResult& result) {
+    const std::vector<uint32_t>& docs = lexical_ ? s_.lexical_docs : s_.vector_docs;
+    for (uint32_t rank = 1; rank <= std::min(k, docs.size()); ++rank) {
+      Hit hit = hit_for(docs[rank - 1]);
+      if (lexical_) {
+        hit.lexical_rank = rank;
+        hit.score = hit.bm25 = bm25_at(rank);
+      } else {
+        hit.vector_rank = rank;
+        hit.score = hit.similarity = similarity_at(rank);
+      }
+      result.hits.push_back(hit);
+    }
+  }
+
+  // Evidence for every hit, whichever ranking it came from.
+  void explain(SearchResult& result, const vector::ColumnOptions& vectors) {
+    uint32_t n_counting = 0;
+    for (const lexical::TermCount& term : terms_) {
+      result.terms.emplace_back(term.term);
+      n_counting += term.counts ? 1 : 0;
+    }
+    result.matched.resize(result.hits.size());
+    for (size_t i = 0; i < result.hits.size(); ++i) {
+      Hit& hit = result.hits[i];
+      if (lexical_ && !terms_.empty()) {
+        const uint32_t score = lexical::score_document(lexical_query(), hit.chunk, hit.offset);
+        if (score != 0) hit.bm25 = s_.weighting.score(score);
+        uint32_t n_present = 0;
+        for (uint32_t t = 0; t < terms_.size(); ++t) {
+          uint32_t position = 0;
+          if (!lexical::find_document(s_.chunk_postings[hit.chunk].terms[t], hit.offset, position)) continue;
+          result.matched[i].push_back(t);
+          n_present += terms_[t].counts ? 1 : 0;
+        }
+        if (n_counting != 0) hit.coverage = static_cast<double>(n_present) / n_counting;
+      }
+      const vector::Column* column = s_.chunks[hit.chunk].chunk->vectors();
+      if (semantic_ && vectors.dim != 0 && column && column->has(hit.offset)) {
+        hit.similarity = static_cast<double>(column->similarity(hit.offset, s_.vector_query));
+      }
+    }
+  }
+
+  // From ordinals among the visible chunks to references that outlive the search.
+  void own_chunks(SearchResult& result) {
+    for (Hit& hit : result.hits) {
+      const Chunk* chunk = s_.chunks[hit.chunk].chunk;
+      const auto known = std::find_if(result.chunks.begin(), result.chunks.end(), [&](const ChunkRef& ref) { return ref.get() == chunk; });
+      hit.chunk = static_cast<uint32_t>(known - result.chunks.begin());
+      if (known == result.chunks.end()) result.chunks.emplace_back(chunk);
+    }
+  }
+
+  const SearchRequest& request_;
+  Scratch& s_;
+  const bool lexical_;
+  const bool semantic_;
+  std::span<const lexical::TermCount> terms_;
+
+ public:
+  lexical::Bm25Parameters bm25_;
+};
+
+}  // namespace
+
+SearchResult Engine::search(const SearchRequest& request) const {
+  check_request(request);
+  vector::ColumnOptions vectors = column_options();
+  if (request.semantic && !request.vector.empty() && vectors.dim != 0) check_vector(request.vector, vectors.dim, SIZE_MAX);
+  const base::EpochGuard guard;
+  Search search(request, analyzer_, thread_scratch());
+  search.bm25_ = options_.bm25;
+  for (const Scope::Visible* visible = request.scope->visible_begin(); visible != request.scope->visible_end(); ++visible) {
+    if (const Partition* partition = partitions_.find(visible->key, visible->hash)) search.add(*partition);
+  }
+  search.clear_rankings();
+  const size_t limit = request.candidates != 0 ? request.candidates : std::max<size_t>(100, request.k);
+  for (const std::vector<Id>& ids : request.rankings) {
+    search.add_ranking(ids, limit, [&](const Id& id) { return find(id); });
+  }
+  return search.run(vectors);
+}
+
+std::vector<SearchResult> Engine::search_batch(std::span<const SearchRequest> requests, unsigned n_threads) const {
+  std::vector<SearchResult> results(requests.size());
+  std::atomic<size_t> next{0};
+  std::mutex error_mutex;
+  std::exception_ptr error;
+  const auto work = [&]() noexcept {
+    for (size_t i = next.fetch_add(1); i < requests.size(); i = next.fetch_add(1)) {
+      try {
+        results[i] = search(requests[i]);
+      } catch (...) {
+        const std::lock_guard lock(error_mutex);
+        if (!error) error = std::current_exception();
+      }
+    }
+  };
+  if (n_threads == 0) n_threads = std::max(1u, std::thread::hardware_concurrency());
+  n_threads = static_cast<unsigned>(std::min<size_t>(n_threads, requests.size()));
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i < n_threads; ++i) {
+    try {
+      threads.emplace_back(work);
+    } catch (const std::system_error&) {
+      break;  // no more threads to be had: those that run do the work
+    }
+  }
+  work();
+  for (std::thread& thread : threads) thread.join();
+  if (error) std::rethrow_exception(error);
+  return results;
+}
+
+}  // namespace scrubjay::engine

@@ -1,0 +1,88 @@
+// BM25: what is one term's occurrence in one document worth?
+//
+// Robertson and Zaragoza (2009), eq. 3.15, with Lucene's non-negative idf:
+//     idf = ln(1 + (N - df + 0.5) / (df + 0.5))
+//     norm(len) = k1 * ((1 - b) + b * len / avg)
+//     contribution = idf * tf / (tf + norm)
+// Each contribution is computed in single precision with IEEE multiply, add and divide, and rounded to fixed point
+// (20 fractional bits unless the query is so long that the sum could overflow); scores are sums of integers. So every
+// order of evaluation and every SIMD level gives the same bits, and pruning bounds need no slack.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "lexical/posting.hpp"
+
+namespace scrubjay::lexical {
+
+struct Bm25Parameters {
+  double k1 = 1.2;
+  double b = 0.75;
+};
+
+// What the visible, live documents of a search add up to.
+struct Statistics {
+  uint64_t n_docs = 0;
+  uint64_t total_length = 0;
+};
+
+[[nodiscard]] inline double idf(uint64_t n_docs, uint64_t df) noexcept {
+  return std::log(1.0 + (static_cast<double>(n_docs) - static_cast<double>(df) + 0.5) / (static_cast<double>(df) + 0.5));
+}
+
+// At least 1, so that a positive score is the same as a match.
+[[nodiscard]] inline uint32_t contribution(float weight, uint32_t tf, float norm) noexcept {
+  const float frequency = static_cast<float>(tf);
+  const auto fixed = static_cast<uint32_t>(std::nearbyintf((weight * frequency) / (frequency + norm)));
+  return std::max(fixed, 1u);
+}
+
+// The weights of one query: one per term, and one norm per length code.
+class Weighting {
+ public:
+  static constexpr unsigned kFractionBits = 20;
+
+  // `dfs[t]` and `counts[t]`: live document frequency and occurrences in the query of term t. `max_length_code`: the
+  // greatest length code that will be looked up.
+  void prepare(const Bm25Parameters& parameters, const Statistics& statistics, std::span<const uint64_t> dfs,
+               std::span<const uint32_t> counts, uint32_t max_length_code) {
+    idfs_.resize(dfs.size());
+    weights_.resize(dfs.size());
+    double total = 0.0;
+    for (size_t t = 0; t < dfs.size(); ++t) {
+      idfs_[t] = dfs[t] == 0 ? 0.0 : idf(statistics.n_docs, dfs[t]);
+      total += static_cast<double>(counts[t]) * idfs_[t];
+    }
+    fraction_bits_ = kFractionBits;
+    while (fraction_bits_ > 0 && std::ldexp(total, static_cast<int>(fraction_bits_)) >= 0x1p30) --fraction_bits_;
+    for (size_t t = 0; t < dfs.size(); ++t) {
+      weights_[t] = static_cast<float>(std::ldexp(idfs_[t], static_cast<int>(fraction_bits_)));
+    }
+    norms_.resize(max_length_code + 1);
+    const double average =
+        statistics.n_docs == 0 ? 0.0 : static_cast<double>(statistics.total_length) / static_cast<double>(statistics.n_docs);
+    for (uint32_t code = 0; code <= max_length_code; ++code) {
+      const double ratio = average > 0.0 ? static_cast<double>(decode_length(code)) / average : 0.0;
+      norms_[code] = static_cast<float>(parameters.k1 * ((1.0 - parameters.b) + parameters.b * ratio));
+    }
+  }
+
+  [[nodiscard]] float weight(size_t term) const noexcept { return weights_[term]; }
+  [[nodiscard]] double idf_of(size_t term) const noexcept { return idfs_[term]; }
+  [[nodiscard]] const float* norms() const noexcept { return norms_.data(); }
+  [[nodiscard]] double score(uint64_t fixed) const noexcept {
+    return std::ldexp(static_cast<double>(fixed), -static_cast<int>(fraction_bits_));
+  }
+
+ private:
+  unsigned fraction_bits_ = kFractionBits;
+  std::vector<double> idfs_;
+  std::vector<float> weights_;
+  std::vector<float> norms_;
+};
+
+}  // namespace scrubjay::lexical

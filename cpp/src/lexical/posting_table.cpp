@@ -1,0 +1,300 @@
+#include "lexical/posting_table.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/epoch.hpp"
+#include "base/hash.hpp"
+#include "lexical/posting.hpp"
+
+namespace scrubjay::lexical {
+namespace {
+
+constexpr uint32_t kListBit = 0x80000000u;    // in Slot::count: the postings are in a block
+constexpr uint32_t kInTransit = 0xffffffffu;  // they are just moving there; readers wait these few instructions
+constexpr uint32_t kFirstBlockCapacity = 8;
+constexpr size_t kFirstTableSlots = 12;
+
+[[nodiscard]] uint32_t pack(uint16_t offset, uint16_t payload) noexcept {
+  return offset | (static_cast<uint32_t>(payload) << 16);
+}
+
+}  // namespace
+
+// A list of postings: this header, then capacity offsets, then capacity payloads.
+struct PostingTable::Block {
+  uint32_t capacity;
+  std::atomic<uint32_t> n_dead;
+  std::atomic<uint16_t> max_tf;
+  std::atomic<uint16_t> min_length_code;
+  uint32_t unused = 0;
+
+  [[nodiscard]] uint16_t* offsets() noexcept { return reinterpret_cast<uint16_t*>(this + 1); }
+  [[nodiscard]] uint16_t* payloads() noexcept { return offsets() + capacity; }
+
+  [[nodiscard]] static size_t bytes(uint32_t capacity) noexcept {
+    return sizeof(Block) + size_t{capacity} * 2 * sizeof(uint16_t);
+  }
+  [[nodiscard]] static Block* make(uint32_t capacity) {
+    Block* block = new (::operator new(bytes(capacity))) Block;
+    block->capacity = capacity;
+    block->n_dead.store(0, std::memory_order_relaxed);
+    block->max_tf.store(0, std::memory_order_relaxed);
+    block->min_length_code.store(kMaxLengthCode, std::memory_order_relaxed);
+    return block;
+  }
+  static void destroy(void* raw) noexcept { ::operator delete(raw); }
+
+  void put(uint32_t i, uint16_t offset, uint16_t payload) noexcept {
+    offsets()[i] = offset;
+    payloads()[i] = payload;
+    const auto tf = static_cast<uint16_t>(payload_tf(payload));
+    const auto length = static_cast<uint16_t>(payload_length_code(payload));
+    if (tf > max_tf.load(std::memory_order_relaxed)) max_tf.store(tf, std::memory_order_relaxed);
+    if (length < min_length_code.load(std::memory_order_relaxed)) {
+      min_length_code.store(length, std::memory_order_relaxed);
+    }
+  }
+};
+
+// words: up to four inline postings (offset | payload << 16), or in words[0] the address of the block.
+struct PostingTable::Slot {
+  std::atomic<uint64_t> key{0};
+  std::atomic<uint64_t> words[2] = {};
+  std::atomic<uint32_t> count{0};
+  std::atomic<uint32_t> term_at{0};  // where a long term's bytes begin
+
+  [[nodiscard]] Block* block() const noexcept {
+    return reinterpret_cast<Block*>(static_cast<uintptr_t>(words[0].load(std::memory_order_acquire)));
+  }
+  void set_block(Block* block) noexcept {
+    words[0].store(static_cast<uint64_t>(reinterpret_cast<uintptr_t>(block)), std::memory_order_release);
+  }
+  [[nodiscard]] uint32_t inline_posting(uint32_t i) const noexcept {
+    return static_cast<uint32_t>(words[i / 2].load(std::memory_order_acquire) >> (32 * (i % 2)));
+  }
+  void set_inline_posting(uint32_t i, uint32_t posting) noexcept {
+    const unsigned shift = 32 * (i % 2);
+    const uint64_t old = words[i / 2].load(std::memory_order_relaxed);
+    const uint64_t mask = uint64_t{0xffffffffu} << shift;
+    words[i / 2].store((old & ~mask) | (static_cast<uint64_t>(posting) << shift), std::memory_order_release);
+  }
+};
+
+struct PostingTable::Table {
+  explicit Table(size_t n) : n_slots(n), slots(static_cast<Slot*>(base::allocate_aligned(n * sizeof(Slot)))) {
+    static_assert(sizeof(Slot) == 32);
+    for (size_t i = 0; i < n; ++i) new (slots + i) Slot;
+  }
+  ~Table() { base::free_aligned(slots); }
+  Table(const Table&) = delete;
+  Table& operator=(const Table&) = delete;
+
+  // Packed short terms share their high bytes, so the key is mixed; then scaled to any (not only power of two) size.
+  [[nodiscard]] size_t home(uint64_t key) const noexcept {
+    const uint64_t mixed = base::mix64(key, 0x9e3779b97f4a7c15ull);
+    return static_cast<size_t>((static_cast<uint64_t>(static_cast<uint32_t>(mixed)) * n_slots) >> 32);
+  }
+  [[nodiscard]] size_t next(size_t i) const noexcept { return i + 1 == n_slots ? 0 : i + 1; }
+
+  const size_t n_slots;
+  Slot* const slots;
+};
+
+PostingTable::~PostingTable() {
+  Table* table = table_.load(std::memory_order_relaxed);
+  if (!table) return;
+  for (size_t i = 0; i < table->n_slots; ++i) {
+    const Slot& slot = table->slots[i];
+    if (slot.count.load(std::memory_order_relaxed) & kListBit) Block::destroy(slot.block());
+  }
+  delete table;
+}
+
+bool PostingTable::holds_term(const Slot& slot, uint64_t key, std::string_view term) const noexcept {
+  if (key >> 63 == 0) return true;  // short terms are their own key
+  const char* at = long_terms_.read() + slot.term_at.load(std::memory_order_relaxed);
+  return static_cast<unsigned char>(*at) == term.size() && std::memcmp(at + 1, term.data(), term.size()) == 0;
+}
+
+PostingTable::Slot* PostingTable::find_slot(Table* table, uint64_t key, std::string_view term) const noexcept {
+  if (!table) return nullptr;
+  for (size_t i = table->home(key);; i = table->next(i)) {
+    Slot& slot = table->slots[i];
+    const uint64_t found = slot.key.load(std::memory_order_acquire);
+    if (found == key && holds_term(slot, key, term)) return &slot;
+    if (found == 0) return nullptr;  // the table is never full
+  }
+}
+
+PostingTable::Slot& PostingTable::find_or_insert(uint64_t key, std::string_view term) {
+  Table* table = table_.load(std::memory_order_relaxed);
+  if (Slot* slot = find_slot(table, key, term)) return *slot;
+  if (!table || (n_terms_ + 1) * 4 > table->n_slots * 3) {
+    grow_table();
+    table = table_.load(std::memory_order_relaxed);
+  }
+  size_t term_at = 0;
+  if (key >> 63 != 0) {
+    long_terms_.reserve(long_terms_bytes_ + 1 + term.size(), long_terms_bytes_);
+    term_at = long_terms_bytes_;
+    long_terms_.data()[term_at] = static_cast<char>(term.size());
+    std::memcpy(long_terms_.data() + term_at + 1, term.data(), term.size());
+    long_terms_bytes_ += 1 + term.size();
+  }
+  size_t i = table->home(key);
+  while (table->slots[i].key.load(std::memory_order_relaxed) != 0) i = table->next(i);
+  Slot& slot = table->slots[i];
+  slot.term_at.store(static_cast<uint32_t>(term_at), std::memory_order_relaxed);
+  slot.key.store(key, std::memory_order_release);
+  ++n_terms_;
+  return slot;
+}
+
+void PostingTable::grow_table() {
+  Table* old = table_.load(std::memory_order_relaxed);
+  const size_t n_slots = old ? old->n_slots + old->n_slots / 3 + 8 : kFirstTableSlots;
+  auto grown = std::make_unique<Table>(n_slots);
+  for (size_t i = 0; old && i < old->n_slots; ++i) {
+    const Slot& from = old->slots[i];
+    const uint64_t key = from.key.load(std::memory_order_relaxed);
+    if (key == 0) continue;
+    size_t at = grown->home(key);
+    while (grown->slots[at].key.load(std::memory_order_relaxed) != 0) at = grown->next(at);
+    Slot& to = grown->slots[at];
+    to.key.store(key, std::memory_order_relaxed);
+    for (int w = 0; w < 2; ++w) to.words[w].store(from.words[w].load(std::memory_order_relaxed), std::memory_order_relaxed);
+    to.count.store(from.count.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    to.term_at.store(from.term_at.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  }
+  table_.store(grown.release(), std::memory_order_release);
+  if (old) base::retire(std::unique_ptr<Table>(old));
+}
+
+void PostingTable::append(uint64_t key, std::string_view term, uint16_t offset, uint16_t payload,
+                          const base::Bitmap* dead) {
+  Slot& slot = find_or_insert(key, term);
+  const uint32_t count = slot.count.load(std::memory_order_relaxed);
+  if (count & kListBit) {
+    append_to_block(slot, count & ~kListBit, offset, payload);
+  } else if (count < kMaxInline) {
+    slot.set_inline_posting(count, pack(offset, payload));
+    slot.count.store(count + 1, std::memory_order_release);
+  } else {
+    move_to_block(slot, offset, payload, dead);
+  }
+  ++n_postings_;
+}
+
+void PostingTable::append_to_block(Slot& slot, uint32_t n, uint16_t offset, uint16_t payload) {
+  Block* block = slot.block();
+  if (n == block->capacity) {
+    Block* grown = Block::make((block->capacity + block->capacity / 2 + 3) & ~3u);
+    std::memcpy(grown->offsets(), block->offsets(), n * sizeof(uint16_t));
+    std::memcpy(grown->payloads(), block->payloads(), n * sizeof(uint16_t));
+    grown->n_dead.store(block->n_dead.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    grown->max_tf.store(block->max_tf.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    grown->min_length_code.store(block->min_length_code.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    block_bytes_ += Block::bytes(grown->capacity) - Block::bytes(block->capacity);
+    slot.set_block(grown);
+    base::retire(block, Block::destroy);
+    block = grown;
+  }
+  block->put(n, offset, payload);
+  slot.count.store((n + 1) | kListBit, std::memory_order_release);
+}
+
+void PostingTable::move_to_block(Slot& slot, uint16_t offset, uint16_t payload, const base::Bitmap* dead) {
+  Block* block = Block::make(kFirstBlockCapacity);
+  uint32_t n_dead = 0;
+  for (uint32_t i = 0; i < kMaxInline; ++i) {
+    const uint32_t posting = slot.inline_posting(i);
+    block->put(i, static_cast<uint16_t>(posting), static_cast<uint16_t>(posting >> 16));
+    if (dead && dead->test(posting & 0xffffu)) ++n_dead;
+  }
+  block->put(kMaxInline, offset, payload);
+  block->n_dead.store(n_dead, std::memory_order_relaxed);
+  slot.count.store(kInTransit, std::memory_order_release);
+  slot.set_block(block);
+  slot.count.store((kMaxInline + 1) | kListBit, std::memory_order_release);
+  block_bytes_ += Block::bytes(kFirstBlockCapacity);
+}
+
+void PostingTable::undo(uint64_t key, std::string_view term, uint16_t offset) noexcept {
+  Slot* slot = find_slot(table_.load(std::memory_order_relaxed), key, term);
+  if (!slot) return;
+  const uint32_t count = slot->count.load(std::memory_order_relaxed);
+  const uint32_t n = count & ~kListBit;
+  if (n == 0) return;
+  const uint32_t last = count & kListBit ? slot->block()->offsets()[n - 1] : slot->inline_posting(n - 1) & 0xffffu;
+  if (last != offset) return;
+  slot->count.store(count - 1, std::memory_order_release);
+  --n_postings_;
+}
+
+void PostingTable::count_dead(uint64_t key, std::string_view term, uint16_t offset) noexcept {
+  Slot* slot = find_slot(table_.load(std::memory_order_relaxed), key, term);
+  if (!slot) return;
+  const uint32_t count = slot->count.load(std::memory_order_relaxed);
+  if (!(count & kListBit)) return;  // readers count the dead among inline postings themselves
+  Block* block = slot->block();
+  const uint16_t* end = block->offsets() + (count & ~kListBit);
+  if (!std::binary_search(static_cast<const uint16_t*>(block->offsets()), end, offset)) return;
+  block->n_dead.store(block->n_dead.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+}
+
+void PostingTable::prefetch(uint64_t key) const noexcept {
+  const Table* table = table_.load(std::memory_order_acquire);
+  if (table) __builtin_prefetch(table->slots + table->home(key));
+}
+
+void PostingTable::find(uint64_t key, std::string_view term, uint32_t n_docs, const base::Bitmap* dead,
+                        TermPostings& out) const {
+  out.n = out.n_dead = 0;
+  out.offsets_ = out.payloads_ = nullptr;
+  const Slot* slot = find_slot(table_.load(std::memory_order_acquire), key, term);
+  if (!slot) return;
+  for (;;) {
+    const uint32_t count = slot->count.load(std::memory_order_acquire);
+    if (count == kInTransit) continue;
+    if (count & kListBit) {
+      // The block is at least as new as the count, so it covers it.
+      Block* block = slot->block();
+      uint32_t n = count & ~kListBit;
+      out.n_dead = block->n_dead.load(std::memory_order_acquire);
+      out.max_tf = block->max_tf.load(std::memory_order_relaxed);
+      out.min_length = decode_length(block->min_length_code.load(std::memory_order_relaxed));
+      out.offsets_ = block->offsets();
+      out.payloads_ = block->payloads();
+      while (n != 0 && out.offsets_[n - 1] >= n_docs) --n;
+      out.n = n;
+      return;
+    }
+    for (uint32_t i = 0; i < count; ++i) {
+      const uint32_t posting = slot->inline_posting(i);
+      out.inline_offsets_[i] = static_cast<uint16_t>(posting);
+      out.inline_payloads_[i] = static_cast<uint16_t>(posting >> 16);
+    }
+    // If the postings moved to a block meanwhile, what was read may be half an address.
+    if (slot->count.load(std::memory_order_acquire) & kListBit) continue;
+    uint32_t n = count;
+    while (n != 0 && out.inline_offsets_[n - 1] >= n_docs) --n;
+    out.n = n;
+    out.max_tf = 0;
+    out.min_length = decode_length(kMaxLengthCode);
+    for (uint32_t i = 0; i < n; ++i) {
+      out.max_tf = std::max(out.max_tf, payload_tf(out.inline_payloads_[i]));
+      out.min_length = std::min(out.min_length, decode_length(payload_length_code(out.inline_payloads_[i])));
+      if (dead && dead->test(out.inline_offsets_[i])) ++out.n_dead;
+    }
+    return;
+  }
+}
+
+size_t PostingTable::memory_bytes() const noexcept {
+  const Table* table = table_.load(std::memory_order_relaxed);
+  return block_bytes_ + long_terms_.memory_bytes() + (table ? sizeof(Table) + table->n_slots * sizeof(Slot) : 0);
+}
+
+}  // namespace scrubjay::lexical

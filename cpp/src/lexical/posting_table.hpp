@@ -1,0 +1,90 @@
+// Posting table: which documents of one chunk hold a term?
+//
+// An open-addressing dictionary from term to postings. A slot of 32 bytes holds up to four postings inline (most terms
+// of a chunk occur once or twice); longer lists live in a block of two parallel arrays, offsets and payloads, that grows
+// by halves. Terms of up to seven bytes are their own key; longer ones are verified against their bytes.
+//
+// One writer, any number of readers. The writer appends postings of a document before the document is published, so a
+// reader cuts every list at the document count of its snapshot (`n_docs`), which it loaded *before* it called find().
+// Readers hold a base::EpochGuard while they use what find() returned.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string_view>
+
+#include "base/bitmap.hpp"
+#include "base/growing.hpp"
+
+namespace scrubjay::lexical {
+
+inline constexpr uint32_t kMaxInline = 4;
+
+// The postings of one term in one chunk as of a snapshot, ascending by document. Plain data; the inline postings are a
+// copy, so the object may not be moved while offsets() or payloads() are in use.
+class TermPostings {
+ public:
+  uint32_t n = 0;           // postings, dead ones included
+  uint32_t n_dead = 0;      // of those, how many belong to dead documents
+  uint32_t max_tf = 0;      // bounds over the list (and perhaps over postings that the snapshot does not see)
+  uint32_t min_length = 0;  // decoded
+
+  [[nodiscard]] const uint16_t* offsets() const noexcept { return offsets_ ? offsets_ : inline_offsets_; }
+  [[nodiscard]] const uint16_t* payloads() const noexcept { return payloads_ ? payloads_ : inline_payloads_; }
+
+ private:
+  friend class PostingTable;
+  const uint16_t* offsets_ = nullptr;
+  const uint16_t* payloads_ = nullptr;
+  uint16_t inline_offsets_[kMaxInline] = {};
+  uint16_t inline_payloads_[kMaxInline] = {};
+};
+
+class PostingTable {
+ public:
+  PostingTable() = default;
+  PostingTable(const PostingTable&) = delete;
+  PostingTable& operator=(const PostingTable&) = delete;
+  ~PostingTable();
+
+  // --- the writer -----------------------------------------------------------------------------------------------
+  // Adds a posting for the (not yet published) document `offset`; offsets ascend. `dead` is the published bitmap of dead
+  // documents or null. May throw std::bad_alloc, and then has changed nothing.
+  void append(uint64_t key, std::string_view term, uint16_t offset, uint16_t payload, const base::Bitmap* dead);
+  // Takes back append() for a document that was never published.
+  void undo(uint64_t key, std::string_view term, uint16_t offset) noexcept;
+  // Counts one more dead posting. Inside the partition's publication (readers retry), never before.
+  void count_dead(uint64_t key, std::string_view term, uint16_t offset) noexcept;
+
+  // --- readers --------------------------------------------------------------------------------------------------
+  // The postings of `term` with offset < n_docs; `n` is zero if there are none.
+  void find(uint64_t key, std::string_view term, uint32_t n_docs, const base::Bitmap* dead, TermPostings& out) const;
+  // Asks for the cache line where find() will look first.
+  void prefetch(uint64_t key) const noexcept;
+
+  [[nodiscard]] size_t n_terms() const noexcept { return n_terms_; }        // writer
+  [[nodiscard]] size_t n_postings() const noexcept { return n_postings_; }  // writer
+  [[nodiscard]] size_t memory_bytes() const noexcept;                       // writer
+
+ private:
+  struct Block;
+  struct Slot;
+  struct Table;
+
+  [[nodiscard]] Slot* find_slot(Table* table, uint64_t key, std::string_view term) const noexcept;
+  [[nodiscard]] Slot& find_or_insert(uint64_t key, std::string_view term);
+  [[nodiscard]] bool holds_term(const Slot& slot, uint64_t key, std::string_view term) const noexcept;
+  void append_to_block(Slot& slot, uint32_t n, uint16_t offset, uint16_t payload);
+  void move_to_block(Slot& slot, uint16_t offset, uint16_t payload, const base::Bitmap* dead);
+  void grow_table();
+
+  std::atomic<Table*> table_{nullptr};
+  base::GrowingArray<char> long_terms_;  // bytes of the terms longer than seven, each behind a length byte
+  size_t long_terms_bytes_ = 0;
+  size_t n_terms_ = 0;
+  size_t n_postings_ = 0;
+  size_t block_bytes_ = 0;
+};
+
+}  // namespace scrubjay::lexical

@@ -1,0 +1,59 @@
+#include <cstdlib>
+#include <string>
+
+#include "base/errors.hpp"
+#include "simd/kernels.hpp"
+
+namespace scrubjay::simd {
+
+namespace baseline {
+extern const Kernels kTable;
+}
+#if defined(__x86_64__)
+namespace avx2 {
+extern const Kernels kTable;
+}
+namespace avx512 {
+extern const Kernels kTable;
+}
+#endif
+
+std::vector<const Kernels*> available_kernels() {
+  std::vector<const Kernels*> levels{&baseline::kTable};
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
+      __builtin_cpu_supports("f16c")) {
+    levels.push_back(&avx2::kTable);
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vnni")) {
+      levels.push_back(&avx512::kTable);
+    }
+  }
+#endif
+  return levels;
+}
+
+namespace {
+
+const Kernels& choose() {
+  const std::vector<const Kernels*> levels = available_kernels();
+  const char* forced = std::getenv("SCRUBJAY_SIMD");
+  if (!forced || *forced == '\0') return *levels.back();
+  std::string names;
+  for (const Kernels* level : levels) {
+    if (std::string_view(forced) == level->level) return *level;
+    names += names.empty() ? "" : ", ";
+    names += level->level;
+  }
+  throw base::InvalidArgument("SCRUBJAY_SIMD: expected one of " + names + " (what this CPU can run), got '" + forced + "'");
+}
+
+}  // namespace
+
+const Kernels& kernels() {
+  static const Kernels& chosen = choose();
+  return chosen;
+}
+
+}  // namespace scrubjay::simd

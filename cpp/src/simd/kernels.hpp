@@ -1,0 +1,37 @@
+// SIMD kernels: which inner loops are worth a version per instruction set?
+//
+// Every kernel is written once (kernels_impl.hpp) and compiled once per level by a four-line file with that level's
+// flags; one table per level, one dispatcher that picks the best level of this CPU when it is first asked
+// (SCRUBJAY_SIMD=baseline|avx2|avx512 forces one; forcing a level that the CPU lacks is an error). All levels give the
+// same bits: one virtual width, no fused multiply-add.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace scrubjay::simd {
+
+// Rows and queries are padded with zeros to a multiple of this many elements.
+inline constexpr size_t kLaneCount = 16;
+
+struct Kernels {
+  const char* level;
+
+  // out[r] = <rows[r], query> for n_rows consecutive rows of n_elements half or single floats.
+  void (*dot_rows_f16)(const uint16_t* rows, size_t n_rows, size_t n_elements, const float* query, float* out);
+  void (*dot_rows_f32)(const float* rows, size_t n_rows, size_t n_elements, const float* query, float* out);
+
+  // IEEE half precision, round to nearest even.
+  void (*to_f16)(const float* from, size_t n, uint16_t* to);
+  void (*from_f16)(const uint16_t* from, size_t n, float* to);
+};
+
+// The kernels in use. Throws base::InvalidArgument the first time if SCRUBJAY_SIMD names no level of this CPU.
+[[nodiscard]] const Kernels& kernels();
+
+// Every level that this build holds and this CPU can run, best last.
+[[nodiscard]] std::vector<const Kernels*> available_kernels();
+
+}  // namespace scrubjay::simd

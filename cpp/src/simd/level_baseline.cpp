@@ -1,0 +1,7 @@
+// The kernels compiled for the level baseline; the build gives this file its instruction set.
+#include "simd/level.hpp"
+
+namespace scrubjay::simd::baseline {
+#define SCRUBJAY_LEVEL_NAME "baseline"
+#include "simd/kernels_impl.hpp"
+}  // namespace scrubjay::simd::baseline

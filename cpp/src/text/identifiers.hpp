@@ -1,0 +1,53 @@
+// Identifiers: which tokens does a compound (words joined without a space) give?
+//
+// The rules are on the page at the top of analyzer.hpp; tests/reference/analyzer.py says them once more in Python.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/draft.hpp"
+#include "text/word_terms.hpp"
+
+namespace scrubjay::text {
+
+// parts[0] joiners[0] parts[1] ...; views into the normalised run, in which they follow each other without a gap.
+struct Compound {
+  std::vector<std::string_view> parts, joiners;
+  std::string_view before, after;  // the joiners right before the first and after the last part
+
+  void clear() noexcept {
+    parts.clear();
+    joiners.clear();
+    before = after = {};
+  }
+};
+
+// True if a sequence of joiners connects two words: one joiner, "::", or underscores. "--", "...", "://" separate.
+[[nodiscard]] bool joins(std::string_view joiners) noexcept;
+
+// Turns compounds into tokens, one after the other; keeps its buffers. Not thread-safe.
+class CompoundTokens {
+ public:
+  // Appends the tokens to the draft. The compound is used up: apostrophes change its parts.
+  void add(Compound& compound, TermMaker& terms, const TermRules& rules, Draft& draft);
+
+  [[nodiscard]] size_t memory_bytes() const noexcept;
+
+ private:
+  struct Range {  // of parts: [first, last)
+    size_t first, last;
+  };
+  class Adder;
+
+  std::string joined_;                     // parts without their joiners
+  std::string written_;                    // a part sequence as written
+  std::string contractions_;               // "dont" and the like
+  std::vector<std::string_view> pieces_;   // of the part in hand
+  std::vector<Range> ranges_;
+  std::vector<Draft::Item> items_;          // of the compound in hand, before repeats go
+};
+
+}  // namespace scrubjay::text

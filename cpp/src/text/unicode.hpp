@@ -1,0 +1,32 @@
+// Unicode: normal forms, case folding and word boundaries.
+//
+// The one door to the third-party tables (StringZilla, Unicode 17); unicode.cpp is the only file that includes them.
+// All arguments are well-formed UTF-8. The tests check every property here against Python's unicodedata and `regex`.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace scrubjay::text {
+
+// out = the text in normalization form KC (KD). A run of more than 256 combining marks is ordered in pieces.
+void nfkc(std::string_view text, std::string& out);
+void nfkd(std::string_view text, std::string& out);
+
+// True if the text is in form KC already; much cheaper than nfkc.
+[[nodiscard]] bool is_nfkc(std::string_view text) noexcept;
+
+// out = the text after full default case folding (not normalised again).
+void fold_case(std::string_view text, std::string& out);
+
+// What the word boundary rules make of a character.
+enum class WordClass : uint8_t { other, letter, extends };  // letter: letters and digits; extends: marks, ZWJ, format
+
+[[nodiscard]] WordClass word_class(char32_t c) noexcept;
+
+// out = the lengths in bytes of the segments between UAX #29 word boundaries, in order.
+void word_segments(std::string_view text, std::vector<uint32_t>& out);
+
+}  // namespace scrubjay::text

@@ -1,0 +1,55 @@
+// Word terms: which term stands for a word? Folding, and a stem where the word is alphabetic.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "text/analyzer.hpp"
+#include "text/fold.hpp"
+
+namespace scrubjay::text {
+
+// The stems of a caller's stemmer, remembered per distinct word. Thread-safe; bounded: forgets all when it is full.
+class StemMemo {
+ public:
+  explicit StemMemo(Stemmer stemmer);
+  ~StemMemo();
+
+  // stemmer(word), made well-formed. The stemmer runs without a lock held: it may take one of its own (the GIL).
+  [[nodiscard]] std::string stem(std::string_view word) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+enum class Stemming : uint8_t { none, english, custom };
+
+// How an analyzer makes terms; shared by all threads.
+struct TermRules {
+  Stemming stemming = Stemming::english;
+  std::unique_ptr<StemMemo> memo;  // for Stemming::custom
+};
+
+// Makes terms, one after the other; keeps its buffers. The views are valid until the next call. Not thread-safe.
+class TermMaker {
+ public:
+  // The term of a word or part: folded, and stemmed if no digit is in it. The plural s of an acronym goes (TVs).
+  [[nodiscard]] std::string_view word(std::string_view text, const TermRules& rules);
+
+  // Case and accents away, nothing else.
+  [[nodiscard]] std::string_view folded(std::string_view text) { return folder_.fold(text); }
+
+  [[nodiscard]] size_t memory_bytes() const noexcept { return folder_.memory_bytes() + stem_.capacity(); }
+
+ private:
+  Folder folder_;
+  std::string stem_;
+};
+
+// [A-Z]{2,}s
+[[nodiscard]] bool is_acronym_plural(std::string_view word) noexcept;
+[[nodiscard]] bool has_digit(std::string_view text) noexcept;
+
+}  // namespace scrubjay::text

@@ -1,0 +1,84 @@
+#include "vector/column.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "simd/kernels.hpp"
+
+namespace scrubjay::vector {
+
+double norm(std::span<const float> vector) noexcept {
+  double sum = 0.0;
+  for (const float x : vector) sum += static_cast<double>(x) * static_cast<double>(x);
+  return std::sqrt(sum);
+}
+
+void Column::reserve(uint32_t doc) {
+  const uint32_t n_used = size_.load(std::memory_order_relaxed);
+  scales_.reserve(doc + 1, n_used);
+  for (uint32_t missing = n_used; missing < doc; ++missing) scales_.data()[missing] = RowScale{};
+}
+
+void Column::append_copy(uint32_t doc, const Column& from, uint32_t from_doc) {
+  reserve(doc);
+  std::memcpy(rows_.place(doc, size_.load(std::memory_order_relaxed)), from.rows_.row(from_doc), rows_.row_bytes());
+  scales_.data()[doc] = from.scales()[from_doc];
+  size_.store(doc + 1, std::memory_order_release);
+}
+
+void Column::append(uint32_t doc, std::span<const float> vector) {
+  reserve(doc);
+  const uint32_t n_used = size_.load(std::memory_order_relaxed);
+  RowScale scale;
+  if (!vector.empty()) {
+    char* place = rows_.place(doc, n_used);
+    const uint32_t padded = options_.padded_dim();
+    unit_.assign(padded, 0.0f);
+    const double length = norm(vector);
+    for (size_t i = 0; i < vector.size(); ++i) unit_[i] = static_cast<float>(static_cast<double>(vector[i]) / length);
+    if (options_.storage == Storage::f16) {
+      auto* row = reinterpret_cast<uint16_t*>(place);
+      simd::kernels().to_f16(unit_.data(), padded, row);
+      simd::kernels().from_f16(row, padded, unit_.data());  // what is stored decides the scale
+    } else {
+      std::memcpy(place, unit_.data(), padded * sizeof(float));
+    }
+    const double row_norm = norm(unit_);
+    scale.norm = static_cast<float>(length);
+    scale.factor = options_.metric == Metric::cosine ? static_cast<float>(1.0 / row_norm) : scale.norm;
+    scale.square = static_cast<float>(length * row_norm * length * row_norm);
+  }
+  scales_.data()[doc] = scale;
+  size_.store(doc + 1, std::memory_order_release);
+}
+
+void Column::read(uint32_t doc, std::span<float> out) const {
+  const char* row = rows_.row(doc);
+  if (options_.storage == Storage::f16) {
+    simd::kernels().from_f16(reinterpret_cast<const uint16_t*>(row), out.size(), out.data());
+  } else {
+    std::memcpy(out.data(), row, out.size_bytes());
+  }
+  for (float& x : out) x *= scales()[doc].norm;
+}
+
+float Column::similarity(uint32_t doc, const PreparedQuery& query) const {
+  float dot = 0.0f;
+  const char* row = rows_.row(doc);
+  if (options_.storage == Storage::f16) {
+    simd::kernels().dot_rows_f16(reinterpret_cast<const uint16_t*>(row), 1, options_.padded_dim(), query.elements.data(), &dot);
+  } else {
+    simd::kernels().dot_rows_f32(reinterpret_cast<const float*>(row), 1, options_.padded_dim(), query.elements.data(), &dot);
+  }
+  return finish_similarity(options_.metric, dot, scales()[doc], query.square);
+}
+
+void prepare_query(const ColumnOptions& options, std::span<const float> query, PreparedQuery& out) {
+  out.elements.assign(options.padded_dim(), 0.0f);
+  const double length = norm(query);
+  const double divisor = options.metric == Metric::cosine ? length : 1.0;
+  for (size_t i = 0; i < query.size(); ++i) out.elements[i] = static_cast<float>(static_cast<double>(query[i]) / divisor);
+  out.square = static_cast<float>(length * length);
+}
+
+}  // namespace scrubjay::vector

@@ -1,0 +1,93 @@
+// Vector column: what is the vector of a document of this chunk?
+//
+// A vector is kept as its direction (a unit vector in half or single precision, padded with zeros to a multiple of 16
+// elements) and its norm. The stored vector is `norm * row`, and similarities are exact for the stored vectors:
+//     cosine          <q, row> / (|q| |row|)
+//     inner product   <q, row> * norm
+//     l2              -max(0, |q|^2 + |norm row|^2 - 2 norm <q, row>)
+// up to the rounding of single-precision sums: at most 1e-6 |q||d| (cosine: 1e-6) from the exact value for the *stored*
+// vector, and half precision moves a stored vector by at most 5e-4 of its norm from the given one.
+//
+// One writer, any number of readers; rows below the published document count never change.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "base/growing.hpp"
+#include "vector/metric.hpp"
+
+namespace scrubjay::vector {
+
+struct ColumnOptions {
+  uint32_t dim = 0;
+  Metric metric = Metric::cosine;
+  Storage storage = Storage::f16;
+
+  [[nodiscard]] uint32_t padded_dim() const noexcept { return (dim + 15) / 16 * 16; }
+  [[nodiscard]] size_t row_bytes() const noexcept { return padded_dim() * (storage == Storage::f16 ? 2u : 4u); }
+};
+
+// What turns <q, row> into a similarity. norm is zero where the document has no vector.
+struct RowScale {
+  float norm = 0.0f;
+  float factor = 0.0f;  // cosine: 1 / |row|; otherwise norm
+  float square = 0.0f;  // l2: |norm row|^2
+};
+
+// A query vector, ready for any number of rows. Cosine: normalised.
+struct PreparedQuery {
+  std::vector<float> elements;  // padded
+  float square = 0.0f;          // |q|^2
+};
+
+class Column {
+ public:
+  explicit Column(const ColumnOptions& options) : options_(options), rows_(options.row_bytes()) {}
+
+  // The writer: stores the vector of document `doc` (the next one, or later: those between have none). `vector` has dim
+  // finite elements, not all zero; an empty span stores "no vector".
+  void append(uint32_t doc, std::span<const float> vector);
+
+  // The same with the vector that a column of the same options stores for document `from_doc`, bit for bit.
+  void append_copy(uint32_t doc, const Column& from, uint32_t from_doc);
+
+  // Readers: documents >= the return value of size() have no vector; it may lag behind the chunk's document count.
+  [[nodiscard]] uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }
+  [[nodiscard]] const RowScale* scales() const noexcept { return scales_.read(); }
+  [[nodiscard]] const base::RowBlocks& rows() const noexcept { return rows_; }
+  [[nodiscard]] const ColumnOptions& options() const noexcept { return options_; }
+  [[nodiscard]] bool has(uint32_t doc) const noexcept { return doc < size() && scales()[doc].norm != 0.0f; }
+
+  // The stored vector of a document that has one.
+  void read(uint32_t doc, std::span<float> out) const;
+  // Its similarity to a query.
+  [[nodiscard]] float similarity(uint32_t doc, const PreparedQuery& query) const;
+
+  [[nodiscard]] size_t memory_bytes() const noexcept { return rows_.memory_bytes() + scales_.memory_bytes(); }
+
+ private:
+  void reserve(uint32_t doc);
+
+  const ColumnOptions options_;
+  base::RowBlocks rows_;
+  base::GrowingArray<RowScale> scales_;
+  std::atomic<uint32_t> size_{0};
+  std::vector<float> unit_;  // writer's scratch
+};
+
+// `query` has dim finite elements, not all zero for the cosine.
+void prepare_query(const ColumnOptions& options, std::span<const float> query, PreparedQuery& out);
+
+// The similarity from the inner product with a row.
+[[nodiscard]] inline float finish_similarity(Metric metric, float dot, const RowScale& scale, float query_square) noexcept {
+  if (metric != Metric::l2) return dot * scale.factor;
+  const float distance = (query_square + scale.square) - 2.0f * (scale.norm * dot);
+  return distance > 0.0f ? -distance : 0.0f;
+}
+
+// Euclidean norm in double precision.
+[[nodiscard]] double norm(std::span<const float> vector) noexcept;
+
+}  // namespace scrubjay::vector

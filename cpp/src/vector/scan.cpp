@@ -1,0 +1,39 @@
+#include "vector/scan.hpp"
+
+#include <algorithm>
+
+#include "simd/kernels.hpp"
+
+namespace scrubjay::vector {
+
+void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query, base::TopK& best) {
+  if (!vectors.column) return;
+  const Column& column = *vectors.column;
+  const ColumnOptions& options = column.options();
+  const simd::Kernels& kernels = simd::kernels();
+  const uint32_t n_docs = std::min(vectors.n_docs, column.size());
+  constexpr uint32_t kBatch = 64;  // one word of the bitmap; the products stay in L1
+  float dots[kBatch];
+  for (uint32_t begin = first_doc; begin < n_docs;) {
+    const uint32_t end = std::min({n_docs, (begin / kBatch + 1) * kBatch, (begin / base::RowBlocks::kRowsPerBlock + 1) * base::RowBlocks::kRowsPerBlock});
+    const RowScale* scales = column.scales();
+    // Rows of a block are consecutive; a run without any vector may lie in a block that was never allocated.
+    const bool any = std::any_of(scales + begin, scales + end, [](const RowScale& scale) { return scale.norm != 0.0f; });
+    if (any) {
+      const char* rows = column.rows().row(begin);
+      if (options.storage == Storage::f16) {
+        kernels.dot_rows_f16(reinterpret_cast<const uint16_t*>(rows), end - begin, options.padded_dim(), query.elements.data(), dots);
+      } else {
+        kernels.dot_rows_f32(reinterpret_cast<const float*>(rows), end - begin, options.padded_dim(), query.elements.data(), dots);
+      }
+      for (uint32_t doc = begin; doc < end; ++doc) {
+        if (scales[doc].norm == 0.0f || (vectors.dead && vectors.dead->test(doc))) continue;
+        const float similarity = finish_similarity(options.metric, dots[doc - begin], scales[doc], query.square);
+        best.push(base::candidate_key(base::sortable_float(similarity), (chunk << 16) | doc));
+      }
+    }
+    begin = end;
+  }
+}
+
+}  // namespace scrubjay::vector

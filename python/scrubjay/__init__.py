@@ -1,0 +1,59 @@
+"""Scrubjay: keyword and vector search over one set of memories, in your process, scoped before ranked.
+
+>>> import scrubjay
+>>> index = scrubjay.Index(embedder=scrubjay.embedders.default())
+>>> jane = scrubjay.Scope("acme", user="jane")
+>>> index.upsert("m1", "User's staging API key prefix is sk-stg-0041.", scope=jane)
+>>> index.upsert("m2", "Takes the night train rather than flying.", scope=jane)
+>>> [hit.id for hit in index.search("which key prefix for staging?", scope=jane)]
+['m1', 'm2']
+"""
+
+from __future__ import annotations
+
+try:
+    from scrubjay import _native
+except ImportError as error:  # a source tree without a build, or a wheel for another Python
+    raise ImportError(
+        f"scrubjay's native part cannot be imported ({error}). Install the package: `pip install scrubjay`, or "
+        "`pip install .` in the source tree (needs a C++20 compiler); then run Python outside of the source tree"
+    ) from error
+
+from scrubjay import embedders
+from scrubjay._native import Engine, Result, Scope
+from scrubjay.config import analyze, show_config
+from scrubjay.errors import (
+    ConflictError,
+    CorruptIndexError,
+    EmbedderError,
+    EmbedderMismatchError,
+    Error,
+    MissingExtraError,
+)
+from scrubjay.index import Index
+from scrubjay.records import Record
+from scrubjay.results import Hit, Hits
+from scrubjay.stemming import snowball
+
+__version__: str = _native.show_config_dict()["version"]
+
+__all__ = [
+    "ConflictError",
+    "CorruptIndexError",
+    "EmbedderError",
+    "EmbedderMismatchError",
+    "Engine",
+    "Error",
+    "Hit",
+    "Hits",
+    "Index",
+    "MissingExtraError",
+    "Record",
+    "Result",
+    "Scope",
+    "__version__",
+    "analyze",
+    "embedders",
+    "show_config",
+    "snowball",
+]

@@ -1,0 +1,132 @@
+"""What can be said on the command line?"""
+
+from __future__ import annotations
+
+import argparse
+
+from scrubjay._native import Scope
+
+__all__ = ["make_parser", "scope_of"]
+
+_EXIT_CODES = """\
+exit codes: 0 found (or done), 1 nothing found, 2 wrong usage or bad input, 130 interrupted"""
+
+_FILES = """\
+FILE is JSON Lines (text, and perhaps id, tenant, user, agent, metadata, created_at, vector), a chat export
+(conversations.json of ChatGPT or Claude, or lists of role and content), Markdown, plain text, a folder of
+these two, or - for JSON Lines on standard input. A record that names its scope keeps it; the others get that
+of --tenant, --user and --agent, from which the search is made, too."""
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """Return the parser of `scrubjay`; each command's name is in `command`."""
+    parser = argparse.ArgumentParser(
+        prog="scrubjay",
+        description="Keyword and vector search over the memories of agents, scoped before ranked.",
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="store_true", help="print the version and what runs here")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND")
+
+    demo = _command(
+        commands, "demo", "ask a sample of agent memories, and see what each kind of search finds", ""
+    )
+    demo.add_argument("--ask", metavar="TEXT", help="ask this instead of the prepared questions")
+    _add_scope(demo, tenant="acme", user="jane")
+    _add_common(demo, k=3)
+
+    search = _command(commands, "search", "read files and ask them one question", _FILES)
+    search.add_argument("question", metavar="QUESTION")
+    search.add_argument("files", metavar="FILE", nargs="+")
+    _add_search(search)
+    _add_scope(search)
+    _add_common(search, k=10)
+
+    index = _command(
+        commands,
+        "index",
+        "read files, embed and index them; then ask questions, or write them with their vectors",
+        _FILES
+        + "\n\nThe index lives in memory. With --out its records are written with their vectors as JSON Lines, "
+        "which\nsearch, index and stats read without embedding them again. Without --out and --search questions are "
+        "read\nfrom standard input, one a line.",
+    )
+    index.add_argument("files", metavar="FILE", nargs="+")
+    index.add_argument(
+        "--out", metavar="FILE.jsonl", help="write records and vectors there (- for standard output)"
+    )
+    index.add_argument("--search", metavar="QUESTION", help="ask this")
+    _add_search(index)
+    _add_scope(index)
+    _add_common(index, k=10)
+
+    stats = _command(commands, "stats", "read files and say what is in the index of them", _FILES)
+    stats.add_argument("files", metavar="FILE", nargs="+")
+    _add_scope(stats)
+    _add_common(stats, k=None)
+    return parser
+
+
+def scope_of(arguments: argparse.Namespace) -> Scope:
+    """Return the scope that --tenant, --user and --agent name."""
+    return Scope(arguments.tenant, arguments.user or None, arguments.agent or None)
+
+
+def _command(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, help: str, more: str
+) -> argparse.ArgumentParser:
+    return commands.add_parser(
+        name,
+        help=help,
+        description=f"{help[0].upper()}{help[1:]}.\n\n{more}".strip(),
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def _add_search(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--mode", choices=("hybrid", "lexical", "vector"), default="hybrid")
+    parser.add_argument("--keywords", metavar="TEXT", help="replaces the question for the keyword ranking")
+    parser.add_argument(
+        "--candidates", type=_positive, metavar="N", help="of each ranking (default: 100 or -k)"
+    )
+    parser.add_argument("--rrf-k", type=float, default=60.0, metavar="N", help="of rank fusion (default: 60)")
+    parser.add_argument("--explain", action="store_true", help="show BM25, cosine, ranks and matched terms")
+
+
+def _add_scope(parser: argparse.ArgumentParser, tenant: str = "local", user: str | None = None) -> None:
+    group = parser.add_argument_group(
+        "scope: whose memories (a search sees its own and those shared with it)"
+    )
+    group.add_argument("--tenant", default=tenant, help=f"default: {tenant}")
+    group.add_argument(
+        "--user", default=user, help=f"default: {user or 'none, the memories that all users share'}"
+    )
+    group.add_argument("--agent", help="default: none")
+
+
+def _add_common(parser: argparse.ArgumentParser, k: int | None) -> None:
+    if k is not None:
+        parser.add_argument("-k", type=_positive, default=k, metavar="N", help=f"hits at most (default: {k})")
+    parser.add_argument(
+        "--embedder",
+        default="default",
+        metavar="SPEC",
+        help="default (offline), none, onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, fastembed:NAME or "
+        "openai:MODEL[@URL]",
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
+    )
+
+
+def _positive(text: str) -> int:
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive int, got {text!r}")
+    return number

@@ -1,0 +1,50 @@
+"""What was built, and what runs here? And: what does the analyzer make of a text?"""
+
+from __future__ import annotations
+
+import platform
+from typing import Any, Literal, overload
+
+from scrubjay import _native
+
+__all__ = ["analyze", "show_config"]
+
+
+@overload
+def show_config(*, as_dict: Literal[False] = False) -> None: ...
+@overload
+def show_config(*, as_dict: Literal[True]) -> dict[str, Any]: ...
+def show_config(*, as_dict: bool = False) -> dict[str, Any] | None:
+    """Print version, compiler, SIMD levels (available and active), analyzer, Python and NumPy; or return them.
+
+    >>> sorted(show_config(as_dict=True))[:3]
+    ['analyzer', 'compiler', 'machine']
+    """
+    import numpy as np
+
+    config: dict[str, Any] = dict(_native.show_config_dict())
+    config["python"] = f"{platform.python_implementation()} {platform.python_version()}"
+    config["numpy"] = np.__version__
+    config["machine"] = f"{platform.system()} {platform.machine()}"
+    if as_dict:
+        return config
+    width = max(len(key) for key in config)
+    for key, value in config.items():
+        shown = ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else value
+        print(f"{key.replace('_', ' '):<{width}}  {shown}")
+    return None
+
+
+def analyze(text: str | bytes, analyzer: str = "english") -> list[tuple[str, str]]:
+    """Return the (term, kind) pairs that indexing makes of `text`, in order.
+
+    Kinds: "word" and "part" (of an identifier) count towards the document's length; "whole" and "joined" (forms of an
+    identifier) do not.
+
+    Raises:
+        ValueError: there is no such built-in analyzer.
+
+    >>> analyze("prefix sk-stg-0041")[0]
+    ('prefix', 'word')
+    """
+    return list(_native.analyze(text, analyzer))

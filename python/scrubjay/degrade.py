@@ -1,0 +1,64 @@
+"""What can a search still do with what it was given?
+
+hybrid -> vector -> lexical: a missing embedder, an embedder that raises, or a missing text leaves a smaller search, and
+a reason ("code: sentence") that the result carries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from scrubjay.semantic import Semantics
+
+__all__ = ["Plan", "make_plan", "make_plans"]
+
+_NO_TEXT = "no_text: the search gave neither text nor keywords, only the vectors were ranked"
+_KEYWORDS_ONLY = (
+    "no_query_vector: the search gave keywords but neither text nor vector, only the keywords were ranked"
+)
+
+
+class Plan(NamedTuple):
+    """What the engine is asked for."""
+
+    mode: str
+    lexical_text: str | bytes | None
+    vector: Any
+    degraded: tuple[str, ...]
+
+
+def make_plan(
+    mode: str, text: str | bytes | None, vector: Any, keywords: str | bytes | None, degraded: tuple[str, ...]
+) -> Plan:
+    """Decide for one question; `degraded` says why it has no vector, if embedding its text gave none."""
+    lexical_text = text if keywords is None else keywords
+    if mode == "lexical":
+        return Plan(mode, lexical_text, None, ())
+    if vector is None:
+        if text is None and keywords is not None:
+            degraded = (_KEYWORDS_ONLY,)
+        if mode == "vector" and lexical_text is not None:
+            mode = "lexical"
+    elif lexical_text is None and mode == "hybrid":
+        degraded = (_NO_TEXT,)
+    return Plan(mode, lexical_text, vector, degraded)
+
+
+def make_plans(
+    semantics: Semantics,
+    mode: str,
+    texts: Sequence[str | bytes | None],
+    vectors: Any,
+    keywords: Sequence[str | bytes | None],
+) -> list[Plan]:
+    """Decide for several questions; the texts that need a vector are embedded together."""
+    wanted = [
+        text if mode != "lexical" and vector is None else None
+        for text, vector in zip(texts, vectors, strict=True)
+    ]
+    embedded = semantics.queries(wanted)
+    return [
+        make_plan(mode, text, own if own is not None else vector, keyword, reasons)
+        for text, own, keyword, (vector, reasons) in zip(texts, vectors, keywords, embedded, strict=True)
+    ]

@@ -1,0 +1,133 @@
+"""What does Scrubjay do, shown on memories that one can read?
+
+`memories.jsonl` holds what assistants might have noted about several people of two invented organisations: facts that
+are shared with all of a tenant, with one user, with one agent. `questions.json` holds questions with the ids that
+answer them.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.index import Index
+from scrubjay.records import Record
+from scrubjay.results import Hits
+
+__all__ = ["Answer", "Question", "ask", "load_memories", "load_questions", "make_index"]
+
+MODES = ("lexical", "vector", "hybrid")
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question, who asks it, what it shows, and the ids of the memories that answer it."""
+
+    title: str
+    text: str
+    scope: Scope
+    shows: str = ""
+    answers: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one mode returned, and the median time of a search (the embedding of the question not included)."""
+
+    mode: str
+    hits: Hits
+    search_us: float
+
+
+def load_memories() -> list[Record]:
+    """Return the sample: a few hundred records, ids unique, scopes set.
+
+    >>> memories = load_memories()
+    >>> len(memories) >= 300, len({memory.id for memory in memories}) == len(memories)
+    (True, True)
+    """
+    rows = map(json.loads, _data("memories.jsonl").splitlines())
+    return [
+        Record(
+            row["id"],
+            row["text"],
+            Scope(row["tenant"], row.get("user"), row.get("agent")),
+            row["metadata"],
+            row["created_at"],
+        )
+        for row in rows
+    ]
+
+
+def load_questions() -> list[Question]:
+    """Return the questions that the demo asks."""
+    return [
+        Question(
+            row["title"],
+            row["text"],
+            Scope(row["tenant"], row.get("user"), row.get("agent")),
+            row["shows"],
+            tuple(row["answers"]),
+        )
+        for row in json.loads(_data("questions.json"))
+    ]
+
+
+def make_index(embedder: Embedder | None, *, progress: bool | None = None) -> Index:
+    """Index the sample."""
+    index = Index(embedder)
+    index.upsert_many(load_memories(), progress=progress)
+    return index
+
+
+def ask(
+    index: Index, question: Question, *, k: int = 3, repeats: int = 50
+) -> tuple[list[Answer], float | None]:
+    """Answer in each mode; return the answers and the median time of embedding the question in microseconds.
+
+    The time is None if the index has no embedder, or one that fails. Searches are timed with the vector given, since
+    an index embeds the same question only once.
+    """
+    embedder = index.embedder
+    vector: Any = None
+    embed_us: float | None = None
+    if embedder is not None:
+        try:
+            vector = embedder.embed_query(question.text)
+            embed_us = median_us(lambda: embedder.embed_query(question.text), min(repeats, 20))
+        except Exception:  # noqa: BLE001 - the search below says what is wrong with the embedder
+            vector = None
+
+    answers = []
+    for mode in MODES:
+
+        def search(mode: str = mode, *, explain: bool = False) -> Hits:
+            return index.search(
+                question.text, vector=vector, scope=question.scope, k=k, mode=mode, explain=explain
+            )
+
+        answers.append(Answer(mode, search(explain=True), median_us(search, repeats)))
+    return answers, embed_us
+
+
+def median_us(call: Callable[[], object], repeats: int) -> float:
+    """Return the median wall time of `call` in microseconds, after three calls that are not counted."""
+    for _ in range(3):
+        call()
+    times_ns = []
+    for _ in range(max(1, repeats)):
+        start = time.perf_counter_ns()
+        call()
+        times_ns.append(time.perf_counter_ns() - start)
+    return statistics.median(times_ns) / 1000
+
+
+def _data(name: str) -> str:
+    return files(__name__).joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,43 @@
+"""How do texts become vectors?
+
+:class:`Embedder` is the protocol; :func:`default` works offline at once. Nothing heavy is imported before an embedder
+is made, and each optional library is an extra: ``pip install "scrubjay[onnx]"``.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrubjay.embedders.cache import QueryCache
+from scrubjay.embedders.function import Function
+from scrubjay.embedders.libraries import FastEmbed, Model2Vec, SentenceTransformers
+from scrubjay.embedders.onnx import OnnxFolder
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.embedders.spec import from_spec
+from scrubjay.embedders.wordllama import WordLlama, default
+
+if TYPE_CHECKING:
+    from scrubjay.embedders.http import OpenAICompatible
+
+__all__ = [
+    "Embedder",
+    "FastEmbed",
+    "Function",
+    "Model2Vec",
+    "OnnxFolder",
+    "OpenAICompatible",
+    "QueryCache",
+    "SentenceTransformers",
+    "WordLlama",
+    "default",
+    "from_spec",
+]
+
+
+def __getattr__(name: str) -> Any:
+    # the standard library's HTTP client would more than double the time of `import scrubjay`
+    if name == "OpenAICompatible":
+        from scrubjay.embedders.http import OpenAICompatible
+
+        return OpenAICompatible
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

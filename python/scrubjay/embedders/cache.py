@@ -1,0 +1,80 @@
+"""Which queries were embedded just now? A bounded, thread-safe memory of the least recently used kind."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from threading import Lock
+
+from scrubjay.embedders.protocol import Vectors
+
+__all__ = ["QueryCache"]
+
+
+class QueryCache:
+    """Maps query texts to vectors and forgets the least recently used ones beyond `size`; size 0 keeps nothing.
+
+    Vectors are kept and returned read-only, not copied. All methods may be called from any thread; two threads that
+    miss the same text at once both embed it.
+
+    >>> cache = QueryCache(2)
+    >>> cache.get("staging key") is None
+    True
+    >>> cache.put("staging key", np.ones(3, dtype=np.float32))
+    >>> cache.get("staging key")
+    array([1., 1., 1.], dtype=float32)
+    >>> cache.stats()
+    {'hits': 1, 'misses': 1, 'entries': 1, 'size': 2}
+    """
+
+    __slots__ = ("_entries", "_hits", "_lock", "_misses", "_size")
+
+    def __init__(self, size: int = 1024) -> None:
+        if isinstance(size, bool) or not isinstance(size, int):
+            raise TypeError(f"size: expected int, got {type(size).__name__}")
+        if size < 0:
+            raise ValueError(f"size: expected 0 or more, got {size}")
+        self._entries: OrderedDict[str, Vectors] = OrderedDict()
+        self._lock = Lock()
+        self._size = size
+        self._hits = 0
+        self._misses = 0
+
+    def get(self, text: str) -> Vectors | None:
+        """Return the vector of `text`, None if it is not here."""
+        with self._lock:
+            vector = self._entries.get(text)
+            if vector is None:
+                self._misses += 1
+            else:
+                self._hits += 1
+                self._entries.move_to_end(text)
+            return vector
+
+    def put(self, text: str, vector: Vectors) -> None:
+        """Keep the vector of `text`, which becomes read-only."""
+        if self._size == 0:
+            return
+        vector.setflags(write=False)
+        with self._lock:
+            self._entries[text] = vector
+            self._entries.move_to_end(text)
+            if len(self._entries) > self._size:
+                self._entries.popitem(last=False)
+
+    def clear(self) -> None:
+        """Forget all vectors; the counts of hits and misses stay."""
+        with self._lock:
+            self._entries.clear()
+
+    def stats(self) -> dict[str, int]:
+        """Return hits, misses, entries and size."""
+        with self._lock:
+            return {
+                "hits": self._hits,
+                "misses": self._misses,
+                "entries": len(self._entries),
+                "size": self._size,
+            }
+
+    def __len__(self) -> int:
+        return len(self._entries)

@@ -1,0 +1,60 @@
+"""Any callable as an embedder."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from scrubjay.embedders.protocol import Vectors, as_list
+
+__all__ = ["Function"]
+
+
+class Function:
+    """Wraps `documents(list of str) -> array-like (n, dim)`; `query` is used for queries if they differ.
+
+    >>> def count_letters(texts):
+    ...     return [[text.count("a") + 1, text.count("b") + 1] for text in texts]
+    >>> embedder = Function(count_letters, dim=2, name="letters-ab")
+    >>> embedder.embed_query("abba")
+    array([3., 3.], dtype=float32)
+    """
+
+    def __init__(
+        self,
+        documents: Callable[[list[str]], Any],
+        *,
+        dim: int,
+        name: str,
+        query: Callable[[list[str]], Any] | None = None,
+    ) -> None:
+        for label, function in (("documents", documents), ("query", query)):
+            if function is not None and not callable(function):
+                raise TypeError(f"{label}: expected a callable, got {type(function).__name__}")
+        if isinstance(dim, bool) or not isinstance(dim, int):
+            raise TypeError(f"dim: expected int, got {type(dim).__name__}")
+        if dim < 1:
+            raise ValueError(f"dim: expected 1 or more, got {dim}")
+        self.name = name
+        self.dim = dim
+        self._documents = documents
+        self._query = query or documents
+
+    def embed_documents(self, texts: list[str]) -> Vectors:
+        """Return what the callable returns, as float32 (n, dim)."""
+        return np.asarray(self._documents(as_list(texts)), dtype=np.float32)
+
+    def embed_queries(self, texts: list[str]) -> Vectors:
+        """Return float32 (n, dim) from the callable for queries."""
+        return np.asarray(self._query(as_list(texts)), dtype=np.float32)
+
+    def embed_query(self, text: str) -> Vectors:
+        """Return float32 (dim,)."""
+        vectors = self.embed_queries([text])
+        # a wrong shape is returned as it is: the index reports it with what it expected
+        return vectors[0] if vectors.ndim == 2 and len(vectors) == 1 else vectors
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.embedders.Function {self.name!r}, dim {self.dim}>"

@@ -1,0 +1,170 @@
+"""Any endpoint that speaks OpenAI's `POST /embeddings`: OpenAI itself, Ollama, vLLM, llama.cpp, TEI, LiteLLM.
+
+Standard library only. Failures that may pass (429, 5xx, no connection, a time-out) are tried again with growing
+pauses; the rest is an error at once. Redirects are refused: they would carry the API key to another host.
+"""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from scrubjay.embedders.protocol import Vectors, as_list, model_identity
+from scrubjay.errors import EmbedderError
+
+__all__ = ["OpenAICompatible"]
+
+_MAX_PAUSE_S = 30.0
+
+
+class OpenAICompatible:
+    """An embedding model behind HTTP.
+
+    Args:
+        model: its name, as the endpoint knows it.
+        base_url: up to and without "/embeddings".
+        api_key: sent as a bearer token; by default the environment's OPENAI_API_KEY, none if that is unset. It is in no
+            message, name or repr.
+        dim: the vectors' length; None asks the endpoint once, when it is first needed.
+        dimensions: asks the endpoint for shorter vectors, where the model can do that; then `dim` is this.
+        batch_size: texts a request.
+        timeout_s: of one attempt.
+        retries: attempts after the first; the pause before the n-th is `backoff_s` * 2^(n-1), or what the endpoint's
+            Retry-After says, at most 30 s.
+        query_prefix, document_prefix: put before the texts.
+        headers: sent along.
+
+    Raises (in its methods):
+        EmbedderError: the endpoint refuses, does not answer, or answers something else.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str = "https://api.openai.com/v1",
+        api_key: str | None = None,
+        dim: int | None = None,
+        dimensions: int | None = None,
+        batch_size: int = 64,
+        timeout_s: float = 30.0,
+        retries: int = 4,
+        backoff_s: float = 0.5,
+        query_prefix: str = "",
+        document_prefix: str = "",
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        if not base_url.startswith(("http://", "https://")):
+            raise ValueError(f"base_url: expected http:// or https://, got {base_url!r}")
+        if batch_size < 1:
+            raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
+        if retries < 0:
+            raise ValueError(f"retries: expected 0 or more, got {retries}")
+        self.name = model_identity(
+            f"openai/{model}" + (f"-{dimensions}" if dimensions else ""), document_prefix
+        )
+        self._model = model
+        self._url = base_url.rstrip("/") + "/embeddings"
+        self._dim = dimensions if dimensions is not None else dim
+        self._dimensions = dimensions
+        self._batch_size = batch_size
+        self._timeout_s = timeout_s
+        self._retries = retries
+        self._backoff_s = backoff_s
+        self._query_prefix = query_prefix
+        self._document_prefix = document_prefix
+        self._headers = {"Content-Type": "application/json", **(headers or {})}
+        key = api_key if api_key is not None else os.environ.get("OPENAI_API_KEY")
+        if key:
+            self._headers["Authorization"] = f"Bearer {key}"
+        self._opener = urllib.request.build_opener(_NoRedirect)
+
+    @property
+    def dim(self) -> int:
+        """The vectors' length; asks the endpoint if nobody said it yet."""
+        if self._dim is None:
+            self._dim = int(self._request(["dimension"]).shape[1])
+        return self._dim
+
+    def embed_documents(self, texts: list[str]) -> Vectors:
+        """Return float32 (n, dim), in requests of `batch_size` texts."""
+        return self._embed([self._document_prefix + text for text in as_list(texts)])
+
+    def embed_queries(self, texts: list[str]) -> Vectors:
+        """Return float32 (n, dim)."""
+        return self._embed([self._query_prefix + text for text in as_list(texts)])
+
+    def embed_query(self, text: str) -> Vectors:
+        """Return float32 (dim,)."""
+        vector: Vectors = self._request([self._query_prefix + text])[0]
+        return vector
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.embedders.OpenAICompatible {self.name!r} at {self._url!r}>"
+
+    def _embed(self, texts: list[str]) -> Vectors:
+        parts = [
+            self._request(texts[i : i + self._batch_size]) for i in range(0, len(texts), self._batch_size)
+        ]
+        return np.concatenate(parts) if parts else np.empty((0, self.dim), dtype=np.float32)
+
+    def _request(self, texts: list[str]) -> Vectors:
+        body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
+        if self._dimensions is not None:
+            body["dimensions"] = self._dimensions
+        answer = self._post(json.dumps(body).encode())
+        try:
+            rows = sorted(json.loads(answer)["data"], key=lambda row: row.get("index", 0))
+            vectors = np.asarray([row["embedding"] for row in rows], dtype=np.float32)
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise EmbedderError(
+                f"{self._url}: expected a list of embeddings, got {_excerpt(answer)}"
+            ) from error
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise EmbedderError(f"{self._url}: expected {len(texts)} embeddings, got shape {vectors.shape}")
+        return vectors
+
+    def _post(self, body: bytes) -> bytes:
+        for attempt in range(self._retries + 1):
+            request = urllib.request.Request(self._url, data=body, headers=self._headers, method="POST")
+            retry_after: str | None = None
+            try:
+                with self._opener.open(request, timeout=self._timeout_s) as response:
+                    answer: bytes = response.read()
+                    return answer
+            except urllib.error.HTTPError as error:
+                with error:
+                    failure = f"status {error.code}: {_excerpt(error.read())}"
+                retry_after = error.headers.get("Retry-After")
+                if error.code != 429 and error.code < 500:
+                    raise EmbedderError(f"{self._url}: {failure}") from None
+            except (OSError, http.client.HTTPException) as error:  # URLError and time-outs are OSErrors
+                failure = str(getattr(error, "reason", None) or error or type(error).__name__)
+            if attempt < self._retries:
+                time.sleep(self._pause_s(attempt, retry_after))
+        raise EmbedderError(f"{self._url}: {failure} (after {self._retries + 1} attempts)")
+
+    def _pause_s(self, attempt: int, retry_after: str | None) -> float:
+        try:  # Retry-After may also be a date, which is not worth a parser
+            pause_s = float(retry_after) if retry_after is not None else self._backoff_s * 2**attempt
+        except ValueError:
+            pause_s = self._backoff_s * 2**attempt
+        return min(max(pause_s, 0.0), _MAX_PAUSE_S)
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+def _excerpt(answer: bytes) -> str:
+    text = " ".join(answer.decode("utf-8", "replace").split())
+    return repr(text if len(text) <= 200 else text[:200] + "...")

@@ -1,0 +1,165 @@
+"""Embedding libraries that people have already: Model2Vec, sentence-transformers, fastembed.
+
+Each class takes a model name, a local folder, or a model object that is loaded already. The library is imported when
+the class is used, not before, and may download a model by name as it sees fit.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from scrubjay.embedders.protocol import Vectors, as_list, model_identity
+from scrubjay.errors import MissingExtraError
+
+__all__ = ["FastEmbed", "Model2Vec", "SentenceTransformers"]
+
+
+class Model2Vec:
+    """Static embeddings by `model2vec` (extra "model2vec"): microseconds a query, small models.
+
+    Raises:
+        MissingExtraError: `model2vec` is not installed.
+    """
+
+    def __init__(self, model: Any = "minishlab/potion-base-8M", *, name: str | None = None) -> None:
+        if isinstance(model, (str, Path)):
+            try:
+                from model2vec import StaticModel
+            except ImportError:
+                raise MissingExtraError("Model2Vec", "model2vec", "model2vec") from None
+            name = name or f"model2vec/{_last_part(model)}"
+            model = StaticModel.from_pretrained(str(model))
+        self.name = _named(name, "a Model2Vec object")
+        self._model: Any = model
+        self.dim = int(model.dim)
+
+    def embed_documents(self, texts: list[str]) -> Vectors:
+        """Return float32 (n, dim)."""
+        return np.asarray(self._model.encode(as_list(texts)), dtype=np.float32).reshape(-1, self.dim)
+
+    def embed_query(self, text: str) -> Vectors:
+        """Return float32 (dim,)."""
+        vector: Vectors = self.embed_documents([text])[0]
+        return vector
+
+    embed_queries = embed_documents
+
+
+class SentenceTransformers:
+    """Any `sentence-transformers` model (extra "sentence-transformers").
+
+    `query_prefix` and `document_prefix` are put before the texts ("query: " and "passage: " for e5, say); models with
+    prompts of their own use those if no prefix is given.
+
+    Raises:
+        MissingExtraError: `sentence-transformers` is not installed.
+    """
+
+    def __init__(
+        self,
+        model: Any = "sentence-transformers/all-MiniLM-L6-v2",
+        *,
+        query_prefix: str = "",
+        document_prefix: str = "",
+        device: str | None = None,
+        batch_size: int = 32,
+        name: str | None = None,
+    ) -> None:
+        if isinstance(model, (str, Path)):
+            try:
+                from sentence_transformers import SentenceTransformer
+            except ImportError:
+                raise MissingExtraError(
+                    "SentenceTransformers", "sentence-transformers", "sentence-transformers"
+                ) from None
+            name = name or model_identity(f"sentence-transformers/{_last_part(model)}", document_prefix)
+            model = SentenceTransformer(str(model), device=device)
+        self.name = _named(name, "a SentenceTransformer object")
+        self._model: Any = model
+        self._query_prefix = query_prefix
+        self._document_prefix = document_prefix
+        self._batch_size = batch_size
+        self.dim = int(model.get_sentence_embedding_dimension())
+
+    def embed_documents(self, texts: list[str]) -> Vectors:
+        """Return float32 (n, dim)."""
+        return self._encode(as_list(texts), self._document_prefix, "passage", "document")
+
+    def embed_queries(self, texts: list[str]) -> Vectors:
+        """Return float32 (n, dim)."""
+        return self._encode(as_list(texts), self._query_prefix, "query")
+
+    def embed_query(self, text: str) -> Vectors:
+        """Return float32 (dim,)."""
+        vector: Vectors = self.embed_queries([text])[0]
+        return vector
+
+    def _encode(self, texts: list[str], prefix: str, *prompt_names: str) -> Vectors:
+        prompts = getattr(self._model, "prompts", None) or {}
+        options: dict[str, Any] = {"batch_size": self._batch_size, "show_progress_bar": False}
+        if prefix:
+            texts = [prefix + text for text in texts]
+        else:
+            known = [prompt for prompt in prompt_names if prompts.get(prompt)]
+            if known:
+                options["prompt_name"] = known[0]
+        vectors = self._model.encode(texts, convert_to_numpy=True, **options)
+        return np.asarray(vectors, dtype=np.float32).reshape(-1, self.dim)
+
+
+class FastEmbed:
+    """Any text model of `fastembed` (extra "fastembed"): ONNX models by name, CPU.
+
+    Raises:
+        MissingExtraError: `fastembed` is not installed.
+    """
+
+    def __init__(
+        self,
+        model: Any = "BAAI/bge-small-en-v1.5",
+        *,
+        batch_size: int = 64,
+        name: str | None = None,
+        **options: Any,
+    ) -> None:
+        if isinstance(model, str):
+            try:
+                from fastembed import TextEmbedding
+            except ImportError:
+                raise MissingExtraError("FastEmbed", "fastembed", "fastembed") from None
+            name = name or f"fastembed/{_last_part(model)}"
+            model = TextEmbedding(model_name=model, **options)
+        self.name = _named(name, "a TextEmbedding object")
+        self._model: Any = model
+        self._batch_size = batch_size
+        self.dim = len(next(iter(model.embed(["dimension"]))))
+
+    def embed_documents(self, texts: list[str]) -> Vectors:
+        """Return float32 (n, dim)."""
+        return self._stack(self._model.embed(as_list(texts), batch_size=self._batch_size))
+
+    def embed_queries(self, texts: list[str]) -> Vectors:
+        """Return float32 (n, dim)."""
+        return self._stack(self._model.query_embed(as_list(texts)))
+
+    def embed_query(self, text: str) -> Vectors:
+        """Return float32 (dim,)."""
+        vector: Vectors = self.embed_queries([text])[0]
+        return vector
+
+    def _stack(self, vectors: Any) -> Vectors:
+        return np.asarray(list(vectors), dtype=np.float32).reshape(-1, self.dim)
+
+
+def _last_part(model: str | Path) -> str:
+    """The model's own name: identity must not depend on where a folder lies."""
+    return str(model).replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+
+
+def _named(name: str | None, what: str) -> str:
+    if not name:
+        raise ValueError(f"name: expected the model's name along with {what}, because the index remembers it")
+    return name

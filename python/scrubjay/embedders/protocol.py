@@ -1,0 +1,108 @@
+"""What must an object offer to be an embedder, and how is its output judged?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scrubjay.errors import EmbedderError
+
+__all__ = [
+    "Embedder",
+    "Vectors",
+    "as_list",
+    "checked_matrix",
+    "checked_vector",
+    "embed_queries",
+    "model_identity",
+]
+
+Vectors = NDArray[np.float32]
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into float32 vectors. Anything with these members is one; nothing needs to be inherited.
+
+    An optional `embed_queries(texts) -> (n, dim)` serves `Index.search_batch` in one call; without it `embed_query`
+    is called once a text. Methods may be called from several threads at once.
+    """
+
+    @property
+    def name(self) -> str:
+        """Identifies the model: vectors of equal name and dimension may be compared, others may not."""
+        ...
+
+    @property
+    def dim(self) -> int:
+        """The length of each vector."""
+        ...
+
+    def embed_documents(self, texts: list[str]) -> Vectors:
+        """Return float32 vectors of shape (len(texts), dim), in the order of the texts."""
+        ...
+
+    def embed_query(self, text: str) -> Vectors:
+        """Return one float32 vector of shape (dim,)."""
+        ...
+
+
+def checked_matrix(output: Any, n_texts: int, embedder: Embedder) -> Vectors:
+    """Return `output` as finite float32 of shape (n_texts, dim), C-contiguous.
+
+    Raises:
+        EmbedderError: it is something else; the message names the embedder, what was expected and what came.
+    """
+    return _checked(output, (n_texts, embedder.dim), embedder.name)
+
+
+def checked_vector(output: Any, embedder: Embedder) -> Vectors:
+    """Return `output` as one finite float32 vector of shape (dim,).
+
+    Raises:
+        EmbedderError: it is something else.
+    """
+    return _checked(output, (embedder.dim,), embedder.name)
+
+
+def embed_queries(embedder: Embedder, texts: list[str]) -> Vectors:
+    """Embed several queries, in one call where the embedder can do that. Shape (n, dim)."""
+    batch = getattr(embedder, "embed_queries", None)
+    if batch is not None:
+        return checked_matrix(batch(texts), len(texts), embedder)
+    vectors = np.empty((len(texts), embedder.dim), dtype=np.float32)
+    for row, text in enumerate(texts):
+        vectors[row] = checked_vector(embedder.embed_query(text), embedder)
+    return vectors
+
+
+def _checked(output: Any, shape: tuple[int, ...], name: str) -> Vectors:
+    try:
+        array = np.asarray(output)
+    except Exception as error:
+        raise EmbedderError(f"embedder {name!r}: expected an array of shape {shape}, got {error}") from error
+    if array.dtype.kind not in "fiu":
+        raise EmbedderError(f"embedder {name!r}: expected float32 vectors, got dtype {array.dtype}")
+    if array.shape != shape:
+        raise EmbedderError(f"embedder {name!r}: expected vectors of shape {shape}, got {array.shape}")
+    array = np.ascontiguousarray(array, dtype=np.float32)
+    # a sum is finite if all numbers are; it can overflow though all are, so only a bad one is looked into
+    if not np.isfinite(array.sum()) and not np.isfinite(array).all():
+        row = "" if array.ndim == 1 else f" in row {int(np.argmin(np.isfinite(array).all(axis=1)))}"
+        raise EmbedderError(f"embedder {name!r}: expected finite numbers, got NaN or infinity{row}")
+    return array
+
+
+def as_list(texts: Sequence[str]) -> list[str]:
+    """Return `texts` as a list; one str instead of several is a mistake that would embed its characters."""
+    if isinstance(texts, str):
+        raise TypeError("texts: expected a sequence of str, got one str")
+    return list(texts)
+
+
+def model_identity(name: str, document_prefix: str) -> str:
+    """Return the name that an index remembers: a document prefix changes what is stored, a query prefix does not."""
+    return f"{name}:{document_prefix.strip()}" if document_prefix.strip() else name

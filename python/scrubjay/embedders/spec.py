@@ -1,0 +1,57 @@
+"""How is an embedder named in one string, on a command line or in a configuration?"""
+
+from __future__ import annotations
+
+from scrubjay.embedders.libraries import FastEmbed, Model2Vec, SentenceTransformers
+from scrubjay.embedders.onnx import OnnxFolder
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.embedders.wordllama import default
+
+__all__ = ["from_spec"]
+
+
+def from_spec(spec: str) -> Embedder | None:
+    """Make the embedder that `spec` names; "none" gives None.
+
+    ======================================  ======================================
+    spec                                    embedder
+    ======================================  ======================================
+    ``default``                             :func:`default`
+    ``none``                                no embedder: keyword search only
+    ``onnx:FOLDER``                         :class:`OnnxFolder`
+    ``model2vec:NAME``                      :class:`Model2Vec`
+    ``sentence-transformers:NAME``          :class:`SentenceTransformers`
+    ``fastembed:NAME``                      :class:`FastEmbed`
+    ``openai:MODEL`` or ``openai:MODEL@URL``  :class:`OpenAICompatible`
+    ======================================  ======================================
+
+    Raises:
+        ValueError: the kind is none of these, or its argument is missing.
+
+    >>> from_spec("none") is None
+    True
+    """
+    kind, _, argument = spec.partition(":")
+    if kind in ("default", "none"):
+        if argument:
+            raise ValueError(f"embedder: {kind!r} takes no argument, got {spec!r}")
+        return default() if kind == "default" else None
+    if kind not in ("onnx", "model2vec", "sentence-transformers", "fastembed", "openai"):
+        raise ValueError(
+            "embedder: expected default, none, onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, fastembed:NAME "
+            f"or openai:MODEL[@URL], got {spec!r}"
+        )
+    if not argument:
+        raise ValueError(f"embedder: expected {kind}:NAME, got {spec!r}")
+    if kind == "onnx":
+        return OnnxFolder(argument)
+    if kind == "model2vec":
+        return Model2Vec(argument)
+    if kind == "sentence-transformers":
+        return SentenceTransformers(argument)
+    if kind == "fastembed":
+        return FastEmbed(argument)
+    from scrubjay.embedders.http import OpenAICompatible
+
+    model, at, url = argument.partition("@http")
+    return OpenAICompatible(model, base_url="http" + url) if at else OpenAICompatible(model)

@@ -1,0 +1,119 @@
+"""How do metadata and created_at become the bytes that the engine keeps beside a document, and back?
+
+The engine stores them uninterpreted, as one UTF-8 JSON object with the keys that are present: ``metadata`` (an object)
+and ``created_at`` (ISO 8601, UTC). A document with neither stores nothing. Everything is checked before it is written.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+__all__ = ["CreatedAt", "decode", "encode", "to_utc"]
+
+CreatedAt = datetime | str | int | float
+"""What `created_at` accepts: a datetime, an ISO 8601 string, or seconds since 1970-01-01T00:00:00Z."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MAX_DEPTH = 100
+_encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+def to_utc(value: CreatedAt | None) -> datetime | None:
+    """Return `value` as an aware datetime in UTC; a naive datetime or string is taken as UTC.
+
+    Raises:
+        TypeError: `value` is of another type.
+        ValueError: the string is not ISO 8601, or the number is no time between the years 1 and 9999.
+
+    >>> to_utc("2026-03-01T09:30:00+01:00")
+    datetime.datetime(2026, 3, 1, 8, 30, tzinfo=datetime.timezone.utc)
+    >>> to_utc(0)
+    datetime.datetime(1970, 1, 1, 0, 0, tzinfo=datetime.timezone.utc)
+    """
+    if value is None:
+        return None
+    if isinstance(value, datetime):
+        moment = value
+    elif isinstance(value, str):
+        try:  # Python 3.10 does not read the suffix Z
+            moment = datetime.fromisoformat(value[:-1] + "+00:00" if value.endswith(("Z", "z")) else value)
+        except ValueError:
+            raise ValueError(f"created_at: expected an ISO 8601 time, got {value!r}") from None
+    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+        try:
+            return _EPOCH + timedelta(seconds=value)
+        except (OverflowError, ValueError):
+            raise ValueError(f"created_at: expected seconds since 1970 (UTC), got {value!r}") from None
+    else:
+        raise TypeError(
+            f"created_at: expected a datetime, an ISO 8601 str or seconds since 1970, got {type(value).__name__}"
+        )
+    if moment.tzinfo is None:
+        return moment.replace(tzinfo=timezone.utc)
+    try:
+        return moment.astimezone(timezone.utc)
+    except OverflowError:
+        raise ValueError(
+            f"created_at: expected a time between the years 1 and 9999 in UTC, got {value!r}"
+        ) from None
+
+
+def encode(metadata: Mapping[str, Any] | None, created_at: CreatedAt | None) -> bytes | None:
+    """Return the payload bytes, None if there is nothing to keep. Tuples become JSON arrays.
+
+    Raises:
+        TypeError: `metadata` is no mapping, or holds a key or a value that JSON has no form for; the key is named.
+        ValueError: `metadata` holds NaN, an infinity or itself; `created_at` is no time.
+    """
+    moment = to_utc(created_at)
+    if metadata is None and moment is None:
+        return None
+    fields: dict[str, Any] = {}
+    if metadata is not None:
+        if not isinstance(metadata, Mapping):
+            raise TypeError(
+                f"metadata: expected a mapping of str to JSON values, got {type(metadata).__name__}"
+            )
+        fields["metadata"] = _checked(metadata, "metadata", 0)
+    if moment is not None:
+        fields["created_at"] = moment.isoformat()
+    return _encode_json(fields).encode("utf-8", "surrogatepass")
+
+
+def decode(payload: bytes | None) -> tuple[dict[str, Any], datetime | None]:
+    """Return (metadata, created_at) of payload bytes made by :func:`encode`.
+
+    >>> decode(encode({"category": "keys"}, 86400))
+    ({'category': 'keys'}, datetime.datetime(1970, 1, 2, 0, 0, tzinfo=datetime.timezone.utc))
+    """
+    if payload is None:
+        return {}, None
+    fields = json.loads(payload)
+    moment = fields.get("created_at")
+    return fields.get("metadata", {}), None if moment is None else datetime.fromisoformat(moment)
+
+
+def _checked(value: Any, path: str, depth: int) -> Any:
+    """Return `value` in JSON's own types; json alone would turn a key 1 into "1" silently and name no key in errors."""
+    if value is None or isinstance(value, (str, bool, int)):
+        return value
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise ValueError(f"{path}: expected a finite number, got {value!r}")
+        return value
+    if depth >= _MAX_DEPTH:
+        raise ValueError(f"{path[:80]}...: expected at most {_MAX_DEPTH} levels of nesting")
+    if isinstance(value, Mapping):
+        for key in value:
+            if not isinstance(key, str):
+                raise TypeError(f"{path}: expected str keys, got {key!r} of type {type(key).__name__}")
+        return {key: _checked(item, f"{path}[{key!r}]", depth + 1) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_checked(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
+    raise TypeError(
+        f"{path}: expected a JSON value (str, int, float, bool, None, list or mapping), got {type(value).__name__}"
+    )

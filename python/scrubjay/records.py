@@ -1,0 +1,162 @@
+"""What is one memory on its way into or out of an index?
+
+:class:`Record` is both what `Index.get` returns and one form of what `Index.upsert_many` takes; the others are any
+dataclass and any mapping with the same field names.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from scrubjay import payload
+from scrubjay._native import Scope
+
+__all__ = ["Record", "Row", "as_scope", "check_row", "read_rows", "to_record"]
+
+
+@dataclasses.dataclass
+class Record:
+    """One memory: the caller's id (str or int), its text and scope, and what is optional.
+
+    `vector` is a float32 array of shape (dim,), or None where the index holds none; `created_at` is an aware datetime
+    in UTC or None. Two records are equal if everything but the vector is.
+    """
+
+    id: str | int
+    text: str
+    scope: Scope
+    metadata: Mapping[str, Any] | None = None
+    created_at: payload.CreatedAt | None = None
+    vector: ArrayLike | None = dataclasses.field(default=None, compare=False, repr=False)
+
+
+@dataclasses.dataclass(slots=True)
+class Row:
+    """A record after all checks that need no engine: what is handed to it."""
+
+    id: str | int
+    text: str | bytes
+    scope: Scope
+    vector: NDArray[Any] | None
+    payload: bytes | None
+
+
+_FIELDS = ("id", "text", "scope", "vector", "metadata", "created_at")
+_SCOPE_FIELDS = ("tenant", "user", "agent")
+
+
+def as_scope(value: Any) -> Scope:
+    """Return `value` as a Scope: one already, or a mapping with `tenant` and perhaps `user` and `agent`."""
+    if isinstance(value, Scope):
+        return value
+    if isinstance(value, Mapping):
+        unknown = sorted(str(key) for key in value if key not in _SCOPE_FIELDS)
+        if unknown or "tenant" not in value:
+            raise ValueError(
+                f"scope: expected the keys tenant, user, agent (tenant is required), got {dict(value)!r}"
+            )
+        return Scope(value["tenant"], value.get("user"), value.get("agent"))
+    raise TypeError(f"scope: expected a scrubjay.Scope, got {type(value).__name__}")
+
+
+def check_row(
+    id: Any, text: Any, scope: Any, vector: ArrayLike | None, metadata: Any, created_at: Any, dim: int | None
+) -> Row:
+    """Check the fields of one record. Messages begin with the field; `dim` None admits any dimension."""
+    if isinstance(id, (bool, np.bool_)) or not isinstance(id, (str, int, np.integer)):
+        raise TypeError(f"id: expected str or int, got {type(id).__name__}")
+    if not isinstance(text, (str, bytes)):
+        raise TypeError(f"text: expected str or bytes, got {type(text).__name__}")
+    return Row(
+        id=id if isinstance(id, str) else int(id),
+        text=text,
+        scope=as_scope(scope),
+        vector=None if vector is None else _check_vector(vector, dim),
+        payload=payload.encode(metadata, created_at),
+    )
+
+
+def read_record(record: Any, default_scope: Scope | None, dim: int | None) -> Row:
+    """Read a mapping or a dataclass instance into a checked row.
+
+    Raises:
+        TypeError, ValueError: the message begins with the field's name.
+    """
+    if isinstance(record, Mapping):
+        for key in record:
+            if key not in _FIELDS:
+                raise ValueError(f"{key}: unknown field, expected {', '.join(_FIELDS)}")
+        fields: Mapping[str, Any] = record
+    elif dataclasses.is_dataclass(record) and not isinstance(record, type):
+        # a caller's dataclass may have fields of its own; only the known ones are read
+        fields = {name: getattr(record, name, None) for name in _FIELDS}
+    else:
+        raise TypeError(f"expected a mapping or a dataclass instance, got {type(record).__name__}")
+    for required in ("id", "text"):
+        if fields.get(required) is None:
+            raise ValueError(f"{required}: expected a value, it is missing")
+    scope = fields.get("scope")
+    if scope is None:
+        if default_scope is None:
+            raise ValueError(
+                "scope: expected a scrubjay.Scope, it is missing and upsert_many was given no scope"
+            )
+        scope = default_scope
+    return check_row(
+        fields["id"],
+        fields["text"],
+        scope,
+        fields.get("vector"),
+        fields.get("metadata"),
+        fields.get("created_at"),
+        dim,
+    )
+
+
+def read_rows(records: Iterable[Any], default_scope: Scope | None, dim: int | None) -> list[Row]:
+    """Read all records, or raise what is wrong with the first bad one, its position put before the message."""
+    if isinstance(records, (Mapping, str, bytes)) or not isinstance(records, Iterable):
+        raise TypeError(
+            f"records: expected an iterable of mappings or dataclasses, got {type(records).__name__}"
+        )
+    rows = []
+    for position, record in enumerate(records):
+        try:
+            row = read_record(record, default_scope, dim)
+        except (TypeError, ValueError) as error:
+            raise type(error)(f"records[{position}]: {error}") from error
+        if dim is None and row.vector is not None:
+            dim = len(row.vector)  # the first vector settles it, as it does in the engine
+        rows.append(row)
+    return rows
+
+
+def to_record(document: Any) -> Record:
+    """Make a Record of an engine's document."""
+    metadata, created_at = payload.decode(document.payload)
+    moment: datetime | None = created_at
+    return Record(document.id, document.text, document.scope, metadata, moment, document.vector)
+
+
+def _check_vector(vector: ArrayLike, dim: int | None) -> NDArray[Any]:
+    try:
+        array = np.asarray(vector)
+    except ValueError as error:  # ragged nested lists
+        raise ValueError(f"vector: expected {_shape(dim)} numbers, got {error}") from None
+    if array.dtype.kind not in "fiu":
+        raise TypeError(f"vector: expected numbers, got dtype {array.dtype}")
+    if array.ndim != 1 or array.shape[0] == 0 or (dim is not None and array.shape[0] != dim):
+        raise ValueError(f"vector: expected shape {_shape(dim)}, got {array.shape}")
+    if not np.isfinite(array).all():
+        raise ValueError("vector: expected finite numbers, got NaN or infinity")
+    return array
+
+
+def _shape(dim: int | None) -> str:
+    return "(dim,)" if dim is None else f"({dim},)"

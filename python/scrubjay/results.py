@@ -1,0 +1,232 @@
+"""What does a search return, and what evidence is there for each hit?
+
+`Hits` holds the engine's result and computes nothing until it is asked, because its construction is part of the latency
+of every search.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scrubjay import payload
+from scrubjay._native import Result, Scope
+
+__all__ = ["Hit", "Hits"]
+
+
+class Hits:
+    """The hits of one search, best first; ties as the engine decides them (partition order, then order of writing).
+
+    `len(hits)`, iteration, `hits[0]`, `hits[-1]` and `hits[1:3]` (a list) give :class:`Hit` objects.
+    """
+
+    __slots__ = ("_columns", "_degraded", "_explained", "_result")
+
+    def __init__(self, result: Result, degraded: tuple[str, ...] = (), explained: bool = False) -> None:
+        self._result = result
+        self._degraded = degraded
+        self._explained = explained
+        self._columns: dict[str, NDArray[Any]] | None = None
+
+    @property
+    def ids(self) -> NDArray[Any]:
+        """The ids, best first: int64 of shape (n,), or an object array of str if the index has str ids."""
+        return self._column("ids")
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The scores that order the hits, float64 of shape (n,), descending.
+
+        In mode "hybrid" they are reciprocal rank sums (a rank, not a relevance); in mode "lexical" BM25; in mode
+        "vector" the similarity of the index's metric.
+        """
+        return self._column("scores")
+
+    @property
+    def mode(self) -> str:
+        """What really ran: "hybrid", "lexical", "vector" or "none"."""
+        return self._result.mode
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """Why less ran than was asked for, as "code: sentence"; empty if nothing was lost."""
+        return self._degraded
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return the hits as JSON-serialisable dicts (see :meth:`Hit.to_dict`)."""
+        return [hit.to_dict() for hit in self]
+
+    def _column(self, name: str) -> NDArray[Any]:
+        """Return one of the result's arrays; it is made at the first call and kept."""
+        if self._columns is None:
+            self._columns = {}
+        column = self._columns.get(name)
+        if column is None:
+            column = self._columns[name] = getattr(self._result, name)
+        return column
+
+    def __len__(self) -> int:
+        return len(self._result)
+
+    def __iter__(self) -> Iterator[Hit]:
+        for position in range(len(self._result)):
+            yield Hit(self, position)
+
+    @overload
+    def __getitem__(self, position: int) -> Hit: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[Hit]: ...
+    def __getitem__(self, position: int | slice) -> Hit | list[Hit]:
+        n_hits = len(self._result)
+        if isinstance(position, slice):
+            return [Hit(self, i) for i in range(*position.indices(n_hits))]
+        if not -n_hits <= position < n_hits:
+            raise IndexError(f"position: expected -{n_hits} to {n_hits - 1}, got {position}")
+        return Hit(self, position % n_hits)
+
+    def __repr__(self) -> str:
+        n_hits = len(self)
+        head = f"<scrubjay.Hits {n_hits} {'hit' if n_hits == 1 else 'hits'}, {self.mode}"
+        if self._degraded:
+            head += f", degraded: {'; '.join(reason.partition(':')[0] for reason in self._degraded)}"
+        lines = [f"  {i + 1}. {_line(hit)}" for i, hit in enumerate(self[:5])]
+        if n_hits > 5:
+            lines.append(f"  ... {n_hits - 5} more")
+        return "\n".join([head + ">", *lines])
+
+
+class Hit:
+    """One hit: a view of its place in a result. Text and metadata are those of the document when it was found."""
+
+    __slots__ = ("_hits", "_payload", "_position")
+
+    def __init__(self, hits: Hits, position: int) -> None:
+        self._hits = hits
+        self._position = position
+        self._payload: tuple[dict[str, Any], datetime | None] | None = None
+
+    @property
+    def id(self) -> str | int:
+        """The caller's id."""
+        value = self._hits.ids[self._position]
+        return value if isinstance(value, str) else int(value)
+
+    @property
+    def score(self) -> float:
+        """The score that ordered it; see :attr:`Hits.scores` for what it means."""
+        return float(self._hits.scores[self._position])
+
+    @property
+    def lexical_rank(self) -> int | None:
+        """Its rank, from 1, among the lexical candidates; None if it is not one of them."""
+        return int(self._hits._column("lexical_ranks")[self._position]) or None
+
+    @property
+    def vector_rank(self) -> int | None:
+        """Its rank, from 1, among the vector candidates; None if it is not one of them."""
+        return int(self._hits._column("vector_ranks")[self._position]) or None
+
+    @property
+    def text(self) -> str:
+        """The text as it was written."""
+        return self._hits._result.text(self._position)
+
+    @property
+    def scope(self) -> Scope:
+        """The exact scope that the document was written in."""
+        return self._hits._result.scope(self._position)
+
+    @property
+    def metadata(self) -> dict[str, Any]:
+        """The metadata, an empty dict if none was given. The same dict at each access of this object."""
+        return self._decoded()[0]
+
+    @property
+    def created_at(self) -> datetime | None:
+        """When it was created, an aware datetime in UTC; None if that was not given."""
+        return self._decoded()[1]
+
+    @property
+    def bm25(self) -> float | None:
+        """Its BM25 score, from 0 up; None if no query term matches (or, without explain, if it is not known)."""
+        return _known(self._hits._column("bm25")[self._position])
+
+    @property
+    def similarity(self) -> float | None:
+        """Its similarity to the query by the index's metric, higher is nearer (l2: the negated squared distance).
+
+        None if the document or the query has no vector (or, without explain, if it is not known).
+        """
+        return _known(self._hits._column("similarities")[self._position])
+
+    @property
+    def cosine(self) -> float | None:
+        """The same as :attr:`similarity`, under the name that fits an index with metric="cosine"."""
+        return self.similarity
+
+    @property
+    def matched_terms(self) -> list[str]:
+        """The query's terms that the document holds, as analysed (stemmed, folded). Needs explain=True."""
+        self._need_explain("matched_terms")
+        return self._hits._result.matched_terms(self._position)
+
+    @property
+    def coverage(self) -> float | None:
+        """The fraction of the query's distinct terms that the document holds, 0 to 1. Needs explain=True."""
+        self._need_explain("coverage")
+        return _known(self._hits._column("coverage")[self._position])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything known about the hit in JSON's own types; the evidence is in it if the search explained."""
+        created_at = self.created_at
+        scope = self.scope
+        fields: dict[str, Any] = {
+            "id": self.id,
+            "score": self.score,
+            "lexical_rank": self.lexical_rank,
+            "vector_rank": self.vector_rank,
+            "text": self.text,
+            "scope": {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent},
+            "metadata": self.metadata,
+            "created_at": None if created_at is None else created_at.isoformat(),
+        }
+        if self._hits._explained:
+            fields["bm25"] = self.bm25
+            fields["similarity"] = self.similarity
+            fields["matched_terms"] = self.matched_terms
+            fields["coverage"] = self.coverage
+        return fields
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.Hit {_line(self)}>"
+
+    def _decoded(self) -> tuple[dict[str, Any], datetime | None]:
+        if self._payload is None:
+            self._payload = payload.decode(self._hits._result.payload(self._position))
+        return self._payload
+
+    def _need_explain(self, name: str) -> None:
+        if not self._hits._explained:
+            raise ValueError(f"{name}: known only to a search with explain=True")
+
+
+def _known(value: Any) -> float | None:
+    number = float(value)
+    return None if math.isnan(number) else number
+
+
+def _line(hit: Hit) -> str:
+    ranks = [
+        f"{name} #{rank}"
+        for name, rank in (("lexical", hit.lexical_rank), ("vector", hit.vector_rank))
+        if rank
+    ]
+    text = " ".join(hit.text.split())
+    shown = text if len(text) <= 60 else text[:57] + "..."
+    return f"{hit.id!r} {hit.score:.4f} ({', '.join(ranks) or 'caller-ranked'}) {shown!r}"

@@ -1,0 +1,167 @@
+"""What does an index need of its embedder: vectors for documents, vectors for queries, and the same model throughout?
+
+A failing embedder is an error while writing (nothing is written then) and a reason to degrade while searching.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from numpy.typing import NDArray
+
+from scrubjay.embedders.cache import QueryCache
+from scrubjay.embedders.protocol import Embedder, Vectors, checked_matrix, checked_vector, embed_queries
+from scrubjay.errors import EmbedderError, EmbedderMismatchError
+from scrubjay.progress import Progress
+
+__all__ = ["Semantics"]
+
+_NO_EMBEDDER = "no_embedder: the index has no embedder and the search gave no vector"
+_ZERO_VECTOR = "zero_vector: the embedder found nothing in the query's text"
+
+
+class Semantics:
+    """An embedder, what is remembered of it, and the cache of query vectors. Thread-safe if the embedder is."""
+
+    def __init__(self, embedder: Embedder | None, dim: int | None, cache_size: int) -> None:
+        self.cache = QueryCache(cache_size)
+        self._embedder: Embedder | None = None
+        self._written_by: str | None = None  # the name of the embedder whose vectors are stored
+        if embedder is not None:
+            self.use(embedder, dim)
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder in use."""
+        return self._embedder
+
+    @property
+    def model(self) -> str | None:
+        """The name of the model whose vectors are stored, or would be by the next write."""
+        return self._written_by or (None if self._embedder is None else self._embedder.name)
+
+    def use(self, embedder: Embedder | None, dim: int | None) -> None:
+        """Take another embedder; it must be the model of the stored vectors, of `dim` numbers.
+
+        Raises:
+            TypeError: it is no embedder.
+            EmbedderMismatchError: it is another model, or has another dimension.
+        """
+        if embedder is not None:
+            if not isinstance(embedder, Embedder):
+                raise TypeError(
+                    "embedder: expected an object with name, dim, embed_documents and embed_query, got "
+                    f"{type(embedder).__name__}"
+                )
+            if self._written_by is not None and embedder.name != self._written_by:
+                raise EmbedderMismatchError(
+                    f"embedder: the index holds vectors of {self._written_by!r}, which {embedder.name!r} cannot be "
+                    "compared with; use that embedder again, or upsert the texts into a new Index made with this one"
+                )
+            if dim is not None and embedder.dim != dim:
+                raise EmbedderMismatchError(
+                    f"embedder: the index has vectors of dimension {dim}, {embedder.name!r} makes {embedder.dim}; "
+                    "give the index no dim, or upsert the texts into a new Index made with this embedder"
+                )
+        self.cache.clear()
+        self._embedder = embedder
+
+    def documents(
+        self, texts: Sequence[str | bytes], batch_size: int, progress: Progress
+    ) -> list[Vectors | None]:
+        """Embed `texts` in batches; None for a text in which the embedder finds nothing (the zero vector).
+
+        Raises:
+            EmbedderError: the embedder failed; its own exception is the cause.
+        """
+        embedder = self._embedder
+        if embedder is None:
+            return [None] * len(texts)
+        vectors: list[Vectors | None] = []
+        for start in range(0, len(texts), batch_size):
+            batch = [as_text(text) for text in texts[start : start + batch_size]]
+            try:
+                output = embedder.embed_documents(batch)
+            except Exception as error:
+                raise EmbedderError(
+                    f"embedder {embedder.name!r} failed on the batch of {len(batch)} texts from position {start}, "
+                    f"nothing was written: {_brief(error)}"
+                ) from error
+            matrix = checked_matrix(output, len(batch), embedder)
+            vectors.extend(row if row.any() else None for row in matrix)
+            progress.update(len(batch))
+        return vectors
+
+    def wrote(self) -> None:
+        """Remember the model: vectors of it are stored now."""
+        if self._embedder is not None:
+            self._written_by = self._embedder.name
+
+    def forget(self) -> None:
+        """Forget the model: no vector is stored any more."""
+        self._written_by = None
+
+    def query(self, text: str | bytes) -> tuple[Vectors | None, tuple[str, ...]]:
+        """Return (vector, ()) or (None, reasons); never raises what the embedder raises."""
+        embedder = self._embedder
+        if embedder is None:
+            return None, (_NO_EMBEDDER,)
+        key = text if isinstance(text, str) else as_text(text)
+        vector = self.cache.get(key)
+        if vector is None:
+            try:
+                vector = checked_vector(embedder.embed_query(key), embedder)
+            except Exception as error:  # noqa: BLE001 - whatever it is, keywords still answer
+                return None, (_failed(embedder, error),)
+            if not vector.any():
+                return None, (_ZERO_VECTOR,)
+            self.cache.put(key, vector)
+        return vector, ()
+
+    def queries(self, texts: Sequence[str | bytes | None]) -> list[tuple[Vectors | None, tuple[str, ...]]]:
+        """The same for several texts, those not cached in one call of the embedder; a None has no vector, no reason."""
+        embedder = self._embedder
+        keys = [None if text is None else as_text(text) for text in texts]
+        if embedder is None:
+            return [(None, () if key is None else (_NO_EMBEDDER,)) for key in keys]
+        known: dict[str, Vectors | None] = {}
+        for key in keys:
+            if key is not None and key not in known:
+                known[key] = self.cache.get(key)
+        missing = [key for key, vector in known.items() if vector is None]
+        failure: str | None = None
+        if missing:
+            try:
+                matrix: NDArray[Any] | None = embed_queries(embedder, missing)
+            except Exception as error:  # noqa: BLE001 - whatever it is, keywords still answer
+                matrix, failure = None, _failed(embedder, error)
+            if matrix is not None:
+                for key, row in zip(missing, matrix, strict=True):
+                    if row.any():
+                        known[key] = vector = row.copy()
+                        self.cache.put(key, vector)
+        found: list[tuple[Vectors | None, tuple[str, ...]]] = []
+        for key in keys:
+            vector = None if key is None else known[key]
+            reason = () if key is None or vector is not None else (failure or _ZERO_VECTOR,)
+            found.append((vector, reason))
+        return found
+
+
+def as_text(text: str | bytes) -> str:
+    """Return `text` as str; bytes are UTF-8, what is invalid in them becomes U+FFFD as in the native analysis."""
+    if isinstance(text, str):
+        return text
+    if isinstance(text, bytes):
+        return text.decode("utf-8", "replace")
+    raise TypeError(f"text: expected str or bytes, got {type(text).__name__}")
+
+
+def _failed(embedder: Embedder, error: Exception) -> str:
+    return f"embedder_failed: {embedder.name}: {_brief(error)}"
+
+
+def _brief(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:300]}" if text else type(error).__name__

@@ -1,0 +1,66 @@
+"""What every test may use: Hypothesis profiles, the engine under test, the judged sets.
+
+Profiles (SCRUBJAY_TEST_PROFILE): `quick` for the default run, `ci`, `thorough`, `tiny`; `hunt` is for the mutants. Tests marked `slow` run only with
+`--slow` or under the profile `thorough`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+
+from tests.data.engines import Kit, engine_kit
+
+PROFILE = os.environ.get("SCRUBJAY_TEST_PROFILE", "quick")
+
+_common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
+settings.register_profile("tiny", max_examples=15, stateful_step_count=15, **_common)  # type: ignore[arg-type]
+settings.register_profile("quick", max_examples=60, stateful_step_count=30, **_common)  # type: ignore[arg-type]
+settings.register_profile("ci", max_examples=300, stateful_step_count=50, **_common)  # type: ignore[arg-type]
+settings.register_profile("thorough", max_examples=3000, stateful_step_count=80, **_common)  # type: ignore[arg-type]
+# For seeded bugs: the failure is all that is asked for, so nothing is shrunk, stored or explained.
+settings.register_profile(
+    "hunt",
+    max_examples=150,
+    stateful_step_count=40,
+    phases=[Phase.explicit, Phase.generate],
+    database=None,
+    derandomize=True,
+    **_common,  # type: ignore[arg-type]
+)
+settings.load_profile(PROFILE)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--slow", action="store_true", default=False, help="also run the tests marked slow")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "slow: takes long; runs with --slow or under the profile thorough")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--slow") or PROFILE == "thorough":
+        return
+    for item in items:
+        if "slow" in item.keywords:
+            item.add_marker(pytest.mark.skip(reason="slow: run with --slow or SCRUBJAY_TEST_PROFILE=thorough"))
+
+
+@pytest.fixture(scope="session")
+def kit() -> Kit:
+    """The engine under test and its scope class."""
+    return engine_kit()
+
+
+@pytest.fixture(scope="session")
+def judged_data() -> Path:
+    """The folder of judged sets; tests that need it skip when it is absent."""
+    default = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+    folder = Path(os.environ.get("SCRUBJAY_DATA", default))
+    if not folder.is_dir():
+        pytest.skip(f"judged sets are absent: {folder} (set SCRUBJAY_DATA)")
+    return folder

@@ -1,0 +1,172 @@
+"""Do includes and imports run downwards only? (ARCHITECTURE.md draws the layers.)
+
+A new folder of cpp/src or a new top-level module of python/scrubjay has to be given its place here.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# Folder of cpp/src -> folders that it may include, besides itself.
+CPP_MAY_INCLUDE = {
+    "base": set(),
+    "simd": {"base"},
+    "text": {"base"},
+    "lexical": {"base", "simd", "text"},
+    "vector": {"base", "simd"},
+    "filter": {"base"},
+    "fusion": {"base"},
+    "engine": {"base", "simd", "text", "lexical", "vector", "filter", "fusion"},
+}
+# Third-party headers -> the only folder that may include them, and in how many files at most.
+WRAPPED = {
+    "stringzilla/": ("src/text", 1),
+    "usearch/": ("src/vector", None),
+    "roaring": ("src/filter", None),
+    "pybind11/": ("bindings", None),
+    "Python.h": ("bindings", None),
+}
+INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
+
+# Top-level module or package of python/scrubjay -> height. A module imports only what is lower, or its own package.
+PYTHON_HEIGHT = {
+    "_native": 0,
+    "errors": 0,
+    "progress": 1,
+    "payload": 1,
+    "config": 1,
+    "stemming": 1,
+    "embedders": 2,
+    "semantic": 3,
+    "records": 3,
+    "results": 3,
+    "degrade": 4,
+    "store": 4,
+    "index": 5,
+    "retriever": 6,
+    "memory": 7,
+    "demo": 8,
+    "adapters": 8,
+    "cli": 9,
+}
+
+
+def cpp_violations(cpp: Path) -> Iterator[str]:
+    """Includes below `cpp` (a directory with src and bindings) that run upwards or reach a wrapped library."""
+    wrapped_in: dict[str, list[str]] = {}
+    for path in sorted(cpp.rglob("*.[ch]pp")):
+        file = path.relative_to(cpp).as_posix()
+        parts = path.relative_to(cpp).parts
+        folder = parts[1] if parts[0] == "src" else None
+        if folder is not None and folder not in CPP_MAY_INCLUDE:
+            yield f"{file}: the folder {folder} has no place among the layers"
+            continue
+        for bracket, header in INCLUDE.findall(path.read_text()):
+            for prefix, (home, _) in WRAPPED.items():
+                if header.startswith(prefix):
+                    wrapped_in.setdefault(prefix, []).append(file)
+                    if not file.startswith(home + "/"):
+                        yield f"{file} includes {header}, which only {home} may"
+            if bracket == '"' and folder is not None and "/" in header:
+                target = header.split("/")[0]
+                if target != folder and target not in CPP_MAY_INCLUDE[folder]:
+                    yield f"{file} includes {header}: {folder} may not use {target}"
+    for prefix, files in wrapped_in.items():
+        at_most = WRAPPED[prefix][1]
+        if at_most is not None and len(set(files)) > at_most:
+            yield f"{prefix} is included by {sorted(set(files))}: it is to be wrapped in {at_most} file"
+
+
+def imported_modules(tree: ast.AST) -> Iterator[str]:
+    """Top-level names below scrubjay that a module imports, at any depth of the file."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module == "scrubjay":
+            names = [f"scrubjay.{alias.name}" for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            names = [node.module]
+        else:
+            continue
+        yield from (name.split(".")[1] for name in names if name.startswith("scrubjay."))
+
+
+def python_violations(package: Path) -> Iterator[str]:
+    """Imports inside the package directory `package` that run upwards or sideways."""
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package).parts
+        module = parts[0].removesuffix(".py")
+        if module in {"__init__", "__main__"}:
+            continue
+        if module not in PYTHON_HEIGHT:
+            yield f"{path.relative_to(package)}: the module {module} has no place among the layers"
+            continue
+        for target in imported_modules(ast.parse(path.read_text())):
+            if target == module:
+                continue
+            if target not in PYTHON_HEIGHT:
+                if not target[0].isupper():  # a class taken from the package itself is no module
+                    yield f"{path.relative_to(package)} imports {target}, which has no place among the layers"
+                else:
+                    yield f"{path.relative_to(package)} imports {target} from the package: name its module"
+            elif PYTHON_HEIGHT[target] >= PYTHON_HEIGHT[module]:
+                yield f"{path.relative_to(package)} imports {target}: {module} may not use it"
+
+
+def test_includes_run_downwards() -> None:
+    assert list(cpp_violations(ROOT / "cpp")) == []
+
+
+def test_imports_run_downwards() -> None:
+    assert list(python_violations(ROOT / "python" / "scrubjay")) == []
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "complaint"),
+    [
+        ("src/base/a.hpp", '#include "engine/engine.hpp"', "base may not use engine"),
+        ("src/lexical/a.cpp", '#include "vector/scan.hpp"', "lexical may not use vector"),
+        ("src/engine/a.cpp", "#include <pybind11/pybind11.h>", "only bindings may"),
+        ("src/text/a.cpp", "#  include <usearch/index.hpp>", "only src/vector may"),
+        ("src/magic/a.cpp", "", "no place"),
+    ],
+)
+def test_a_wrong_include_is_found(tmp_path: Path, file: str, line: str, complaint: str) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(parents=True)
+    path.write_text(line + "\n")
+    (violation,) = cpp_violations(tmp_path)
+    assert complaint in violation
+
+
+def test_stringzilla_stays_in_one_file(tmp_path: Path) -> None:
+    (tmp_path / "src" / "text").mkdir(parents=True)
+    for name in ("a.cpp", "b.cpp"):
+        (tmp_path / "src" / "text" / name).write_text("#include <stringzilla/stringzilla.h>\n")
+    (violation,) = cpp_violations(tmp_path)
+    assert "wrapped in 1 file" in violation
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "complaint"),
+    [
+        ("errors.py", "from scrubjay.index import Index", "errors may not use it"),
+        ("embedders/onnx.py", "def load():\n    import scrubjay.cli.main", "embedders may not use it"),
+        ("index.py", "from scrubjay import cli", "index may not use it"),
+        ("index.py", "from scrubjay import Scope", "name its module"),
+        ("oddments.py", "", "no place"),
+    ],
+)
+def test_a_wrong_import_is_found(tmp_path: Path, file: str, line: str, complaint: str) -> None:
+    path = tmp_path / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(line + "\n")
+    (violation,) = python_violations(tmp_path)
+    assert complaint in violation

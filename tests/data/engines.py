@@ -1,0 +1,42 @@
+"""Which engine do the tests run against?
+
+The native one; or, with SCRUBJAY_TEST_ENGINE=model, the reference model itself (do the tests run?); or, with
+SCRUBJAY_TEST_ENGINE=mutant:<name>, a model with a seeded bug (do the tests fail?).
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Kit:
+    """An engine class and the scope class that belongs to it."""
+
+    name: str
+    Engine: Any
+    Scope: Any
+
+    @property
+    def is_native(self) -> bool:
+        return self.name == "native"
+
+
+@lru_cache(maxsize=1)
+def engine_kit() -> Kit:
+    """The kit that the environment names; without the native module this fails rather than skips."""
+    name = os.environ.get("SCRUBJAY_TEST_ENGINE", "native")
+    if name == "native":
+        from scrubjay import _native
+
+        return Kit(name, _native.Engine, _native.Scope)
+    from tests.reference import model, mutants, scopes
+
+    if name == "model":
+        return Kit(name, model.ModelEngine, scopes.Scope)
+    if name.startswith("mutant:"):
+        return Kit(name, mutants.MUTANTS[name.removeprefix("mutant:")], scopes.Scope)
+    raise ValueError(f"SCRUBJAY_TEST_ENGINE: expected native, model or mutant:<name>, got {name}")

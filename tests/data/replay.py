@@ -1,0 +1,62 @@
+"""How is a drawn history written into an engine and its model?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tests.data.engines import Kit
+from tests.data.strategies import Compact, Delete, Erase, Put, Step
+from tests.reference.model import ModelEngine
+
+
+class Pair:
+    """An engine and the model, written in lock step; every call must have the same outcome in both."""
+
+    def __init__(self, kit: Kit, **options: Any) -> None:
+        self.kit = kit
+        self.engine = kit.Engine(**options)
+        self.model = ModelEngine(**options)
+
+    def scope(self, key: tuple[str, str | None, str | None]) -> Any:
+        return self.kit.Scope(*key)
+
+    def both(self, call: Callable[[Any], Any]) -> Any:
+        """Runs `call` on both engines and requires the same return value or the same kind of error."""
+        expected, given = outcome(call, self.model), outcome(call, self.engine)
+        assert given == expected, f"expected {expected}, got {given}"
+        return given
+
+    def apply(self, steps: Iterable[Step]) -> Pair:
+        for step in steps:
+            self.step(step)
+        return self
+
+    def step(self, step: Step) -> None:
+        match step:
+            case Put(id, text, key, vector):
+                self.both(lambda engine: engine.upsert(id, text, scope=self.scope(key), vector=vector))
+            case Delete(id):
+                self.both(lambda engine: engine.delete(id))
+            case Erase(key, exact):
+                self.both(lambda engine: engine.erase(self.scope(key), exact=exact))
+            case Compact():
+                self.engine.compact()
+
+
+def outcome(call: Callable[[Any], Any], engine: Any) -> tuple[str, Any]:
+    try:
+        return "returned", call(engine)
+    except Exception as error:
+        return "raised", error_kind(error)
+
+
+def error_kind(error: BaseException) -> str:
+    """The type that the contract names: our own errors by name, else the built-in family."""
+    for ancestor in type(error).__mro__:
+        if ancestor.__name__ in ("ConflictError", "CorruptIndexError"):
+            return ancestor.__name__
+    for family in (ValueError, TypeError, KeyError):
+        if isinstance(error, family):
+            return family.__name__
+    return type(error).__name__

@@ -1,0 +1,123 @@
+"""What do the properties draw? Small worlds, dense with ties, repeats, identifiers and neighbours.
+
+Texts come from few words, so that queries match often and scores tie; scopes from few names, so that partitions share
+tenants, users and agents; vectors either from small integers (exact in every stored type, so rankings must be equal)
+or from all finite floats of a moderate size (equal within the documented bound).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+DIM = 4
+
+WORDS = (
+    "jay jay jay acorn acorn oak cache cached caching the the of and a key keys staging prefix running runs".split()
+)
+IDENTIFIERS = [
+    "sk-stg-0041", "SK-STG-0041", "sk-stg-0042", "stg", "0041", "skstg0041", "TS-999", "ts999", "jane@acme.com",
+    "v2.1.3", "10.0.0.1", "snake_case", "camelCase", "src/api/chat.ts", "#4711", "E0308", "C++", "C#", "well-known",
+]  # fmt: skip
+OTHERS = ["Straße", "STRASSE", "naïve", "naive", "café", "東京都", "京都", "привет", "ﬁle", "e\u0301", "🙂", "it's", "\x00", "—"]
+
+words = st.one_of(st.sampled_from(WORDS), st.sampled_from(WORDS), st.sampled_from(IDENTIFIERS), st.sampled_from(OTHERS))
+joined_words = st.lists(words, max_size=12).map(" ".join)
+
+
+@st.composite
+def repeated_words(draw: st.DrawFn) -> str:
+    """Some words many times: term frequencies around and above the saturation at 31."""
+    counts = draw(st.dictionaries(st.sampled_from(WORDS + IDENTIFIERS), st.integers(1, 70), max_size=3))
+    return " ".join(word for word, count in counts.items() for _ in range(count))
+
+
+@st.composite
+def long_texts(draw: st.DrawFn) -> str:
+    """Lengths around the borders of the length codes: exact to 1,024, then in steps of 8, 16, 32, ..."""
+    length = draw(st.one_of(st.integers(1000, 1100), st.integers(2040, 2070), st.integers(1000, 9000)))
+    return draw(joined_words) + " filler" * length
+
+
+unicode_texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
+texts = st.one_of(joined_words, joined_words, joined_words, repeated_words(), unicode_texts)
+"""Any short text: words, repeats, arbitrary Unicode, nothing at all."""
+
+queries = st.one_of(joined_words, joined_words, repeated_words(), unicode_texts, st.sampled_from(WORDS))
+long_queries = st.lists(words, min_size=30, max_size=150).map(" ".join)
+
+str_ids = st.sampled_from(["m1", "m2", "m3", "m4", "m5", "m6", "m7", "m8", "é", "id with spaces", "9", "10"])
+int_ids = st.sampled_from([0, 1, 2, 3, -1, 10, 9, 2**63 - 1, -(2**63), 2**32, 4711, 12])
+
+tenants = st.sampled_from(["acme", "globex", "a"])
+users = st.sampled_from([None, "jane", "joe", "a"])
+agents = st.sampled_from([None, "coder", "jane", "a"])
+scope_keys = st.tuples(tenants, users, agents)
+
+exact_vectors = st.lists(st.integers(-3, 3), min_size=DIM, max_size=DIM).map(lambda v: np.array(v, dtype=np.float32))
+"""Small integers: products and sums are exact in every stored type, so ip and l2 rankings have no tolerance."""
+
+
+def _with_direction(vector: NDArray[np.float32]) -> bool:
+    return float(np.linalg.norm(vector)) > 0.01
+
+
+finite_vectors = (
+    st.lists(st.floats(-8, 8, width=32), min_size=DIM, max_size=DIM)
+    .map(lambda v: np.array(v, dtype=np.float32))
+    .filter(_with_direction)
+)
+
+k_values = st.one_of(st.integers(1, 12), st.sampled_from([100, 10_000, 2**31, 2**62]))
+candidate_values = st.one_of(st.none(), st.integers(1, 6), st.sampled_from([100, 2**40]))
+weight_values = st.one_of(st.none(), st.tuples(st.floats(0, 4), st.floats(0, 4)))
+rrf_k_values = st.one_of(st.just(60.0), st.floats(0.0, 1000.0))
+
+
+@dataclass(frozen=True)
+class Put:
+    id: Any
+    text: str
+    scope: tuple[str, str | None, str | None]
+    vector: NDArray[np.float32] | None
+
+
+@dataclass(frozen=True)
+class Delete:
+    id: Any
+
+
+@dataclass(frozen=True)
+class Erase:
+    scope: tuple[str, str | None, str | None]
+    exact: bool
+
+
+@dataclass(frozen=True)
+class Compact:
+    pass
+
+
+Step = Put | Delete | Erase | Compact
+
+
+@st.composite
+def histories(
+    draw: st.DrawFn,
+    texts: st.SearchStrategy[str] = texts,
+    vectors: st.SearchStrategy[Any] = st.none(),
+    max_size: int = 25,
+) -> list[Step]:
+    """Writes of one id type, mostly upserts; an id keeps the scope of its first write as long as it lives."""
+    ids: st.SearchStrategy[Any] = draw(st.sampled_from([str_ids, int_ids]))
+    step = st.one_of(
+        *[st.builds(Put, ids, texts, scope_keys, vectors)] * 6,
+        st.builds(Delete, ids),
+        st.builds(Erase, scope_keys, st.booleans()) if draw(st.booleans()) else st.builds(Delete, ids),
+        st.builds(Compact),
+    )
+    return draw(st.lists(step, min_size=1, max_size=max_size))

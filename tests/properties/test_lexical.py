@@ -1,0 +1,147 @@
+"""Does the engine rank by BM25 as the oracle does: the same ids in the same order, scores equal to the last bit?"""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from tests.data import strategies as draw
+from tests.data.engines import Kit
+from tests.data.replay import Pair
+from tests.data.strategies import Delete, Erase, Put, Step
+from tests.reference import judge
+
+HEAVY = settings(max_examples=max(5, settings().max_examples // 6))
+HOME = ("acme", "jane", None)
+
+
+def check(pair: Pair, query: str, key: tuple[str, str | None, str | None], k: int = 10) -> None:
+    scope = pair.scope(key)
+    given_result = pair.engine.search(query, scope=scope, k=k, mode="lexical", explain=True)
+    expected = pair.model.search(query, scope=scope, k=k, mode="lexical", explain=True)
+    judge.same_result(given_result, expected, explain=True)
+
+
+@given(draw.histories(), st.lists(st.tuples(draw.queries, draw.scope_keys), min_size=1, max_size=5), draw.k_values)
+@example([Put(1, "jay", HOME, None), Put(2, "jay", HOME, None), Put(1, "jay", HOME, None)], [("jay", HOME)], 10)
+@example([Put(1, "jay", HOME, None), Put(2, "jay oak", HOME, None), Delete(1)], [("jay oak", HOME)], 10)
+@example([Put(1, "", HOME, None)], [("", HOME), ("jay", HOME), (" .,; ", HOME)], 10)
+@example([Put(1, "the of and", HOME, None), Put(2, "the the", HOME, None)], [("the of and the", HOME)], 10)
+@example([Put(1, "jay", ("acme", None, "coder"), None), Put(2, "jay", HOME, None)], [("jay", ("acme", "jane", "coder"))], 1)
+@example([Put(1, "jay", ("a", "a", None), None), Put(2, "jay", ("a", None, "a"), None)], [("jay", ("a", "a", "a"))], 9)
+@example([Put(1, "oak", HOME, None), Erase(("acme", None, None), True), Put(1, "oak oak", HOME, None)], [("oak", HOME)], 5)
+def test_ranking_is_bm25(kit: Kit, history: list[Step], searches: list[tuple[str, tuple]], k: int) -> None:
+    pair = Pair(kit).apply(history)
+    for query, key in searches:
+        check(pair, query, key, k)
+
+
+@given(draw.histories(), draw.queries, draw.scope_keys, st.floats(0, 4), st.floats(0, 1))
+@example([Put(1, "jay", HOME, None), Put(2, "jay jay oak", HOME, None)], "jay", HOME, 0.0, 0.0)
+@example([Put(1, "jay", HOME, None), Put(2, "jay jay oak", HOME, None)], "jay", HOME, 1.2, 1.0)
+def test_parameters_are_those_of_the_engine(
+    kit: Kit, history: list[Step], query: str, key: tuple, k1: float, b: float
+) -> None:
+    check(Pair(kit, k1=k1, b=b).apply(history), query, key)
+
+
+@HEAVY
+@given(draw.histories(texts=st.one_of(draw.texts, draw.long_texts()), max_size=8), draw.queries, draw.scope_keys)
+@example([Put(i, "jay" + " filler" * n, HOME, None) for i, n in enumerate((1022, 1023, 1024, 1031, 2047, 2063))], "jay", HOME)
+@example([Put(1, "jay" + " oak" * 300_000, HOME, None), Put(2, "jay" + " oak" * 261_200, HOME, None)], "jay", HOME)
+def test_long_documents_have_coded_lengths(kit: Kit, history: list[Step], query: str, key: tuple) -> None:
+    check(Pair(kit).apply(history), query, key)
+
+
+@given(st.lists(st.integers(1, 80), min_size=2, max_size=12), draw.words)
+@example([30, 31, 32, 33, 1], "jay")
+def test_frequencies_saturate(kit: Kit, counts: list[int], word: str) -> None:
+    pair = Pair(kit, b=0.0)
+    for id, count in enumerate(counts):
+        pair.step(Put(id, " ".join([word] * count), HOME, None))
+    check(pair, word, HOME, k=100)
+
+
+@given(draw.histories(), st.one_of(draw.long_queries, draw.repeated_words()), draw.scope_keys)
+@example([Put(1, "jay", HOME, None), Put(2, "jay oak", HOME, None)], "jay " * 3000 + "oak", HOME)
+@example([Put(i, f"w{i}", HOME, None) for i in range(30)], " ".join(f"w{i} " * 40 for i in range(30)), HOME)
+def test_long_queries_lower_the_fraction_bits(kit: Kit, history: list[Step], query: str, key: tuple) -> None:
+    check(Pair(kit).apply(history), query, key)
+
+
+@HEAVY
+@given(st.randoms(use_true_random=False), st.integers(200, 1500), st.integers(1, 40))
+def test_larger_partitions(kit: Kit, random, n_documents: int, k: int) -> None:
+    """Enough documents for more than one SIMD block, dense and rare terms, many ties, deletes in the middle."""
+    pair = Pair(kit)
+    vocabulary = [f"w{i}" for i in range(60)] + draw.WORDS
+    texts = [
+        " ".join(random.choices(vocabulary, weights=[1 / (i + 1) for i in range(len(vocabulary))], k=random.randint(0, 12)))
+        for _ in range(n_documents)
+    ]
+    keys = [random.choice([("acme", None, None), HOME, ("acme", None, "coder"), ("acme", "jane", "coder")]) for _ in texts]
+    ids = list(range(n_documents))
+    pair.both(lambda engine: engine.upsert_many(ids, texts, scope=[pair.scope(key) for key in keys]))
+    gone = random.sample(ids, n_documents // 7)
+    pair.both(lambda engine: engine.delete_many(gone))
+    for _ in range(6):
+        query = " ".join(random.choices(vocabulary, k=random.randint(1, 10)))
+        check(pair, query, ("acme", "jane", "coder"), k)
+        check(pair, query, HOME, k)
+
+
+@given(draw.histories(), draw.histories(), draw.queries, draw.k_values)
+def test_other_tenants_change_nothing(
+    kit: Kit, history: list[Step], neighbours: list[Step], query: str, k: int
+) -> None:
+    """Not one bit of acme's answers depends on what other tenants write, change or erase."""
+    home, alone = kit.Scope("acme", "jane", "coder"), Pair(kit)
+    together = Pair(kit)
+    mine = [step for step in history if isinstance(step, Put) and step.scope[0] == "acme"]
+    theirs = [step for step in neighbours if isinstance(step, Put) and step.scope[0] != "acme"]
+    for index, step in enumerate(mine):
+        alone.step(Put(index, step.text, step.scope, None))
+        if index < len(theirs):
+            together.step(Put(1000 + index, theirs[index].text, theirs[index].scope, None))
+        together.step(Put(index, step.text, step.scope, None))
+    before = alone.engine.search(query, scope=home, k=k)
+    judge.same_result(together.engine.search(query, scope=home, k=k), before)
+    together.step(Erase(("globex", None, None), False))
+    judge.same_result(together.engine.search(query, scope=home, k=k), before)
+
+
+@given(draw.histories(), draw.queries, draw.scope_keys)
+def test_the_past_leaves_no_trace(kit: Kit, history: list[Step], query: str, key: tuple) -> None:
+    """Updated, deleted, erased and compacted, or freshly built from what is left: the same answers."""
+    pair = Pair(kit).apply(history)
+    fresh = kit.Engine()
+    for row in sorted(pair.model._rows.values(), key=lambda row: row.serial):
+        fresh.upsert(row.document.id, row.document.text, scope=row.document.scope)
+    scope = pair.scope(key)
+    expected = fresh.search(query, scope=scope, k=100, explain=True) if query else None
+    if expected is None:
+        return
+    judge.same_result(pair.engine.search(query, scope=scope, k=100, explain=True), expected, explain=True)
+    pair.engine.compact()
+    judge.same_result(pair.engine.search(query, scope=scope, k=100, explain=True), expected, explain=True)
+
+
+@given(draw.histories(), st.lists(draw.queries, min_size=1, max_size=6), draw.scope_keys, st.sampled_from([None, 1, 2, 4]))
+def test_batch_is_one_search_each(
+    kit: Kit, history: list[Step], queries: list[str], key: tuple, threads: int | None
+) -> None:
+    pair = Pair(kit).apply(history)
+    scope = pair.scope(key)
+    results = pair.engine.search_batch(queries, scope=scope, k=7, mode="lexical", explain=True, threads=threads)
+    assert len(results) == len(queries)
+    for query, result in zip(queries, results, strict=True):
+        judge.same_result(result, pair.model.search(query, scope=scope, k=7, mode="lexical", explain=True), explain=True)
+
+
+@given(draw.histories(), draw.queries, draw.scope_keys)
+def test_scores_are_multiples_of_the_fixed_point(kit: Kit, history: list[Step], query: str, key: tuple) -> None:
+    pair = Pair(kit).apply(history)
+    scores = pair.engine.search(query, scope=pair.scope(key), k=100, mode="lexical").scores
+    assert np.array_equal(scores * 2.0**20, np.rint(scores * 2.0**20))
+    assert np.all(np.diff(scores) <= 0)

@@ -1,0 +1,176 @@
+"""Which arguments does an engine refuse, and with which error?
+
+Every message names the argument, what was expected and what was given. Nothing here changes an engine: a call is
+checked as a whole before it writes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.reference.scopes import AnyScope
+
+MODES = ("hybrid", "lexical", "vector")
+MIN_INT_ID, MAX_INT_ID = -(2**63), 2**63 - 1
+
+
+def document_id(value: Any, settled: type | None, name: str = "id") -> str | int:
+    """A str (not empty, encodable) or an int of 64 bits, of the kind that the engine's first write settled."""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_)):
+        checked: str | int = int(value)
+        if not MIN_INT_ID <= checked <= MAX_INT_ID:
+            raise ValueError(f"{name}: expected an integer of 64 bits, got {checked}")
+    elif isinstance(value, str):
+        checked = value
+        if not value:
+            raise ValueError(f"{name}: expected a non-empty str, got ''")
+        if has_lone_surrogate(value):
+            raise ValueError(f"{name}: expected text that can be encoded as UTF-8, got {value!r}")
+    else:
+        raise TypeError(f"{name}: expected str or int, got {type(value).__name__}")
+    if settled is not None and type(checked) is not settled:
+        raise TypeError(f"{name}: expected {settled.__name__} as in the first write, got {type(checked).__name__}")
+    return checked
+
+
+def has_lone_surrogate(value: str) -> bool:
+    return any(0xD800 <= ord(character) < 0xE000 for character in value)
+
+
+def text(value: Any, name: str = "text") -> str:
+    """Text as it is kept: invalid UTF-8 and lone surrogates have become U+FFFD."""
+    if isinstance(value, (bytes, bytearray)):
+        return bytes(value).decode("utf-8", "replace")
+    if isinstance(value, str):
+        return "".join("\ufffd" if 0xD800 <= ord(character) < 0xE000 else character for character in value)
+    raise TypeError(f"{name}: expected str or bytes, got {type(value).__name__}")
+
+
+def scope(value: Any, name: str = "scope") -> AnyScope:
+    if not all(hasattr(value, component) for component in ("tenant", "user", "agent")):
+        raise TypeError(f"{name}: expected Scope, got {type(value).__name__}")
+    checked: AnyScope = value
+    return checked
+
+
+def payload(value: Any, name: str = "payload") -> bytes | None:
+    if value is None or isinstance(value, bytes):
+        return value
+    raise TypeError(f"{name}: expected bytes or None, got {type(value).__name__}")
+
+
+def array(value: Any, n_dimensions: int, name: str) -> NDArray[np.float64]:
+    """Any numeric array as the engine sees it: rounded to float32 (and widened again, for the model's arithmetic)."""
+    try:
+        given = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"{name}: expected a rectangular array of numbers, got {value!r}") from error
+    if given.dtype.kind not in "fiu":
+        raise TypeError(f"{name}: expected numbers, got {given.dtype}")
+    if given.ndim != n_dimensions:
+        raise ValueError(f"{name}: expected {n_dimensions} dimensions, got shape {given.shape}")
+    with np.errstate(over="ignore"):
+        return given.astype(np.float32).astype(np.float64)
+
+
+def row(values: NDArray[np.float64], dim: int | None, metric: str, name: str) -> None:
+    """Refuses a vector of the wrong width, with NaN or infinity, or (cosine) without a direction."""
+    if dim is not None and values.shape[0] != dim:
+        raise ValueError(f"{name}: expected {dim} values, got {values.shape[0]}")
+    if values.shape[0] == 0:
+        raise ValueError(f"{name}: expected at least one value, got none")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name}: expected finite values, got {values[~np.isfinite(values)][0]}")
+    if metric == "cosine" and not values.any():
+        raise ValueError(f"{name}: expected a vector with a direction (cosine), got zeros")
+
+
+def vector(value: Any, dim: int | None, metric: str, name: str = "vector") -> NDArray[np.float64]:
+    checked = array(value, 1, name)
+    row(checked, dim, metric, name)
+    return checked
+
+
+def vectors(
+    value: Any, n_rows: int, dim: int | None, metric: str, name: str = "vectors"
+) -> list[NDArray[np.float64] | None]:
+    """One vector or None for each row, all of one width; errors name the row."""
+    if value is None:
+        return [None] * n_rows
+    if isinstance(value, np.ndarray):
+        rows: list[Any] = list(array(value, 2, name))
+    else:
+        rows = list(sequence(value, name))
+    if len(rows) != n_rows:
+        raise ValueError(f"{name}: expected {n_rows} rows, got {len(rows)}")
+    checked: list[NDArray[np.float64] | None] = []
+    for index, given in enumerate(rows):
+        if given is None:
+            checked.append(None)
+            continue
+        values = vector(given, dim, metric, f"{name}[{index}]")
+        dim = values.shape[0]
+        checked.append(values)
+    return checked
+
+
+def sequence(value: Any, name: str) -> Sequence[Any]:
+    """A sized sequence; a str or bytes is one value, not a sequence of them."""
+    if isinstance(value, np.ndarray):
+        items: Sequence[Any] = value.tolist()
+        return items
+    if isinstance(value, (str, bytes)) or not (hasattr(value, "__len__") and hasattr(value, "__getitem__")):
+        raise TypeError(f"{name}: expected a sequence, got {type(value).__name__}")
+    checked: Sequence[Any] = value
+    return checked
+
+
+def same_length(value: Sequence[Any], n_rows: int, name: str) -> Sequence[Any]:
+    if len(value) != n_rows:
+        raise ValueError(f"{name}: expected {n_rows} values, got {len(value)}")
+    return value
+
+
+def positive(value: Any, name: str) -> int:
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"{name}: expected int, got {type(value).__name__}")
+    if value < 1:
+        raise ValueError(f"{name}: expected at least 1, got {value}")
+    return int(value)
+
+
+def fusion(rrf_k: Any, weights: Any) -> tuple[float, tuple[float, float]]:
+    constant = float(rrf_k)
+    if not (math.isfinite(constant) and constant >= 0):
+        raise ValueError(f"rrf_k: expected a finite number >= 0, got {rrf_k}")
+    if weights is None:
+        return constant, (1.0, 1.0)
+    checked = tuple(float(weight) for weight in weights)
+    if len(checked) != 2 or not all(math.isfinite(weight) and weight >= 0 for weight in checked):
+        raise ValueError(f"weights: expected two finite numbers >= 0, got {weights}")
+    return constant, (checked[0], checked[1])
+
+
+def mode(value: Any, *, has_text: bool, has_vector: bool, has_rankings: bool = False) -> str:
+    """The mode that really runs; hybrid degrades to the arm whose input is there."""
+    if not isinstance(value, str) or value not in MODES:
+        raise ValueError(f"mode: expected one of {', '.join(MODES)}, got {value!r}")
+    if not has_text and not has_vector and not has_rankings:
+        raise ValueError("text, vector: expected at least one of them, got neither")
+    if value == "lexical" and not has_text:
+        raise ValueError("text: expected text for mode 'lexical', got None")
+    if value == "vector" and not has_vector:
+        raise ValueError("vector: expected a vector for mode 'vector', got None")
+    if value == "hybrid":
+        if not (has_text or has_vector):
+            return "none"
+        if not has_vector:
+            return "lexical"
+        if not has_text:
+            return "vector"
+    return value

@@ -1,0 +1,396 @@
+"""What must the engine answer? A dict of documents and the formulas, with the native engine's interface.
+
+`ModelEngine` is slow and obvious: a search looks at every visible document. It is the judge of the native engine: the
+same ids in the same order, lexical scores bit for bit, similarities within `vectors.bound`, the same types of errors.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache, wraps
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.reference import arguments, bm25, fusion, scopes, vectors
+from tests.reference.results import Document, Hit, Result
+from tests.reference.scopes import AnyScope
+
+COUNTING = ("word", "part")
+DEFAULT_CANDIDATES = 100
+
+Analysis = list[tuple[str, str]]
+Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+def alone(call: Call) -> Call:
+    """One call at a time: the plainest way to be consistent under threads."""
+
+    @wraps(call)
+    def locked(self: ModelEngine, *args: Any, **kwargs: Any) -> Any:
+        with self._lock:
+            return call(self, *args, **kwargs)
+
+    return locked  # type: ignore[return-value]
+
+
+class ConflictError(Exception):
+    """The id exists in another scope. (Tests compare names of error types: the native one is scrubjay.ConflictError.)"""
+
+
+@lru_cache(maxsize=50_000)
+def analyze_english(text: str) -> tuple[tuple[str, str], ...]:
+    from tests.reference.analyzer import analyze
+
+    return tuple((term, kind) for term, kind in analyze(text))
+
+
+@dataclass(frozen=True)
+class Row:
+    """A live document: what the caller gave, what was derived from it, and when it was written."""
+
+    document: Document
+    frequencies: Counter[str]
+    length: int
+    vector: NDArray[np.float64] | None
+    serial: int
+
+
+@dataclass(frozen=True)
+class Write:
+    """One validated upsert."""
+
+    id: str | int
+    text: str
+    scope: AnyScope
+    vector: NDArray[np.float64] | None
+    payload: bytes | None
+
+
+class ModelEngine:
+    """The engine as a dict; see the module's docstring. (The class attributes are there for the mutants to change.)"""
+
+    formulas: Any = bm25
+    counting_kinds: tuple[str, ...] = COUNTING
+
+    def __init__(
+        self,
+        dim: int | None = None,
+        metric: str = "cosine",
+        *,
+        dtype: str = "f16",
+        analyzer: str = "english",
+        stemmer: Callable[[str], str] | None = None,
+        k1: float = 1.2,
+        b: float = 0.75,
+        analyze: Callable[[str], Iterable[tuple[str, str]]] = analyze_english,
+    ) -> None:
+        if dim is not None and arguments.positive(dim, "dim") < 1:
+            raise ValueError
+        if metric not in vectors.METRICS:
+            raise ValueError(f"metric: expected one of {vectors.METRICS}, got {metric!r}")
+        if dtype not in vectors.RELATIVE_BOUND:
+            raise ValueError(f"dtype: expected f16 or f32, got {dtype!r}")
+        if not (math.isfinite(k1) and k1 >= 0):
+            raise ValueError(f"k1: expected a finite number >= 0, got {k1}")
+        if not 0 <= b <= 1:
+            raise ValueError(f"b: expected a number from 0 to 1, got {b}")
+        self.dim, self.metric, self.dtype, self.k1, self.b = dim, metric, dtype, k1, b
+        self.analyzer = analyzer
+        self._analyze = analyze
+        self._rows: dict[str | int, Row] = {}
+        self._id_type: type | None = None
+        self._n_writes = 0
+        self._lock = threading.RLock()
+
+    # -- writes -------------------------------------------------------------------------------------------------------
+
+    @alone
+    def upsert(
+        self, id: Any, text: Any, *, scope: AnyScope, vector: Any = None, payload: bytes | None = None
+    ) -> None:
+        checked = None if vector is None else arguments.vector(vector, self.dim, self.metric)
+        write = Write(
+            arguments.document_id(id, self._id_type),
+            arguments.text(text),
+            arguments.scope(scope),
+            checked,
+            arguments.payload(payload),
+        )
+        self._refuse_conflicts([write])
+        self._write(write)
+
+    @alone
+    def upsert_many(
+        self, ids: Any, texts: Any, *, scope: Any, vectors: Any = None, payloads: Any = None
+    ) -> int:
+        """As if each row were upserted in turn, but nothing is written unless everything is right."""
+        given_ids = arguments.sequence(ids, "ids")
+        n_rows = len(given_ids)
+        given_texts = arguments.same_length(arguments.sequence(texts, "texts"), n_rows, "texts")
+        if isinstance(scope, (list, tuple)):
+            given_scopes = arguments.same_length(scope, n_rows, "scope")
+        else:
+            given_scopes = [scope] * n_rows
+        checked_vectors = arguments.vectors(vectors, n_rows, self.dim, self.metric)
+        given_payloads = [None] * n_rows if payloads is None else arguments.sequence(payloads, "payloads")
+        arguments.same_length(given_payloads, n_rows, "payloads")
+        settled = self._id_type
+        writes = []
+        for index in range(n_rows):
+            id = arguments.document_id(given_ids[index], settled, f"ids[{index}]")
+            settled = type(id)
+            writes.append(
+                Write(
+                    id,
+                    arguments.text(given_texts[index], f"texts[{index}]"),
+                    arguments.scope(given_scopes[index]),
+                    checked_vectors[index],
+                    arguments.payload(given_payloads[index], f"payloads[{index}]"),
+                )
+            )
+        self._refuse_conflicts(writes)
+        for write in writes:
+            self._write(write)
+        return len({write.id for write in writes})
+
+    def _refuse_conflicts(self, writes: Sequence[Write]) -> None:
+        home = {id: scopes.key(row.document.scope) for id, row in self._rows.items()} if len(writes) > 1 else {}
+        for write in writes:
+            if len(writes) == 1 and write.id in self._rows:
+                home[write.id] = scopes.key(self._rows[write.id].document.scope)
+            if home.setdefault(write.id, scopes.key(write.scope)) != scopes.key(write.scope):
+                raise ConflictError(f"id: {write.id!r} exists in {home[write.id]}, got {scopes.key(write.scope)}")
+
+    def _write(self, write: Write) -> None:
+        tokens = list(self._analyze(write.text))
+        n_counting = sum(kind in self.counting_kinds for _, kind in tokens)
+        stored = None if write.vector is None else write.vector.astype(np.float32)
+        if stored is not None:
+            stored.setflags(write=False)
+        if write.vector is not None:
+            self.dim = write.vector.shape[0]
+        self._id_type = type(write.id)
+        self._n_writes += 1
+        self._rows[write.id] = Row(
+            Document(write.id, write.text, write.scope, write.payload, stored),
+            Counter(term for term, _ in tokens),
+            self.formulas.decoded_length(self.formulas.length_code(n_counting)),
+            write.vector,
+            self._n_writes,
+        )
+
+    @alone
+    def delete(self, id: Any) -> bool:
+        return self._rows.pop(arguments.document_id(id, self._id_type), None) is not None
+
+    @alone
+    def delete_many(self, ids: Any) -> int:
+        checked = [
+            arguments.document_id(id, self._id_type, f"ids[{index}]")
+            for index, id in enumerate(arguments.sequence(ids, "ids"))
+        ]
+        return sum(self.delete(id) for id in checked)
+
+    @alone
+    def erase(self, scope: AnyScope, *, exact: bool = False) -> int:
+        arguments.scope(scope)
+        erased = [
+            id
+            for id, row in self._rows.items()
+            if scopes.erased_by(scope, scopes.key(row.document.scope), exact=exact)
+        ]
+        return sum(self.delete(id) for id in erased)
+
+    def compact(self) -> int:
+        return 0
+
+    # -- reads --------------------------------------------------------------------------------------------------------
+
+    @alone
+    def count(self, scope: AnyScope | None = None) -> int:
+        return len(self._rows) if scope is None else len(self._visible(arguments.scope(scope)))
+
+    @alone
+    def get(self, id: Any) -> Document | None:
+        row = self._rows.get(arguments.document_id(id, self._id_type))
+        return None if row is None else row.document
+
+    def visible_ids(self, scope: AnyScope) -> list[str | int]:
+        """What a search from `scope` sees, in the order in which equal scores stand. (The engine has no such call.)"""
+        return [row.document.id for row in self._visible(scope)]
+
+    def __contains__(self, id: Any) -> bool:
+        return id in self._rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def stats(self, scope: AnyScope | None = None) -> dict[str, int | float | str]:
+        rows = list(self._rows.values()) if scope is None else self._visible(scope)
+        return {"documents": len(rows), "vectors": sum(row.vector is not None for row in rows)}
+
+    @alone
+    def search(
+        self,
+        text: Any = None,
+        *,
+        vector: Any = None,
+        scope: AnyScope,
+        k: int = 10,
+        mode: str = "hybrid",
+        candidates: int | None = None,
+        rrf_k: float = 60.0,
+        weights: Any = None,
+        rankings: Sequence[Sequence[Any]] | None = None,
+        explain: bool = False,
+        exact: bool = False,
+    ) -> Result:
+        k = arguments.positive(k, "k")
+        candidates = max(DEFAULT_CANDIDATES, k) if candidates is None else arguments.positive(candidates, "candidates")
+        rrf_k, arm_weights = arguments.fusion(rrf_k, weights)
+        ran = arguments.mode(
+            mode, has_text=text is not None, has_vector=vector is not None, has_rankings=bool(rankings)
+        )
+        for ranking in rankings or []:
+            for id in ranking:
+                arguments.document_id(id, self._id_type, "rankings")
+        rows = self._visible(arguments.scope(scope))
+        tokens = list(self._analyze(arguments.text(text))) if text is not None else []
+        query = None if vector is None else arguments.vector(vector, self.dim, self.metric)
+
+        fused = ran == "hybrid" or bool(rankings)
+        depth = candidates if fused else k
+        bm25_of = self._bm25(rows, [term for term, _ in tokens]) if text is not None else {}
+        similarity_of = self._similarities(rows, query) if query is not None else {}
+        lexical = self._ranking(rows, bm25_of, depth) if ran in ("hybrid", "lexical") else []
+        nearest = self._ranking(rows, similarity_of, depth) if ran in ("hybrid", "vector") else []
+        if fused:
+            extra = [self._visible_ranking(rows, ranking)[:candidates] for ranking in rankings or []]
+            all_weights = [*arm_weights, *(1.0 for _ in extra)]
+            scores = self._fuse([lexical, nearest, *extra], all_weights, rrf_k)
+        else:
+            scores = similarity_of if ran == "vector" else bm25_of
+        # Evidence: an arm tells what it knows of the documents it returned; explain asks it about every hit.
+        known_bm25 = bm25_of if explain else {serial: bm25_of[serial] for serial in lexical}
+        known_similarity = similarity_of if explain else {serial: similarity_of[serial] for serial in nearest}
+        lexical_ranks = {serial: rank for rank, serial in enumerate(lexical, start=1)}
+        vector_ranks = {serial: rank for rank, serial in enumerate(nearest, start=1)}
+        row_of = {row.serial: row for row in rows}
+        hits = [
+            Hit(
+                row_of[serial].document,
+                float(scores[serial]),
+                lexical_ranks.get(serial, 0),
+                vector_ranks.get(serial, 0),
+                known_bm25.get(serial, math.nan),
+                known_similarity.get(serial, math.nan),
+                self._coverage(row_of[serial], tokens) if explain else math.nan,
+                self._matched_terms(row_of[serial], tokens) if explain else (),
+            )
+            for serial in self._ranking(rows, scores, k)
+        ]
+        return Result(hits, ran)
+
+    def search_batch(
+        self,
+        texts: Any,
+        *,
+        vectors: Any = None,
+        scope: Any,
+        k: int = 10,
+        mode: str = "hybrid",
+        candidates: int | None = None,
+        rrf_k: float = 60.0,
+        weights: Any = None,
+        explain: bool = False,
+        threads: int | None = None,
+    ) -> list[Result]:
+        """As if each query were a search of its own."""
+        if threads is not None:
+            arguments.positive(threads, "threads")
+        if texts is None and vectors is None:
+            raise ValueError("texts, vectors: expected at least one of them, got neither")
+        n_queries = len(arguments.sequence(texts, "texts")) if texts is not None else len(vectors)
+        checked = arguments.vectors(vectors, n_queries, self.dim, self.metric)
+        given_texts = [None] * n_queries if texts is None else arguments.sequence(texts, "texts")
+        given_scopes = scope if isinstance(scope, (list, tuple)) else [scope] * n_queries
+        arguments.same_length(given_scopes, n_queries, "scope")
+        return [
+            self.search(
+                given_texts[index],
+                vector=checked[index],
+                scope=given_scopes[index],
+                k=k,
+                mode=mode,
+                candidates=candidates,
+                rrf_k=rrf_k,
+                weights=weights,
+                explain=explain,
+            )
+            for index in range(n_queries)
+        ]
+
+    # -- the definitions ----------------------------------------------------------------------------------------------
+
+    def _visible(self, scope: AnyScope) -> list[Row]:
+        """The documents that a search from `scope` sees, in the order in which equal scores stand."""
+        order = {partition: place for place, partition in enumerate(scopes.visible_partitions(scope))}
+        rows = [row for row in self._rows.values() if scopes.key(row.document.scope) in order]
+        return sorted(rows, key=lambda row: (order[scopes.key(row.document.scope)], row.serial))
+
+    def _n_documents(self, rows: Sequence[Row]) -> int:
+        return len(rows)
+
+    def _average_length(self, rows: Sequence[Row]) -> float:
+        return sum(row.length for row in rows) / len(rows)
+
+    def _bm25(self, rows: Sequence[Row], query: Sequence[str]) -> dict[int, float]:
+        """The score of every document that holds a term of the query; statistics are those of `rows` and nothing else."""
+        count_in_query = Counter(query)  # keeps the order of first appearance
+        holders = {term: [row for row in rows if term in row.frequencies] for term in count_in_query}
+        idf_of = {term: self.formulas.idf(self._n_documents(rows), len(found)) for term, found in holders.items() if found}
+        if not idf_of:
+            return {}
+        bits = self.formulas.fraction_bits(idf_of, count_in_query)
+        average = self._average_length(rows)
+        total: dict[int, int] = {}
+        for term, idf in idf_of.items():
+            norms = np.array([self.formulas.length_norm(row.length, average, self.k1, self.b) for row in holders[term]])
+            frequencies = [row.frequencies[term] for row in holders[term]]
+            gains = self.formulas.contributions(self.formulas.weight(idf, bits), frequencies, norms)
+            for row, gain in zip(holders[term], gains.tolist(), strict=True):
+                total[row.serial] = total.get(row.serial, 0) + count_in_query[term] * gain
+        return {serial: self.formulas.reported_score(score, bits) for serial, score in total.items()}
+
+    def _similarities(self, rows: Sequence[Row], query: NDArray[np.float64]) -> dict[int, float]:
+        return {
+            row.serial: vectors.similarity(self.metric, query, row.vector)
+            for row in rows
+            if row.vector is not None and row.vector.shape == query.shape
+        }
+
+    def _ranking(self, rows: Sequence[Row], score_of: dict[int, float], depth: int) -> list[int]:
+        """The best `depth` documents: score descending, then the order of `rows`."""
+        scored = [row.serial for row in rows if row.serial in score_of]
+        return sorted(scored, key=lambda serial: -score_of[serial])[:depth]  # sorted() is stable
+
+    def _visible_ranking(self, rows: Sequence[Row], ids: Sequence[Any]) -> list[int]:
+        """A caller's ranking, of which only the visible documents count; of repeated ids the first."""
+        serial_of = {row.document.id: row.serial for row in rows}
+        return list(dict.fromkeys(serial_of[id] for id in ids if id in serial_of))
+
+    def _fuse(self, rankings: Sequence[Sequence[int]], weights: Sequence[float], rrf_k: float) -> dict[int, float]:
+        return fusion.reciprocal_rank_scores(rankings, weights, rrf_k)
+
+    def _matched_terms(self, row: Row, tokens: Analysis) -> list[str]:
+        return list(dict.fromkeys(term for term, _ in tokens if term in row.frequencies))
+
+    def _coverage(self, row: Row, tokens: Analysis) -> float:
+        terms = {term for term, kind in tokens if kind in COUNTING}
+        return sum(term in row.frequencies for term in terms) / len(terms) if terms else math.nan

@@ -1,0 +1,517 @@
+"""Can the tests fail? Models with one seeded bug each; `test_mutants.py` requires that the tests catch every one.
+
+Each bug is one that a native engine could have. `CAUGHT_BY` names the tests that must fail for it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from tests.reference import arguments, bm25, scopes
+from tests.reference.model import ModelEngine, Row
+from tests.reference.results import Result
+
+MUTANTS: dict[str, type[ModelEngine]] = {}
+CAUGHT_BY: dict[str, str] = {}
+
+LEXICAL = "tests/properties/test_lexical.py"
+VECTOR = "tests/properties/test_vector.py"
+HYBRID = "tests/properties/test_hybrid.py"
+MACHINE = "tests/stateful/test_machine.py"
+BASICS = "tests/unit/test_engine_basics.py"
+ERRORS = "tests/unit/test_errors_engine.py"
+SCOPES = "tests/unit/test_scope_rules.py"
+ISOLATION = "tests/unit/test_scope_isolation.py"
+THREADS = "tests/unit/test_threads_engine.py"
+
+
+def caught_by(*tests: str) -> Callable[[type[ModelEngine]], type[ModelEngine]]:
+    def register(mutant: type[ModelEngine]) -> type[ModelEngine]:
+        for test in tests:
+            name = f"{mutant.__name__}@{test.rsplit('/', 1)[1].removesuffix('.py')}"
+            MUTANTS[mutant.__name__] = mutant
+            CAUGHT_BY[name] = test
+        return mutant
+
+    return register
+
+
+def formulas(**changed: Any) -> Any:
+    return SimpleNamespace(**{**vars(bm25), **changed})
+
+
+# -- BM25 -----------------------------------------------------------------------------------------------------------
+
+
+@caught_by(LEXICAL)
+class DoubleContributions(ModelEngine):
+    formulas = formulas(
+        contributions=lambda weight, tfs, norms: np.rint(
+            np.float64(weight) * np.minimum(list(tfs), 31) / (np.minimum(list(tfs), 31) + norms.astype(np.float64))
+        ).astype(np.int64)
+    )
+
+
+@caught_by(LEXICAL)
+class ContractedMultiplyAdd(ModelEngine):
+    """The norm in single precision: what a compiler's freedom, or a float formula, would give."""
+
+    formulas = formulas(
+        length_norm=lambda length, average, k1, b: np.float32(k1)
+        * (np.float32(1 - b) + np.float32(b) * np.float32(length / average if average else 0))
+    )
+
+
+@caught_by(LEXICAL)
+class RoundsHalfUp(ModelEngine):
+    formulas = formulas(
+        contributions=lambda weight, tfs, norms: np.floor(
+            weight * np.minimum(list(tfs), 31).astype(np.float32)
+            / (np.minimum(list(tfs), 31).astype(np.float32) + norms) + np.float32(0.5)
+        ).astype(np.int64)
+    )  # fmt: skip
+
+
+@caught_by(LEXICAL)
+class UnboundedFrequencies(ModelEngine):
+    formulas = formulas(
+        contributions=lambda weight, tfs, norms: np.rint(
+            weight * np.array(list(tfs), np.float32) / (np.array(list(tfs), np.float32) + norms)
+        ).astype(np.int64)
+    )
+
+
+@caught_by(LEXICAL)
+class ExactLengths(ModelEngine):
+    formulas = formulas(length_code=lambda length: length, decoded_length=lambda code: code)
+
+
+@caught_by(LEXICAL)
+class LengthStepOffByOne(ModelEngine):
+    formulas = formulas(decoded_length=lambda code: bm25.decoded_length(code) + (8 if code > 1024 else 0))
+
+
+@caught_by(LEXICAL)
+class AlwaysTwentyBits(ModelEngine):
+    formulas = formulas(fraction_bits=lambda idfs, counts: 20)
+
+
+@caught_by(LEXICAL)
+class BitsIgnoreRepeats(ModelEngine):
+    formulas = formulas(fraction_bits=lambda idfs, counts: bm25.fraction_bits(idfs, dict.fromkeys(idfs, 1)))
+
+
+@caught_by(LEXICAL, BASICS)
+class AllTokensCount(ModelEngine):
+    counting_kinds = ("word", "part", "whole", "joined", "none")
+
+    def _write(self, write: Any) -> None:
+        super()._write(replace(write, text=write.text))
+        row = self._rows[write.id]
+        self._rows[write.id] = replace(row, length=row.length + (1 if "oak" in write.text else 0))
+
+
+@caught_by(LEXICAL)
+class RepeatedTermsOnce(ModelEngine):
+    def _bm25(self, rows: Any, query: Any) -> dict[int, float]:
+        return super()._bm25(rows, list(dict.fromkeys(query)))
+
+
+@caught_by(LEXICAL, ISOLATION, SCOPES)
+class GlobalDocumentCount(ModelEngine):
+    def _n_documents(self, rows: Any) -> int:
+        return len(self._rows)
+
+
+@caught_by(LEXICAL, ISOLATION)
+class GlobalAverageLength(ModelEngine):
+    def _average_length(self, rows: Any) -> float:
+        return super()._average_length(list(self._rows.values()))
+
+
+@caught_by(LEXICAL, MACHINE)
+class DeletedDocumentsStillCount(ModelEngine):
+    n_deleted = 0
+
+    def delete(self, id: Any) -> bool:
+        found = super().delete(id)
+        self.n_deleted += found
+        return found
+
+    def compact(self) -> int:
+        self.n_deleted = 0
+        return 0
+
+    def _n_documents(self, rows: Any) -> int:
+        return len(rows) + self.n_deleted
+
+
+# -- order, k, updates ------------------------------------------------------------------------------------------------
+
+
+@caught_by(LEXICAL, BASICS, MACHINE)
+class TiesById(ModelEngine):
+    def _visible(self, scope: Any) -> list[Row]:
+        return sorted(super()._visible(scope), key=lambda row: row.document.id)
+
+
+@caught_by(LEXICAL, SCOPES)
+class TiesByWritingOnly(ModelEngine):
+    """Across partitions too."""
+
+    def _visible(self, scope: Any) -> list[Row]:
+        return sorted(super()._visible(scope), key=lambda row: row.serial)
+
+
+@caught_by(LEXICAL, BASICS)
+class UpdateKeepsItsPlace(ModelEngine):
+    def _write(self, write: Any) -> None:
+        old = self._rows.get(write.id)
+        super()._write(write)
+        if old is not None:
+            self._rows[write.id] = replace(self._rows[write.id], serial=old.serial)
+
+
+@caught_by(LEXICAL, BASICS)
+class CompactionReorders(ModelEngine):
+    def compact(self) -> int:
+        for serial, id in enumerate(reversed(list(self._rows)), start=1):
+            self._rows[id] = replace(self._rows[id], serial=serial)
+        return 0
+
+
+@caught_by(LEXICAL, VECTOR, HYBRID, BASICS)
+class OneTooFew(ModelEngine):
+    def _ranking(self, rows: Any, score_of: dict[int, float], depth: int) -> list[int]:
+        return super()._ranking(rows, score_of, depth)[: max(1, len(score_of) - 1)]
+
+
+@caught_by(LEXICAL)
+class BestOfManyIsLost(ModelEngine):
+    """A pruning bug: the sixth best is missing when there are many."""
+
+    def _ranking(self, rows: Any, score_of: dict[int, float], depth: int) -> list[int]:
+        ranking = super()._ranking(rows, score_of, depth + 1)
+        return (ranking[:5] + ranking[6:] if len(ranking) > 40 else ranking)[:depth]
+
+
+@caught_by(LEXICAL)
+class BatchMixesQueries(ModelEngine):
+    def search_batch(self, texts: Any, **options: Any) -> list[Result]:
+        return super().search_batch(texts if texts is None else [texts[0]] * len(texts), **options)
+
+
+# -- scopes -----------------------------------------------------------------------------------------------------------
+
+
+class Visibility(ModelEngine):
+    """Base of mutants with another rule of what is visible."""
+
+    def sees(self, scope: Any, partition: scopes.Key) -> bool:
+        raise NotImplementedError
+
+    def _visible(self, scope: Any) -> list[Row]:
+        rows = [row for row in self._rows.values() if self.sees(scope, scopes.key(row.document.scope))]
+        order = {partition: place for place, partition in enumerate(scopes.visible_partitions(scope))}
+        return sorted(rows, key=lambda row: (order.get(scopes.key(row.document.scope), 9), row.serial))
+
+
+@caught_by(SCOPES, LEXICAL, MACHINE)
+class SeesAllAgentsOfTheUser(Visibility):
+    def sees(self, scope: Any, partition: scopes.Key) -> bool:
+        return partition[0] == scope.tenant and partition[1] in (None, scope.user)
+
+
+@caught_by(SCOPES, LEXICAL, MACHINE)
+class SeesOnlyItsOwn(Visibility):
+    def sees(self, scope: Any, partition: scopes.Key) -> bool:
+        return partition == scopes.key(scope)
+
+
+@caught_by(SCOPES, LEXICAL)
+class JoinsNames(Visibility):
+    """A partition's key is its names joined, so that different scopes may share one."""
+
+    def sees(self, scope: Any, partition: scopes.Key) -> bool:
+        joined = ["".join(name or "" for name in seen) for seen in scopes.visible_partitions(scope)]
+        return "".join(name or "" for name in partition) in joined
+
+
+@caught_by(SCOPES)
+class NamesEndAtNul(Visibility):
+    def sees(self, scope: Any, partition: scopes.Key) -> bool:
+        def cut(names: scopes.Key) -> list[str | None]:
+            return [None if name is None else name.split("\0")[0] for name in names]
+
+        return cut(partition) in [cut(seen) for seen in scopes.visible_partitions(scope)]
+
+
+@caught_by(ISOLATION)
+class LeaksOneIdAtTimes(ModelEngine):
+    """One search of a few hundred sees a neighbour."""
+
+    n_searches = 0
+
+    def _visible(self, scope: Any) -> list[Row]:
+        self.n_searches += 1
+        rows = super()._visible(scope)
+        return rows + list(self._rows.values())[:1] if self.n_searches % 97 == 0 else rows
+
+
+@caught_by(SCOPES, MACHINE)
+class EraseIsAlwaysExact(ModelEngine):
+    def erase(self, scope: Any, *, exact: bool = False) -> int:
+        return super().erase(scope, exact=True)
+
+
+@caught_by(SCOPES, MACHINE, LEXICAL)
+class EraseTakesTheTenant(ModelEngine):
+    def erase(self, scope: Any, *, exact: bool = False) -> int:
+        return super().erase(scopes.Scope(scope.tenant), exact=exact)
+
+
+@caught_by(ERRORS, MACHINE)
+class MovesBetweenScopes(ModelEngine):
+    def _refuse_conflicts(self, writes: Any) -> None:
+        pass
+
+
+# -- vectors ----------------------------------------------------------------------------------------------------------
+
+
+@caught_by(VECTOR)
+class CosineWithoutNorms(ModelEngine):
+    def _similarities(self, rows: Any, query: Any) -> dict[int, float]:
+        return {row.serial: float(query @ row.vector) for row in rows if row.vector is not None}
+
+
+@caught_by(VECTOR, BASICS)
+class StoresEightBits(ModelEngine):
+    """Ranks by codes and never rescores."""
+
+    def _similarities(self, rows: Any, query: Any) -> dict[int, float]:
+        def coded(row: Row) -> Row:
+            assert row.vector is not None
+            step = float(np.abs(row.vector).max()) / 100 or 1.0
+            return replace(row, vector=np.rint(row.vector / step) * step)
+
+        return super()._similarities([coded(row) for row in rows if row.vector is not None], query)
+
+
+@caught_by(VECTOR, BASICS, HYBRID)
+class NoVectorIsZero(ModelEngine):
+    def _similarities(self, rows: Any, query: Any) -> dict[int, float]:
+        found = super()._similarities(rows, query)
+        return {row.serial: found.get(row.serial, 0.0) for row in rows}
+
+
+@caught_by(VECTOR, MACHINE)
+class UpdateKeepsTheVector(ModelEngine):
+    def _write(self, write: Any) -> None:
+        old = self._rows.get(write.id)
+        super()._write(write)
+        if old is not None and old.vector is not None:
+            self._rows[write.id] = replace(self._rows[write.id], vector=old.vector)
+
+
+@caught_by(VECTOR)
+class SumsPastTheWidth(ModelEngine):
+    """A SIMD tail that is left out: the last dimensions do not count when the width is odd."""
+
+    def _similarities(self, rows: Any, query: Any) -> dict[int, float]:
+        keep = len(query) - len(query) % 2 if len(query) > 2 else len(query)
+        cut = [replace(row, vector=row.vector[:keep]) for row in rows if row.vector is not None]
+        return super()._similarities(cut, query[:keep])
+
+
+@caught_by(VECTOR)
+class HalfPrecisionUnderflows(ModelEngine):
+    def _similarities(self, rows: Any, query: Any) -> dict[int, float]:
+        halves = [
+            replace(row, vector=row.vector.astype(np.float16).astype(np.float64)) for row in rows if row.vector is not None
+        ]
+        with np.errstate(all="ignore"):
+            return super()._similarities(halves, query)
+
+
+# -- fusion -----------------------------------------------------------------------------------------------------------
+
+
+@caught_by(HYBRID, BASICS)
+class RanksFromZero(ModelEngine):
+    def _fuse(self, rankings: Any, weights: Any, rrf_k: float) -> dict[int, float]:
+        return super()._fuse(rankings, weights, rrf_k - 1)
+
+
+@caught_by(HYBRID, BASICS)
+class SwappedWeights(ModelEngine):
+    def _fuse(self, rankings: Any, weights: Any, rrf_k: float) -> dict[int, float]:
+        return super()._fuse(rankings, [weights[1], weights[0], *weights[2:]], rrf_k)
+
+
+@caught_by(HYBRID)
+class AddsInAnotherOrder(ModelEngine):
+    def _fuse(self, rankings: Any, weights: Any, rrf_k: float) -> dict[int, float]:
+        return super()._fuse(list(reversed(rankings)), list(reversed(weights)), rrf_k)
+
+
+@caught_by(HYBRID)
+class SinglePrecisionFusion(ModelEngine):
+    def _fuse(self, rankings: Any, weights: Any, rrf_k: float) -> dict[int, float]:
+        return {serial: float(np.float32(s)) for serial, s in super()._fuse(rankings, weights, rrf_k).items()}
+
+
+@caught_by(HYBRID)
+class CandidatesAreIgnored(ModelEngine):
+    def search(self, text: Any = None, *, candidates: Any = None, **options: Any) -> Result:
+        return super().search(text, candidates=10**6 if candidates else None, **options)
+
+
+@caught_by(HYBRID)
+class ForeignIdsTakeRanks(ModelEngine):
+    def _visible_ranking(self, rows: Any, ids: Any) -> list[int]:
+        known = {row.document.id: row.serial for row in rows}
+        return [known.get(id, -1 - place) for place, id in enumerate(dict.fromkeys(ids))]
+
+
+@caught_by(HYBRID)
+class HybridDropsLexicalOnly(ModelEngine):
+    def _fuse(self, rankings: Any, weights: Any, rrf_k: float) -> dict[int, float]:
+        fused = super()._fuse(rankings, weights, rrf_k)
+        return {serial: score for serial, score in fused.items() if serial in rankings[1]}
+
+
+# -- what is kept, evidence -------------------------------------------------------------------------------------------
+
+
+@caught_by(BASICS, MACHINE)
+class LosesPayloads(ModelEngine):
+    def _write(self, write: Any) -> None:
+        super()._write(replace(write, payload=None))
+
+
+@caught_by(BASICS, MACHINE)
+class FirstDuplicateWins(ModelEngine):
+    def upsert_many(self, ids: Any, texts: Any, **options: Any) -> int:
+        if isinstance(options.get("scope"), (list, tuple)) or options.get("payloads") is not None:
+            return super().upsert_many(ids, texts, **options)
+        last = list(reversed(range(len(ids))))
+        return super().upsert_many([ids[i] for i in last], [texts[i] for i in last], **options)
+
+    def _write(self, write: Any) -> None:
+        if write.id in self._rows and self._rows[write.id].document.text < write.text:
+            return
+        super()._write(write)
+
+
+@caught_by(BASICS, LEXICAL)
+class CoverageCountsAllKinds(ModelEngine):
+    def _coverage(self, row: Row, tokens: Any) -> float:
+        return super()._coverage(row, [(term, "word") for term, _ in tokens] + [("never", "word")])
+
+
+@caught_by(LEXICAL)
+class MatchedTermsAreSorted(ModelEngine):
+    def _matched_terms(self, row: Row, tokens: Any) -> list[str]:
+        return sorted(super()._matched_terms(row, tokens))
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+@caught_by(ERRORS)
+class WritesBeforeItChecks(ModelEngine):
+    def upsert(self, id: Any, text: Any, *, scope: Any, vector: Any = None, payload: Any = None) -> None:
+        super().upsert(id, text, scope=scope)
+        super().upsert(id, text, scope=scope, vector=vector, payload=payload)
+
+
+@caught_by(ERRORS)
+class WritesRowByRow(ModelEngine):
+    def upsert_many(self, ids: Any, texts: Any, *, scope: Any, vectors: Any = None, payloads: Any = None) -> int:
+        for index, id in enumerate(ids):
+            vector = None if vectors is None else vectors[index]
+            own_scope = scope[index] if isinstance(scope, (list, tuple)) else scope
+            super().upsert(id, texts[index], scope=own_scope, vector=vector)
+        return len(ids)
+
+
+@caught_by(ERRORS)
+class BadRequestSettlesTheDimension(ModelEngine):
+    def search(self, text: Any = None, *, vector: Any = None, **options: Any) -> Result:
+        if vector is not None and self.dim is None:
+            self.dim = len(vector)
+        return super().search(text, vector=vector, **options)
+
+
+@caught_by(ERRORS)
+class TakesAnyId(ModelEngine):
+    def upsert(self, id: Any, text: Any, **options: Any) -> None:
+        super().upsert(id if isinstance(id, str) else str(id), text, **options)
+
+
+@caught_by(ERRORS, BASICS)
+class EncodesStrictly(ModelEngine):
+    """Wrong error for empty batches; and lone surrogates raise."""
+
+    def upsert(self, id: Any, text: Any, **options: Any) -> None:
+        if isinstance(text, str):
+            text.encode()
+        super().upsert(id, str(text), **options)
+
+
+# -- threads ----------------------------------------------------------------------------------------------------------
+
+
+@caught_by(THREADS)
+class UpdateIsDeleteThenInsert(ModelEngine):
+    """A moment without either version."""
+
+    def upsert(self, id: Any, text: Any, **options: Any) -> None:
+        if id in self._rows:
+            old = self._rows.pop(id)
+            time.sleep(0)
+            self._rows[id] = old
+        super().upsert(id, text, **options)
+
+
+@caught_by(THREADS)
+class WritesBecomeVisibleLater(ModelEngine):
+    """Visible a millisecond after the call returned (a background refresh)."""
+
+    def _visible(self, scope: Any) -> list[Row]:
+        now = time.monotonic()
+        return [row for row in super()._visible(scope) if now - self.born.get(row.serial, 0) > 1e-3]
+
+    def _write(self, write: Any) -> None:
+        if not hasattr(self, "born"):
+            self.born: Counter[int] = Counter()
+        super()._write(write)
+        self.born[self._n_writes] = time.monotonic()  # type: ignore[assignment]
+
+
+@caught_by(THREADS)
+class TextsAreLookedUpLater(ModelEngine):
+    """A result reads texts when asked, by row, not by snapshot: an update in between shows through."""
+
+    def search(self, text: Any = None, **options: Any) -> Result:
+        result = super().search(text, **options)
+        engine = self
+
+        class Late(Result):
+            def text(self, index: int) -> str:
+                time.sleep(0)
+                document = engine.get(self._hits[index].document.id)
+                return document.text if document is not None else ""
+
+        return Late(result._hits, result.mode)
+
+
+__all__ = ["CAUGHT_BY", "MUTANTS", "arguments"]

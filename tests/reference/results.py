@@ -1,0 +1,97 @@
+"""What does a search of the model return? The interface of the native result, as plain lists and arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tests.reference.scopes import AnyScope
+
+
+@dataclass(frozen=True)
+class Document:
+    """A stored document as `get` returns it."""
+
+    id: str | int
+    text: str
+    scope: AnyScope
+    payload: bytes | None
+    vector: NDArray[np.float32] | None
+
+
+@dataclass(frozen=True)
+class Hit:
+    """One row of a result; ranks are 0 and values NaN where the arm does not know the document."""
+
+    document: Document
+    score: float
+    lexical_rank: int
+    vector_rank: int
+    bm25: float
+    similarity: float
+    coverage: float
+    matched_terms: Sequence[str]
+
+
+class Result:
+    """Hits in order, best first."""
+
+    def __init__(self, hits: Sequence[Hit], mode: str) -> None:
+        self._hits = list(hits)
+        self.mode = mode
+
+    @property
+    def ids(self) -> NDArray[Any]:
+        ids = [hit.document.id for hit in self._hits]
+        if ids and isinstance(ids[0], str):
+            array = np.empty(len(ids), dtype=object)
+            array[:] = ids
+            return array
+        return np.array(ids, dtype=np.int64)
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        return np.array([hit.score for hit in self._hits], dtype=np.float64)
+
+    @property
+    def lexical_ranks(self) -> NDArray[np.int32]:
+        return np.array([hit.lexical_rank for hit in self._hits], dtype=np.int32)
+
+    @property
+    def vector_ranks(self) -> NDArray[np.int32]:
+        return np.array([hit.vector_rank for hit in self._hits], dtype=np.int32)
+
+    @property
+    def bm25(self) -> NDArray[np.float64]:
+        return np.array([hit.bm25 for hit in self._hits], dtype=np.float64)
+
+    @property
+    def similarities(self) -> NDArray[np.float32]:
+        return np.array([hit.similarity for hit in self._hits], dtype=np.float32)
+
+    @property
+    def coverage(self) -> NDArray[np.float64]:
+        return np.array([hit.coverage for hit in self._hits], dtype=np.float64)
+
+    def text(self, index: int) -> str:
+        return self._hits[index].document.text
+
+    def payload(self, index: int) -> bytes | None:
+        return self._hits[index].document.payload
+
+    def scope(self, index: int) -> AnyScope:
+        return self._hits[index].document.scope
+
+    def matched_terms(self, index: int) -> list[str]:
+        return list(self._hits[index].matched_terms)
+
+    def __len__(self) -> int:
+        return len(self._hits)
+
+    def __iter__(self) -> Iterator[NDArray[Any]]:
+        yield self.ids
+        yield self.scores

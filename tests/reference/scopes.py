@@ -1,0 +1,65 @@
+"""Which documents may a search see, and in which order do equals stand?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+
+class AnyScope(Protocol):
+    """The model's own scope or the native one: three read-only components."""
+
+    @property
+    def tenant(self) -> str: ...
+    @property
+    def user(self) -> str | None: ...
+    @property
+    def agent(self) -> str | None: ...
+
+
+Key = tuple[str, str | None, str | None]
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The model's scope. None means: shared by all users, or agents, of the tenant."""
+
+    tenant: str
+    user: str | None = None
+    agent: str | None = None
+
+    def __post_init__(self) -> None:
+        for name, value in (("tenant", self.tenant), ("user", self.user), ("agent", self.agent)):
+            if value is None and name != "tenant":
+                continue
+            if not isinstance(value, str):
+                raise TypeError(f"{name}: expected str, got {type(value).__name__}")
+            if not value:
+                raise ValueError(f"{name}: expected a non-empty str, got ''")
+            if any(0xD800 <= ord(character) < 0xE000 for character in value):
+                raise ValueError(f"{name}: expected text that can be encoded as UTF-8, got {value!r}")
+
+
+def key(scope: AnyScope) -> Key:
+    """The exact partition that a scope names."""
+    return scope.tenant, scope.user, scope.agent
+
+
+def visible_partitions(scope: AnyScope) -> list[Key]:
+    """What a search from `scope` sees, in the order in which equal scores stand."""
+    tenant, user, agent = key(scope)
+    partitions: list[Key] = [(tenant, None, None)]
+    if user is not None:
+        partitions.append((tenant, user, None))
+    if agent is not None:
+        partitions.append((tenant, None, agent))
+    if user is not None and agent is not None:
+        partitions.append((tenant, user, agent))
+    return partitions
+
+
+def erased_by(scope: AnyScope, partition: Key, *, exact: bool) -> bool:
+    """Whether erase(scope, exact=exact) removes `partition`: all that agree with every given component, or only one."""
+    if exact:
+        return partition == key(scope)
+    return all(wanted is None or wanted == have for wanted, have in zip(key(scope), partition, strict=True))

@@ -1,0 +1,42 @@
+"""How similar are two vectors, and how far may a stored approximation be from that?
+
+Similarities are computed in float64 from the vectors as given; higher is better for every metric.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+Metric = Literal["cosine", "ip", "l2"]
+StoredType = Literal["f16", "f32"]
+
+METRICS: tuple[Metric, ...] = ("cosine", "ip", "l2")
+RELATIVE_BOUND: dict[str, float] = {"f32": 2e-6, "f16": 1e-3}
+"""The largest allowed error of a reported similarity, in units of `magnitude`."""
+
+
+def similarity(metric: str, query: NDArray[np.float64], document: NDArray[np.float64]) -> float:
+    """cosine: dot / (norm * norm); ip: dot; l2: minus the squared distance."""
+    if metric == "l2":
+        difference = query - document
+        return -float(difference @ difference)
+    dot = float(query @ document)
+    if metric == "ip":
+        return dot
+    return dot / (float(np.linalg.norm(query)) * float(np.linalg.norm(document)))
+
+
+def magnitude(metric: str, query: NDArray[np.float64], document: NDArray[np.float64]) -> float:
+    """The size that errors of a similarity are relative to: 1, |q||d|, or (|q| + |d|)^2."""
+    if metric == "cosine":
+        return 1.0
+    norms = float(np.linalg.norm(query)), float(np.linalg.norm(document))
+    return norms[0] * norms[1] if metric == "ip" else (norms[0] + norms[1]) ** 2
+
+
+def bound(metric: str, dtype: str, query: NDArray[np.float64], document: NDArray[np.float64]) -> float:
+    """How far the engine's similarity may be from `similarity`, given what it stores."""
+    return RELATIVE_BOUND[dtype] * magnitude(metric, query, document)

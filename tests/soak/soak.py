@@ -1,0 +1,191 @@
+"""Does the engine stay right and steady under mixed writes and searches from several threads, for a given time?
+
+    python -m tests.soak.soak [--seconds S] [--threads N] [--seed N] [--no-model]
+
+Each thread owns a tenant and writes only there, so that it can keep a model of its own scope and compare every search
+with it bit for bit, while the other threads write next to it; searches of foreign tenants are checked for what any
+reader may rely on. Runs against a sanitizer build unchanged: load the sanitizer's runtime first (CONTRIBUTING.md), and
+use --no-model where the model's own time would drown the engine's.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import sys
+import threading
+import time
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from tests.data.engines import Kit, engine_kit
+from tests.data.strategies import IDENTIFIERS, WORDS
+from tests.reference import judge
+from tests.reference.model import ModelEngine
+
+DIM = 16
+MAX_DOCUMENTS = 400
+"""A thread keeps about as many, so that deletes and updates find something and memory stays level."""
+
+
+class Resident:
+    """One thread's tenant: random writes and searches, compared with a model of the tenant alone."""
+
+    def __init__(self, kit: Kit, engine: Any, number: int, seed: int, *, with_model: bool) -> None:
+        self.kit, self.engine, self.number = kit, engine, number
+        self.tenant = f"tenant{number}"
+        self.random = random.Random(seed * 1000 + number)
+        self.model = ModelEngine(DIM, "ip") if with_model else None
+        self.scopes = [
+            kit.Scope(self.tenant), kit.Scope(self.tenant, "jane"), kit.Scope(self.tenant, None, "coder"),
+            kit.Scope(self.tenant, "jane", "coder"),
+        ]  # fmt: skip
+        self.home_of: dict[str, Any] = {}
+        self.calls: Counter[str] = Counter()
+
+    def step(self) -> None:
+        names = ["upsert", "upsert_many", "update", "delete", "delete_many", "search", "batch", "get", "look_around"]
+        weights = [20, 3, 10, 10, 2, 45, 3, 10, 5]
+        if self.random.random() < 0.002:
+            names, weights = ["erase", "compact"], [1, 2]
+        [name] = self.random.choices(names, weights)
+        self.calls[name] += 1
+        getattr(self, name)()
+
+    def both(self, name: str, *arguments: Any, **options: Any) -> None:
+        given = getattr(self.engine, name)(*arguments, **options)
+        if self.model is not None:
+            expected = getattr(self.model, name)(*arguments, **options)
+            assert given == expected, f"{name}{arguments}: expected {expected}, got {given}"
+
+    def text(self) -> str:
+        return " ".join(self.random.choices(WORDS + IDENTIFIERS, k=self.random.randint(0, 30)))
+
+    def vector(self) -> Any:
+        """Small integers: exact in every stored type."""
+        return np.array([self.random.randint(-3, 3) for _ in range(DIM)], dtype=np.float32)
+
+    def new_id(self) -> str:
+        return f"{self.tenant}/{self.random.randrange(MAX_DOCUMENTS)}"
+
+    def home(self, id: str) -> Any:
+        return self.home_of.setdefault(id, self.random.choice(self.scopes))
+
+    def upsert(self) -> None:
+        id = self.new_id()
+        vector = self.vector() if self.random.random() < 0.8 else None
+        self.both("upsert", id, self.text(), scope=self.home(id), vector=vector, payload=id.encode())
+
+    def update(self) -> None:
+        if self.home_of:
+            id = self.random.choice(list(self.home_of))
+            self.both("upsert", id, self.text(), scope=self.home(id), vector=self.vector(), payload=id.encode())
+
+    def upsert_many(self) -> None:
+        ids = [self.new_id() for _ in range(self.random.randint(1, 60))]
+        self.both(
+            "upsert_many", ids, [self.text() for _ in ids], scope=[self.home(id) for id in ids],
+            vectors=np.stack([self.vector() for _ in ids]), payloads=[id.encode() for id in ids],
+        )  # fmt: skip
+
+    def delete(self) -> None:
+        self.delete_ids([self.new_id()], "delete")
+
+    def delete_many(self) -> None:
+        self.delete_ids([self.new_id() for _ in range(30)], "delete_many")
+
+    def delete_ids(self, ids: list[str], name: str) -> None:
+        self.both(name, ids[0] if name == "delete" else ids)
+        for id in ids:
+            self.home_of.pop(id, None)
+
+    def erase(self) -> None:
+        self.both("erase", self.scopes[0])
+        self.home_of.clear()
+
+    def compact(self) -> None:
+        self.engine.compact()
+
+    def get(self) -> None:
+        id = self.new_id()
+        document = self.engine.get(id)
+        assert (document is not None) == (id in self.home_of), id
+        if document is not None:
+            assert document.payload == id.encode()
+            assert document.scope == self.home_of[id]
+
+    def search(self) -> None:
+        query, scope = " ".join(self.random.choices(WORDS + IDENTIFIERS, k=self.random.randint(1, 8))), self.random.choice(self.scopes)
+        options: dict[str, Any] = {
+            "scope": scope, "k": self.random.choice([1, 10, 50]), "mode": self.random.choice(["lexical", "vector", "hybrid"]),
+            "vector": self.vector(), "explain": self.random.random() < 0.3,
+        }  # fmt: skip
+        given = self.engine.search(query, **options)
+        assert all(id.startswith(f"{self.tenant}/") for id in given.ids), list(given.ids)
+        for index in range(len(given)):
+            assert given.payload(index) == given.ids[index].encode()
+        if self.model is not None:
+            judge.same_result(given, self.model.search(query, **options))
+
+    def batch(self) -> None:
+        queries = [" ".join(self.random.choices(WORDS, k=3)) for _ in range(5)]
+        given = self.engine.search_batch(queries, scope=self.scopes[-1], threads=2)
+        for query, result in zip(queries, given, strict=True):
+            if self.model is not None:
+                judge.same_result(result, self.model.search(query, scope=self.scopes[-1]))
+
+    def look_around(self) -> None:
+        """A tenant that another thread is writing."""
+        tenant = f"tenant{self.number + 1}"
+        result = self.engine.search("jay oak", vector=self.vector(), scope=self.kit.Scope(tenant, "jane", "coder"), k=100)
+        ids = list(result.ids)
+        assert len(set(ids)) == len(ids)
+        assert all(id.startswith(f"{tenant}/") for id in ids)
+        for index, id in enumerate(ids):
+            assert result.payload(index) == id.encode()
+        assert np.all(np.diff(result.scores) <= 0)
+
+
+def soak(kit: Kit, seconds: float, n_threads: int, seed: int, *, with_model: bool = True) -> Counter[str]:
+    """Runs for the given time; returns how often each call was made; raises the first failure of any thread."""
+    engine = kit.Engine(DIM, "ip")
+    residents = [Resident(kit, engine, number, seed, with_model=with_model) for number in range(n_threads)]
+    stop, failures = threading.Event(), []
+
+    def live(resident: Resident) -> None:
+        try:
+            while not stop.is_set():
+                resident.step()
+        except BaseException as error:  # noqa: BLE001 - handed to the caller
+            failures.append(error)
+            stop.set()
+
+    threads = [threading.Thread(target=live, args=(resident,)) for resident in residents]
+    for thread in threads:
+        thread.start()
+    stop.wait(seconds)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    if failures:
+        raise failures[0]
+    return sum((resident.calls for resident in residents), Counter())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.soak.soak", description=__doc__.split("\n")[0])
+    parser.add_argument("--seconds", type=float, default=300.0)
+    parser.add_argument("--threads", type=int, default=4)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--no-model", action="store_true")
+    options = parser.parse_args()
+    print(f"seed {options.seed}", flush=True)
+    calls = soak(engine_kit(), options.seconds, options.threads, options.seed, with_model=not options.no_model)
+    print(f"{sum(calls.values()):,} calls without a fault: {dict(calls)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

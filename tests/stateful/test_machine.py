@@ -1,0 +1,110 @@
+"""Do engine and model stay equal under any sequence of writes and searches?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from tests.data import strategies as draw
+from tests.data.engines import engine_kit
+from tests.data.replay import Pair
+from tests.stateful import invariants
+
+vectors = st.one_of(st.none(), draw.exact_vectors)
+payloads = st.one_of(st.none(), st.binary(max_size=5))
+
+
+class EngineMachine(RuleBasedStateMachine):
+    """Writes go to both; each rule that reads is an invariant with drawn arguments."""
+
+    pair: Pair
+    ids: list[Any]
+
+    @initialize(str_ids=st.booleans(), metric=st.sampled_from(["ip", "l2"]), with_dim=st.booleans())
+    def start(self, str_ids: bool, metric: str, with_dim: bool) -> None:
+        self.pair = Pair(engine_kit(), metric=metric, dim=draw.DIM if with_dim else None)
+        self.ids = [f"m{i}" for i in range(40)] if str_ids else list(range(-5, 35))
+
+    @rule(id=st.integers(0, 39), text=draw.texts, key=draw.scope_keys, vector=vectors, payload=payloads)
+    def upsert(self, id: int, text: str, key: tuple, vector: Any, payload: bytes | None) -> None:
+        scope = self.pair.scope(key)
+        self.pair.both(lambda e: e.upsert(self.ids[id], text, scope=scope, vector=vector, payload=payload))
+
+    @rule(id=st.integers(0, 39), text=draw.texts, vector=vectors)
+    def update(self, id: int, text: str, vector: Any) -> None:
+        """A new version of a live document, in its scope (a drawn scope mostly conflicts)."""
+        old = self.pair.model.get(self.ids[id])
+        if old is not None:
+            self.pair.both(lambda e: e.upsert(self.ids[id], text, scope=self.native(old.scope), vector=vector))
+
+    @rule(
+        rows=st.lists(st.tuples(st.integers(0, 39), draw.texts, draw.scope_keys, vectors, payloads), max_size=12),
+        one_scope=st.booleans(),
+    )
+    def upsert_many(self, rows: list[tuple[int, str, tuple, Any, bytes | None]], one_scope: bool) -> None:
+        scopes = [self.pair.scope(key) for _, _, key, _, _ in rows]
+        self.pair.both(
+            lambda e: e.upsert_many(
+                [self.ids[id] for id, *_ in rows],
+                [text for _, text, *_ in rows],
+                scope=scopes[0] if one_scope and scopes else scopes,
+                vectors=[vector for _, _, _, vector, _ in rows],
+                payloads=[payload for *_, payload in rows],
+            )
+        )
+
+    @rule(id=st.integers(0, 39))
+    def delete(self, id: int) -> None:
+        self.pair.both(lambda e: e.delete(self.ids[id]))
+
+    @rule(ids=st.lists(st.integers(0, 39), max_size=20))
+    def delete_many(self, ids: list[int]) -> None:
+        self.pair.both(lambda e: e.delete_many([self.ids[id] for id in ids]))
+
+    @rule(key=draw.scope_keys, exact=st.booleans())
+    def erase(self, key: tuple, exact: bool) -> None:
+        self.pair.both(lambda e: e.erase(self.pair.scope(key), exact=exact))
+
+    @rule()
+    def compact(self) -> None:
+        self.pair.engine.compact()
+
+    @rule(key=draw.scope_keys, id=st.integers(0, 39))
+    def look_up(self, key: tuple, id: int) -> None:
+        invariants.same_number_of_documents(self.pair, key)
+        invariants.same_documents(self.pair, self.ids[id])
+        invariants.same_statistics(self.pair, key)
+
+    @rule(query=draw.queries, key=draw.scope_keys)
+    def search_text(self, query: str, key: tuple) -> None:
+        invariants.same_lexical_results(self.pair, query, key)
+        invariants.nothing_foreign(self.pair, query, key)
+
+    @rule(vector=draw.exact_vectors, key=draw.scope_keys)
+    def search_vector(self, vector: Any, key: tuple) -> None:
+        invariants.same_vector_results(self.pair, vector, key)
+
+    @rule(query=draw.queries, vector=draw.exact_vectors, key=draw.scope_keys, k=st.integers(1, 12))
+    def search_hybrid(self, query: str, vector: Any, key: tuple, k: int) -> None:
+        invariants.same_hybrid_results(self.pair, query, vector, key, k)
+
+    def native(self, scope: Any) -> Any:
+        return self.pair.scope((scope.tenant, scope.user, scope.agent))
+
+    def teardown(self) -> None:
+        if not hasattr(self, "pair"):
+            return
+        for tenant in ("acme", "globex", "a"):
+            for user in (None, "jane"):
+                key = (tenant, user, "coder")
+                invariants.same_lexical_results(self.pair, "jay oak the key sk-stg-0041", key)
+                invariants.same_number_of_documents(self.pair, key)
+        for id in self.ids:
+            invariants.same_documents(self.pair, id)
+
+
+TestEngine = EngineMachine.TestCase
+TestEngine.settings = settings()
