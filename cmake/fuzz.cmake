@@ -1,4 +1,4 @@
-# The fuzzers: each cpp/fuzz/NAME.cpp defines LLVMFuzzerTestOneInput and becomes fuzz_NAME. With clang libFuzzer drives
+# The fuzzers: each cpp/fuzz/[fuzz_]NAME.cpp defines LLVMFuzzerTestOneInput and becomes fuzz_NAME. With clang libFuzzer drives
 # it; otherwise cpp/fuzz/standalone_main.cpp, which mutates deterministically and takes the same few options.
 include(CheckCXXSourceCompiles)
 set(CMAKE_REQUIRED_FLAGS "-fsanitize=fuzzer")
@@ -14,6 +14,7 @@ file(GLOB fuzz_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cpp/fuzz/*
 list(REMOVE_ITEM fuzz_sources "${fuzz_driver}")
 foreach(source IN LISTS fuzz_sources)
   get_filename_component(name "${source}" NAME_WE)
+  string(REGEX REPLACE "^fuzz_" "" name "${name}")
   if(SCRUBJAY_LIBFUZZER)
     add_executable(fuzz_${name} "${source}")
     target_link_options(fuzz_${name} PRIVATE -fsanitize=fuzzer)

@@ -228,7 +228,7 @@ void check_inputs(const engine::SearchRequest& request) {
 
 Result search(const Engine& engine, const py::object& text, const py::object& vector, const py::object& scope, const py::object& k,
               const py::object& mode, const py::object& candidates, double rrf_k, const py::object& weights, const py::object& rankings,
-              bool explain, bool /*exact: the scan is exact*/) {
+              bool explain, bool exact) {
   Options options(k, mode, candidates, rrf_k, weights, explain);
   engine::SearchRequest& request = options.request;
   py::object keep_text;
@@ -241,6 +241,7 @@ Result search(const Engine& engine, const py::object& text, const py::object& ve
     request.vector = as_span(floats);
   }
   check_inputs(request);
+  request.exact = exact;
   std::vector<py::tuple> keep_rankings;
   std::vector<std::vector<engine::Id>> extra;
   if (!rankings.is_none()) {
@@ -304,6 +305,8 @@ py::dict stats(const Engine& engine, const py::object& scope) {
   out["text_bytes"] = s.text_bytes;
   out["vector_bytes"] = s.vector_bytes;
   out["posting_bytes"] = s.posting_bytes;
+  out["graphs"] = s.n_graphs;
+  out["graph_bytes"] = s.graph_bytes;
   return out;
 }
 
@@ -382,7 +385,7 @@ Args:
     rankings: further rankings of the caller's, each a sequence of ids, best first, with weight 1.0; ids that are not
         visible are passed over.
     explain: fill bm25, similarities, coverage and matched_terms for every hit.
-    exact: score every visible vector from the stored originals.
+    exact: score every visible vector, even where build_graphs() has built a graph.
 
 Returns:
     A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent)),
@@ -454,7 +457,17 @@ Everything is checked before anything is written. Of equal ids the last counts. 
            py::arg("weights") = py::none(), py::arg("explain") = false, py::arg("threads") = py::none(),
            "n searches on `threads` threads (None: as many as the machine has); texts (n,), vectors (n, dim), one scope or n. See search().")
       .def("stats", &stats, py::arg("scope") = py::none(),
-           "Counts and bytes: documents, dead, vectors, partitions, chunks, terms, postings, memory_bytes, text_bytes, vector_bytes, posting_bytes.")
+           "Counts and bytes: documents, dead, vectors, partitions, chunks, terms, postings, memory_bytes, text_bytes, vector_bytes, posting_bytes, graphs, graph_bytes.")
+      .def("build_graphs", [](Engine& e, const py::object& min_vectors) {
+        const size_t n = to_count(min_vectors, "min_vectors", 1);
+        const py::gil_scoped_release release;
+        return e.build_graphs(n);
+      }, py::arg("min_vectors") = 50'000,
+           R"(Builds an HNSW graph for every partition with at least `min_vectors` vectors and returns for how many.
+
+Searches and writes go on meanwhile; documents written later are scanned beside the graph until it is built again. What a
+graph finds is scored from the stored originals; only the choice of candidates is approximate (search with exact=True to
+scan). Below some 20,000 vectors the scan is faster.)")
       .def("compact", [](Engine& e) {
         const py::gil_scoped_release release;
         return e.compact();

@@ -7,6 +7,7 @@ or from all finite floats of a moderate size (equal within the documented bound)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -58,8 +59,26 @@ users = st.sampled_from([None, "jane", "joe", "a"])
 agents = st.sampled_from([None, "coder", "jane", "a"])
 scope_keys = st.tuples(tenants, users, agents)
 
-exact_vectors = st.lists(st.integers(-3, 3), min_size=DIM, max_size=DIM).map(lambda v: np.array(v, dtype=np.float32))
-"""Small integers: products and sums are exact in every stored type, so ip and l2 rankings have no tolerance."""
+
+
+def exact_vector(signs: Sequence[int], n_entries: int, scale: float) -> NDArray[np.float32]:
+    """+-scale in the first n entries, zero in the others; its norm is scale * sqrt(n)."""
+    vector = np.zeros(len(signs), dtype=np.float32)
+    vector[:n_entries] = np.array(signs[:n_entries], dtype=np.float32) * scale
+    return vector
+
+
+_signs = st.lists(st.sampled_from([-1, 1]), min_size=DIM, max_size=DIM)
+_scales = st.sampled_from([0.5, 1.0, 2.0])
+exact_vectors = st.builds(
+    lambda signs, n_entries, scale, shift: np.roll(exact_vector(signs, n_entries, scale), shift),
+    _signs,
+    st.sampled_from([1, 4]),
+    _scales,
+    st.integers(0, DIM - 1),
+)
+"""One or four equal entries but for the sign, all powers of two, so that the norm is one as well: such vectors, and
+their products and sums, are exact in every stored type, also as direction and norm. Rankings have no tolerance."""
 
 
 def _with_direction(vector: NDArray[np.float32]) -> bool:

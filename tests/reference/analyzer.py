@@ -1,7 +1,7 @@
 """Which terms does a text hold? The slow, obvious twin of `cpp/src/text`.
 
 Whole-text normalisation, one regular expression per idea, no caches and no fast paths. Word boundaries come from
-`regex` (UAX #29), stems from PyStemmer, normalisation and case folding from `unicodedata` / `str`: none of the code that
+`uniseg` (UAX #29), stems from PyStemmer, normalisation and case folding from `unicodedata` / `str`: none of the code that
 the native analyzer stands on. The two agree on code points that are assigned in every Unicode version involved
 (`unicodedata.unidata_version` is the oldest).
 """
@@ -13,8 +13,8 @@ import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-import regex
 import Stemmer
+from uniseg.wordbreak import word_break, words
 
 Token = tuple[str, str]
 
@@ -89,8 +89,17 @@ def cut(term: str) -> str:
 
 # ---- from text to words, joiners and runs of unspaced script --------------------------------------------------------
 
-EXTENDS = regex.compile(r"[\p{WB=Extend}\p{WB=Format}\p{WB=ZWJ}]")
-LETTER = regex.compile(r"[\p{WB=ALetter}\p{WB=Hebrew_Letter}\p{WB=Numeric}]")
+
+def word_class(character: str) -> str:
+    """What the word boundary rules make of a character."""
+    name = word_break(character).name
+    if name in ("ALETTER", "HEBREW_LETTER", "NUMERIC"):
+        return "letter"
+    if name in ("EXTEND", "FORMAT", "ZWJ"):
+        return "extends"
+    if name in ("EXTENDNUMLET", "MIDLETTER", "MIDNUM", "MIDNUMLET", "SINGLE_QUOTE", "DOUBLE_QUOTE", "KATAKANA"):
+        return "connects"
+    return "other"
 
 
 @dataclass
@@ -114,8 +123,9 @@ def piece_atoms(piece: str) -> Iterator[Atom]:
     """A piece (ASCII letters and digits, anything beyond ASCII) as words, bigram runs and breaks."""
     stretches: list[tuple[bool, str]] = []
     for character in piece:
-        bigram = in_ranges(character, BIGRAM_RANGES) and not EXTENDS.match(character)
-        if stretches and (bigram == stretches[-1][0] or EXTENDS.match(character)):
+        extends = word_class(character) == "extends"
+        bigram = in_ranges(character, BIGRAM_RANGES) and not extends
+        if stretches and (bigram == stretches[-1][0] or extends):
             stretches[-1] = (stretches[-1][0], stretches[-1][1] + character)
         else:
             stretches.append((bigram, character))
@@ -123,9 +133,13 @@ def piece_atoms(piece: str) -> Iterator[Atom]:
         if bigram:
             yield Atom("bigrams", stretch)
             continue
-        for word in regex.split(r"(?w)\b", stretch, flags=regex.VERSION1):
-            if word:
-                yield Atom("word", word) if LETTER.search(word) else Atom("break")
+        for segment in words(stretch):
+            # An emoji that a zero-width joiner ties to a word (rule WB3c) is no part of the word.
+            end = next((i for i, c in enumerate(segment) if word_class(c) == "other"), len(segment))
+            if any(word_class(c) == "letter" for c in segment[:end]):
+                yield Atom("word", segment[:end])
+            if end < len(segment) or not any(word_class(c) == "letter" for c in segment):
+                yield Atom("break")
 
 
 @dataclass
@@ -354,7 +368,7 @@ def without_repeats(tokens: list[Token]) -> list[Token]:
 def bigrams(run: str) -> list[Token]:
     units: list[str] = []
     for character in fold(run):
-        if units and EXTENDS.match(character):
+        if units and word_class(character) == "extends":
             units[-1] += character
         else:
             units.append(character)

@@ -78,26 +78,26 @@ def array(value: Any, n_dimensions: int, name: str) -> NDArray[np.float64]:
         return given.astype(np.float32).astype(np.float64)
 
 
-def row(values: NDArray[np.float64], dim: int | None, metric: str, name: str) -> None:
-    """Refuses a vector of the wrong width, with NaN or infinity, or (cosine) without a direction."""
+def row(values: NDArray[np.float64], dim: int | None, name: str) -> None:
+    """Refuses a vector of the wrong width, with NaN or infinity, or all zeros."""
     if dim is not None and values.shape[0] != dim:
         raise ValueError(f"{name}: expected {dim} values, got {values.shape[0]}")
     if values.shape[0] == 0:
         raise ValueError(f"{name}: expected at least one value, got none")
     if not np.isfinite(values).all():
         raise ValueError(f"{name}: expected finite values, got {values[~np.isfinite(values)][0]}")
-    if metric == "cosine" and not values.any():
-        raise ValueError(f"{name}: expected a vector with a direction (cosine), got zeros")
+    if not values.any():
+        raise ValueError(f"{name}: expected a vector that is not all zeros, got one")
 
 
-def vector(value: Any, dim: int | None, metric: str, name: str = "vector") -> NDArray[np.float64]:
+def vector(value: Any, dim: int | None, name: str = "vector") -> NDArray[np.float64]:
     checked = array(value, 1, name)
-    row(checked, dim, metric, name)
+    row(checked, dim, name)
     return checked
 
 
 def vectors(
-    value: Any, n_rows: int, dim: int | None, metric: str, name: str = "vectors"
+    value: Any, n_rows: int, dim: int | None, name: str = "vectors"
 ) -> list[NDArray[np.float64] | None]:
     """One vector or None for each row, all of one width; errors name the row."""
     if value is None:
@@ -113,7 +113,7 @@ def vectors(
         if given is None:
             checked.append(None)
             continue
-        values = vector(given, dim, metric, f"{name}[{index}]")
+        values = vector(given, dim, f"{name}[{index}]")
         dim = values.shape[0]
         checked.append(values)
     return checked

@@ -114,7 +114,7 @@ class ModelEngine:
     def upsert(
         self, id: Any, text: Any, *, scope: AnyScope, vector: Any = None, payload: bytes | None = None
     ) -> None:
-        checked = None if vector is None else arguments.vector(vector, self.dim, self.metric)
+        checked = None if vector is None else arguments.vector(vector, self.dim)
         write = Write(
             arguments.document_id(id, self._id_type),
             arguments.text(text),
@@ -137,7 +137,7 @@ class ModelEngine:
             given_scopes = arguments.same_length(scope, n_rows, "scope")
         else:
             given_scopes = [scope] * n_rows
-        checked_vectors = arguments.vectors(vectors, n_rows, self.dim, self.metric)
+        checked_vectors = arguments.vectors(vectors, n_rows, self.dim)
         given_payloads = [None] * n_rows if payloads is None else arguments.sequence(payloads, "payloads")
         arguments.same_length(given_payloads, n_rows, "payloads")
         settled = self._id_type
@@ -262,7 +262,7 @@ class ModelEngine:
                 arguments.document_id(id, self._id_type, "rankings")
         rows = self._visible(arguments.scope(scope))
         tokens = list(self._analyze(arguments.text(text))) if text is not None else []
-        query = None if vector is None else arguments.vector(vector, self.dim, self.metric)
+        query = None if vector is None else arguments.vector(vector, self.dim)
 
         fused = ran == "hybrid" or bool(rankings)
         depth = candidates if fused else k
@@ -317,7 +317,7 @@ class ModelEngine:
         if texts is None and vectors is None:
             raise ValueError("texts, vectors: expected at least one of them, got neither")
         n_queries = len(arguments.sequence(texts, "texts")) if texts is not None else len(vectors)
-        checked = arguments.vectors(vectors, n_queries, self.dim, self.metric)
+        checked = arguments.vectors(vectors, n_queries, self.dim)
         given_texts = [None] * n_queries if texts is None else arguments.sequence(texts, "texts")
         given_scopes = scope if isinstance(scope, (list, tuple)) else [scope] * n_queries
         arguments.same_length(given_scopes, n_queries, "scope")

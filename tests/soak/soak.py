@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tests.data.engines import Kit, engine_kit
-from tests.data.strategies import IDENTIFIERS, WORDS
+from tests.data.strategies import IDENTIFIERS, WORDS, exact_vector
 from tests.reference import judge
 from tests.reference.model import ModelEngine
 
@@ -64,8 +64,9 @@ class Resident:
         return " ".join(self.random.choices(WORDS + IDENTIFIERS, k=self.random.randint(0, 30)))
 
     def vector(self) -> Any:
-        """Small integers: exact in every stored type."""
-        return np.array([self.random.randint(-3, 3) for _ in range(DIM)], dtype=np.float32)
+        """Exact in every stored type, so that results are compared bit for bit."""
+        signs = self.random.choices([-1, 1], k=DIM)
+        return np.roll(exact_vector(signs, self.random.choice([1, 4, 16]), 1.0), self.random.randrange(DIM))
 
     def new_id(self) -> str:
         return f"{self.tenant}/{self.random.randrange(MAX_DOCUMENTS)}"

@@ -25,7 +25,11 @@ class House:
 
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
-        self.home, self.shared, self.foreign = kit.Scope("acme", "jane"), kit.Scope("acme"), kit.Scope("globex")
+        self.home, self.shared, self.foreign = (
+            kit.Scope("acme", "jane"),
+            kit.Scope("acme"),
+            kit.Scope("globex"),
+        )
         self.engine = kit.Engine(dim=DIM)
         self.engine.upsert("m1", "the jay", scope=self.home, vector=[1, 0, 0], payload=b"1")
         self.engine.upsert("m2", "an acorn", scope=self.shared, vector=[0, 1, 0])
@@ -41,7 +45,9 @@ class House:
         answers = []
         for scope in (self.home, self.shared, self.foreign):
             for mode in ("lexical", "vector", "hybrid"):
-                result = self.engine.search("the jay acorn oak new", vector=[1, 2, 3], scope=scope, mode=mode, k=50)
+                result = self.engine.search(
+                    "the jay acorn oak new", vector=[1, 2, 3], scope=scope, mode=mode, k=50
+                )
                 answers.append((list(result.ids), result.scores.tobytes()))
         stats = self.engine.stats()
         counters = stats["documents"], stats["vectors"], self.engine.dim
@@ -130,7 +136,7 @@ BAD_CALLS: dict[str, tuple[Call, str, list[str]]] = {
     # vectors
     "vector too short": (upsert(vector=[1.0, 2.0]), "ValueError", ["vector", "3", "2"]),
     "vector too long": (upsert(vector=[1.0] * 4), "ValueError", ["vector", "3", "4"]),
-    "vector empty": (upsert(vector=[]), "ValueError", ["vector", "3", "0"]),
+    "vector empty": (upsert(vector=[]), "ValueError", ["vector"]),
     "vector scalar": (upsert(vector=np.float32(1)), "ValueError", ["vector"]),
     "vector a matrix": (upsert(vector=np.ones((1, 3))), "ValueError", ["vector"]),
     "vector NaN": (upsert(vector=[1.0, NAN, 0.0]), "ValueError", ["vector"]),
@@ -317,11 +323,13 @@ def test_an_exception_from_the_callers_objects_passes_through(house: House) -> N
     assert house.state() == before
 
 
-def test_zero_vectors_have_a_place_in_other_metrics(kit: Kit) -> None:
-    for metric in ("ip", "l2"):
-        engine, home = kit.Engine(metric=metric), kit.Scope("acme")
-        engine.upsert(1, "t", scope=home, vector=[0.0, 0.0])
-        assert engine.search(vector=[0.0, 0.0], scope=home).scores.tolist() == [0.0]
+@pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
+def test_zero_vectors_are_refused(kit: Kit, metric: str) -> None:
+    """A vector of zeros is a failed embedding, whatever the metric; the row is named."""
+    engine, home = kit.Engine(metric=metric), kit.Scope("acme")
+    with pytest.raises(ValueError, match=r"vectors\D*1"):
+        engine.upsert_many([1, 2], ["t", "t"], scope=home, vectors=[[1.0, 0.0], [0.0, 0.0]])
+    assert (len(engine), engine.dim) == (0, None)
 
 
 def test_values_beyond_half_precision(kit: Kit) -> None:

@@ -155,14 +155,16 @@ def test_an_embedder_that_answers_nonsense(bad: Any) -> None:
             return bad
 
     index = Index(Bad())
-    with pytest.raises(scrubjay.EmbedderError, match="^embedder 'bad': expected"):
+    with pytest.raises(scrubjay.EmbedderError, match=r"^embedder 'bad': expected"):
         index.upsert("m", "trains", scope=JANE)
     assert len(index) == 0
     index.embedder = None
     index.upsert("m", "trains", scope=JANE)
     index.embedder = Bad()
     if bad != [1.0, 2.0, 3.0]:
-        assert index.search("trains", scope=JANE).degraded[0].startswith("embedder_failed: bad: EmbedderError")
+        assert (
+            index.search("trains", scope=JANE).degraded[0].startswith("embedder_failed: bad: EmbedderError")
+        )
 
 
 def test_an_embedder_that_fails_while_writing_is_an_error_and_nothing_is_written() -> None:
@@ -172,7 +174,9 @@ def test_an_embedder_that_fails_while_writing_is_an_error_and_nothing_is_written
         return [[1.0]] * len(texts)
 
     index = Index(Function(fail_on_third, dim=1, name="third"))
-    with pytest.raises(scrubjay.EmbedderError, match="third.*position 2.*RuntimeError: out of memory") as caught:
+    with pytest.raises(
+        scrubjay.EmbedderError, match=r"third.*position 2.*RuntimeError: out of memory"
+    ) as caught:
         index.upsert_many([Record(id, id, JANE) for id in "abc"], batch_size=1)
     assert isinstance(caught.value.__cause__, RuntimeError)
     assert len(index) == 0
@@ -200,7 +204,7 @@ def test_the_query_cache_spares_the_embedder(index: Index) -> None:
 
 
 def test_another_model_is_refused_with_the_remedy(index: Index) -> None:
-    with pytest.raises(scrubjay.EmbedderMismatchError, match="'meaning'.*'other'.*new Index"):
+    with pytest.raises(scrubjay.EmbedderMismatchError, match=r"'meaning'.*'other'.*new Index"):
         index.embedder = Function(meaning, dim=3, name="other")
     with pytest.raises(scrubjay.EmbedderMismatchError, match="dimension 3, 'meaning' makes 4"):
         index.embedder = Function(meaning, dim=4, name="meaning")
@@ -245,8 +249,8 @@ def test_search_batch_checks_lengths(index: Index) -> None:
 
 def test_search_batch_answers_each_from_its_own_scope(index: Index) -> None:
     hits = index.search_batch(["trains", "trains"], scope=[JANE, Scope("acme", user="marco")])
-    assert [len(one) for one in hits] == [1 + 0 if hits[0].mode == "lexical" else len(hits[0]), 0]
     assert hits[0].ids[0] == "train"
+    assert len(hits[1]) == 0
 
 
 def test_hits_behave_like_a_sequence(index: Index) -> None:

@@ -22,7 +22,16 @@ TEMPLATES = [
     "{name} likes jays, jays and jays.",
     "Nothing else to say about {name}.",
 ]
-QUERIES = ["staging key prefix", "oak and acorn", "jay", "TS-7", "cache the keys", "v2.3.1", "prefers", "likes jays"]
+QUERIES = [
+    "staging key prefix",
+    "oak and acorn",
+    "jay",
+    "TS-7",
+    "cache the keys",
+    "v2.3.1",
+    "prefers",
+    "likes jays",
+]
 
 
 class Town:
@@ -95,7 +104,9 @@ def test_scores_do_not_feel_other_tenants(kit: Kit) -> None:
         )
     unchanged()
     for tenant in others[20:40]:
-        town.engine.upsert(f"{tenant}/0", "jay " * 50, scope=town.scope(tenant), vector=random.normal(size=DIM))
+        town.engine.upsert(
+            f"{tenant}/0", "jay " * 50, scope=town.scope(tenant), vector=random.normal(size=DIM)
+        )
     unchanged()
     for tenant in others[40:60]:
         assert town.engine.delete(f"{tenant}/3")

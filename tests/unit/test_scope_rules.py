@@ -54,7 +54,11 @@ def test_erase_removes_what_agrees(kit: Kit, full: Any, components: tuple, exact
     doomed = {
         repr(other)
         for other in COMPONENTS
-        if (other == components if exact else all(w is None or w == h for w, h in zip(components, other, strict=True)))
+        if (
+            other == components
+            if exact
+            else all(w is None or w == h for w, h in zip(components, other, strict=True))
+        )
     }
     everything = {repr(other) for other in COMPONENTS}
     assert full.erase(kit.Scope(*components), exact=exact) == len(doomed)

@@ -62,7 +62,11 @@ def test_every_hit_is_whole_and_at_home(kit: Kit) -> None:
                 if action < 0.6:
                     text = f"jay n{number} home{place} {'oak ' * int(random.integers(5))}"
                     engine.upsert(
-                        number, text, scope=scopes[place], vector=vector_of(number), payload=str(number).encode()
+                        number,
+                        text,
+                        scope=scopes[place],
+                        vector=vector_of(number),
+                        payload=str(number).encode(),
                     )
                 elif action < 0.9:
                     engine.delete(number)
@@ -85,7 +89,9 @@ def test_every_hit_is_whole_and_at_home(kit: Kit) -> None:
 
         def work(stop: threading.Event) -> None:
             while not stop.is_set():
-                result = engine.search("jay oak n7", vector=vector_of(1), scope=scopes[place], k=50, explain=True)
+                result = engine.search(
+                    "jay oak n7", vector=vector_of(1), scope=scopes[place], k=50, explain=True
+                )
                 ids = result.ids.tolist()
                 assert len(set(ids)) == len(ids), "one document twice"
                 for index, number in enumerate(ids):
@@ -146,7 +152,11 @@ def test_an_update_shows_the_old_or_the_new_version(kit: Kit) -> None:
 
     def reader(stop: threading.Event) -> None:
         while not stop.is_set():
-            for options in ({"text": "jay even odd"}, {"vector": vector_of(3)}, {"text": "jay", "vector": vector_of(3)}):
+            for options in (
+                {"text": "jay even odd"},
+                {"vector": vector_of(3)},
+                {"text": "jay", "vector": vector_of(3)},
+            ):
                 result = engine.search(scope=home, explain=True, **options)
                 ids = list(result.ids)
                 assert sorted(ids) == ["m", "other"], f"{options}: {ids}"
@@ -211,7 +221,9 @@ def test_batches_and_searches_at_once(kit: Kit) -> None:
 
     def worker(stop: threading.Event) -> None:
         while not stop.is_set():
-            for result, alone in zip(engine.search_batch(queries, scope=home, threads=3), expected, strict=True):
+            for result, alone in zip(
+                engine.search_batch(queries, scope=home, threads=3), expected, strict=True
+            ):
                 assert result.ids.tolist() == alone.ids.tolist()
                 assert result.scores.tobytes() == alone.scores.tobytes()
 
@@ -225,7 +237,9 @@ def test_searches_leave_the_interpreter_free(kit: Kit) -> None:
     engine, home = kit.Engine(dim=256), kit.Scope("acme")
     n = 20_000
     random = np.random.default_rng(1)
-    engine.upsert_many(list(range(n)), ["t"] * n, scope=home, vectors=random.normal(size=(n, 256)).astype(np.float32))
+    engine.upsert_many(
+        list(range(n)), ["t"] * n, scope=home, vectors=random.normal(size=(n, 256)).astype(np.float32)
+    )
     queries = random.normal(size=(400, 256)).astype(np.float32)
     done = threading.Event()
 

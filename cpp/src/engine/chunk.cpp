@@ -6,7 +6,7 @@
 
 namespace scrubjay::engine {
 
-Chunk::Chunk(std::shared_ptr<const Scope> scope) : scope_(std::move(scope)) {}
+Chunk::Chunk(ScopeRef scope) : scope_(std::move(scope)) {}
 
 Chunk::~Chunk() {
   delete dead_.load(std::memory_order_relaxed);

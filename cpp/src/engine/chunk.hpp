@@ -45,7 +45,7 @@ struct NewDocument {
 
 class Chunk {
  public:
-  explicit Chunk(std::shared_ptr<const Scope> scope);
+  explicit Chunk(ScopeRef scope);
 
   // --- the writer -----------------------------------------------------------------------------------------------
   [[nodiscard]] uint32_t n_docs() const noexcept { return n_docs_.load(std::memory_order_relaxed); }
@@ -82,7 +82,7 @@ class Chunk {
   [[nodiscard]] Id id(uint32_t offset) const noexcept;
   [[nodiscard]] std::string_view text(uint32_t offset) const noexcept;
   [[nodiscard]] std::optional<std::string_view> payload(uint32_t offset) const noexcept;
-  [[nodiscard]] const std::shared_ptr<const Scope>& scope() const noexcept { return scope_; }
+  [[nodiscard]] const ScopeRef& scope() const noexcept { return scope_; }
 
   void add_reference() const noexcept { n_references_.fetch_add(1, std::memory_order_relaxed); }
   void drop_reference() const noexcept {
@@ -103,7 +103,7 @@ class Chunk {
 
   [[nodiscard]] uint32_t length_code(uint32_t offset) const noexcept;
 
-  const std::shared_ptr<const Scope> scope_;
+  const ScopeRef scope_;
   mutable std::atomic<uint32_t> n_references_{1};
   uint32_t capacity_ = kMaxChunkDocs;
   IdKind id_kind_ = IdKind::unset;

@@ -38,7 +38,7 @@ struct DocumentInput {
   Id id;
   std::string_view text;  // any bytes: what is not UTF-8 becomes U+FFFD
   std::optional<std::string_view> payload;
-  std::shared_ptr<const Scope> scope;
+  ScopeRef scope;
   std::span<const float> vector;  // empty: none
 };
 
@@ -55,11 +55,13 @@ struct SearchRequest {
   double vector_weight = 1.0;
   std::span<const std::vector<Id>> rankings;  // of the caller, best first
   bool explain = false;
+  bool exact = false;  // scan every visible vector even where there is a graph
 };
 
 struct EngineStats {
   uint64_t n_docs = 0, n_dead = 0, n_vectors = 0, n_partitions = 0, n_chunks = 0, n_terms = 0, n_postings = 0;
-  uint64_t memory_bytes = 0, text_bytes = 0, vector_bytes = 0, posting_bytes = 0;
+  uint64_t n_graphs = 0;
+  uint64_t memory_bytes = 0, text_bytes = 0, vector_bytes = 0, posting_bytes = 0, graph_bytes = 0;
 };
 
 class Engine {
@@ -78,6 +80,10 @@ class Engine {
   size_t erase(const Scope& scope, bool exact);
   // Rewrites partitions that hold dead documents and drops empty ones; returns how many dead documents went.
   size_t compact();
+
+  // Builds a graph (HNSW) for every partition with at least `min_vectors` vectors, beside searches and writes; returns for
+  // how many. Documents written later are scanned beside the graph until it is built again.
+  size_t build_graphs(size_t min_vectors);
 
   // --- reading ----------------------------------------------------------------------------------------------------
   [[nodiscard]] SearchResult search(const SearchRequest& request) const;
@@ -101,10 +107,11 @@ class Engine {
   void check(std::span<const DocumentInput> documents) const;
   void check_vector(std::span<const float> vector, uint32_t dim, size_t row) const;
   void check_conflicts(std::span<const DocumentInput> documents) const;
-  [[nodiscard]] Partition& partition_for(const std::shared_ptr<const Scope>& scope);
+  [[nodiscard]] Partition& partition_for(const ScopeRef& scope);
   void write(const DocumentInput& document);
   void kill(Location location, const Id& id);
   [[nodiscard]] size_t rewrite(Partition& partition);
+  [[nodiscard]] bool build_graph(const Scope& scope);
   [[nodiscard]] std::span<const lexical::TermCount> analyze(std::string_view text);
   [[nodiscard]] std::optional<Location> find(const Id& id) const;
 

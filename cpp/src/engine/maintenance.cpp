@@ -78,10 +78,13 @@ size_t Engine::rewrite(Partition& partition) {
   {
     const std::unique_lock ids_lock(ids_mutex_);
     std::unique_ptr<ChunkList> replaced;
+    std::unique_ptr<PartitionGraph> old_graph;
     {
       const Partition::Publication publication(partition);
       replaced = partition.replace_chunks(std::move(list));
+      old_graph = partition.replace_graph(nullptr);
     }
+    base::retire(std::move(old_graph));
     // Old locations and new ones never overlap in the map: first all out, then all in.
     for (size_t c = 0; c < replaced->chunks.size(); ++c) {
       const Chunk& chunk = *replaced->chunks[c].get();
@@ -98,6 +101,57 @@ size_t Engine::rewrite(Partition& partition) {
     base::retire(std::move(replaced));
   }
   return n_docs - n_live;
+}
+
+size_t Engine::build_graphs(size_t min_vectors) {
+  size_t n_built = 0;
+  std::vector<ScopeRef> scopes;
+  {
+    const WriteLock lock(*this);
+    const base::EpochGuard guard;
+    partitions_.for_each([&](Partition& partition) {
+      size_t n_vectors = 0;
+      for (const ChunkRef& chunk : partition.chunks()) n_vectors += chunk->n_vectors();
+      if (n_vectors >= min_vectors) scopes.push_back(partition.scope());
+    });
+  }
+  for (const ScopeRef& scope : scopes) n_built += build_graph(*scope) ? 1 : 0;
+  return n_built;
+}
+
+// Reads published vectors only, so writers and searches go on; the write lock is held to put the graph in its place.
+bool Engine::build_graph(const Scope& scope) {
+  auto built = std::make_unique<PartitionGraph>();
+  {
+    const base::EpochGuard guard;
+    const Partition* partition = partitions_.find(scope.key(), scope.hash());
+    if (!partition) return false;
+    partition->read_consistently([&] { built->chunks.assign(partition->chunks().begin(), partition->chunks().end()); });
+    std::vector<const vector::Column*> columns;
+    std::vector<uint32_t> n_docs;
+    for (const ChunkRef& chunk : built->chunks) {
+      const ChunkSnapshot snapshot = chunk->snapshot();
+      // The rows of a chunk that is still small may move: they are left to the scan.
+      const bool stays = snapshot.n_docs >= std::min(base::RowBlocks::kRowsPerBlock, options_.chunk_docs);
+      columns.push_back(stays ? chunk->vectors() : nullptr);
+      n_docs.push_back(stays ? snapshot.n_docs : 0);
+    }
+    built->graph = vector::Graph::build(columns, n_docs, {}, [] { return false; });
+  }
+  const WriteLock lock(*this);
+  const base::EpochGuard guard;
+  Partition* partition = partitions_.find(scope.key(), scope.hash());
+  if (!partition || partition->n_chunks() < built->chunks.size()) return false;
+  for (size_t c = 0; c < built->chunks.size(); ++c) {
+    if (partition->chunks()[c].get() != built->chunks[c].get()) return false;  // rewritten meanwhile
+  }
+  std::unique_ptr<PartitionGraph> replaced;
+  {
+    const Partition::Publication publication(*partition);
+    replaced = partition->replace_graph(std::move(built));
+  }
+  base::retire(std::move(replaced));
+  return true;
 }
 
 std::optional<StoredDocument> Engine::get(const Id& id) const {
@@ -129,6 +183,11 @@ EngineStats Engine::stats(const Scope* scope) const {
   const auto add = [&](const Partition& partition) {
     ++stats.n_partitions;
     stats.memory_bytes += sizeof(Partition) + sizeof(Scope) + partition.scope()->key().size();
+    if (const PartitionGraph* graph = partition.graph()) {
+      ++stats.n_graphs;
+      stats.graph_bytes += graph->graph->memory_bytes();
+      stats.memory_bytes += graph->graph->memory_bytes();
+    }
     for (const ChunkRef& chunk : partition.chunks()) {
       ++stats.n_chunks;
       stats.n_docs += chunk->n_live();

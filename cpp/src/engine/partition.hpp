@@ -15,6 +15,7 @@
 
 #include "engine/chunk.hpp"
 #include "engine/scope.hpp"
+#include "vector/graph.hpp"
 
 namespace scrubjay::engine {
 
@@ -30,20 +31,31 @@ struct ChunkList {
   std::vector<ChunkRef> chunks;
 };
 
+// A graph over the vectors of some chunks, and the chunks, so that the vectors stay where they are.
+struct PartitionGraph {
+  std::vector<ChunkRef> chunks;  // in the partition's order
+  std::unique_ptr<vector::Graph> graph;
+};
+
 class Partition {
  public:
-  Partition(std::shared_ptr<const Scope> scope, uint32_t chunk_docs) : scope_(std::move(scope)), chunk_docs_(chunk_docs) {}
-  ~Partition() { delete chunks_.load(std::memory_order_relaxed); }
+  Partition(ScopeRef scope, uint32_t chunk_docs) : scope_(std::move(scope)), chunk_docs_(chunk_docs) {}
+  ~Partition() {
+    delete chunks_.load(std::memory_order_relaxed);
+    delete graph_.load(std::memory_order_relaxed);
+  }
   Partition(const Partition&) = delete;
   Partition& operator=(const Partition&) = delete;
 
-  [[nodiscard]] const std::shared_ptr<const Scope>& scope() const noexcept { return scope_; }
+  [[nodiscard]] const ScopeRef& scope() const noexcept { return scope_; }
 
   // --- readers, under an epoch guard ------------------------------------------------------------------------------
   [[nodiscard]] std::span<const ChunkRef> chunks() const noexcept {
     const ChunkList* list = chunks_.load(std::memory_order_acquire);
     return list ? std::span<const ChunkRef>(list->chunks) : std::span<const ChunkRef>();
   }
+  // The graph over these chunks, or null. Collect it together with the chunks.
+  [[nodiscard]] const PartitionGraph* graph() const noexcept { return graph_.load(std::memory_order_acquire); }
   // Calls `collect` until it ran on one unchanging state. It must be repeatable and only read.
   template <class Collect>
   void read_consistently(Collect&& collect) const {
@@ -66,6 +78,10 @@ class Partition {
   [[nodiscard]] std::unique_ptr<ChunkList> replace_chunks(std::unique_ptr<ChunkList> list) noexcept {
     return std::unique_ptr<ChunkList>(chunks_.exchange(list.release(), std::memory_order_acq_rel));
   }
+  // Belongs to the chunks in place: replace both within one publication.
+  [[nodiscard]] std::unique_ptr<PartitionGraph> replace_graph(std::unique_ptr<PartitionGraph> graph) noexcept {
+    return std::unique_ptr<PartitionGraph>(graph_.exchange(graph.release(), std::memory_order_acq_rel));
+  }
   // Everything stored while this lives becomes visible at once.
   class Publication {
    public:
@@ -81,10 +97,11 @@ class Partition {
   };
 
  private:
-  const std::shared_ptr<const Scope> scope_;
+  const ScopeRef scope_;
   const uint32_t chunk_docs_;
   std::atomic<uint64_t> version_{0};
   std::atomic<ChunkList*> chunks_{nullptr};
+  std::atomic<PartitionGraph*> graph_{nullptr};
 };
 
 }  // namespace scrubjay::engine

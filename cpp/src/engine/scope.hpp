@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,5 +51,7 @@ class Scope {
   std::array<Visible, 4> visible_{};
   uint32_t n_visible_ = 0;
 };
+
+using ScopeRef = std::shared_ptr<const Scope>;
 
 }  // namespace scrubjay::engine

@@ -16,11 +16,17 @@ namespace {
 
 // Everything a search needs that is worth keeping between searches of a thread.
 struct Scratch {
+  bool in_use = false;
   text::Analyzer::Scratch analysis;
   std::vector<text::Token> tokens;
   lexical::TermCounter counter;
   std::vector<ChunkSnapshot> chunks;                  // the visible ones, in order
-  std::vector<std::pair<const Partition*, uint32_t>> partitions;  // and where each one's begin
+  struct Visible {
+    const Partition* partition;
+    const PartitionGraph* graph;
+    uint32_t first_chunk;  // index into chunks; the partition's go to the next one's first
+  };
+  std::vector<Visible> partitions;
   std::vector<lexical::TermPostings> postings;        // chunk-major, one per chunk and term
   std::vector<lexical::ChunkPostings> chunk_postings;
   std::vector<uint64_t> dfs;
@@ -28,7 +34,7 @@ struct Scratch {
   lexical::Weighting weighting;
   base::TopK lexical_best, vector_best;
   vector::PreparedQuery vector_query;
-  std::vector<uint32_t> lexical_docs, vector_docs;
+  std::vector<uint32_t> lexical_docs, vector_docs, graph_docs;
   std::vector<std::vector<uint32_t>> extra_docs;
   std::vector<fusion::Ranking> rankings;
   fusion::RankFusion fusion;
@@ -38,6 +44,21 @@ Scratch& thread_scratch() {
   thread_local Scratch scratch;
   return scratch;
 }
+
+// A stemmer that searches would find the scratch of the search that called it.
+class ScratchUse {
+ public:
+  explicit ScratchUse(Scratch& scratch) : scratch_(scratch) {
+    if (scratch.in_use) throw base::Error("a stemmer may not search while a search or a write calls it");
+    scratch.in_use = true;
+  }
+  ~ScratchUse() { scratch_.in_use = false; }
+  ScratchUse(const ScratchUse&) = delete;
+  ScratchUse& operator=(const ScratchUse&) = delete;
+
+ private:
+  Scratch& scratch_;
+};
 
 void check_request(const SearchRequest& request) {
   const auto check_weight = [](const char* name, double weight) {
@@ -71,8 +92,9 @@ class Search {
   // Adds one visible partition in a state that existed.
   void add(const Partition& partition) {
     const size_t n_chunks = s_.chunks.size(), n_postings = s_.postings.size();
-    s_.partitions.emplace_back(&partition, static_cast<uint32_t>(n_chunks));
+    s_.partitions.push_back({&partition, nullptr, static_cast<uint32_t>(n_chunks)});
     partition.read_consistently([&] {
+      s_.partitions.back().graph = partition.graph();
       s_.chunks.resize(n_chunks);
       s_.postings.resize(n_postings);
       for (const ChunkRef& chunk : partition.chunks()) {
@@ -93,7 +115,7 @@ class Search {
       if (docs.size() == limit) break;
       const std::optional<Location> location = find(id);
       if (!location) continue;
-      for (const auto& [partition, first_chunk] : s_.partitions) {
+      for (const auto& [partition, graph, first_chunk] : s_.partitions) {
         if (partition != location->partition) continue;
         const uint32_t doc = location->doc + (first_chunk << 16);
         // The document may be newer than the snapshot, or the chunks rewritten since.
@@ -167,11 +189,35 @@ class Search {
   void rank_by_vector(size_t candidates, const vector::ColumnOptions& vectors) {
     vector::prepare_query(vectors, request_.vector, s_.vector_query);
     s_.vector_best.reset(candidates);
-    for (size_t c = 0; c < s_.chunks.size(); ++c) {
-      const ChunkSnapshot& chunk = s_.chunks[c];
-      vector::scan_chunk({chunk.n_docs, chunk.dead, chunk.chunk->vectors()}, static_cast<uint32_t>(c), 0, s_.vector_query, s_.vector_best);
+    for (size_t p = 0; p < s_.partitions.size(); ++p) {
+      const size_t end = p + 1 < s_.partitions.size() ? s_.partitions[p + 1].first_chunk : s_.chunks.size();
+      const vector::Graph* graph = request_.exact || !s_.partitions[p].graph ? nullptr : s_.partitions[p].graph->graph.get();
+      const uint32_t first = s_.partitions[p].first_chunk;
+      if (graph && !search_graph(*graph, first, candidates)) graph = nullptr;
+      for (size_t c = first; c < end; ++c) {
+        const ChunkSnapshot& chunk = s_.chunks[c];
+        const uint32_t n_covered = graph ? graph->n_covered(c - first) : 0;
+        vector::scan_chunk({chunk.n_docs, chunk.dead, chunk.chunk->vectors()}, static_cast<uint32_t>(c), n_covered, s_.vector_query, s_.vector_best);
+      }
     }
     for (const uint64_t key : s_.vector_best.finish()) s_.vector_docs.push_back(base::key_doc(key));
+  }
+
+  // What the graph finds is scored again from the originals. False: the graph could not be asked.
+  [[nodiscard]] bool search_graph(const vector::Graph& graph, uint32_t first_chunk, size_t candidates) {
+    constexpr size_t kLeastExpansion = 128;
+    const auto visible = [&](uint32_t doc) {
+      const ChunkSnapshot& chunk = s_.chunks[first_chunk + (doc >> 16)];
+      return (doc & 0xffffu) < chunk.n_docs && !(chunk.dead && chunk.dead->test(doc & 0xffffu));
+    };
+    s_.graph_docs.clear();
+    if (!graph.search(s_.vector_query, candidates, std::max(kLeastExpansion, 2 * candidates), visible, s_.graph_docs)) return false;
+    for (const uint32_t doc : s_.graph_docs) {
+      const uint32_t chunk = first_chunk + (doc >> 16);
+      const float similarity = s_.chunks[chunk].chunk->vectors()->similarity(doc & 0xffffu, s_.vector_query);
+      s_.vector_best.push(base::candidate_key(base::sortable_float(similarity), (chunk << 16) | (doc & 0xffffu)));
+    }
+    return true;
   }
 
   [[nodiscard]] Hit hit_for(uint32_t doc) const {
@@ -277,7 +323,9 @@ SearchResult Engine::search(const SearchRequest& request) const {
   vector::ColumnOptions vectors = column_options();
   if (request.semantic && !request.vector.empty() && vectors.dim != 0) check_vector(request.vector, vectors.dim, SIZE_MAX);
   const base::EpochGuard guard;
-  Search search(request, analyzer_, thread_scratch());
+  Scratch& scratch = thread_scratch();
+  const ScratchUse use(scratch);
+  Search search(request, analyzer_, scratch);
   search.bm25_ = options_.bm25;
   for (const Scope::Visible* visible = request.scope->visible_begin(); visible != request.scope->visible_end(); ++visible) {
     if (const Partition* partition = partitions_.find(visible->key, visible->hash)) search.add(*partition);

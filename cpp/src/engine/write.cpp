@@ -131,7 +131,7 @@ size_t Engine::upsert(std::span<const DocumentInput> documents) {
   return documents.size() > 1 ? last.size() : documents.size();
 }
 
-Partition& Engine::partition_for(const std::shared_ptr<const Scope>& scope) {
+Partition& Engine::partition_for(const ScopeRef& scope) {
   if (Partition* partition = partitions_.find(scope->key(), scope->hash())) return *partition;
   return partitions_.insert(std::make_unique<Partition>(scope, options_.chunk_docs));
 }

@@ -23,6 +23,10 @@ struct Kernels {
   void (*dot_rows_f16)(const uint16_t* rows, size_t n_rows, size_t n_elements, const float* query, float* out);
   void (*dot_rows_f32)(const float* rows, size_t n_rows, size_t n_elements, const float* query, float* out);
 
+  // <a, b> of two rows.
+  float (*dot_f16_f16)(const uint16_t* a, const uint16_t* b, size_t n_elements);
+  float (*dot_f32_f32)(const float* a, const float* b, size_t n_elements);
+
   // IEEE half precision, round to nearest even.
   void (*to_f16)(const float* from, size_t n, uint16_t* to);
   void (*from_f16)(const uint16_t* from, size_t n, float* to);

@@ -51,17 +51,17 @@ inline float sum(F32x16 v) {
 }
 
 // Four accumulators hide the latency of the additions: element i goes to lane i % 64.
-template <class Element>
-inline float dot(const Element* row, const float* query, size_t n_elements) {
+template <class First, class Second>
+inline float dot(const First* a, const Second* b, size_t n_elements) {
   F32x16 sums[4] = {};
   size_t i = 0;
   for (; i + 64 <= n_elements; i += 64) {
-    sums[0] += widen(row + i) * load<F32x16>(query + i);
-    sums[1] += widen(row + i + 16) * load<F32x16>(query + i + 16);
-    sums[2] += widen(row + i + 32) * load<F32x16>(query + i + 32);
-    sums[3] += widen(row + i + 48) * load<F32x16>(query + i + 48);
+    sums[0] += widen(a + i) * widen(b + i);
+    sums[1] += widen(a + i + 16) * widen(b + i + 16);
+    sums[2] += widen(a + i + 32) * widen(b + i + 32);
+    sums[3] += widen(a + i + 48) * widen(b + i + 48);
   }
-  for (int lane = 0; i < n_elements; i += 16, ++lane) sums[lane] += widen(row + i) * load<F32x16>(query + i);
+  for (int lane = 0; i < n_elements; i += 16, ++lane) sums[lane] += widen(a + i) * widen(b + i);
   return sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
@@ -76,6 +76,9 @@ void dot_rows_f16(const uint16_t* rows, size_t n_rows, size_t n_elements, const 
 void dot_rows_f32(const float* rows, size_t n_rows, size_t n_elements, const float* query, float* out) {
   dot_rows(rows, n_rows, n_elements, query, out);
 }
+
+float dot_f16_f16(const uint16_t* a, const uint16_t* b, size_t n_elements) { return dot(a, b, n_elements); }
+float dot_f32_f32(const float* a, const float* b, size_t n_elements) { return dot(a, b, n_elements); }
 
 // Round to nearest even, overflow to infinity (Fabian Giesen's float_to_half_fast3_rtne, restated).
 inline uint16_t narrow_f16(float value) {
@@ -116,4 +119,4 @@ void from_f16(const uint16_t* from, size_t n, float* to) {
 }  // namespace
 
 extern const Kernels kTable;
-const Kernels kTable = {SCRUBJAY_LEVEL_NAME, dot_rows_f16, dot_rows_f32, to_f16, from_f16};
+const Kernels kTable = {SCRUBJAY_LEVEL_NAME, dot_rows_f16, dot_rows_f32, dot_f16_f16, dot_f32_f32, to_f16, from_f16};

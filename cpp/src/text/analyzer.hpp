@@ -1,4 +1,27 @@
 // The text layer: which terms does a text hold, and of which kind?
+//
+//  1. Ill-formed UTF-8 becomes U+FFFD; NFKC; then terms lose case and accents (Indic vowel signs, dakuten stay).
+//  2. Words are UAX #29 words. Han, Kana, Hangul, Thai, Lao, Khmer, Myanmar, Tai: overlapping bigrams of a run (a run of
+//     one character: that character). Symbols and emoji are not indexed. 1,000 is 1000. No stop words.
+//  3. Alphabetic terms are stemmed, as word, part or joined form; terms with a digit and whole forms never.
+//  4. Words joined by one of - _ . @ / : + # ' (or by :: or __) are a compound; other sequences ("--", "...", "://")
+//     separate, and joiners at the ends are punctuation. 's 'm 're 've 'll 'd go, don't is dont, U.S. is us.
+//  5. A compound with a digit, @, _, inner capitals, a dot inside, :: or a path is an identifier: whole (sk-stg-0041),
+//     parts (sk stg 0041), joined (skstg0041). So are the compounds inside: path segments, host of host:port, name
+//     without extension, 2.1.3 of v2.1.3. Whole forms keep what stands around them: #4711, @jane, C++, C#, __init__.
+//  6. Parts are cut where letters meet digits and at inner capitals (TS7032, camelCase), unless that gives too many
+//     (hashes, UUID groups); the number of 20th and 1990s is a part.
+//  7. Joined forms of pure numbers only if long and hyphenated (555-1234, not 3.5 or 10:30). Each form once per
+//     occurrence, and not where a part says the same; but the joined form of E712 stays beside its equal whole, so that
+//     such codes weigh as much in a query as TS-712 does.
+//  8. Other compounds: at / : + # into words; hyphens and apostrophes (well-known, O'Brien) give parts and joined.
+//  9. Order of appearance; an identifier's wholes, then parts, then joined. Terms are cut to 255 bytes.
+// 10. word and part count towards the document length, whole and joined do not.
+// tests/reference/analyzer.py says the same in plain Python. Changing any of it is a new version in Analyzer::name.
+//
+// Files: utf8 (validation), unicode (the third-party tables), characters (our own), fold, word_terms (folding and
+// stemming one word), porter2, identifiers (one compound), runs (text between separators), surface_cache (what was seen
+// before), analyzer (the scanner in front), term_key.
 #pragma once
 
 #include <cstddef>
@@ -38,7 +61,7 @@ struct AnalyzerOptions {
   Stemmer stemmer;
 };
 
-// Immutable and thread-safe. Throws std::invalid_argument for an unknown name without a stemmer, or for a stemmer under
+// Immutable and thread-safe. Throws base::InvalidArgument for an unknown name without a stemmer, or for a stemmer under
 // a built-in name.
 class Analyzer {
  public:

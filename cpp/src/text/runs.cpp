@@ -157,16 +157,17 @@ void RunTokens::add_words_of(std::string_view stretch) {
   size_t at = 0;
   for (const uint32_t length : segments_) {
     const std::string_view segment = stretch.substr(at, length);
+    // An emoji that a zero-width joiner ties to a word (rule WB3c) is no part of the word.
     bool is_word = false;
-    for (size_t i = 0; i < segment.size() && !is_word;) {
-      is_word = word_class(decode_utf8(segment, i)) == WordClass::letter;
-      i += utf8_length(static_cast<unsigned char>(segment[i]));
+    size_t end = 0;
+    while (end < segment.size()) {
+      const WordClass kind = word_class(decode_utf8(segment, end));
+      if (kind == WordClass::other) break;
+      is_word = is_word || kind == WordClass::letter;
+      end += utf8_length(static_cast<unsigned char>(segment[end]));
     }
-    if (is_word) {
-      add_word(segment);
-    } else {
-      add_break();
-    }
+    if (is_word) add_word(segment.substr(0, end));
+    if (!is_word || end < segment.size()) add_break();
     at += length;
   }
 }

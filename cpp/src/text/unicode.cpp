@@ -86,6 +86,11 @@ WordClass word_class(char32_t c) noexcept {
     case sz_utf8_word_break_aletter_k:
     case sz_utf8_word_break_hebrew_letter_k:
     case sz_utf8_word_break_numeric_k: return WordClass::letter;
+    case sz_utf8_word_break_katakana_k:
+    case sz_utf8_word_break_extendnumlet_k:
+    case sz_utf8_word_break_midletter_k:
+    case sz_utf8_word_break_midnum_k:
+    case sz_utf8_word_break_mid_quotes_k: return WordClass::connects;
     default: return WordClass::other;
   }
 }

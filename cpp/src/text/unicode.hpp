@@ -22,7 +22,12 @@ void nfkd(std::string_view text, std::string& out);
 void fold_case(std::string_view text, std::string& out);
 
 // What the word boundary rules make of a character.
-enum class WordClass : uint8_t { other, letter, extends };  // letter: letters and digits; extends: marks, ZWJ, format
+enum class WordClass : uint8_t {
+  other,     // always a segment of its own
+  letter,    // letters and digits
+  extends,   // marks, joiners, format characters: belong to what stands before them
+  connects,  // may stand inside a word: U+00B7, U+05F4, U+203F
+};
 
 [[nodiscard]] WordClass word_class(char32_t c) noexcept;
 

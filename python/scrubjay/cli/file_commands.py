@@ -34,9 +34,7 @@ def run_index(arguments: argparse.Namespace) -> int:
     """Run `scrubjay index`; return its exit code."""
     start = time.perf_counter()
     index, ids = _load(arguments)
-    seconds = time.perf_counter() - start
-    rate = len(ids) / seconds if seconds > 0 else 0.0
-    print(f"{index!r}\nread, embedded and indexed in {seconds:.2f} s, {rate:,.0f} a second", file=sys.stderr)
+    print(f"{index!r}\nread, embedded and indexed in {time.perf_counter() - start:.2f} s", file=sys.stderr)
     if arguments.out is not None:
         _write(index, ids, arguments.out)
     if arguments.search is not None:

@@ -93,6 +93,8 @@ def _read_json(content: str, name: str, scope: Scope) -> Iterator[dict[str, Any]
         raise InputError(f"{name}: expected JSON: {error}") from None
     if chats.is_messages(value):
         value = {"messages": value}
+    if not isinstance(value, (Mapping, list)):
+        raise InputError(f"{name}: expected an object or a list of objects, got {type(value).__name__}")
     for number, item in enumerate([value] if isinstance(value, Mapping) else value, start=1):
         if not isinstance(item, Mapping):
             raise InputError(f"{name}: entry {number}: expected an object, got {type(item).__name__}")

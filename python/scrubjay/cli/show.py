@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scrubjay.cli.terminal import render_table
+from scrubjay.cli.terminal import fit, render_table, terminal_width
 from scrubjay.results import Hit, Hits
 
 __all__ = ["evidence", "hits_table"]
@@ -15,7 +15,7 @@ def hits_table(hits: Hits, *, explained: bool) -> str:
     if explained:
         head.append("why")
         for row, hit in zip(rows, hits, strict=True):
-            row.append(evidence(hit, hits.mode))
+            row.append(fit(evidence(hit, hits.mode), terminal_width() * 2 // 5))
     return render_table(head, rows, stretch=3)
 
 

@@ -9,7 +9,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import TextIO
 
-__all__ = ["bold", "clean", "dim", "fit", "green", "mark", "render_table", "width_of"]
+__all__ = ["bold", "clean", "dim", "fit", "green", "mark", "render_table", "terminal_width", "width_of"]
 
 _MAX_WIDTH = 140
 
