@@ -14,6 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from benchmarks.quality.judged import JudgedSet, Query
+from tests.reference.analyzer import analyze
 
 SETS = ("ident_dev", "techcodes")
 REQUIRED_RANK = 3
@@ -34,6 +35,8 @@ class Named:
     n_holders: int
     rank: int
     first: str
+    shared_with_first: tuple[str, ...]
+    """The query's terms that the memory in first place holds."""
 
     @property
     def holds(self) -> bool:
@@ -46,7 +49,8 @@ class Named:
             return "not among the first ten"
         if self.n_holders > 1:
             return f"{self.n_holders} memories hold {self.identifier!r}; {self.first} stands first"
-        return f"only {self.memory} holds {self.identifier!r}, yet {self.first} stands first"
+        terms = ", ".join(self.shared_with_first)
+        return f"only {self.memory} holds {self.identifier!r}; {self.first} stands first with: {terms}"
 
     def as_dict(self) -> dict[str, Any]:
         return {**asdict(self), "holds": self.holds, "reason": self.reason}
@@ -74,8 +78,14 @@ def named_identifiers(judged: JudgedSet, rankings: Sequence[Sequence[str]]) -> l
         identifier, memory, n_holders = named
         rank = list(ranking).index(memory) + 1 if memory in ranking else 0
         first = ranking[0] if len(ranking) else "nothing"
-        found.append(Named(query.id, query.text, query.category, identifier, memory, n_holders, rank, first))
+        shared = shared_terms(query.text, text_of.get(first, ""))
+        found.append(Named(query.id, query.text, query.category, identifier, memory, n_holders, rank, first, shared))
     return found
+
+
+def shared_terms(query: str, text: str) -> tuple[str, ...]:
+    held = {term for term, _ in analyze(text)}
+    return tuple(dict.fromkeys(term for term, _ in analyze(query) if term in held))
 
 
 def rarest_identifier(query: Query, text_of: dict[str, str], texts: list[str]) -> tuple[str, str, int] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Collection
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -86,6 +87,15 @@ class JudgedSet:
             for index, row in enumerate(self._lines("queries.jsonl"))
             if row["id"] in relevant
         ]
+
+    def part(self, scopes: Collection[str], n_queries: int) -> JudgedSet:
+        """Only these scopes, and at most so many of their queries, evenly spread."""
+        smaller = JudgedSet(self.folder)
+        queries = [query for query in self.queries if query.scope in scopes]
+        step = max(1, len(queries) // n_queries)
+        smaller.__dict__["memories"] = [memory for memory in self.memories if memory.scope in scopes]
+        smaller.__dict__["queries"] = queries[::step][:n_queries]
+        return smaller
 
     def document_vectors(self, model: str) -> NDArray[np.float32]:
         return self._vectors(f"{model}.docs.npy")

@@ -43,7 +43,7 @@ def native_engine(judged: JudgedSet, model: str | None) -> Any:
         [memory.id for memory in judged.memories],
         [memory.text for memory in judged.memories],
         scope=[native_scope(memory.scope) for memory in judged.memories],
-        vectors=None if model is None else judged.document_vectors(model),
+        vectors=None if model is None else judged.document_vectors(model)[[memory.row for memory in judged.memories]],
     )
     return engine
 

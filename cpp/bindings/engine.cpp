@@ -474,6 +474,7 @@ scan). Below some 20,000 vectors the scan is faster.)")
       }, "Rewrites partitions that hold deleted documents, gives their memory back, and returns how many went.")
       .def("__contains__", [](const Engine& e, const py::object& id) {
         const engine::Id wanted = to_id(id, "id");
+        if (wanted.kind != e.id_kind()) return false;
         const py::gil_scoped_release release;
         return e.get(wanted).has_value();
       }, py::arg("id"))

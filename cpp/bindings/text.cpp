@@ -1,9 +1,7 @@
 // Text bindings: analyze, porter2 and sanitize_utf8 for Python.
 #include <pybind11/pybind11.h>
-#include <pybind11/functional.h>
-#include <pybind11/stl.h>
+#include <pybind11/typing.h>
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -16,19 +14,39 @@ namespace text = scrubjay::text;
 
 namespace {
 
-py::list analyze(std::string_view utf8, const std::string& analyzer, const py::object& stemmer, size_t cache_bytes) {
+using StrOrBytes = py::typing::Union<py::str, py::bytes>;
+using Tokens = py::typing::List<py::typing::Tuple<py::str, py::str>>;
+
+// The bytes of a str (as UTF-8) or of bytes; they belong to the object.
+std::string_view view(const py::object& text) {
+  if (PyUnicode_Check(text.ptr())) {
+    Py_ssize_t size = 0;
+    const char* utf8 = PyUnicode_AsUTF8AndSize(text.ptr(), &size);
+    if (utf8 == nullptr)
+      throw py::error_already_set();  // a lone surrogate: UnicodeEncodeError, which is a ValueError
+    return {utf8, static_cast<size_t>(size)};
+  }
+  if (PyBytes_Check(text.ptr())) {
+    return {PyBytes_AS_STRING(text.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(text.ptr()))};
+  }
+  throw py::type_error("text: expected str or bytes, got " + std::string(Py_TYPE(text.ptr())->tp_name));
+}
+
+Tokens analyze(const StrOrBytes& utf8, const std::string& analyzer, const py::object& stemmer,
+               size_t cache_bytes) {
   text::AnalyzerOptions options{analyzer, {}};
   if (!stemmer.is_none()) {
-    options.stemmer = [&stemmer](std::string_view word) { return stemmer(py::str(word)).cast<std::string>(); };
+    options.stemmer = [&stemmer](std::string_view word) {
+      return stemmer(py::str(word)).cast<std::string>();
+    };
   }
   const text::Analyzer rules(std::move(options));
   text::Analyzer::Scratch scratch(cache_bytes);
   std::vector<text::Token> tokens;
-  rules.analyze(utf8, scratch, tokens);
-  py::list result(tokens.size());
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    result[i] = py::make_tuple(tokens[i].term, text::kind_name(tokens[i].kind));
-  }
+  rules.analyze(view(utf8), scratch, tokens);
+  Tokens result;
+  for (const text::Token& token : tokens)
+    result.append(py::make_tuple(token.term, text::kind_name(token.kind)));
   return result;
 }
 
@@ -36,7 +54,8 @@ py::list analyze(std::string_view utf8, const std::string& analyzer, const py::o
 
 void register_text(py::module_& module) {
   module.def("analyze", &analyze, py::arg("text"), py::arg("analyzer") = "english", py::kw_only(),
-             py::arg("stemmer") = py::none(), py::arg("cache_bytes") = text::Analyzer::Scratch::kDefaultCacheBytes,
+             py::arg("stemmer") = py::none(),
+             py::arg("cache_bytes") = text::Analyzer::Scratch::kDefaultCacheBytes,
              R"(The terms of a text in order of appearance, each with its kind.
 
 Kinds: "word" and "part" count towards the document length, "whole" and "joined" are further ways
@@ -47,7 +66,8 @@ case-folded word to its stem. `cache_bytes` bounds the surface-form cache and ch
 >>> analyze("Keys: TS-999")
 [('key', 'word'), ('ts-999', 'whole'), ('ts', 'part'), ('999', 'part'), ('ts999', 'joined')]
 
-Raises ValueError for an unknown analyzer name, and whatever the stemmer raises.)");
+Raises ValueError for an unknown analyzer name or a str with a lone surrogate, TypeError for
+another type, and whatever the stemmer raises.)");
   module.def(
       "porter2", [](std::string_view word) { return text::porter2(word); }, py::arg("word"),
       R"(The English stem of a lower-case word (Porter2, as Snowball 3.1 defines it).
@@ -55,7 +75,8 @@ Raises ValueError for an unknown analyzer name, and whatever the stemmer raises.
 >>> porter2("conversations")
 'convers')");
   module.def(
-      "sanitize_utf8", [](std::string_view bytes) { return text::sanitize_utf8(bytes); }, py::arg("text"),
+      "sanitize_utf8", [](const StrOrBytes& bytes) { return text::sanitize_utf8(view(bytes)); },
+      py::arg("text"),
       R"(The text of some bytes, with one U+FFFD for each maximal ill-formed subpart.
 
 >>> sanitize_utf8(b"caf\xc3\xa9 \xff")

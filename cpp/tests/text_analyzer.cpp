@@ -29,10 +29,36 @@ std::string shown(std::string_view text) {
 }
 
 std::string random_text(std::mt19937& random, size_t n_pieces) {
-  static const char* kPieces[] = {"sk-stg-0041", "TS", "iPhone", "don't", "running", "20th", "1,000", "9", "caf\u00e9",
-                                  "-", ".", "@", "_", "/", ":", "::", "+", "#", "'", ",", " ", "__",
-                                  "\u6771\u4eac", "\ud55c\uad6d", "\u0e20\u0e32", "\u0301", "\u2019", "\u2122",
-                                  "\xff", "\xe6\x9d"};
+  static const char* kPieces[] = {"sk-stg-0041",
+                                  "TS",
+                                  "iPhone",
+                                  "don't",
+                                  "running",
+                                  "20th",
+                                  "1,000",
+                                  "9",
+                                  "caf\u00e9",
+                                  "-",
+                                  ".",
+                                  "@",
+                                  "_",
+                                  "/",
+                                  ":",
+                                  "::",
+                                  "+",
+                                  "#",
+                                  "'",
+                                  ",",
+                                  " ",
+                                  "__",
+                                  "\u6771\u4eac",
+                                  "\ud55c\uad6d",
+                                  "\u0e20\u0e32",
+                                  "\u0301",
+                                  "\u2019",
+                                  "\u2122",
+                                  "\xff",
+                                  "\xe6\x9d"};
   std::string text;
   for (size_t i = 0; i < n_pieces; ++i) text += kPieces[random() % std::size(kPieces)];
   return text;
@@ -42,7 +68,8 @@ std::string random_text(std::mt19937& random, size_t n_pieces) {
 
 TEST(analyzer_words) {
   CHECK_EQ(shown("User's keys: the running dogs."), "user/w key/w the/w run/w dog/w");
-  CHECK_EQ(shown("don't we'll I'm Stra\u00dfe na\u00efve \u0141\u00f3d\u017a"), "dont/w we/w i/w strass/w naiv/w lodz/w");
+  CHECK_EQ(shown("don't we'll I'm Stra\u00dfe na\u00efve \u0141\u00f3d\u017a"),
+           "dont/w we/w i/w strass/w naiv/w lodz/w");
   CHECK_EQ(shown("well-known O'Brien"), "well/p known/p wellknown/j o/p brien/p obrien/j");
   CHECK_EQ(shown("and/or Caroline: e.g. U.S. ..."), "and/w or/w carolin/w e.g/w eg/w u.s/w us/w");
   CHECK_EQ(shown("1,000 and 1,2"), "1000/w and/w 1/w 2/w");
@@ -143,7 +170,8 @@ TEST(stemmer_sees_each_word_once_with_its_accents) {
                              return std::string(word);
                            }});
   Analyzer::Scratch scratch(0);
-  CHECK_EQ(shown(analyzer, "Gr\u00f6\u00dfe GR\u00d6SSE TS-99", scratch), "grosse/w grosse/w ts-99/w ts/p 99/p ts99/j");
+  CHECK_EQ(shown(analyzer, "Gr\u00f6\u00dfe GR\u00d6SSE TS-99", scratch),
+           "grosse/w grosse/w ts-99/w ts/p 99/p ts99/j");
   CHECK_EQ(shown(analyzer, "Gr\u00f6\u00dfe", scratch), "grosse/w");
   CHECK_EQ(seen, std::vector<std::string>{"gr\u00f6sse", "ts"});
 }
@@ -173,8 +201,10 @@ TEST(analyzer_is_linear_in_hostile_texts) {
   const Analyzer analyzer;
   Analyzer::Scratch scratch;
   std::vector<Token> tokens;
-  const std::string_view units[] = {"a.", "\u0301", "\u0315\u0300", "a'", "n't", "aB", "1a", "a_", "-", "1,", "\u6771",
-                                    "\ufdfa", "\xf0", "a/", "\u1100", "\U0001F600\u200d", "\u05d0\"", "\u00e9"};
+  const std::string_view units[] = {
+      "a.",       "\u0301", "\u0315\u0300", "a'",     "n't",  "aB", "1a",     "a_",
+      "-",        "1,",     "\u6771",       "\ufdfa", "\xf0", "a/", "\u1100", "\U0001F600\u200d",
+      "\u05d0\"", "\u00e9"};
   for (const std::string_view unit : units) {
     std::string text;
     while (text.size() < 200'000) text += unit;

@@ -17,7 +17,7 @@ TEST(sanitize_replaces_each_maximal_subpart_once) {
            "A");
   // Table 3-11: truncated sequences are one subpart each.
   CHECK_EQ(sanitize_utf8("\xe1\x80\xe2\xf0\x91\x92\xf1\xbf\x41"), "\ufffd\ufffd\ufffd\ufffdA");
-  CHECK_EQ(sanitize_utf8("\xed\xa0\x80"), "\ufffd\ufffd\ufffd");        // a surrogate
+  CHECK_EQ(sanitize_utf8("\xed\xa0\x80"), "\ufffd\ufffd\ufffd");            // a surrogate
   CHECK_EQ(sanitize_utf8("\xf4\x90\x80\x80"), "\ufffd\ufffd\ufffd\ufffd");  // beyond U+10FFFF
   CHECK_EQ(sanitize_utf8("abcdefgh\xff"), "abcdefgh\ufffd");
   CHECK_EQ(sanitize_utf8("\xe6\x9d"), "\ufffd");

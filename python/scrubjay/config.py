@@ -37,7 +37,7 @@ def show_config(*, as_dict: bool = False) -> dict[str, Any] | None:
     return None
 
 
-def analyze(text: str | bytes, analyzer: str = "english") -> list[tuple[str, str]]:
+def analyze(text: str, analyzer: str = "english") -> list[tuple[str, str]]:
     """Return the (term, kind) pairs that indexing makes of `text`, in order.
 
     Kinds: "word" and "part" (of an identifier) count towards the document's length; "whole" and "joined" (forms of an

@@ -12,7 +12,7 @@ from scrubjay.degrade import make_plan, make_plans
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.payload import CreatedAt
 from scrubjay.progress import open_progress
-from scrubjay.records import Record, as_scope, check_row, read_rows, to_record
+from scrubjay.records import Record, VectorRule, as_scope, check_row, read_rows, to_record
 from scrubjay.results import Hits
 from scrubjay.semantic import Semantics
 
@@ -93,7 +93,7 @@ class Index:
             EmbedderError: the embedder failed.
             In each case nothing was written.
         """
-        row = check_row(id, text, scope, vector, metadata, created_at, self._engine.dim)
+        row = check_row(id, text, scope, vector, metadata, created_at, self._vector_rule())
         if vector is None and self._semantics.embedder is not None:
             row.vector = self._semantics.documents(
                 [text], 1, open_progress(False, total=0, what="", unit="")
@@ -143,7 +143,7 @@ class Index:
         """
         if batch_size < 1:
             raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
-        rows = read_rows(records, scope, self._engine.dim)
+        rows = read_rows(records, scope, self._vector_rule())
         to_embed = [row for row in rows if row.vector is None] if self._semantics.embedder is not None else []
         bar = open_progress(progress, total=len(to_embed), what="embedding", unit="texts")
         try:
@@ -256,6 +256,9 @@ class Index:
         `texts`, `vectors` (n, dim) and `keywords` have one entry a question (None where it has none), `scope` is one
         for all or one each. The other arguments and each of the results are those of :meth:`search`.
         """
+        for name, given in (("texts", texts), ("keywords", keywords)):
+            if isinstance(given, (str, bytes)):
+                raise TypeError(f"{name}: expected a sequence of str, got one {type(given).__name__}")
         questions: list[Any] = [given for given in (texts, vectors, keywords) if given is not None]
         if not questions:
             raise ValueError("texts, vectors, keywords: expected at least one of them")
@@ -338,6 +341,9 @@ class Index:
     def engine(self) -> Engine:
         """The native engine below. What is written to it directly is found here too, but is not embedded."""
         return self._engine
+
+    def _vector_rule(self) -> VectorRule:
+        return VectorRule(self._engine.dim, self._engine.metric)
 
     def __len__(self) -> int:
         return len(self._engine)

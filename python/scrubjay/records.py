@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scrubjay import payload
 from scrubjay._native import Scope
 
-__all__ = ["Record", "Row", "as_scope", "check_row", "read_rows", "to_record"]
+__all__ = ["Record", "Row", "VectorRule", "as_scope", "check_row", "read_rows", "to_record"]
 
 
 @dataclasses.dataclass
@@ -47,6 +47,13 @@ class Row:
     payload: bytes | None
 
 
+class VectorRule(NamedTuple):
+    """What the vectors of an index must be; dim None admits any."""
+
+    dim: int | None
+    metric: str
+
+
 _FIELDS = ("id", "text", "scope", "vector", "metadata", "created_at")
 _SCOPE_FIELDS = ("tenant", "user", "agent")
 
@@ -66,9 +73,9 @@ def as_scope(value: Any) -> Scope:
 
 
 def check_row(
-    id: Any, text: Any, scope: Any, vector: ArrayLike | None, metadata: Any, created_at: Any, dim: int | None
+    id: Any, text: Any, scope: Any, vector: ArrayLike | None, metadata: Any, created_at: Any, rule: VectorRule
 ) -> Row:
-    """Check the fields of one record. Messages begin with the field; `dim` None admits any dimension."""
+    """Check the fields of one record; the messages begin with the field."""
     if isinstance(id, (bool, np.bool_)) or not isinstance(id, (str, int, np.integer)):
         raise TypeError(f"id: expected str or int, got {type(id).__name__}")
     if not isinstance(text, (str, bytes)):
@@ -77,12 +84,12 @@ def check_row(
         id=id if isinstance(id, str) else int(id),
         text=text,
         scope=as_scope(scope),
-        vector=None if vector is None else _check_vector(vector, dim),
+        vector=None if vector is None else _check_vector(vector, rule),
         payload=payload.encode(metadata, created_at),
     )
 
 
-def read_record(record: Any, default_scope: Scope | None, dim: int | None) -> Row:
+def read_record(record: Any, default_scope: Scope | None, rule: VectorRule) -> Row:
     """Read a mapping or a dataclass instance into a checked row.
 
     Raises:
@@ -115,11 +122,11 @@ def read_record(record: Any, default_scope: Scope | None, dim: int | None) -> Ro
         fields.get("vector"),
         fields.get("metadata"),
         fields.get("created_at"),
-        dim,
+        rule,
     )
 
 
-def read_rows(records: Iterable[Any], default_scope: Scope | None, dim: int | None) -> list[Row]:
+def read_rows(records: Iterable[Any], default_scope: Scope | None, rule: VectorRule) -> list[Row]:
     """Read all records, or raise what is wrong with the first bad one, its position put before the message."""
     if isinstance(records, (Mapping, str, bytes)) or not isinstance(records, Iterable):
         raise TypeError(
@@ -128,11 +135,11 @@ def read_rows(records: Iterable[Any], default_scope: Scope | None, dim: int | No
     rows = []
     for position, record in enumerate(records):
         try:
-            row = read_record(record, default_scope, dim)
+            row = read_record(record, default_scope, rule)
         except (TypeError, ValueError) as error:
             raise type(error)(f"records[{position}]: {error}") from error
-        if dim is None and row.vector is not None:
-            dim = len(row.vector)  # the first vector settles it, as it does in the engine
+        if rule.dim is None and row.vector is not None:
+            rule = rule._replace(dim=len(row.vector))  # the first vector settles it, as it does in the engine
         rows.append(row)
     return rows
 
@@ -144,7 +151,8 @@ def to_record(document: Any) -> Record:
     return Record(document.id, document.text, document.scope, metadata, moment, document.vector)
 
 
-def _check_vector(vector: ArrayLike, dim: int | None) -> NDArray[Any]:
+def _check_vector(vector: ArrayLike, rule: VectorRule) -> NDArray[Any]:
+    dim = rule.dim
     try:
         array = np.asarray(vector)
     except ValueError as error:  # ragged nested lists
@@ -155,6 +163,8 @@ def _check_vector(vector: ArrayLike, dim: int | None) -> NDArray[Any]:
         raise ValueError(f"vector: expected shape {_shape(dim)}, got {array.shape}")
     if not np.isfinite(array).all():
         raise ValueError("vector: expected finite numbers, got NaN or infinity")
+    if rule.metric == "cosine" and not array.any():
+        raise ValueError("vector: expected a direction (metric cosine), got only zeros")
     return array
 
 

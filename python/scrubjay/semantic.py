@@ -107,7 +107,7 @@ class Semantics:
         embedder = self._embedder
         if embedder is None:
             return None, (_NO_EMBEDDER,)
-        key = text if isinstance(text, str) else as_text(text)
+        key = as_text(text)
         vector = self.cache.get(key)
         if vector is None:
             try:
@@ -150,8 +150,14 @@ class Semantics:
 
 
 def as_text(text: str | bytes) -> str:
-    """Return `text` as str; bytes are UTF-8, what is invalid in them becomes U+FFFD as in the native analysis."""
+    """Return `text` as a str that UTF-8 can express; what is invalid becomes U+FFFD, as in the native analysis."""
     if isinstance(text, str):
+        if text.isascii():
+            return text
+        try:
+            text.encode()
+        except UnicodeEncodeError:  # lone surrogates
+            return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
         return text
     if isinstance(text, bytes):
         return text.decode("utf-8", "replace")

@@ -49,7 +49,7 @@ def markdown_files() -> list[Path]:
 
 @pytest.mark.parametrize("path", markdown_files(), ids=lambda path: path.name)
 def test_markdown_examples(path: Path) -> None:
-    """The blocks of one file run in order and share their names; a line that ends in `# -> text` must print it."""
+    """The blocks of one file run in order and share their names; those with prompts are compared with their output."""
     names: dict[str, Any] = {"__name__": "__main__"}
     for block in PYTHON_BLOCK.findall(path.read_text(encoding="utf-8")):
         if block.lstrip().startswith(">>>"):

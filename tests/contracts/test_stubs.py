@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import difflib
 import subprocess
 import sys
 from pathlib import Path
@@ -22,9 +23,9 @@ def test_the_stub_is_the_generated_one(tmp_path: Path) -> None:
         [sys.executable, ROOT / "cmake" / "generate_stubs.py", generated], check=True, cwd=tmp_path
     )
     # Meaning, not layout: `ruff format` may have been over the committed file.
-    assert ast.dump(ast.parse(generated.read_text())) == ast.dump(ast.parse(COMMITTED.read_text())), (
-        "the stub is not up to date: run `make stubs`"
-    )
+    expected, found = (ast.unparse(ast.parse(path.read_text())) for path in (generated, COMMITTED))
+    difference = difflib.unified_diff(found.splitlines(), expected.splitlines(), "committed", "generated", "", "", 1)
+    assert expected == found, "run `make stubs`:\n" + "\n".join(difference)
 
 
 def test_the_stub_names_everything_public() -> None:

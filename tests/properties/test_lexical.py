@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -49,9 +50,20 @@ def test_parameters_are_those_of_the_engine(
 @HEAVY
 @given(draw.histories(texts=st.one_of(draw.texts, draw.long_texts()), max_size=8), draw.queries, draw.scope_keys)
 @example([Put(i, "jay" + " filler" * n, HOME, None) for i, n in enumerate((1022, 1023, 1024, 1031, 2047, 2063))], "jay", HOME)
-@example([Put(1, "jay" + " oak" * 300_000, HOME, None), Put(2, "jay" + " oak" * 261_200, HOME, None)], "jay", HOME)
 def test_long_documents_have_coded_lengths(kit: Kit, history: list[Step], query: str, key: tuple) -> None:
     check(Pair(kit).apply(history), query, key)
+
+
+def test_lengths_saturate(kit: Kit) -> None:
+    """From the last code on, longer documents count as no longer; one step before they still do."""
+    engine, home = kit.Engine(), kit.Scope("acme")
+    if not kit.is_native:
+        pytest.skip("a million words are too many for the model's analyzer")
+    for id, n_words in enumerate((261_119, 261_120, 300_000)):
+        engine.upsert(id, "jay" + " oak" * (n_words - 1), scope=home)
+    ids, scores = engine.search("jay", scope=home)
+    assert ids.tolist() == [0, 1, 2]
+    assert scores[0] > scores[1] == scores[2]
 
 
 @given(st.lists(st.integers(1, 80), min_size=2, max_size=12), draw.words)

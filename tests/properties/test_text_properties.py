@@ -1,8 +1,8 @@
 """The native analyzer is the oracle, for any text: ASCII-heavy, identifier-heavy and across Unicode.
 
-Code points are those that are assigned in the Unicode version of this Python (`unicodedata.unidata_version`), the oldest
-of the versions involved (the native tables are Unicode 17, `uniseg` is in between): what a newer version has added, the
-oracle cannot judge. Normalisation and case folding of assigned characters never change.
+Code points are those that are assigned in the Unicode version of this Python (`unicodedata.unidata_version`), the
+oldest of the versions involved (the native tables are Unicode 17, `uniseg` is in between): what a newer version has
+added, the oracle cannot judge. Normalisation and case folding of assigned characters never change.
 """
 
 from __future__ import annotations
@@ -19,13 +19,42 @@ from tests.reference import analyzer as oracle
 
 KINDS = {"word", "part", "whole", "joined"}
 
-JOINERS = ["-", "_", ".", "@", "/", ":", "+", "#", "'", ",", "::", "://", "--", "..", "...", "__", "\u2019", "\u2010", "\uff0c"]
+JOINERS = [*"-_.@/:+#',", "::", "://", "--", "..", "...", "__", "\u2019", "\u2010", "\uff0c"]
 FRAGMENTS = [
-    "TS", "999", "v2", "iPhone", "HTTPServer", "camelCase", "LLMs", "20th", "1990s", "sk", "0041", "a", "B", "Z", "n't",
-    "'s", "'LL", "don", "www", "c0b3e757", "1,000", "12", "running", "caf\u00e9", "Stra\u00dfe", "\u0130", "\u0441\u043b\u043e\u0432\u043e",
-    "\uff21\uff11", "\u6771\u4eac", "\u30bf\u30fc", "\ud55c\uad6d", "\u0e01\u0e34", "\u0915\u093f", "\u05e6\u05f4\u05dc", "\u0628\u064e",
-]  # fmt: skip
-SPOILERS = [" ", "\n", "=", "\u0301", "\u0338", "\u00ad", "\u200d", "\u200b", "\U0001f600", "\u2122", "\u00b7", "\u3099"]
+    *(
+        "TS",
+        "999",
+        "v2",
+        "iPhone",
+        "HTTPServer",
+        "camelCase",
+        "LLMs",
+        "20th",
+        "1990s",
+        "sk",
+        "0041",
+        "a",
+        "B",
+        "Z",
+    ),
+    *(
+        "n't",
+        "'s",
+        "'LL",
+        "don",
+        "www",
+        "c0b3e757",
+        "1,000",
+        "12",
+        "running",
+        "caf\u00e9",
+        "Stra\u00dfe",
+        "\u0130",
+    ),
+    *("\u0441\u043b\u043e\u0432\u043e", "\uff21\uff11", "\u6771\u4eac", "\u30bf\u30fc", "\ud55c\uad6d"),
+    *("\u0e01\u0e34", "\u0915\u093f", "\u05e6\u05f4\u05dc", "\u0628\u064e"),
+]
+SPOILERS = [*" \n=\u0301\u0338\u00ad\u200d\u200b\U0001f600\u2122\u00b7\u3099"]
 
 
 @cache
@@ -40,7 +69,9 @@ def joined(*pieces: list[str]) -> st.SearchStrategy[str]:
 
 
 any_character = st.deferred(lambda: st.sampled_from(assigned()).map(chr))
-unicode_texts = st.lists(st.one_of(any_character, st.sampled_from(JOINERS + SPOILERS)), max_size=12).map("".join)
+unicode_texts = st.lists(st.one_of(any_character, st.sampled_from(JOINERS + SPOILERS)), max_size=12).map(
+    "".join
+)
 ascii_texts = st.text(st.characters(max_codepoint=127), max_size=80)
 identifier_texts = joined(FRAGMENTS, FRAGMENTS, JOINERS, JOINERS, SPOILERS)
 texts = st.one_of(ascii_texts, identifier_texts, unicode_texts)
@@ -85,8 +116,9 @@ def test_a_separator_separates(left: str, right: str) -> None:
 
 
 @given(texts)
-def test_normal_forms_and_case_of_plain_words_do_not_matter(text: str) -> None:
-    assert _native.analyze(unicodedata.normalize("NFKC", text.replace("\u2122", " ").replace("\u2120", " "))) == _native.analyze(text)
+def test_compatibility_forms_do_not_matter(text: str) -> None:
+    text = text.replace("\u2122", " ").replace("\u2120", " ")  # would become letters
+    assert _native.analyze(unicodedata.normalize("NFKC", text)) == _native.analyze(text)
 
 
 @given(st.from_regex(r"[a-z]{1,12}( [a-z]{1,12})*", fullmatch=True))
@@ -94,7 +126,7 @@ def test_case_of_plain_words_does_not_matter(text: str) -> None:
     assert _native.analyze(text.title()) == _native.analyze(text)
 
 
-@given(st.from_regex(r"[a-z]{1,12}[a-z]{1,12}", fullmatch=True))
+@given(st.from_regex(r"[a-z]{1,20}", fullmatch=True))
 def test_a_plain_word_is_one_counting_term(word: str) -> None:
     assert _native.analyze(word) == [(_native.porter2(word), "word")]
 

@@ -1,20 +1,21 @@
 """Which terms does a text hold? The slow, obvious twin of `cpp/src/text`.
 
 Whole-text normalisation, one regular expression per idea, no caches and no fast paths. Word boundaries come from
-`uniseg` (UAX #29), stems from PyStemmer, normalisation and case folding from `unicodedata` / `str`: none of the code that
-the native analyzer stands on. The two agree on code points that are assigned in every Unicode version involved
+`uniseg` (UAX #29), stems from PyStemmer, normalisation and case folding from `unicodedata` / `str`: none of the code
+that the native analyzer stands on. The two agree on code points that are assigned in every Unicode version involved
 (`unicodedata.unidata_version` is the oldest).
 """
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 import Stemmer
-from uniseg.wordbreak import word_break, words
+from uniseg.wordbreak import word_break, words  # type: ignore[import-untyped]
 
 Token = tuple[str, str]
 
@@ -53,7 +54,7 @@ STRIPPED_RANGES = [
 ]  # fmt: skip
 
 # Latin letters whose stroke or ligature no decomposition knows.
-PLAIN_LETTERS = {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "æ": "ae", "œ": "oe", "ð": "d", "þ": "th"}
+PLAIN_LETTERS = dict(zip("øłđħŧıæœðþ", ["o", "l", "d", "h", "t", "i", "ae", "oe", "d", "th"], strict=True))
 
 
 def in_ranges(character: str, ranges: list[tuple[int, int]]) -> bool:
@@ -97,7 +98,15 @@ def word_class(character: str) -> str:
         return "letter"
     if name in ("EXTEND", "FORMAT", "ZWJ"):
         return "extends"
-    if name in ("EXTENDNUMLET", "MIDLETTER", "MIDNUM", "MIDNUMLET", "SINGLE_QUOTE", "DOUBLE_QUOTE", "KATAKANA"):
+    if name in (
+        "EXTENDNUMLET",
+        "MIDLETTER",
+        "MIDNUM",
+        "MIDNUMLET",
+        "SINGLE_QUOTE",
+        "DOUBLE_QUOTE",
+        "KATAKANA",
+    ):
         return "connects"
     return "other"
 
@@ -192,7 +201,9 @@ def pieces(part: str) -> list[str]:
     if ends_like_number:  # 20th, 1990s: the number
         return [ends_like_number[1]]
     digit_changes = len(re.findall(r"(?<=[0-9])(?=[^0-9])|(?<=[^0-9])(?=[0-9])", part))
-    found = re.split(r"(?<=[0-9])(?=[^0-9])|(?<=[^0-9])(?=[0-9])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", part)
+    found = re.split(
+        r"(?<=[0-9])(?=[^0-9])|(?<=[^0-9])(?=[0-9])|(?<=[a-z])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", part
+    )
     return found if digit_changes <= MAX_DIGIT_CHANGES and len(found) <= MAX_PIECES else [part]
 
 
@@ -245,14 +256,14 @@ class Oracle:
             return [(fold(".".join(compound.parts)), "whole"), (self.word(letters), "word")]
         if is_identifier(compound):
             return self.identifier_tokens(compound)
-        groups = split_at(compound, lambda joiner: joiner in "/:+#")
+        groups = split_at(compound, "/:+#")
         return [token for group in groups for token in self.plain_tokens(group)]
 
     def plain_tokens(self, group: Compound) -> list[Token]:
         """Words joined by hyphens or apostrophes only."""
         sigils = [(cut(form), "whole") for form in sigil_forms(group)]
         if len(group.parts) == 1:
-            return sigils + [(self.word(group.parts[0]), "word")]
+            return [*sigils, (self.word(group.parts[0]), "word")]
         parts = [(self.word(part), "part") for part in group.parts]
         return without_repeats([*sigils, *parts, (self.word("".join(group.parts)), "joined")])
 
@@ -308,10 +319,10 @@ def sigil_forms(compound: Compound) -> list[str]:
     return forms
 
 
-def split_at(compound: Compound, separates: Callable[[str], bool]) -> list[Compound]:
+def split_at(compound: Compound, separators: str) -> list[Compound]:
     groups = [Compound([compound.parts[0]], before=compound.before)]
     for joiner, part in zip(compound.joiners, compound.parts[1:], strict=True):
-        if separates(joiner):
+        if joiner[0] in separators:
             groups.append(Compound([part]))
         else:
             groups[-1].joiners.append(joiner)
@@ -326,13 +337,12 @@ LEVELS = ["/", ":@#+", ".", "-_'"]
 def ranges(compound: Compound, level: int) -> Iterator[Compound]:
     """The compound, then what it is made of: path segments, host and port, name and extension, parts."""
     yield compound
-    while level < len(LEVELS):
-        groups = split_at(compound, lambda joiner: joiner[0] in LEVELS[level])
-        level += 1
+    for deeper, separators in enumerate(LEVELS[level:], level + 1):
+        groups = split_at(compound, separators)
         if len(groups) > 1:
             for group in groups:
                 group.before = group.after = ""
-                yield from ranges(group, level)
+                yield from ranges(group, deeper)
             return
 
 
@@ -374,7 +384,7 @@ def bigrams(run: str) -> list[Token]:
             units.append(character)
     if len(units) == 1:
         return [(cut(units[0]), "word")]
-    return [(cut(left + right), "word") for left, right in zip(units, units[1:], strict=False)]
+    return [(cut(left + right), "word") for left, right in itertools.pairwise(units)]
 
 
 _english = Stemmer.Stemmer("english")

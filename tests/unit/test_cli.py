@@ -53,9 +53,11 @@ def test_search_shows_a_table(capsys: pytest.CaptureFixture[str], file: str) -> 
     code, out, _ = run(capsys, "search", "staging key", file, "--user", "jane", "--explain")
     assert code == 0
     lines = out.splitlines()
-    assert lines[0].split() == ["#", "id", "score", "text", "why"]
+    assert lines[0].split() == ["#", "id", "score", "text"]
     assert lines[1].split()[:2] == ["1", "k"]
-    assert "lexical #1, vector #1" in lines[1]
+    assert lines[2].startswith("   lexical #1, vector #1; bm25 ")
+    assert lines[2].endswith("terms stage key")
+    assert lines[3].split()[0] == "2"
     assert "Scope('local', user='jane')" in lines[-1]
     assert "else's" not in out
 

@@ -53,13 +53,11 @@ def test_the_questions_show_what_is_lost_by_one_kind_of_search(index: Index) -> 
     lost: Counter[str] = Counter()
     for question in QUESTIONS:
         answers, _ = demo.ask(index, question, repeats=1)
-        found = {answer.mode: {hit.id for hit in answer.hits} for answer in answers}
-        by_keywords = set(question.answers) <= found["lexical"]
-        by_vectors = set(question.answers) <= found["vector"]
-        lost["by vectors only"] += by_keywords and not by_vectors
-        lost["by keywords only"] += by_vectors and not by_keywords
-        lost["by both"] += not by_vectors and not by_keywords
-    assert min(lost[kind] for kind in ("by vectors only", "by keywords only", "by both")) >= 1, lost
+        for answer in answers:
+            lost[answer.mode] += not {hit.id for hit in answer.hits} >= set(question.answers)
+    assert lost["lexical"] >= 2
+    assert lost["vector"] >= 2
+    assert lost["hybrid"] == 0
 
 
 def test_one_question_is_asked_from_two_scopes_and_answered_differently() -> None:
@@ -79,7 +77,9 @@ def test_the_command_shows_all_three_kinds(capsys: pytest.CaptureFixture[str]) -
 
 
 def test_the_command_as_json(capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["demo", "--json", "--ask", "who may sign a discount?", "--user", "marco", "-k", "2"]) == 0
+    assert (
+        cli.main(["demo", "--json", "--ask", "who may sign a discount?", "--user", "marco", "-k", "2"]) == 0
+    )
     (question,) = json.loads(capsys.readouterr().out)["questions"]
     assert question["scope"] == {"tenant": "acme", "user": "marco", "agent": None}
     assert [result["ran"] for result in question["results"]] == ["lexical", "vector", "hybrid"]

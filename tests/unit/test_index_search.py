@@ -244,6 +244,8 @@ def test_search_batch_checks_lengths(index: Index) -> None:
         index.search_batch(["a"], scope=[JANE, ACME])
     with pytest.raises(ValueError, match="expected at least one"):
         index.search_batch(scope=JANE)
+    with pytest.raises(TypeError, match="texts: expected a sequence of str, got one str"):
+        index.search_batch("trains", scope=JANE)
     assert index.search_batch([], scope=JANE) == []
 
 
@@ -285,6 +287,19 @@ def test_to_dicts_is_json(index: Index) -> None:
     assert json.loads(json.dumps(explained)) == explained
     assert set(explained[0]) - set(plain[0]) == {"bm25", "similarity", "matched_terms", "coverage"}
     assert explained[0]["scope"] == {"tenant": "acme", "user": "jane", "agent": None}
+
+
+@pytest.mark.parametrize("text", [b"caf\xe9 trains", "caf\ud800 trains", "nul\0 trains", "", "\U0001f426"])
+def test_any_text_can_be_written_and_asked(text: str | bytes) -> None:
+    index = Index(scrubjay.embedders.default())
+    index.upsert_many([Record("m", text, ACME), Record("n", "other", ACME)])  # type: ignore[arg-type]
+    record = index.get("m")
+    assert record is not None
+    assert record.text == (text if isinstance(text, str) else text.decode("utf-8", "replace")).replace(
+        "\ud800", "\ufffd"
+    )
+    hits = index.search(text, scope=ACME)
+    assert [hit.id for hit in hits if text] == (["m", "n"] if text else [])
 
 
 def test_ints_as_ids() -> None:

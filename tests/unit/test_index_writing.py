@@ -116,6 +116,7 @@ def test_created_at_is_utc(given: Any, expected: str) -> None:
         ({"vector": "abc"}, TypeError, "vector: expected numbers"),
         ({"vector": [1.0, 2.0]}, ValueError, r"vector: expected shape \(3,\), got \(2,\)"),
         ({"vector": [[1.0, 2.0, 3.0]]}, ValueError, r"vector: expected shape \(3,\), got \(1, 3\)"),
+        ({"vector": [0.0, 0.0, 0.0]}, ValueError, "vector: expected a direction"),
         ({"vector": [1.0, float("inf"), 0.0]}, ValueError, "vector: expected finite numbers"),
     ],
 )

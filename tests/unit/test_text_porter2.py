@@ -17,17 +17,18 @@ from scrubjay import _native
 JUDGE = "3.1.0"
 
 PREFIXES = ["", "re", "un", "inter", "over", "y", "ex", "'"]
-STEMS = (
-    "a ab add agr arsen bat bl cann car cat com commun dent dy earr egg emerg even exc fam gener gly hap herr hop inn "
-    "inter ion ist late later log min mov nat off ol om organ out past pol proc ran sens sing sk skat stat succ sy t tru "
-    "univers ut war x y yes yy z"
-).split()
-SUFFIXES = (
-    "'s ' 's' s es ed edly ing ingly eed eedly y ly al ally ational tional tion ation ator alism aliti ality alize "
-    "ate ative atively ance anci ancy ence enci able ably abli ible bly bli bility biliti ement ment ent ently entli er "
-    "ers ful fully fulli fulness ic ical ically icate iciti ies ied ism ist ogist ogi ogy ion ous ously ousli ousness "
-    "less lessly lessli ness sses ss us l ll lle e ee i li ive iveness iviti ize izer ization bbing dded tting ying"
-).split()
+STEMS = """
+    a ab add agr arsen bat bl cann car cat com commun dent dy earr egg emerg even exc fam gener gly hap
+    herr hop inn inter ion ist late later log min mov nat off ol om organ out past pol proc ran sens
+    sing sk skat stat succ sy t tru univers ut war x y yes yy z
+""".split()  # noqa: SIM905
+SUFFIXES = """
+    's ' 's' s es ed edly ing ingly eed eedly y ly al ally ational tional tion ation ator alism aliti
+    ality alize ate ative atively ance anci ancy ence enci able ably abli ible bly bli bility biliti
+    ement ment ent ently entli er ers ful fully fulli fulness ic ical ically icate iciti ies ied ism ist
+    ogist ogi ogy ion ous ously ousli ousness less lessly lessli ness sses ss us l ll lle e ee i li ive
+    iveness iviti ize izer ization bbing dded tting ying
+""".split()  # noqa: SIM905
 
 
 @pytest.fixture(scope="module")
@@ -67,7 +68,8 @@ def test_words_of_the_judged_sets(judge: Stemmer.Stemmer, judged_data: Path) -> 
 
 def test_words_of_the_source_tree(judge: Stemmer.Stemmer) -> None:
     root = Path(__file__).resolve().parents[2]
-    files = [*root.glob("*.md"), *root.glob("cpp/src/**/*.hpp"), *root.glob("python/**/*.py"), *root.glob("tests/**/*.py")]
+    patterns = ("*.md", "cpp/src/**/*.hpp", "python/**/*.py", "tests/**/*.py")
+    files = [file for pattern in patterns for file in root.glob(pattern)]
     words = {w for file in files for w in re.findall(r"[a-z']+", file.read_text(encoding="utf-8").lower())}
     assert len(words) > 1_000
     assert disagreements(words, judge) == []

@@ -49,6 +49,13 @@ class TopK {
     if (keys_.size() >= 2 * k_) trim();
   }
 
+  [[nodiscard]] size_t k() const noexcept { return k_; }
+
+  // Trims if that promises a higher threshold: when there is none yet, or the buffer has grown by a quarter.
+  void tighten() {
+    if (keys_.size() >= k_ + (threshold_ == 0 ? 0 : k_ / 4 + 1)) trim();
+  }
+
   // Keeps the best k (any order) and raises the threshold to the worst of them.
   void trim() {
     if (keys_.size() < k_) return;

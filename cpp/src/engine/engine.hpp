@@ -74,7 +74,7 @@ class Engine {
   // written: base::InvalidArgument (with the row), base::WrongType, base::Conflict (an id that lives in another scope).
   // Returns how many distinct ids were written.
   size_t upsert(std::span<const DocumentInput> documents);
-  // How many of the ids existed; each is gone from every projection when this returns.
+  // How many of the ids existed (base::WrongType for an id of the other kind); each is gone from every projection when this returns.
   size_t remove(std::span<const Id> ids);
   // Removes every partition that agrees with all components of `scope` (`exact`: only the one with exactly this scope).
   size_t erase(const Scope& scope, bool exact);
@@ -86,7 +86,7 @@ class Engine {
   size_t build_graphs(size_t min_vectors);
 
   // --- reading ----------------------------------------------------------------------------------------------------
-  [[nodiscard]] SearchResult search(const SearchRequest& request) const;
+  [[nodiscard]] SearchResult search(const SearchRequest& request) const { return search_row(request, kOnlyRow); }
   // On `n_threads` threads, the caller's among them (0: as many as the machine has).
   [[nodiscard]] std::vector<SearchResult> search_batch(std::span<const SearchRequest> requests, unsigned n_threads) const;
 
@@ -105,7 +105,10 @@ class Engine {
 
   [[nodiscard]] vector::ColumnOptions column_options() const noexcept;
   void check(std::span<const DocumentInput> documents) const;
+  static constexpr size_t kOnlyRow = SIZE_MAX;  // for messages: the argument is one item, not row i of many
   void check_vector(std::span<const float> vector, uint32_t dim, size_t row) const;
+  void check_kind(const Id& id, const char* name, size_t row) const;
+  [[nodiscard]] SearchResult search_row(const SearchRequest& request, size_t row) const;
   void check_conflicts(std::span<const DocumentInput> documents) const;
   [[nodiscard]] Partition& partition_for(const ScopeRef& scope);
   void write(const DocumentInput& document);

@@ -155,6 +155,7 @@ bool Engine::build_graph(const Scope& scope) {
 }
 
 std::optional<StoredDocument> Engine::get(const Id& id) const {
+  check_kind(id, "id", kOnlyRow);
   const base::EpochGuard guard;
   const std::shared_lock lock(ids_mutex_);
   const std::optional<Location> location = ids_.find(id);

@@ -7,6 +7,7 @@
 #include "base/errors.hpp"
 #include "engine/engine.hpp"
 #include "fusion/rrf.hpp"
+#include "lexical/pruned.hpp"
 #include "lexical/search.hpp"
 #include "lexical/term_counts.hpp"
 #include "vector/scan.hpp"
@@ -32,6 +33,7 @@ struct Scratch {
   std::vector<uint64_t> dfs;
   std::vector<uint32_t> counts;
   lexical::Weighting weighting;
+  lexical::PrunedSearch pruned;
   base::TopK lexical_best, vector_best;
   vector::PreparedQuery vector_query;
   std::vector<uint32_t> lexical_docs, vector_docs, graph_docs;
@@ -160,7 +162,7 @@ class Search {
     prepare_weights();
     if (terms_.empty()) return;
     s_.lexical_best.reset(candidates);
-    lexical::search_exhaustively(lexical_query(), s_.lexical_best);
+    s_.pruned.run(lexical_query(), s_.lexical_best);
     for (const uint64_t key : s_.lexical_best.finish()) s_.lexical_docs.push_back(base::key_doc(key));
   }
 
@@ -318,10 +320,10 @@ class Search {
 
 }  // namespace
 
-SearchResult Engine::search(const SearchRequest& request) const {
+SearchResult Engine::search_row(const SearchRequest& request, size_t row) const {
   check_request(request);
   vector::ColumnOptions vectors = column_options();
-  if (request.semantic && !request.vector.empty() && vectors.dim != 0) check_vector(request.vector, vectors.dim, SIZE_MAX);
+  if (request.semantic && !request.vector.empty() && vectors.dim != 0) check_vector(request.vector, vectors.dim, row);
   const base::EpochGuard guard;
   Scratch& scratch = thread_scratch();
   const ScratchUse use(scratch);
@@ -332,7 +334,10 @@ SearchResult Engine::search(const SearchRequest& request) const {
   }
   search.clear_rankings();
   const size_t limit = request.candidates != 0 ? request.candidates : std::max<size_t>(100, request.k);
-  for (const std::vector<Id>& ids : request.rankings) {
+  for (size_t r = 0; r < request.rankings.size(); ++r) {
+    const std::vector<Id>& ids = request.rankings[r];
+    const std::string name = "rankings[" + std::to_string(r) + "]: id";
+    for (size_t i = 0; i < ids.size(); ++i) check_kind(ids[i], name.c_str(), i);
     search.add_ranking(ids, limit, [&](const Id& id) { return find(id); });
   }
   return search.run(vectors);
@@ -346,7 +351,7 @@ std::vector<SearchResult> Engine::search_batch(std::span<const SearchRequest> re
   const auto work = [&]() noexcept {
     for (size_t i = next.fetch_add(1); i < requests.size(); i = next.fetch_add(1)) {
       try {
-        results[i] = search(requests[i]);
+        results[i] = search_row(requests[i], i);
       } catch (...) {
         const std::lock_guard lock(error_mutex);
         if (!error) error = std::current_exception();

@@ -44,7 +44,7 @@ Engine::~Engine() = default;
 vector::ColumnOptions Engine::column_options() const noexcept { return {dim(), options_.metric, options_.storage}; }
 
 void Engine::check_vector(std::span<const float> vector, uint32_t dim, size_t row) const {
-  const std::string name = row == SIZE_MAX ? "vector" : "vectors[" + std::to_string(row) + "]";
+  const std::string name = row == kOnlyRow ? "vector" : "vectors[" + std::to_string(row) + "]";
   if (vector.size() != dim) {
     throw base::InvalidArgument(name + ": expected " + std::to_string(dim) + " dimensions, got " + std::to_string(vector.size()));
   }
@@ -59,6 +59,13 @@ void Engine::check_vector(std::span<const float> vector, uint32_t dim, size_t ro
   if (length > limit) {
     throw base::InvalidArgument(name + ": expected a norm of at most " + std::to_string(limit) + ", got " + std::to_string(length));
   }
+}
+
+void Engine::check_kind(const Id& id, const char* name, size_t row) const {
+  const IdKind kind = id_kind();
+  if (kind == IdKind::unset || id.kind == kind) return;
+  throw base::WrongType(std::string(name) + (row == kOnlyRow ? "" : "s[" + std::to_string(row) + "]") + ": expected " + kind_name(kind) +
+                        " like the ids of this engine, got " + kind_name(id.kind) + " " + id.to_string());
 }
 
 void Engine::check(std::span<const DocumentInput> documents) const {
@@ -84,7 +91,7 @@ void Engine::check(std::span<const DocumentInput> documents) const {
     if (document.vector.empty()) continue;
     if (dim == 0) dim = static_cast<uint32_t>(document.vector.size());
     if (dim > vector::kMaxDim) throw base::InvalidArgument(position("vector", row, n) + ": expected at most 4096 dimensions, got " + std::to_string(dim));
-    check_vector(document.vector, dim, n == 1 ? SIZE_MAX : row);
+    check_vector(document.vector, dim, n == 1 ? kOnlyRow : row);
   }
 }
 
@@ -185,6 +192,7 @@ void Engine::write(const DocumentInput& document) {
 }
 
 size_t Engine::remove(std::span<const Id> ids) {
+  for (size_t i = 0; i < ids.size(); ++i) check_kind(ids[i], "id", ids.size() == 1 ? kOnlyRow : i);
   const WriteLock lock(*this);
   const base::EpochGuard guard;
   size_t n_removed = 0;

@@ -62,7 +62,7 @@ class Weighting {
     for (size_t t = 0; t < dfs.size(); ++t) {
       weights_[t] = static_cast<float>(std::ldexp(idfs_[t], static_cast<int>(fraction_bits_)));
     }
-    norms_.resize(max_length_code + 1);
+    norms_.resize(max_length_code + 1 + 16);  // a kernel may read a vector beyond
     const double average =
         statistics.n_docs == 0 ? 0.0 : static_cast<double>(statistics.total_length) / static_cast<double>(statistics.n_docs);
     for (uint32_t code = 0; code <= max_length_code; ++code) {

@@ -14,6 +14,7 @@ namespace scrubjay::lexical {
 inline constexpr uint32_t kLengthBits = 11;
 inline constexpr uint32_t kMaxLengthCode = (1u << kLengthBits) - 1;
 inline constexpr uint32_t kMaxTf = 31;
+inline constexpr uint32_t kMaxOffset = 65535;  // of a document in its chunk
 inline constexpr uint32_t kExactLength = 1024;  // lengths up to this are their own code
 
 // Above kExactLength every octave is cut into 128 equal steps; the last code stands for everything beyond.

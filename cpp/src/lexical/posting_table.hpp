@@ -28,7 +28,8 @@ class TermPostings {
   uint32_t n = 0;           // postings, dead ones included
   uint32_t n_dead = 0;      // of those, how many belong to dead documents
   uint32_t max_tf = 0;      // bounds over the list (and perhaps over postings that the snapshot does not see)
-  uint32_t min_length = 0;  // decoded
+  uint32_t min_length_code = 0;
+  uint32_t max_length_code = 0;
 
   [[nodiscard]] const uint16_t* offsets() const noexcept { return offsets_ ? offsets_ : inline_offsets_; }
   [[nodiscard]] const uint16_t* payloads() const noexcept { return payloads_ ? payloads_ : inline_payloads_; }

@@ -116,7 +116,84 @@ void from_f16(const uint16_t* from, size_t n, float* to) {
   }
 }
 
+// rint(weight * tf / (tf + norm)), at least 1, for 16 norms. Adding and subtracting 2^23 rounds to the nearest integer,
+// ties to even, what is below it; what is above is an integer already.
+inline U32x16 contributions(float weight, F32x16 tf, F32x16 norm) {
+  const F32x16 exact = (weight * tf) / (tf + norm);
+  const F32x16 rounded = (exact + 0x1p23f) - 0x1p23f;
+  const F32x16 fixed = exact < 0x1p23f ? rounded : exact;
+  const I32x16 whole = __builtin_convertvector(fixed, I32x16);
+  return (U32x16)(whole > 1 ? whole : whole - whole + 1);
+}
+
+void fill_impacts(float weight, uint32_t count, const float* norms, uint32_t max_tf, uint32_t first_length,
+                  uint32_t last_length, uint32_t* table) {
+  for (uint32_t tf = 1; tf <= max_tf; ++tf) {
+    const F32x16 frequency = F32x16{} + static_cast<float>(tf);
+    for (uint32_t length = first_length; length <= last_length; length += 16) {
+      const U32x16 impacts = contributions(weight, frequency, load<F32x16>(norms + length)) * count;
+      __builtin_memcpy(table + ((tf << 11) + length), &impacts, sizeof(impacts));
+    }
+  }
+}
+
+void accumulate(const uint16_t* offsets, const uint16_t* payloads, size_t n, const uint32_t* table, uint32_t* sums) {
+  size_t i = 0;
+  for (; i + 4 <= n; i += 4) {  // four at a time: the loads of one need not wait for the stores of another
+    const uint32_t a = table[payloads[i]], b = table[payloads[i + 1]], c = table[payloads[i + 2]], d = table[payloads[i + 3]];
+    sums[offsets[i]] += a;
+    sums[offsets[i + 1]] += b;
+    sums[offsets[i + 2]] += c;
+    sums[offsets[i + 3]] += d;
+  }
+  for (; i < n; ++i) sums[offsets[i]] += table[payloads[i]];
+}
+
+void accumulate_directly(const uint16_t* offsets, const uint16_t* payloads, size_t n, float weight, uint32_t count,
+                         const float* norms, uint32_t* sums) {
+  for (size_t i = 0; i < n; i += 16) {
+    const size_t end = n - i < 16 ? n - i : 16;
+    F32x16 frequency = F32x16{} + 1.0f, norm = F32x16{} + 1.0f;
+    for (size_t lane = 0; lane < end; ++lane) {
+      frequency[lane] = static_cast<float>(payloads[i + lane] >> 11);
+      norm[lane] = norms[payloads[i + lane] & 0x7ffu];
+    }
+    const U32x16 impacts = contributions(weight, frequency, norm) * count;
+    for (size_t lane = 0; lane < end; ++lane) sums[offsets[i + lane]] += impacts[lane];
+  }
+}
+
+size_t harvest(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions, uint32_t* scores) {
+  size_t n_found = 0;
+  for (size_t i = 0; i < n; i += 16) {
+    const U32x16 sum = load<U32x16>(sums + i);
+    const U32x16 zero = {};
+    __builtin_memcpy(sums + i, &zero, sizeof(zero));
+#if defined(__AVX512F__)
+    const __mmask16 above = _mm512_cmpgt_epu32_mask((__m512i)sum, _mm512_set1_epi32(static_cast<int>(threshold)));
+    if (above == 0) continue;
+    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    const __m512i position = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(i)));
+    _mm512_storeu_si512(positions + n_found, _mm512_maskz_compress_epi32(above, position));
+    _mm512_storeu_si512(scores + n_found, _mm512_maskz_compress_epi32(above, (__m512i)sum));
+    n_found += static_cast<size_t>(__builtin_popcount(above));
+#else
+    const U32x16 above = (U32x16)(sum > threshold);
+    unsigned long long any[8];
+    __builtin_memcpy(any, &above, sizeof(any));
+    if ((any[0] | any[1] | any[2] | any[3] | any[4] | any[5] | any[6] | any[7]) == 0) continue;
+    for (unsigned lane = 0; lane < 16; ++lane) {
+      positions[n_found] = static_cast<uint32_t>(i) + lane;
+      scores[n_found] = sum[lane];
+      n_found += above[lane] & 1u;
+    }
+#endif
+  }
+  return n_found;
+}
+
 }  // namespace
 
 extern const Kernels kTable;
-const Kernels kTable = {SCRUBJAY_LEVEL_NAME, dot_rows_f16, dot_rows_f32, dot_f16_f16, dot_f32_f32, to_f16, from_f16};
+const Kernels kTable = {SCRUBJAY_LEVEL_NAME, dot_rows_f16, dot_rows_f32, dot_f16_f16, dot_f32_f32, fill_impacts,
+                        accumulate, accumulate_directly, harvest, to_f16, from_f16};

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstring>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -44,23 +45,31 @@ uint64_t surface_hash(std::string_view surface) noexcept {
   return base::mix64((a | b << 32) ^ kSecret, n ^ 0xe7037ed1a0b428dbull);
 }
 
-// Leading and trailing joiners that mean nothing to the compound rules: dropped here, so that "word." and "word" are
-// one surface form. Kept where they may: # and @ before, + and # after, / before a path, _ on both sides.
+// Leading and trailing joiners that mean nothing to the compound rules: dropped here, so that "word." and
+// "word" are one surface form. Kept where they may: # and @ before, + and # after, / before a path, _ on both
+// sides.
 std::string_view trim(std::string_view run) noexcept {
-  const size_t first = run.find_first_not_of("-.:'+");
-  if (first == std::string_view::npos) return {};
-  run.remove_prefix(first);
-  return run.substr(0, run.find_last_not_of("-.:'/@") + 1);
+  const auto drops_before = [](char c) { return c == '-' || c == '.' || c == ':' || c == '\'' || c == '+'; };
+  const auto drops_after = [](char c) {
+    return c == '-' || c == '.' || c == ':' || c == '\'' || c == '/' || c == '@';
+  };
+  while (!run.empty() && drops_before(run.front())) run.remove_prefix(1);
+  while (!run.empty() && drops_after(run.back())) run.remove_suffix(1);
+  return run;
 }
 
 }  // namespace
 
 std::string_view kind_name(TokenKind kind) noexcept {
   switch (kind) {
-    case TokenKind::word: return "word";
-    case TokenKind::part: return "part";
-    case TokenKind::whole: return "whole";
-    case TokenKind::joined: return "joined";
+    case TokenKind::word:
+      return "word";
+    case TokenKind::part:
+      return "part";
+    case TokenKind::whole:
+      return "whole";
+    case TokenKind::joined:
+      return "joined";
   }
   return "";
 }
@@ -87,8 +96,8 @@ Analyzer::Scratch::Scratch(Scratch&&) noexcept = default;
 Analyzer::Scratch& Analyzer::Scratch::operator=(Scratch&&) noexcept = default;
 
 size_t Analyzer::Scratch::memory_bytes() const noexcept {
-  return sizeof(State) + state_->cache.memory_bytes() + state_->runs.memory_bytes() + state_->draft.memory_bytes() +
-         state_->uncached.memory_bytes();
+  return sizeof(State) + state_->cache.memory_bytes() + state_->runs.memory_bytes() +
+         state_->draft.memory_bytes() + state_->uncached.memory_bytes();
 }
 
 Analyzer::Analyzer(AnalyzerOptions options) : state_(std::make_unique<State>()) {
@@ -98,13 +107,14 @@ Analyzer::Analyzer(AnalyzerOptions options) : state_(std::make_unique<State>()) 
                                 options.name + "'");
   }
   if (!built_in && !options.stemmer) {
-    throw base::InvalidArgument("analyzer: expected 'english', 'plain' or another name together with a stemmer, got '" +
-                                options.name + "' without one");
+    throw base::InvalidArgument(
+        "analyzer: expected 'english', 'plain' or another name together with a stemmer, got '" +
+        options.name + "' without one");
   }
   if (options.name.empty()) throw base::InvalidArgument("analyzer: expected a name, got an empty string");
   state_->name = options.name;
   state_->name += kVersion;
-  state_->rules.stemming = options.stemmer              ? Stemming::custom
+  state_->rules.stemming = options.stemmer             ? Stemming::custom
                            : options.name == "english" ? Stemming::english
                                                        : Stemming::none;
   if (options.stemmer) state_->rules.memo = std::make_unique<StemMemo>(std::move(options.stemmer));
@@ -119,8 +129,9 @@ void Analyzer::analyze(std::string_view utf8, Scratch& scratch, std::vector<Toke
   out.clear();
   state.uncached.clear();
   // Only here: within a call the tokens of earlier runs must stay.
-  if (state.cache.full() || state.analyzer_number != state_->number) state.cache.clear();
+  if (state.analyzer_number != state_->number) state.cache.clear();
   state.analyzer_number = state_->number;
+  state.cache.begin();
 
   const size_t n = utf8.size();
   for (size_t at = 0;;) {
@@ -130,7 +141,8 @@ void Analyzer::analyze(std::string_view utf8, Scratch& scratch, std::vector<Toke
     for (;; ++at) {
       while (at < n && (byte_class(utf8[at]) & kInRun) != 0) ++at;
       // A comma goes on if it may stand between digits (beyond ASCII there are more of them).
-      const bool goes_on = at + 1 < n && utf8[at] == ',' && (byte_class(utf8[at - 1]) & (kDigit | kBeyondAscii)) != 0 &&
+      const bool goes_on = at + 1 < n && utf8[at] == ',' &&
+                           (byte_class(utf8[at - 1]) & (kDigit | kBeyondAscii)) != 0 &&
                            (byte_class(utf8[at + 1]) & (kDigit | kBeyondAscii)) != 0;
       if (!goes_on) break;
     }
@@ -139,19 +151,16 @@ void Analyzer::analyze(std::string_view utf8, Scratch& scratch, std::vector<Toke
 
     const bool cacheable = run.size() <= SurfaceCache::kMaxSurfaceBytes;
     const uint64_t hash = cacheable ? surface_hash(run) : 0;
-    const std::span<const Token>* tokens = cacheable ? state.cache.find(run, hash) : nullptr;
-    std::span<const Token> made;
-    if (tokens == nullptr) {
+    std::optional<std::span<const Token>> tokens;
+    if (cacheable) tokens = state.cache.find(run, hash);
+    if (!tokens) {
       state.draft.clear();
       state.runs.add(run, state_->rules, state.draft);
       if (cacheable) tokens = state.cache.insert(run, hash, state.draft);
-      if (tokens == nullptr) {
-        made = state.uncached.store(state.draft);
-        tokens = &made;
-      }
+      if (!tokens) tokens = state.uncached.store(state.draft);
     }
     if (tokens->size() == 1) {
-      out.push_back((*tokens)[0]);
+      out.push_back(tokens->front());
     } else {
       out.insert(out.end(), tokens->begin(), tokens->end());
     }

@@ -1,27 +1,34 @@
 // The text layer: which terms does a text hold, and of which kind?
 //
-//  1. Ill-formed UTF-8 becomes U+FFFD; NFKC; then terms lose case and accents (Indic vowel signs, dakuten stay).
-//  2. Words are UAX #29 words. Han, Kana, Hangul, Thai, Lao, Khmer, Myanmar, Tai: overlapping bigrams of a run (a run of
-//     one character: that character). Symbols and emoji are not indexed. 1,000 is 1000. No stop words.
-//  3. Alphabetic terms are stemmed, as word, part or joined form; terms with a digit and whole forms never.
-//  4. Words joined by one of - _ . @ / : + # ' (or by :: or __) are a compound; other sequences ("--", "...", "://")
-//     separate, and joiners at the ends are punctuation. 's 'm 're 've 'll 'd go, don't is dont, U.S. is us.
-//  5. A compound with a digit, @, _, inner capitals, a dot inside, :: or a path is an identifier: whole (sk-stg-0041),
-//     parts (sk stg 0041), joined (skstg0041). So are the compounds inside: path segments, host of host:port, name
-//     without extension, 2.1.3 of v2.1.3. Whole forms keep what stands around them: #4711, @jane, C++, C#, __init__.
-//  6. Parts are cut where letters meet digits and at inner capitals (TS7032, camelCase), unless that gives too many
-//     (hashes, UUID groups); the number of 20th and 1990s is a part.
-//  7. Joined forms of pure numbers only if long and hyphenated (555-1234, not 3.5 or 10:30). Each form once per
-//     occurrence, and not where a part says the same; but the joined form of E712 stays beside its equal whole, so that
-//     such codes weigh as much in a query as TS-712 does.
-//  8. Other compounds: at / : + # into words; hyphens and apostrophes (well-known, O'Brien) give parts and joined.
+//  1. Ill-formed UTF-8 becomes U+FFFD; NFKC; then terms lose case and accents (Indic vowel signs, dakuten
+//     stay).
+//  2. Words are UAX #29 words. Han, Kana, Hangul, Thai, Lao, Khmer, Myanmar, Tai: overlapping bigrams of a
+//     run (a run of one character: that character). Symbols and emoji are not indexed. 1,000 is 1000. No
+//     stop words.
+//  3. Alphabetic terms are stemmed, as word, part or joined form; terms with a digit and whole forms
+//     never.
+//  4. Words joined by one of - _ . @ / : + # ' (or by :: or __) are a compound; other sequences ("--",
+//     "...", "://") separate, and joiners at the ends are punctuation. 's 'm 're 've 'll 'd go, don't is
+//     dont, U.S. is us.
+//  5. A compound with a digit, @, _, inner capitals, a dot inside, :: or a path is an identifier: whole
+//     (sk-stg-0041), parts (sk stg 0041), joined (skstg0041). So are the compounds inside: path segments,
+//     host of host:port, name without extension, 2.1.3 of v2.1.3. Whole forms keep what stands around
+//     them: #4711, @jane, C++, C#, __init__.
+//  6. Parts are cut where letters meet digits and at inner capitals (TS7032, camelCase), unless that gives
+//     too many (hashes, UUID groups); the number of 20th and 1990s is a part.
+//  7. Joined forms of pure numbers only if long and hyphenated (555-1234, not 3.5 or 10:30). Each form
+//     once per occurrence, and not where a part says the same; but the joined form of E712 stays beside
+//     its equal whole, so that such codes weigh as much in a query as TS-712 does.
+//  8. Other compounds: at / : + # into words; hyphens and apostrophes (well-known, O'Brien) give parts and
+//     joined.
 //  9. Order of appearance; an identifier's wholes, then parts, then joined. Terms are cut to 255 bytes.
 // 10. word and part count towards the document length, whole and joined do not.
-// tests/reference/analyzer.py says the same in plain Python. Changing any of it is a new version in Analyzer::name.
+// tests/reference/analyzer.py says the same in plain Python. Changing any of it is a new version in
+// Analyzer::name.
 //
-// Files: utf8 (validation), unicode (the third-party tables), characters (our own), fold, word_terms (folding and
-// stemming one word), porter2, identifiers (one compound), runs (text between separators), surface_cache (what was seen
-// before), analyzer (the scanner in front), term_key.
+// Files: utf8 (validation), unicode (the third-party tables), characters (our own), fold, word_terms
+// (folding and stemming one word), porter2, identifiers (one compound), runs (text between separators),
+// surface_cache (what was seen before), analyzer (the scanner in front), term_key.
 #pragma once
 
 #include <cstddef>
@@ -52,17 +59,18 @@ struct Token {
   TokenKind kind;
 };
 
-// Stem of a case-folded word of another language (accents still on it). Must be a pure function; it is called without
-// any lock held, from whichever thread analyses.
+// Stem of a case-folded word of another language (accents still on it). Must be a pure function; it is called
+// without any lock held, from whichever thread analyses.
 using Stemmer = std::function<std::string(std::string_view)>;
 
 struct AnalyzerOptions {
-  std::string name = "english";  // "english", "plain" (no stemming), or a name of your own together with a stemmer
+  std::string name =
+      "english";  // "english", "plain" (no stemming), or a name of your own together with a stemmer
   Stemmer stemmer;
 };
 
-// Immutable and thread-safe. Throws base::InvalidArgument for an unknown name without a stemmer, or for a stemmer under
-// a built-in name.
+// Immutable and thread-safe. Throws base::InvalidArgument for an unknown name without a stemmer, or for a
+// stemmer under a built-in name.
 class Analyzer {
  public:
   class Scratch;
@@ -75,8 +83,8 @@ class Analyzer {
   // The versioned name, for example "english-1"; stored with an index, which no other analyzer may then read.
   [[nodiscard]] std::string_view name() const noexcept;
 
-  // Any bytes are accepted. `out` is cleared first; its views live until the next analyze with the same scratch.
-  // What the stemmer throws passes through, and the scratch stays usable.
+  // Any bytes are accepted. `out` is cleared first; its views live until the next analyze with the same
+  // scratch. What the stemmer throws passes through, and the scratch stays usable.
   void analyze(std::string_view utf8, Scratch& scratch, std::vector<Token>& out) const;
 
  private:
@@ -84,11 +92,11 @@ class Analyzer {
   std::unique_ptr<State> state_;
 };
 
-// What one thread needs to analyse: buffers and the cache from surface forms to finished tokens. Belongs to no analyzer:
-// used with another one it starts afresh. Not for two threads at once.
+// What one thread needs to analyse: buffers and the cache from surface forms to finished tokens. Belongs to
+// no analyzer: used with another one it starts afresh. Not for two threads at once.
 class Analyzer::Scratch {
  public:
-  static constexpr size_t kDefaultCacheBytes = size_t{1} << 21;
+  static constexpr size_t kDefaultCacheBytes = size_t{1} << 22;
 
   // cache_bytes bounds the surface-form cache; 0 turns it off (the tokens are the same).
   explicit Scratch(size_t cache_bytes = kDefaultCacheBytes);

@@ -1,7 +1,7 @@
 // Characters: which code points form bigrams, which vanish when folded, and which ASCII bytes are what?
 //
-// Small hand-written range tables where our rules differ from Unicode's properties; the properties themselves are
-// behind unicode.hpp. tests/reference/analyzer.py has the same tables.
+// Small hand-written range tables where our rules differ from Unicode's properties; the properties themselves
+// are behind unicode.hpp. tests/reference/analyzer.py has the same tables.
 #pragma once
 
 #include <array>
@@ -10,15 +10,17 @@
 
 namespace scrubjay::text {
 
-// Scripts without spaces between words (Han, Kana, Thai, Lao, Khmer, Myanmar, Tai), and Hangul, whose words carry their
-// particles: overlapping bigrams.
+// Scripts without spaces between words (Han, Kana, Thai, Lao, Khmer, Myanmar, Tai), and Hangul, whose words
+// carry their particles: overlapping bigrams.
 [[nodiscard]] bool is_bigram_script(char32_t c) noexcept;
 
-// Marks that folding removes: diacritics of Latin, Greek, Cyrillic and symbols, Hebrew points, Arabic vowel signs and
-// tatweel, and characters without a glyph of their own. Vowel signs of Indic scripts and the dakuten stay.
+// Marks that folding removes: diacritics of Latin, Greek, Cyrillic and symbols, Hebrew points, Arabic vowel
+// signs and tatweel, and characters without a glyph of their own. Vowel signs of Indic scripts and the
+// dakuten stay.
 [[nodiscard]] bool is_stripped(char32_t c) noexcept;
 
-// For Latin letters whose stroke or ligature no decomposition knows (ø, ł, æ): their plain spelling; else empty.
+// For Latin letters whose stroke or ligature no decomposition knows (ø, ł, æ): their plain spelling; else
+// empty.
 [[nodiscard]] std::string_view plain_letter(char32_t c) noexcept;
 
 // What a byte is for the scanner and the parser of compounds.
@@ -47,10 +49,14 @@ inline constexpr std::array<uint8_t, 256> kByteClasses = [] {
   return classes;
 }();
 
-[[nodiscard]] constexpr uint8_t byte_class(char c) noexcept { return kByteClasses[static_cast<unsigned char>(c)]; }
+[[nodiscard]] constexpr uint8_t byte_class(char c) noexcept {
+  return kByteClasses[static_cast<unsigned char>(c)];
+}
 [[nodiscard]] constexpr bool is_digit(char c) noexcept { return byte_class(c) == kDigit; }
 [[nodiscard]] constexpr bool is_lower(char c) noexcept { return byte_class(c) == kLower; }
 [[nodiscard]] constexpr bool is_upper(char c) noexcept { return byte_class(c) == kUpper; }
-[[nodiscard]] constexpr char to_lower(char c) noexcept { return is_upper(c) ? static_cast<char>(c | 0x20) : c; }
+[[nodiscard]] constexpr char to_lower(char c) noexcept {
+  return is_upper(c) ? static_cast<char>(c | 0x20) : c;
+}
 
 }  // namespace scrubjay::text

@@ -48,7 +48,9 @@ class Draft {
     items_.resize(end);
   }
 
-  [[nodiscard]] size_t memory_bytes() const noexcept { return bytes_.capacity() + items_.capacity() * sizeof(Item); }
+  [[nodiscard]] size_t memory_bytes() const noexcept {
+    return bytes_.capacity() + items_.capacity() * sizeof(Item);
+  }
 
  private:
   std::string bytes_;

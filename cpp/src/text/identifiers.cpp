@@ -8,12 +8,14 @@
 namespace scrubjay::text {
 namespace {
 
-constexpr size_t kMaxParts = 32;         // a compound of more parts is no identifier: its parts are plain words
-constexpr size_t kMaxPieces = 8;         // a part that would fall into more pieces (a hash, base64) stays in one
-constexpr size_t kMaxDigitChanges = 3;   // as does one that changes more often between letters and digits (hexadecimal)
-constexpr size_t kMinJoinedDigits = 6;   // 555-1234 is also 5551234, but 5-10 is not 510
+constexpr size_t kMaxParts = 32;  // a compound of more parts is no identifier: its parts are plain words
+constexpr size_t kMaxPieces = 8;  // a part that would fall into more pieces (a hash, base64) stays in one
+constexpr size_t kMaxDigitChanges =
+    3;  // as does one that changes more often between letters and digits (hexadecimal)
+constexpr size_t kMinJoinedDigits = 6;  // 555-1234 is also 5551234, but 5-10 is not 510
 
-// What an identifier is made of, from the outside in: path segments; host and port; name and extension; parts.
+// What an identifier is made of, from the outside in: path segments; host and port; name and extension;
+// parts.
 constexpr std::array<std::string_view, 4> kLevels{"/", ":@#+", ".", "-_'"};
 
 bool is_one_of(std::string_view joiner, std::string_view set) noexcept {
@@ -25,7 +27,9 @@ bool equals_folded(std::string_view word, std::string_view lower) noexcept {
          std::equal(word.begin(), word.end(), lower.begin(), [](char a, char b) { return to_lower(a) == b; });
 }
 
-bool is_letter(std::string_view part) noexcept { return part.size() == 1 && (is_lower(part[0]) || is_upper(part[0])); }
+bool is_letter(std::string_view part) noexcept {
+  return part.size() == 1 && (is_lower(part[0]) || is_upper(part[0]));
+}
 
 bool is_number(std::string_view part) noexcept { return std::all_of(part.begin(), part.end(), is_digit); }
 
@@ -39,16 +43,16 @@ size_t number_with_ending(std::string_view part) noexcept {
   return 0;
 }
 
-// Visits the cuts of a part: where letters meet digits, where a capital follows a small letter (camelCase), and before
-// the last capital of several (HTTPServer).
+// Visits the cuts of a part: where letters meet digits, where a capital follows a small letter (camelCase),
+// and before the last capital of several (HTTPServer).
 template <typename Visit>
 void for_each_cut(std::string_view part, Visit visit) {
   for (size_t i = 1; i < part.size(); ++i) {
     // A cut inside a character beyond ASCII is none: its bytes are neither digits nor ASCII letters.
     if (is_digit(part[i - 1]) != is_digit(part[i])) {
       visit(i, true);
-    } else if (is_upper(part[i]) &&
-               (is_lower(part[i - 1]) || (is_upper(part[i - 1]) && i + 1 < part.size() && is_lower(part[i + 1])))) {
+    } else if (is_upper(part[i]) && (is_lower(part[i - 1]) || (is_upper(part[i - 1]) && i + 1 < part.size() &&
+                                                               is_lower(part[i + 1])))) {
       visit(i, false);
     }
   }
@@ -96,7 +100,8 @@ bool is_clitic(std::string_view part) noexcept {
 // U.S., e.g.
 bool is_acronym(const Compound& compound) noexcept {
   return compound.parts.size() > 1 && std::all_of(compound.parts.begin(), compound.parts.end(), is_letter) &&
-         std::all_of(compound.joiners.begin(), compound.joiners.end(), [](std::string_view j) { return j == "."; });
+         std::all_of(compound.joiners.begin(), compound.joiners.end(),
+                     [](std::string_view j) { return j == "."; });
 }
 
 // v2. at the start of a version
@@ -199,7 +204,8 @@ class CompoundTokens::Adder {
     return has_joiner(range, "@._") || n_slashes >= 2 || (n_slashes == 1 && rooted);
   }
 
-  // A form without joiners: not of one plain part, not of a path of words, of numbers only if long and hyphenated.
+  // A form without joiners: not of one plain part, not of a path of words, of numbers only if long and
+  // hyphenated.
   [[nodiscard]] bool may_join(Range range) const noexcept {
     if (range.last - range.first == 1) return is_composed(compound_.parts[range.first]);
     size_t n_digits = 0;
@@ -234,8 +240,9 @@ class CompoundTokens::Adder {
 
   // #4711, @jane, C++, C#, 18+, __init__: the written form with what stands around it.
   void add_with_sigils(Range range, std::string_view before, std::string_view after) {
-    const std::string_view first =
-        before.ends_with('#') || before.ends_with('@') ? before.substr(before.size() - 1) : std::string_view();
+    const std::string_view first = before.ends_with('#') || before.ends_with('@')
+                                       ? before.substr(before.size() - 1)
+                                       : std::string_view();
     const size_t n_plus = std::min(after.find_first_not_of('+'), after.size());
     const size_t n_hash = std::min(after.find_first_not_of('#'), after.size());
     const std::string_view last = after.substr(0, n_plus == 1 || n_plus == 2 ? n_plus : n_hash == 1 ? 1 : 0);
@@ -309,8 +316,9 @@ class CompoundTokens::Adder {
     }
   }
 
-  // Each form once, and not at all where a part says the same. One exception: the joined form of an identifier with
-  // digits stays even where it is the whole, so that E712 weighs as much as TS-712 (and more than the words around it).
+  // Each form once, and not at all where a part says the same. One exception: the joined form of an
+  // identifier with digits stays even where it is the whole, so that E712 weighs as much as TS-712 (and more
+  // than the words around it).
   void drop_repeats(size_t from) {
     const std::vector<Draft::Item>& items = draft_.items();
     // A copy, because `filter` compacts as it goes.
@@ -324,7 +332,8 @@ class CompoundTokens::Adder {
         if (draft_.term(all[other]) != term) continue;
         if (counts(all[other].kind)) return false;
         if (all[other].kind == item.kind && other < i - from) return false;
-        if (item.kind == TokenKind::joined && all[other].kind == TokenKind::whole && !has_digit(term)) return false;
+        if (item.kind == TokenKind::joined && all[other].kind == TokenKind::whole && !has_digit(term))
+          return false;
       }
       return true;
     });

@@ -1,6 +1,7 @@
 // Identifiers: which tokens does a compound (words joined without a space) give?
 //
-// The rules are on the page at the top of analyzer.hpp; tests/reference/analyzer.py says them once more in Python.
+// The rules are on the page at the top of analyzer.hpp; tests/reference/analyzer.py says them once more in
+// Python.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +14,8 @@
 
 namespace scrubjay::text {
 
-// parts[0] joiners[0] parts[1] ...; views into the normalised run, in which they follow each other without a gap.
+// parts[0] joiners[0] parts[1] ...; views into the normalised run, in which they follow each other without a
+// gap.
 struct Compound {
   std::vector<std::string_view> parts, joiners;
   std::string_view before, after;  // the joiners right before the first and after the last part
@@ -25,7 +27,8 @@ struct Compound {
   }
 };
 
-// True if a sequence of joiners connects two words: one joiner, "::", or underscores. "--", "...", "://" separate.
+// True if a sequence of joiners connects two words: one joiner, "::", or underscores. "--", "...", "://"
+// separate.
 [[nodiscard]] bool joins(std::string_view joiners) noexcept;
 
 // Turns compounds into tokens, one after the other; keeps its buffers. Not thread-safe.
@@ -42,12 +45,12 @@ class CompoundTokens {
   };
   class Adder;
 
-  std::string joined_;                     // parts without their joiners
-  std::string written_;                    // a part sequence as written
-  std::string contractions_;               // "dont" and the like
-  std::vector<std::string_view> pieces_;   // of the part in hand
+  std::string joined_;                    // parts without their joiners
+  std::string written_;                   // a part sequence as written
+  std::string contractions_;              // "dont" and the like
+  std::vector<std::string_view> pieces_;  // of the part in hand
   std::vector<Range> ranges_;
-  std::vector<Draft::Item> items_;          // of the compound in hand, before repeats go
+  std::vector<Draft::Item> items_;  // of the compound in hand, before repeats go
 };
 
 }  // namespace scrubjay::text

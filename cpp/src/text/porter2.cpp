@@ -7,7 +7,8 @@
 namespace scrubjay::text {
 namespace {
 
-// Inside the algorithm a 'y' that is a consonant is written 'Y' ("yes", "boy"), as in the published definition.
+// Inside the algorithm a 'y' that is a consonant is written 'Y' ("yes", "boy"), as in the published
+// definition.
 constexpr bool is_vowel(char c) noexcept {
   return c == 'a' || c == 'e' || c == 'i' || c == 'o' || c == 'u' || c == 'y';
 }
@@ -16,8 +17,8 @@ struct Rule {
   std::string_view suffix, replacement;
 };
 
-// The word being stemmed. r1 and r2 are offsets from its start (the regions "after the first (second) non-vowel that
-// follows a vowel"); both stay put while the end of the word changes.
+// The word being stemmed. r1 and r2 are offsets from its start (the regions "after the first (second)
+// non-vowel that follows a vowel"); both stay put while the end of the word changes.
 class Word {
  public:
   Word(char* text, size_t length) noexcept : text_(text), length_(length) {}
@@ -40,13 +41,8 @@ class Word {
   }
 
   void mark_regions() noexcept {
-    r1_ = r2_ = length_;
-    size_t at = length_;
-    for (const std::string_view prefix :
-         {"arsen", "commun", "emerg", "gener", "inter", "later", "organ", "past", "univers"}) {
-      if (view().starts_with(prefix)) at = prefix.size();
-    }
-    r1_ = at < length_ || r1_is_whole_prefix() ? at : after_vowel_and_consonant(0);
+    const size_t prefix = special_prefix();
+    r1_ = prefix > 0 ? prefix : after_vowel_and_consonant(0);
     r2_ = after_vowel_and_consonant(r1_);
   }
 
@@ -65,8 +61,8 @@ class Word {
     return false;
   }
 
-  // The first `end` bytes end in a short syllable: consonant, vowel, consonant other than w, x, Y; or the two letters
-  // vowel, consonant; or "past".
+  // The first `end` bytes end in a short syllable: consonant, vowel, consonant other than w, x, Y; or the two
+  // letters vowel, consonant; or "past".
   [[nodiscard]] bool short_syllable(size_t end) const noexcept {
     if (end >= 3) {
       const char last = text_[end - 1];
@@ -89,13 +85,14 @@ class Word {
   }
 
  private:
-  // "past" itself, "organ", ...: the region after the prefix is empty.
-  [[nodiscard]] bool r1_is_whole_prefix() const noexcept {
+  // Length of a prefix after which r1 begins by decree, so that "universe" and "university" stay apart; or 0.
+  [[nodiscard]] size_t special_prefix() const noexcept {
+    if (std::string_view("acegilopu").find(text_[0]) == std::string_view::npos) return 0;
     for (const std::string_view prefix :
          {"arsen", "commun", "emerg", "gener", "inter", "later", "organ", "past", "univers"}) {
-      if (view() == prefix) return true;
+      if (view().starts_with(prefix)) return prefix.size();
     }
-    return false;
+    return 0;
   }
 
   [[nodiscard]] size_t after_vowel_and_consonant(size_t at) const noexcept {
@@ -109,36 +106,68 @@ class Word {
   size_t r1_ = 0, r2_ = 0;
 };
 
-// The longest rule whose suffix the word ends with; the tables are sorted so that the first hit is the longest.
+// The longest rule whose suffix the word ends with; the tables are sorted so that the first hit is the
+// longest.
 template <size_t n>
 const Rule* longest(const Word& word, const std::array<Rule, n>& rules) noexcept {
+  const char last = word.length() > 0 ? word.view().back() : '\0';
   for (const Rule& rule : rules) {
-    if (word.ends_with(rule.suffix)) return &rule;
+    if (rule.suffix.back() == last && word.ends_with(rule.suffix)) return &rule;
   }
   return nullptr;
 }
 
-constexpr std::array<Rule, 15> kExceptions{{{"skis", "ski"},     {"skies", "sky"},   {"idly", "idl"},
-                                            {"gently", "gentl"}, {"ugly", "ugli"},   {"early", "earli"},
-                                            {"only", "onli"},    {"singly", "singl"}, {"sky", "sky"},
-                                            {"news", "news"},    {"howe", "howe"},   {"atlas", "atlas"},
-                                            {"cosmos", "cosmos"}, {"bias", "bias"},  {"andes", "andes"}}};
+constexpr std::array<Rule, 15> kExceptions{{{"skis", "ski"},
+                                            {"skies", "sky"},
+                                            {"idly", "idl"},
+                                            {"gently", "gentl"},
+                                            {"ugly", "ugli"},
+                                            {"early", "earli"},
+                                            {"only", "onli"},
+                                            {"singly", "singl"},
+                                            {"sky", "sky"},
+                                            {"news", "news"},
+                                            {"howe", "howe"},
+                                            {"atlas", "atlas"},
+                                            {"cosmos", "cosmos"},
+                                            {"bias", "bias"},
+                                            {"andes", "andes"}}};
 
-constexpr std::array<Rule, 25> kStep2{{{"ational", "ate"}, {"fulness", "ful"}, {"iveness", "ive"}, {"ization", "ize"},
-                                       {"ousness", "ous"}, {"biliti", "ble"},  {"lessli", "less"}, {"tional", "tion"},
-                                       {"alism", "al"},    {"aliti", "al"},    {"ation", "ate"},   {"entli", "ent"},
-                                       {"fulli", "ful"},   {"iviti", "ive"},   {"ogist", "og"},    {"ousli", "ous"},
-                                       {"abli", "able"},   {"alli", "al"},     {"anci", "ance"},   {"ator", "ate"},
-                                       {"enci", "ence"},   {"izer", "ize"},    {"bli", "ble"},     {"ogi", "og"},
-                                       {"li", ""}}};
+constexpr std::array<Rule, 25> kStep2{
+    {{"ational", "ate"}, {"fulness", "ful"}, {"iveness", "ive"}, {"ization", "ize"}, {"ousness", "ous"},
+     {"biliti", "ble"},  {"lessli", "less"}, {"tional", "tion"}, {"alism", "al"},    {"aliti", "al"},
+     {"ation", "ate"},   {"entli", "ent"},   {"fulli", "ful"},   {"iviti", "ive"},   {"ogist", "og"},
+     {"ousli", "ous"},   {"abli", "able"},   {"alli", "al"},     {"anci", "ance"},   {"ator", "ate"},
+     {"enci", "ence"},   {"izer", "ize"},    {"bli", "ble"},     {"ogi", "og"},      {"li", ""}}};
 
-constexpr std::array<Rule, 9> kStep3{{{"ational", "ate"}, {"tional", "tion"}, {"alize", "al"}, {"ative", ""},
-                                      {"icate", "ic"}, {"iciti", "ic"}, {"ical", "ic"}, {"ness", ""}, {"ful", ""}}};
+constexpr std::array<Rule, 9> kStep3{{{"ational", "ate"},
+                                      {"tional", "tion"},
+                                      {"alize", "al"},
+                                      {"ative", ""},
+                                      {"icate", "ic"},
+                                      {"iciti", "ic"},
+                                      {"ical", "ic"},
+                                      {"ness", ""},
+                                      {"ful", ""}}};
 
-constexpr std::array<Rule, 18> kStep4{{{"ement", ""}, {"able", ""}, {"ance", ""}, {"ence", ""}, {"ible", ""},
-                                       {"ment", ""},  {"ant", ""},  {"ate", ""},  {"ent", ""},  {"ion", ""},
-                                       {"ism", ""},   {"iti", ""},  {"ive", ""},  {"ize", ""},  {"ous", ""},
-                                       {"al", ""},    {"er", ""},   {"ic", ""}}};
+constexpr std::array<Rule, 18> kStep4{{{"ement", ""},
+                                       {"able", ""},
+                                       {"ance", ""},
+                                       {"ence", ""},
+                                       {"ible", ""},
+                                       {"ment", ""},
+                                       {"ant", ""},
+                                       {"ate", ""},
+                                       {"ent", ""},
+                                       {"ion", ""},
+                                       {"ism", ""},
+                                       {"iti", ""},
+                                       {"ive", ""},
+                                       {"ize", ""},
+                                       {"ous", ""},
+                                       {"al", ""},
+                                       {"er", ""},
+                                       {"ic", ""}}};
 
 // Possessives, then plurals.
 void step_1a(Word& word) noexcept {
@@ -228,13 +257,15 @@ void step_4(Word& word) noexcept {
   const Rule* rule = longest(word, kStep4);
   if (rule == nullptr || !word.suffix_in_r2(rule->suffix.size())) return;
   const size_t stem = word.length() - rule->suffix.size();
-  if (rule->suffix == "ion" && (stem == 0 || (word.view()[stem - 1] != 's' && word.view()[stem - 1] != 't'))) return;
+  if (rule->suffix == "ion" && (stem == 0 || (word.view()[stem - 1] != 's' && word.view()[stem - 1] != 't')))
+    return;
   word.drop(rule->suffix.size());
 }
 
 void step_5(Word& word) noexcept {
   if (word.ends_with("e")) {
-    const bool drops = word.suffix_in_r2(1) || (word.suffix_in_r1(1) && !word.short_syllable(word.length() - 1));
+    const bool drops =
+        word.suffix_in_r2(1) || (word.suffix_in_r1(1) && !word.short_syllable(word.length() - 1));
     if (drops) word.drop(1);
   } else if (word.ends_with("ll") && word.suffix_in_r2(1)) {
     word.drop(1);
@@ -246,7 +277,7 @@ void step_5(Word& word) noexcept {
 size_t porter2_in_place(char* text, size_t length) noexcept {
   if (length < 3) return length;
   for (const Rule& exception : kExceptions) {
-    if (std::string_view(text, length) == exception.suffix) {
+    if (text[0] == exception.suffix[0] && std::string_view(text, length) == exception.suffix) {
       std::memcpy(text, exception.replacement.data(), exception.replacement.size());
       return exception.replacement.size();
     }

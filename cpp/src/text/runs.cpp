@@ -9,13 +9,35 @@
 namespace scrubjay::text {
 namespace {
 
-bool replace_all(std::string& text, std::string_view from, std::string_view to) {
-  bool found = false;
-  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
-    text.replace(at, from.size(), to);
-    found = true;
+struct Replacement {
+  std::string_view from;  // of three bytes
+  char to;
+};
+
+// SM and TM are signs of their own, not the last letters of the word before, which is what NFKC makes of
+// them.
+constexpr Replacement kSigns[] = {{"\u2120", ' '}, {"\u2122", ' '}};
+constexpr Replacement kPunctuation[] = {{"\u2019", '\''}, {"\u2010", '-'}};
+
+template <size_t n>
+void replace(std::string& text, const Replacement (&replacements)[n]) {
+  size_t end = 0;
+  for (size_t at = 0; at < text.size();) {
+    char to = '\0';
+    if (text[at] == '\xe2') {
+      for (const Replacement& r : replacements) {
+        if (text.compare(at, r.from.size(), r.from) == 0) to = r.to;
+      }
+    }
+    text[end++] = to != '\0' ? to : text[at];
+    at += to != '\0' ? 3 : 1;
   }
-  return found;
+  text.resize(end);
+}
+
+// Small ASCII letters, the first perhaps a capital: by far the most frequent run, and no compound.
+bool is_plain_word(std::string_view run) noexcept {
+  return (is_lower(run[0]) || is_upper(run[0])) && std::all_of(run.begin() + 1, run.end(), is_lower);
 }
 
 size_t end_of_digits(std::string_view text, size_t at) noexcept {
@@ -23,7 +45,8 @@ size_t end_of_digits(std::string_view text, size_t at) noexcept {
   return at;
 }
 
-// 1,000 -> 1000. Only well-formed groups: 1 to 3 digits, then groups of three; the commas of "1,2,3" separate.
+// 1,000 -> 1000. Only well-formed groups: 1 to 3 digits, then groups of three; the commas of "1,2,3"
+// separate.
 void drop_thousands_commas(std::string& text) {
   size_t end = 0;
   for (size_t at = 0; at < text.size();) {
@@ -48,6 +71,10 @@ void drop_thousands_commas(std::string& text) {
 }  // namespace
 
 void RunTokens::add(std::string_view run, const TermRules& rules, Draft& draft) {
+  if (is_plain_word(run)) {
+    draft.add(terms_.plain_word(run, rules), TokenKind::word);
+    return;
+  }
   rules_ = &rules;
   draft_ = &draft;
   compound_.clear();
@@ -86,14 +113,12 @@ std::string_view RunTokens::normalise(std::string_view run) {
       normal_.clear();
       append_sanitized(run, normal_);
     }
-    replace_all(normal_, "\u2120", " ");  // SM and TM would become letters of the word before
-    replace_all(normal_, "\u2122", " ");
+    replace(normal_, kSigns);
     if (!is_nfkc(normal_)) {
       sanitized_.swap(normal_);
       nfkc(sanitized_, normal_);
     }
-    replace_all(normal_, "\u2019", "'");
-    replace_all(normal_, "\u2010", "-");
+    replace(normal_, kPunctuation);
   }
   drop_thousands_commas(normal_);
   return normal_;
@@ -129,7 +154,8 @@ void RunTokens::add_break() {
   pending_ = {};
 }
 
-// Letters and digits with at least one character beyond ASCII: stretches of bigram scripts, and words between them.
+// Letters and digits with at least one character beyond ASCII: stretches of bigram scripts, and words between
+// them.
 void RunTokens::add_piece(std::string_view piece) {
   size_t from = 0;
   bool in_bigrams = false;
@@ -180,7 +206,8 @@ void RunTokens::add_bigrams(std::string_view stretch) {
     }
     return false;
   };
-  // These scripts have no case, and the stretch is in form NFKC: without a mark to strip, folding changes nothing.
+  // These scripts have no case, and the stretch is in form NFKC: without a mark to strip, folding changes
+  // nothing.
   if (stripped()) stretch = terms_.folded(stretch);
   units_.clear();
   for (size_t i = 0; i < stretch.size(); i += utf8_length(static_cast<unsigned char>(stretch[i]))) {
@@ -197,8 +224,8 @@ void RunTokens::add_bigrams(std::string_view stretch) {
 }
 
 size_t RunTokens::memory_bytes() const noexcept {
-  return terms_.memory_bytes() + compound_tokens_.memory_bytes() + sanitized_.capacity() + normal_.capacity() +
-         (segments_.capacity() + units_.capacity()) * sizeof(uint32_t) +
+  return terms_.memory_bytes() + compound_tokens_.memory_bytes() + sanitized_.capacity() +
+         normal_.capacity() + (segments_.capacity() + units_.capacity()) * sizeof(uint32_t) +
          (compound_.parts.capacity() + compound_.joiners.capacity()) * sizeof(std::string_view);
 }
 

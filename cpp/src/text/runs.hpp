@@ -1,8 +1,8 @@
 // Runs: how does a stretch of text between separators fall into words, compounds and bigrams?
 //
-// A run is what the scanner cuts out of the text: bytes between ASCII separators. Normalising run by run is as if the
-// whole text were normalised first: ASCII characters never compose with what stands before them, and marks that follow
-// a separator belong to no word either way.
+// A run is what the scanner cuts out of the text: bytes between ASCII separators. Normalising run by run is
+// as if the whole text were normalised first: ASCII characters never compose with what stands before them,
+// and marks that follow a separator belong to no word either way.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@ namespace scrubjay::text {
 // Turns runs into tokens, one after the other; keeps its buffers. Not thread-safe.
 class RunTokens {
  public:
-  // Appends the tokens of a run of any bytes to the draft.
+  // Appends the tokens of a run of any bytes, at least one, to the draft.
   void add(std::string_view run, const TermRules& rules, Draft& draft);
 
   [[nodiscard]] size_t memory_bytes() const noexcept;

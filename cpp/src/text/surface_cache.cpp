@@ -7,8 +7,7 @@
 namespace scrubjay::text {
 namespace {
 
-constexpr size_t kBlockBytes = size_t{1} << 14;
-constexpr size_t kFirstSlots = 256;
+constexpr size_t kFirstSlots = 64;
 
 }  // namespace
 
@@ -31,19 +30,23 @@ std::string_view TokenStore::store(std::string_view bytes) {
   return {copy, bytes.size()};
 }
 
-std::span<const Token> TokenStore::store(const Draft& draft, size_t first) {
-  const std::vector<Draft::Item>& items = draft.items();
-  if (first == items.size()) return {};
-  const size_t from = items[first].offset;
-  const std::string_view bytes = store(draft.bytes().substr(from));
-  const size_t n = items.size() - first;
-  auto* tokens = reinterpret_cast<Token*>(allocate(n * sizeof(Token), alignof(Token)));
-  for (size_t i = 0; i < n; ++i) {
-    const Draft::Item& item = items[first + i];
-    const std::string_view term = bytes.substr(item.offset - from, item.length);
-    new (tokens + i) Token{term, term_key(term), item.kind};
+std::span<const Token> TokenStore::store(const Draft& draft) {
+  const std::string_view bytes = store(draft.bytes());
+  auto* tokens = reinterpret_cast<Token*>(allocate(draft.items().size() * sizeof(Token), alignof(Token)));
+  size_t n = 0;
+  for (const Draft::Item& item : draft.items()) {
+    const std::string_view term = bytes.substr(item.offset, item.length);
+    new (tokens + n++) Token{term, term_key(term), item.kind};
   }
   return {tokens, n};
+}
+
+std::span<const Token> TokenStore::store(std::span<const Token> tokens) {
+  auto* copies = reinterpret_cast<Token*>(allocate(tokens.size() * sizeof(Token), alignof(Token)));
+  for (size_t i = 0; i < tokens.size(); ++i) {
+    new (copies + i) Token{store(tokens[i].term), tokens[i].key, tokens[i].kind};
+  }
+  return {copies, tokens.size()};
 }
 
 void TokenStore::clear() noexcept {
@@ -52,40 +55,42 @@ void TokenStore::clear() noexcept {
   used_ = 0;
 }
 
-const std::span<const Token>* SurfaceCache::insert(std::string_view surface, uint64_t hash, const Draft& draft) {
-  // The true cost is known only afterwards (a new block); this bound of it keeps the promise.
-  const size_t need = surface.size() + draft.bytes().size() + draft.items().size() * sizeof(Token) + 2 * kBlockBytes;
-  if (full_ || memory_bytes() + need > max_bytes_ || (2 * (n_entries_ + 1) > slots_.size() && !grow())) {
-    full_ = true;
-    return nullptr;
-  }
-  Slot& slot = empty_slot(hash);
-  slot.tokens = store_.store(draft);
-  slot.surface = store_.store(surface);
-  slot.hash = hash;
-  ++n_entries_;
-  return &slot.tokens;
+size_t SurfaceTable::n_bytes(const Draft& draft) noexcept {
+  return draft.bytes().size() + draft.items().size() * sizeof(Token);
 }
 
-SurfaceCache::Slot& SurfaceCache::empty_slot(uint64_t hash) noexcept {
-  size_t i = hash & mask_;
-  while (slots_[i].surface.data() != nullptr) i = (i + 1) & mask_;
-  return slots_[i];
+size_t SurfaceTable::n_bytes(std::span<const Token> tokens) noexcept {
+  size_t n = tokens.size_bytes();
+  for (const Token& token : tokens) n += token.term.size();
+  return n;
 }
 
-bool SurfaceCache::grow() {
-  const size_t n_slots = std::max(kFirstSlots, 2 * slots_.size());
-  if (store_.memory_bytes() + n_slots * sizeof(Slot) > max_bytes_) return false;
-  std::vector<Slot> old(n_slots);
-  old.swap(slots_);
-  mask_ = n_slots - 1;
-  for (const Slot& slot : old) {
-    if (slot.surface.data() != nullptr) empty_slot(slot.hash) = slot;
+bool SurfaceTable::make_room(size_t n_bytes) {
+  const bool grows = 2 * (n_entries_ + 1) > slots_.size();
+  const size_t n_slots = grows ? std::max(kFirstSlots, 2 * slots_.size()) : slots_.size();
+  full_ = full_ ||
+          store_.memory_bytes() + TokenStore::max_growth_bytes(n_bytes) + n_slots * sizeof(Slot) > max_bytes_;
+  if (full_) return false;
+  if (grows) {
+    std::vector<Slot> old(n_slots);
+    old.swap(slots_);
+    mask_ = n_slots - 1;
+    n_entries_ = 0;
+    for (const Slot& slot : old) {
+      if (slot.surface != nullptr) place(slot);
+    }
   }
   return true;
 }
 
-void SurfaceCache::clear() noexcept {
+void SurfaceTable::place(const Slot& slot) noexcept {
+  size_t i = slot.tag & mask_;
+  while (slots_[i].surface != nullptr) i = (i + 1) & mask_;
+  slots_[i] = slot;
+  ++n_entries_;
+}
+
+void SurfaceTable::clear() noexcept {
   std::fill(slots_.begin(), slots_.end(), Slot{});
   store_.clear();
   n_entries_ = 0;

@@ -1,15 +1,18 @@
 // Surface cache: which finished tokens does a surface form (the raw bytes of a run) have?
 //
-// Most runs of a text were seen before; for them this table stands in front of normalisation, folding and stemming.
-// Open addressing with linear probing, at most half full; tokens and terms live in blocks that never move, so views
-// stay good until `clear`. Bounded in bytes. Not thread-safe.
+// Most runs of a text were seen before; for them this stands in front of normalisation, folding and stemming.
+// Bounded in bytes. Two generations: when the young one is full it becomes the old one and a new one starts;
+// what is found in the old one moves into the young one. So frequent forms stay, at the cost of a flag and a
+// copy. Not thread-safe.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "text/draft.hpp"
@@ -19,15 +22,21 @@ namespace scrubjay::text {
 // Bump allocation in blocks that never move.
 class TokenStore {
  public:
-  // The draft's items [first, end) as tokens. The span and its terms live until `clear`.
-  [[nodiscard]] std::span<const Token> store(const Draft& draft, size_t first = 0);
+  // Copies; the span and its terms live until `clear`.
+  [[nodiscard]] std::span<const Token> store(const Draft& draft);
+  [[nodiscard]] std::span<const Token> store(std::span<const Token> tokens);
   [[nodiscard]] std::string_view store(std::string_view bytes);
 
   // Keeps the first block for the next round.
   void clear() noexcept;
   [[nodiscard]] size_t memory_bytes() const noexcept { return n_bytes_; }
 
+  // Upper bound of what memory_bytes() grows by when n_bytes are stored.
+  [[nodiscard]] static size_t max_growth_bytes(size_t n_bytes) noexcept { return n_bytes + 2 * kBlockBytes; }
+
  private:
+  static constexpr size_t kBlockBytes = size_t{1} << 12;
+
   [[nodiscard]] std::byte* allocate(size_t n_bytes, size_t alignment);
 
   struct Block {
@@ -39,39 +48,56 @@ class TokenStore {
   size_t n_bytes_ = 0;
 };
 
-class SurfaceCache {
+// One generation: open addressing with linear probing, at most half full; tokens and terms never move.
+class SurfaceTable {
  public:
-  static constexpr size_t kMaxSurfaceBytes = 64;
+  explicit SurfaceTable(size_t max_bytes) : max_bytes_(max_bytes) {}
 
-  // max_bytes 0: holds nothing.
-  explicit SurfaceCache(size_t max_bytes) : max_bytes_(max_bytes) {}
-
-  // Tokens of a surface form; null if it is not here.
-  [[nodiscard]] const std::span<const Token>* find(std::string_view surface, uint64_t hash) const noexcept {
-    if (slots_.empty()) return nullptr;
-    for (size_t i = hash & mask_;; i = (i + 1) & mask_) {
+  // The tokens live until `clear`.
+  [[nodiscard]] std::optional<std::span<const Token>> find(std::string_view surface,
+                                                           uint64_t hash) const noexcept {
+    if (slots_.empty()) return std::nullopt;
+    const auto tag = static_cast<uint32_t>(hash);
+    for (size_t i = tag & mask_;; i = (i + 1) & mask_) {
       const Slot& slot = slots_[i];
-      if (slot.surface.data() == nullptr) return nullptr;
-      if (slot.hash == hash && slot.surface == surface) return &slot.tokens;
+      if (slot.surface == nullptr) return std::nullopt;
+      if (slot.tag == tag && std::string_view(slot.surface, slot.n_surface_bytes) == surface) {
+        return std::span(slot.tokens, slot.n_tokens);
+      }
     }
   }
 
-  // Remembers the tokens and returns them; null if there is no room (then full() holds). Precondition: not in here.
-  const std::span<const Token>* insert(std::string_view surface, uint64_t hash, const Draft& draft);
+  // Remembers a copy of the tokens (a Draft, or a span) and returns it; nothing if there is no room, and from
+  // then on full() holds. Precondition: not in here; at most 255 bytes.
+  template <typename Tokens>
+  std::optional<std::span<const Token>> insert(std::string_view surface, uint64_t hash,
+                                               const Tokens& tokens) {
+    if (!make_room(surface.size() + n_bytes(tokens))) return std::nullopt;
+    const std::span<const Token> stored = store_.store(tokens);
+    place({stored.data(), store_.store(surface).data(), static_cast<uint32_t>(hash),
+           static_cast<uint16_t>(stored.size()), static_cast<uint8_t>(surface.size())});
+    return stored;
+  }
 
   [[nodiscard]] bool full() const noexcept { return full_; }
   void clear() noexcept;
-  [[nodiscard]] size_t memory_bytes() const noexcept { return store_.memory_bytes() + slots_.size() * sizeof(Slot); }
+  [[nodiscard]] size_t memory_bytes() const noexcept {
+    return store_.memory_bytes() + slots_.size() * sizeof(Slot);
+  }
 
  private:
   struct Slot {
-    uint64_t hash = 0;
-    std::string_view surface;  // null: empty slot
-    std::span<const Token> tokens;
+    const Token* tokens = nullptr;
+    const char* surface = nullptr;  // null: an empty slot
+    uint32_t tag = 0;               // low half of the hash
+    uint16_t n_tokens = 0;
+    uint8_t n_surface_bytes = 0;
   };
 
-  [[nodiscard]] Slot& empty_slot(uint64_t hash) noexcept;
-  [[nodiscard]] bool grow();
+  [[nodiscard]] static size_t n_bytes(const Draft& draft) noexcept;
+  [[nodiscard]] static size_t n_bytes(std::span<const Token> tokens) noexcept;
+  [[nodiscard]] bool make_room(size_t n_bytes);
+  void place(const Slot& slot) noexcept;
 
   size_t max_bytes_;
   size_t n_entries_ = 0;
@@ -79,6 +105,43 @@ class SurfaceCache {
   bool full_ = false;
   std::vector<Slot> slots_;
   TokenStore store_;
+};
+
+class SurfaceCache {
+ public:
+  static constexpr size_t kMaxSurfaceBytes = 64;
+
+  // max_bytes 0: holds nothing.
+  explicit SurfaceCache(size_t max_bytes) : young_(max_bytes / 2), old_(max_bytes / 2) {}
+
+  // Ages the cache if it is full. Tokens returned before may be gone afterwards, and only then.
+  void begin() noexcept {
+    if (!young_.full()) return;
+    std::swap(young_, old_);
+    young_.clear();
+  }
+
+  [[nodiscard]] std::optional<std::span<const Token>> find(std::string_view surface, uint64_t hash) {
+    if (const auto found = young_.find(surface, hash)) return found;
+    const auto found = old_.find(surface, hash);
+    if (!found) return std::nullopt;
+    const auto moved = young_.insert(surface, hash, *found);
+    return moved ? moved : found;
+  }
+
+  std::optional<std::span<const Token>> insert(std::string_view surface, uint64_t hash, const Draft& draft) {
+    return young_.insert(surface, hash, draft);
+  }
+
+  void clear() noexcept {
+    young_.clear();
+    old_.clear();
+  }
+
+  [[nodiscard]] size_t memory_bytes() const noexcept { return young_.memory_bytes() + old_.memory_bytes(); }
+
+ private:
+  SurfaceTable young_, old_;
 };
 
 }  // namespace scrubjay::text

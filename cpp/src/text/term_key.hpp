@@ -1,7 +1,8 @@
 // Term keys: which 64-bit number stands for a term in dictionaries and postings?
 //
-// Terms of 1..7 bytes are packed and can be compared by key alone; longer ones are hashed, and a dictionary verifies the
-// bytes, because two long terms may share a key. Keys are persisted: the mapping is part of the index format.
+// Terms of 1..7 bytes are packed and can be compared by key alone; longer ones are hashed, and a dictionary
+// verifies the bytes, because two long terms may share a key. Keys are persisted: the mapping is part of the
+// index format.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,8 @@ inline constexpr uint64_t kHashedTermFlag = 0x80ull << 56;
 [[nodiscard]] inline uint64_t term_key(std::string_view term) noexcept {
   if (term.size() <= kMaxPackedBytes) {
     uint64_t packed = 0;
-    for (size_t i = 0; i < term.size(); ++i) packed |= uint64_t{static_cast<unsigned char>(term[i])} << (8 * i);
+    for (size_t i = 0; i < term.size(); ++i)
+      packed |= uint64_t{static_cast<unsigned char>(term[i])} << (8 * i);
     return packed | (uint64_t{term.size()} << 56);
   }
   return kHashedTermFlag | (base::hash64(term) & ((uint64_t{1} << 56) - 1));

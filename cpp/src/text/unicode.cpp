@@ -1,6 +1,7 @@
 #include "text/unicode.hpp"
 
-// Serial code only: it stands behind the surface-form cache, and an object without ISA extensions cannot leak any.
+// Serial code only: it stands behind the surface-form cache, and an object without ISA extensions cannot leak
+// any.
 #define SZ_DYNAMIC_DISPATCH 0
 #define SZ_USE_WESTMERE 0
 #define SZ_USE_HASWELL 0
@@ -36,10 +37,11 @@ constexpr size_t kWindowBytes = 1024;
 constexpr size_t kMaxNormalGrowth = sz_utf8_norm_decomp_max_k;
 constexpr size_t kMaxFoldGrowth = 3;
 
-// A character that never takes part in composition or reordering with what stands before it: a cut there is safe.
+// A character that never takes part in composition or reordering with what stands before it: a cut there is
+// safe.
 bool starts_afresh(char32_t c) noexcept {
-  return c < 0x80 || (c >= 0x3400 && c <= 0x9fff) || (c >= 0xac00 && c <= 0xd7a3) || (c >= 0x3000 && c <= 0x3029) ||
-         (c >= 0x30a1 && c <= 0x30fa) || (c >= 0x3041 && c <= 0x3096);
+  return c < 0x80 || (c >= 0x3400 && c <= 0x9fff) || (c >= 0xac00 && c <= 0xd7a3) ||
+         (c >= 0x3000 && c <= 0x3029) || (c >= 0x30a1 && c <= 0x30fa) || (c >= 0x3041 && c <= 0x3096);
 }
 
 // End of a window of at least kWindowBytes that starts at 0 and ends where a cut is safe.
@@ -82,16 +84,20 @@ WordClass word_class(char32_t c) noexcept {
   switch (sz_rune_word_break_property(static_cast<sz_rune_t>(c))) {
     case sz_utf8_word_break_extend_k:
     case sz_utf8_word_break_zwj_k:
-    case sz_utf8_word_break_format_k: return WordClass::extends;
+    case sz_utf8_word_break_format_k:
+      return WordClass::extends;
     case sz_utf8_word_break_aletter_k:
     case sz_utf8_word_break_hebrew_letter_k:
-    case sz_utf8_word_break_numeric_k: return WordClass::letter;
+    case sz_utf8_word_break_numeric_k:
+      return WordClass::letter;
     case sz_utf8_word_break_katakana_k:
     case sz_utf8_word_break_extendnumlet_k:
     case sz_utf8_word_break_midletter_k:
     case sz_utf8_word_break_midnum_k:
-    case sz_utf8_word_break_mid_quotes_k: return WordClass::connects;
-    default: return WordClass::other;
+    case sz_utf8_word_break_mid_quotes_k:
+      return WordClass::connects;
+    default:
+      return WordClass::other;
   }
 }
 
@@ -101,7 +107,8 @@ void word_segments(std::string_view text, std::vector<uint32_t>& out) {
   out.clear();
   while (!text.empty()) {
     sz_size_t consumed = 0;
-    const sz_size_t n = sz_utf8_wordbreaks_serial(text.data(), text.size(), starts, lengths, kBatch, &consumed);
+    const sz_size_t n =
+        sz_utf8_wordbreaks_serial(text.data(), text.size(), starts, lengths, kBatch, &consumed);
     for (size_t i = 0; i < n; ++i) out.push_back(static_cast<uint32_t>(lengths[i]));
     if (n == 0 || consumed == 0) break;
     text.remove_prefix(consumed);

@@ -1,7 +1,8 @@
 // Unicode: normal forms, case folding and word boundaries.
 //
-// The one door to the third-party tables (StringZilla, Unicode 17); unicode.cpp is the only file that includes them.
-// All arguments are well-formed UTF-8. The tests check every property here against Python's unicodedata and `regex`.
+// The one door to the third-party tables (StringZilla, Unicode 17); unicode.cpp is the only file that
+// includes them. All arguments are well-formed UTF-8. The tests check every property here against Python's
+// unicodedata and `regex`.
 #pragma once
 
 #include <cstdint>

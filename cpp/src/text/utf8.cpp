@@ -6,12 +6,12 @@ namespace scrubjay::text {
 namespace {
 
 struct Subpart {
-  size_t length;    // of the well-formed character, or of the maximal ill-formed subpart
+  size_t length;  // of the well-formed character, or of the maximal ill-formed subpart
   bool well_formed;
 };
 
-// Table 3-7 of the Unicode standard: the second byte of E0, ED, F0 and F4 is restricted (overlong forms, surrogates,
-// beyond U+10FFFF). An ill-formed subpart ends before the first byte that cannot continue it.
+// Table 3-7 of the Unicode standard: the second byte of E0, ED, F0 and F4 is restricted (overlong forms,
+// surrogates, beyond U+10FFFF). An ill-formed subpart ends before the first byte that cannot continue it.
 Subpart next_subpart(std::string_view bytes, size_t at) noexcept {
   const auto byte = [&](size_t i) { return static_cast<unsigned char>(bytes[at + i]); };
   const unsigned char lead = byte(0);

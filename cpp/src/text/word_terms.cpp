@@ -30,7 +30,9 @@ struct StemMemo::State {
   std::unordered_map<std::string, std::string, ViewHash, std::equal_to<>> stems;
 };
 
-StemMemo::StemMemo(Stemmer stemmer) : state_(std::make_unique<State>()) { state_->stemmer = std::move(stemmer); }
+StemMemo::StemMemo(Stemmer stemmer) : state_(std::make_unique<State>()) {
+  state_->stemmer = std::move(stemmer);
+}
 StemMemo::~StemMemo() = default;
 
 std::string StemMemo::stem(std::string_view word) const {
@@ -53,6 +55,14 @@ bool is_acronym_plural(std::string_view word) noexcept {
 }
 
 bool has_digit(std::string_view text) noexcept { return std::any_of(text.begin(), text.end(), is_digit); }
+
+std::string_view TermMaker::plain_word(std::string_view letters, const TermRules& rules) {
+  if (rules.stemming == Stemming::custom) return word(letters, rules);
+  stem_.resize(letters.size());
+  std::transform(letters.begin(), letters.end(), stem_.begin(), to_lower);
+  if (rules.stemming == Stemming::english) stem_.resize(porter2_in_place(stem_.data(), stem_.size()));
+  return stem_;
+}
 
 std::string_view TermMaker::word(std::string_view text, const TermRules& rules) {
   if (is_acronym_plural(text)) text.remove_suffix(1);

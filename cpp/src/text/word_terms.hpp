@@ -10,13 +10,15 @@
 
 namespace scrubjay::text {
 
-// The stems of a caller's stemmer, remembered per distinct word. Thread-safe; bounded: forgets all when it is full.
+// The stems of a caller's stemmer, remembered per distinct word. Thread-safe; bounded: forgets all when it is
+// full.
 class StemMemo {
  public:
   explicit StemMemo(Stemmer stemmer);
   ~StemMemo();
 
-  // stemmer(word), made well-formed. The stemmer runs without a lock held: it may take one of its own (the GIL).
+  // stemmer(word), made well-formed. The stemmer runs without a lock held: it may take one of its own (the
+  // GIL).
   [[nodiscard]] std::string stem(std::string_view word) const;
 
  private:
@@ -32,11 +34,16 @@ struct TermRules {
   std::unique_ptr<StemMemo> memo;  // for Stemming::custom
 };
 
-// Makes terms, one after the other; keeps its buffers. The views are valid until the next call. Not thread-safe.
+// Makes terms, one after the other; keeps its buffers. The views are valid until the next call. Not
+// thread-safe.
 class TermMaker {
  public:
-  // The term of a word or part: folded, and stemmed if no digit is in it. The plural s of an acronym goes (TVs).
+  // The term of a word or part: folded, and stemmed if no digit is in it. The plural s of an acronym goes
+  // (TVs).
   [[nodiscard]] std::string_view word(std::string_view text, const TermRules& rules);
+
+  // As if word(letters, rules), for ASCII letters that are no plural of an acronym.
+  [[nodiscard]] std::string_view plain_word(std::string_view letters, const TermRules& rules);
 
   // Case and accents away, nothing else.
   [[nodiscard]] std::string_view folded(std::string_view text) { return folder_.fold(text); }

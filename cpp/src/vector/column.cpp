@@ -6,6 +6,12 @@
 #include "simd/kernels.hpp"
 
 namespace scrubjay::vector {
+namespace {
+
+// Powers of two that a float can hold.
+constexpr int kLeastExponent = -148, kGreatestExponent = 127;
+
+}  // namespace
 
 double norm(std::span<const float> vector) noexcept {
   double sum = 0.0;
@@ -33,20 +39,24 @@ void Column::append(uint32_t doc, std::span<const float> vector) {
   if (!vector.empty()) {
     char* place = rows_.place(doc, n_used);
     const uint32_t padded = options_.padded_dim();
-    unit_.assign(padded, 0.0f);
-    const double length = norm(vector);
-    for (size_t i = 0; i < vector.size(); ++i) unit_[i] = static_cast<float>(static_cast<double>(vector[i]) / length);
+    float largest = 0.0f;
+    for (const float x : vector) largest = std::max(largest, std::abs(x));
+    int exponent = 0;
+    (void)std::frexp(largest, &exponent);
+    exponent = std::clamp(exponent, kLeastExponent, kGreatestExponent);
+    row_.assign(padded, 0.0f);
+    for (size_t i = 0; i < vector.size(); ++i) row_[i] = std::ldexp(vector[i], -exponent);
     if (options_.storage == Storage::f16) {
       auto* row = reinterpret_cast<uint16_t*>(place);
-      simd::kernels().to_f16(unit_.data(), padded, row);
-      simd::kernels().from_f16(row, padded, unit_.data());  // what is stored decides the scale
+      simd::kernels().to_f16(row_.data(), padded, row);
+      simd::kernels().from_f16(row, padded, row_.data());  // what is stored decides the scale
     } else {
-      std::memcpy(place, unit_.data(), padded * sizeof(float));
+      std::memcpy(place, row_.data(), padded * sizeof(float));
     }
-    const double row_norm = norm(unit_);
-    scale.norm = static_cast<float>(length);
-    scale.factor = options_.metric == Metric::cosine ? static_cast<float>(1.0 / row_norm) : scale.norm;
-    scale.square = static_cast<float>(length * row_norm * length * row_norm);
+    const double row_norm = norm(row_);
+    scale.scale = std::ldexp(1.0f, exponent);
+    scale.factor = options_.metric == Metric::cosine ? static_cast<float>(1.0 / row_norm) : scale.scale;
+    scale.square = static_cast<float>(std::ldexp(row_norm * row_norm, 2 * exponent));
   }
   scales_.data()[doc] = scale;
   size_.store(doc + 1, std::memory_order_release);
@@ -59,7 +69,7 @@ void Column::read(uint32_t doc, std::span<float> out) const {
   } else {
     std::memcpy(out.data(), row, out.size_bytes());
   }
-  for (float& x : out) x *= scales()[doc].norm;
+  for (float& x : out) x *= scales()[doc].scale;
 }
 
 float Column::similarity(uint32_t doc, const PreparedQuery& query) const {

@@ -1,10 +1,11 @@
 // Vector column: what is the vector of a document of this chunk?
 //
-// A vector is kept as its direction (a unit vector in half or single precision, padded with zeros to a multiple of 16
-// elements) and its norm. The stored vector is `norm * row`, and similarities are exact for the stored vectors:
+// A vector is kept as a row (half or single precision, padded with zeros to a multiple of 16 elements) and a power of two,
+// chosen so that the row's largest element lies in [0.5, 1): no magnitude overflows, and what half precision can hold
+// comes back exactly. The stored vector is `scale * row`, and similarities are exact for the stored vectors:
 //     cosine          <q, row> / (|q| |row|)
-//     inner product   <q, row> * norm
-//     l2              -max(0, |q|^2 + |norm row|^2 - 2 norm <q, row>)
+//     inner product   <q, row> * scale
+//     l2              -max(0, |q|^2 + |scale row|^2 - 2 scale <q, row>)
 // up to the rounding of single-precision sums: at most 1e-6 |q||d| (cosine: 1e-6) from the exact value for the *stored*
 // vector, and half precision moves a stored vector by at most 5e-4 of its norm from the given one.
 //
@@ -29,11 +30,11 @@ struct ColumnOptions {
   [[nodiscard]] size_t row_bytes() const noexcept { return padded_dim() * (storage == Storage::f16 ? 2u : 4u); }
 };
 
-// What turns <q, row> into a similarity. norm is zero where the document has no vector.
+// What turns <q, row> into a similarity. scale is zero where the document has no vector.
 struct RowScale {
-  float norm = 0.0f;
-  float factor = 0.0f;  // cosine: 1 / |row|; otherwise norm
-  float square = 0.0f;  // l2: |norm row|^2
+  float scale = 0.0f;
+  float factor = 0.0f;  // cosine: 1 / |row|; otherwise scale
+  float square = 0.0f;  // l2: |scale row|^2
 };
 
 // A query vector, ready for any number of rows. Cosine: normalised.
@@ -58,7 +59,7 @@ class Column {
   [[nodiscard]] const RowScale* scales() const noexcept { return scales_.read(); }
   [[nodiscard]] const base::RowBlocks& rows() const noexcept { return rows_; }
   [[nodiscard]] const ColumnOptions& options() const noexcept { return options_; }
-  [[nodiscard]] bool has(uint32_t doc) const noexcept { return doc < size() && scales()[doc].norm != 0.0f; }
+  [[nodiscard]] bool has(uint32_t doc) const noexcept { return doc < size() && scales()[doc].scale != 0.0f; }
 
   // The stored vector of a document that has one.
   void read(uint32_t doc, std::span<float> out) const;
@@ -74,7 +75,7 @@ class Column {
   base::RowBlocks rows_;
   base::GrowingArray<RowScale> scales_;
   std::atomic<uint32_t> size_{0};
-  std::vector<float> unit_;  // writer's scratch
+  std::vector<float> row_;  // writer's scratch
 };
 
 // `query` has dim finite elements, not all zero for the cosine.
@@ -83,7 +84,7 @@ void prepare_query(const ColumnOptions& options, std::span<const float> query, P
 // The similarity from the inner product with a row.
 [[nodiscard]] inline float finish_similarity(Metric metric, float dot, const RowScale& scale, float query_square) noexcept {
   if (metric != Metric::l2) return dot * scale.factor;
-  const float distance = (query_square + scale.square) - 2.0f * (scale.norm * dot);
+  const float distance = (query_square + scale.square) - 2.0f * (scale.scale * dot);
   return distance > 0.0f ? -distance : 0.0f;
 }
 

@@ -54,10 +54,10 @@ class Distance {
                                                        : kernels_.dot_f32_f32(float_row(a), float_row(b), n);
     switch (options_.metric) {
       case Metric::cosine: return -dot * a.scale.factor * b.scale.factor;
-      case Metric::inner_product: return -dot * a.scale.norm * b.scale.norm;
+      case Metric::inner_product: return -dot * a.scale.scale * b.scale.scale;
       case Metric::l2: break;
     }
-    return a.scale.square + b.scale.square - 2.0f * (a.scale.norm * b.scale.norm * dot);
+    return a.scale.square + b.scale.square - 2.0f * (a.scale.scale * b.scale.scale * dot);
   }
 
   const std::vector<Node>& nodes_;

@@ -17,18 +17,20 @@ void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc,
   for (uint32_t begin = first_doc; begin < n_docs;) {
     const uint32_t end = std::min({n_docs, (begin / kBatch + 1) * kBatch, (begin / base::RowBlocks::kRowsPerBlock + 1) * base::RowBlocks::kRowsPerBlock});
     const RowScale* scales = column.scales();
-    // Rows of a block are consecutive; a run without any vector may lie in a block that was never allocated.
-    const bool any = std::any_of(scales + begin, scales + end, [](const RowScale& scale) { return scale.norm != 0.0f; });
-    if (any) {
-      const char* rows = column.rows().row(begin);
+    // Rows of a block are consecutive, but only as far as a vector was stored: keep to the first and the last of the run.
+    uint32_t first = begin, last = end;
+    while (first < last && scales[first].scale == 0.0f) ++first;
+    while (last > first && scales[last - 1].scale == 0.0f) --last;
+    if (first < last) {
+      const char* rows = column.rows().row(first);
       if (options.storage == Storage::f16) {
-        kernels.dot_rows_f16(reinterpret_cast<const uint16_t*>(rows), end - begin, options.padded_dim(), query.elements.data(), dots);
+        kernels.dot_rows_f16(reinterpret_cast<const uint16_t*>(rows), last - first, options.padded_dim(), query.elements.data(), dots);
       } else {
-        kernels.dot_rows_f32(reinterpret_cast<const float*>(rows), end - begin, options.padded_dim(), query.elements.data(), dots);
+        kernels.dot_rows_f32(reinterpret_cast<const float*>(rows), last - first, options.padded_dim(), query.elements.data(), dots);
       }
-      for (uint32_t doc = begin; doc < end; ++doc) {
-        if (scales[doc].norm == 0.0f || (vectors.dead && vectors.dead->test(doc))) continue;
-        const float similarity = finish_similarity(options.metric, dots[doc - begin], scales[doc], query.square);
+      for (uint32_t doc = first; doc < last; ++doc) {
+        if (scales[doc].scale == 0.0f || (vectors.dead && vectors.dead->test(doc))) continue;
+        const float similarity = finish_similarity(options.metric, dots[doc - first], scales[doc], query.square);
         best.push(base::candidate_key(base::sortable_float(similarity), (chunk << 16) | doc));
       }
     }

@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
         return code
-    except (InputError, Error, ValueError, TypeError, FileNotFoundError) as error:
+    except (InputError, Error, ValueError, FileNotFoundError) as error:
         print(f"scrubjay {arguments.command}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:

@@ -10,7 +10,7 @@ from typing import Any
 
 from scrubjay import demo
 from scrubjay.cli.arguments import scope_of
-from scrubjay.cli.show import evidence
+from scrubjay.cli.show import evidence, ranks
 from scrubjay.cli.terminal import bold, clean, dim, fit, green, mark, terminal_width, width_of
 from scrubjay.embedders.spec import from_spec
 from scrubjay.index import Index
@@ -68,7 +68,7 @@ def _print(
     if question.shows:
         print(f"   {question.shows}")
     if embed_us is not None:
-        print(dim(f"   the question's vector takes {embed_us:.0f} us, then:"))
+        print(dim(f"   the question's vector takes {embed_us:.0f} us (warm), then:"))
     for answer in answers:
         note = f", {answer.hits.degraded[0].partition(':')[0]}" if answer.hits.degraded else ""
         label = _NAMES[answer.mode] + (
@@ -79,7 +79,7 @@ def _print(
             print(dim("        nothing"))
         for rank, hit in enumerate(answer.hits, start=1):
             tick = green(mark()) if hit.id in question.answers else " "
-            why = clean(evidence(hit, answer.hits.mode))
+            why = ranks(hit) if answer.hits.mode == "hybrid" else clean(evidence(hit, answer.hits.mode))
             room = width - 9
             text_width = max(20, room - len(why) - 2 if len(why) < room // 2 else room // 2)
             text = fit(clean(hit.text), text_width)

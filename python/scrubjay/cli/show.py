@@ -2,28 +2,27 @@
 
 from __future__ import annotations
 
-from scrubjay.cli.terminal import fit, render_table, terminal_width
+from scrubjay.cli.terminal import clean, dim, fit, render_table, terminal_width
 from scrubjay.results import Hit, Hits
 
-__all__ = ["evidence", "hits_table"]
+__all__ = ["evidence", "hits_table", "ranks"]
 
 
 def hits_table(hits: Hits, *, explained: bool) -> str:
-    """Return a table of hits: rank, id, score, text and, if the search explained, why."""
-    head = ["#", "id", "score", "text"]
+    """Return a table of hits: rank, id, score, text and, if the search explained, a line below each that says why."""
     rows = [[str(i), str(hit.id), f"{hit.score:.4f}", hit.text] for i, hit in enumerate(hits, start=1)]
+    lines = render_table(["#", "id", "score", "text"], rows, stretch=3).split("\n")
     if explained:
-        head.append("why")
-        for row, hit in zip(rows, hits, strict=True):
-            row.append(fit(evidence(hit, hits.mode), terminal_width() * 2 // 5))
-    return render_table(head, rows, stretch=3)
+        for row, hit in zip(range(len(rows), 0, -1), reversed(hits[:]), strict=True):
+            lines.insert(row + 1, dim("   " + fit(clean(evidence(hit, hits.mode)), terminal_width() - 3)))
+    return "\n".join(lines)
 
 
 def evidence(hit: Hit, mode: str) -> str:
     """Say in a few words why `hit` is where it is; the search must have explained."""
     parts = []
     if mode == "hybrid":
-        parts.append(f"lexical {_rank(hit.lexical_rank)}, vector {_rank(hit.vector_rank)}")
+        parts.append(ranks(hit))
     if mode != "vector" and hit.bm25 is not None:
         parts.append(f"bm25 {hit.bm25:.2f}")
     if mode != "lexical" and hit.similarity is not None:
@@ -31,6 +30,11 @@ def evidence(hit: Hit, mode: str) -> str:
     if mode != "vector" and hit.matched_terms:
         parts.append("terms " + " ".join(hit.matched_terms))
     return "; ".join(parts)
+
+
+def ranks(hit: Hit) -> str:
+    """Say where `hit` stands in the two rankings."""
+    return f"lexical {_rank(hit.lexical_rank)}, vector {_rank(hit.vector_rank)}"
 
 
 def _rank(rank: int | None) -> str:

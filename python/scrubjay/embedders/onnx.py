@@ -28,7 +28,9 @@ class OnnxFolder:
         query_prefix, document_prefix: put before the texts; bge wants "Represent this sentence for searching relevant
             passages: " before queries, e5 "query: " and "passage: ".
         max_length: tokens beyond are cut off.
-        batch_size: texts a run; they are sorted by length so that little is padded.
+        batch_size: texts a run, sorted by length so that little is padded. With 1 a text has the same vector whatever
+            it is embedded with; a model with dynamic quantisation gives it another one (cosine .98) in another batch,
+            and on a CPU larger batches were not faster.
         threads: of onnxruntime for one run; None leaves it to onnxruntime.
         name: what the index remembers; by default "onnx/" and the folder's name, the pooling and the document prefix.
 
@@ -46,7 +48,7 @@ class OnnxFolder:
         query_prefix: str = "",
         document_prefix: str = "",
         max_length: int = 512,
-        batch_size: int = 32,
+        batch_size: int = 1,
         normalize: bool = True,
         threads: int | None = None,
         name: str | None = None,

@@ -1,0 +1,201 @@
+#include "lexical/pruned.hpp"
+
+#include <algorithm>
+
+#include "base/growing.hpp"
+#include "lexical/posting.hpp"
+#include "simd/kernels.hpp"
+
+namespace scrubjay::lexical {
+namespace {
+
+constexpr uint32_t kTableEntries = ((kMaxTf + 1) << kLengthBits) + 16;
+constexpr uint32_t kStagger = 5 * 16;   // entries between tables, so that their rows do not share cache sets
+constexpr size_t kMaxTables = 64;       // of 256 KB address space each; only the lines in use take memory
+constexpr uint32_t kFirstWindow = 2048;
+constexpr uint32_t kFirstBlock = 64;
+constexpr uint32_t kSparse = 32;        // fewer postings than a 32nd of the window: visit them instead of all the sums
+
+// The first position >= from whose offset is >= wanted: doubling steps, then bisection.
+[[nodiscard]] uint32_t gallop(const uint16_t* offsets, uint32_t from, uint32_t n, uint32_t wanted) noexcept {
+  uint32_t step = 1;
+  uint32_t low = from;
+  while (low + step < n && offsets[low + step] < wanted) {
+    low += step;
+    step *= 2;
+  }
+  const uint32_t high = std::min(low + step, n);
+  return static_cast<uint32_t>(std::lower_bound(offsets + low, offsets + high, static_cast<uint16_t>(wanted)) - offsets);
+}
+
+}  // namespace
+
+PrunedSearch::PrunedSearch(uint32_t window)
+    : window_(window), sums_(new uint32_t[window]()), positions_(new uint32_t[window + 16]), scores_(new uint32_t[window + 16]) {}
+
+PrunedSearch::~PrunedSearch() {
+  for (void* table : tables_) base::free_aligned(table);
+}
+
+void PrunedSearch::run(const Query& query, base::TopK& best) {
+  prepare_impacts(query);
+  for (uint32_t c = 0; c < query.chunks.size(); ++c) {
+    open_chunk(query, query.chunks[c]);
+    search_chunk(query, c, best);
+  }
+}
+
+void PrunedSearch::prepare_impacts(const Query& query) {
+  const size_t n_terms = query.counts.size();
+  impacts_.assign(n_terms, Impacts{});
+  for (size_t t = 0; t < n_terms; ++t) {
+    Impacts& impacts = impacts_[t];
+    impacts.first_length = kMaxLengthCode;
+    for (const ChunkPostings& chunk : query.chunks) {
+      const TermPostings& postings = chunk.terms[t];
+      if (postings.n == 0) continue;
+      impacts.max_tf = std::max(impacts.max_tf, postings.max_tf);
+      impacts.first_length = std::min(impacts.first_length, postings.min_length_code);
+      impacts.last_length = std::max(impacts.last_length, postings.max_length_code);
+    }
+  }
+}
+
+void PrunedSearch::open_chunk(const Query& query, const ChunkPostings& chunk) {
+  cursors_.clear();
+  bound_sums_.clear();
+  const float* norms = query.weighting->norms();
+  for (uint32_t t = 0; t < query.counts.size(); ++t) {
+    const TermPostings& postings = chunk.terms[t];
+    if (postings.n == 0) continue;
+    // More occurrences and a shorter document score higher, up to the rounding of the last bits.
+    const uint32_t most = contribution(query.weighting->weight(t), postings.max_tf, norms[postings.min_length_code]) + 2;
+    cursors_.push_back({postings.offsets(), postings.payloads(), postings.n, 0, query.counts[t] * most, t});
+  }
+  std::sort(cursors_.begin(), cursors_.end(), [](const Cursor& a, const Cursor& b) { return a.bound != b.bound ? a.bound < b.bound : a.term < b.term; });
+  uint32_t sum = 0;
+  for (const Cursor& cursor : cursors_) bound_sums_.push_back(sum += cursor.bound);
+}
+
+void PrunedSearch::search_chunk(const Query& query, uint32_t chunk, base::TopK& best) {
+  const ChunkPostings& postings = query.chunks[chunk];
+  const uint32_t n_docs = postings.n_docs;
+  const size_t n_terms = cursors_.size();
+  uint32_t block = std::max<uint32_t>(kFirstBlock, static_cast<uint32_t>(std::min<size_t>((best.k() * 2 + 15) / 16 * 16, window_)));
+  uint32_t width = std::min(window_, kFirstWindow);
+  for (uint32_t begin = 0; begin < n_docs; begin += width, width = std::min(window_, 2 * width)) {
+    const uint32_t end = std::min(n_docs, begin + width);
+    uint32_t threshold = base::key_score(best.threshold());
+    size_t n_optional = 0;  // how many of the cursors are non-essential
+    while (n_optional < n_terms && bound_sums_[n_optional] <= threshold) ++n_optional;
+    if (n_optional == n_terms) return;  // nor can any later window of the chunk
+    const uint32_t help = n_optional == 0 ? 0 : bound_sums_[n_optional - 1];
+
+    uint32_t n_added = 0;
+    for (size_t i = n_optional; i < n_terms; ++i) n_added += accumulate(query, cursors_[i], begin, end);
+    if (n_added == 0) continue;
+
+    const auto finish = [&] {
+      complete_candidates(query, n_optional, threshold);
+      for (size_t i = 0; i < n_candidates_; ++i) {
+        if (postings.dead && postings.dead->test(positions_[i])) continue;
+        best.push(base::candidate_key(scores_[i], (chunk << 16) | positions_[i]));
+      }
+      best.tighten();
+      threshold = base::key_score(best.threshold());
+    };
+    if (n_added < (end - begin) / kSparse) {
+      n_candidates_ = 0;
+      for (size_t i = n_optional; i < n_terms; ++i) take_candidates_of(cursors_[i], begin, begin, threshold - help);
+      sorting_.clear();
+      for (size_t i = 0; i < n_candidates_; ++i) sorting_.push_back((static_cast<uint64_t>(positions_[i]) << 32) | scores_[i]);
+      std::sort(sorting_.begin(), sorting_.end());
+      for (size_t i = 0; i < n_candidates_; ++i) {
+        positions_[i] = static_cast<uint32_t>(sorting_[i] >> 32);
+        scores_[i] = static_cast<uint32_t>(sorting_[i]);
+      }
+      finish();
+      continue;
+    }
+    // Block after block, so that a threshold found in one spares the next its candidates.
+    for (uint32_t from = begin; from < end; from += block, block = std::min(2 * block, window_)) {
+      take_candidates(from, std::min(end, from + block), begin, threshold - help);
+      finish();
+    }
+  }
+}
+
+// Adds the cursor's postings within the window; returns how many.
+uint32_t PrunedSearch::accumulate(const Query& query, Cursor& cursor, uint32_t window_begin, uint32_t window_end) {
+  const uint32_t from = cursor.position;
+  const uint32_t to = window_end > kMaxOffset ? cursor.n : gallop(cursor.offsets, from, cursor.n, window_end);
+  cursor.position = to;
+  if (from == to) return 0;
+  const simd::Kernels& kernels = simd::kernels();
+  Impacts& impacts = impacts_[cursor.term];
+  const float weight = query.weighting->weight(cursor.term);
+  const uint32_t count = query.counts[cursor.term];
+  uint32_t* sums = sums_.get() - window_begin;
+  if (!impacts.filled) {
+    // Filling a table entry costs about a third of computing a contribution directly.
+    const uint32_t n_entries = impacts.max_tf * (impacts.last_length - impacts.first_length + 16);
+    if (cursor.n * 3 > n_entries && cursor.term < kMaxTables) {
+      while (tables_.size() <= cursor.term) tables_.push_back(base::allocate_aligned((kTableEntries + kMaxTables * kStagger) * sizeof(uint32_t)));
+      impacts.table = static_cast<uint32_t*>(tables_[cursor.term]) + cursor.term * kStagger;
+      kernels.fill_impacts(weight, count, query.weighting->norms(), impacts.max_tf, impacts.first_length, impacts.last_length, impacts.table);
+      impacts.filled = true;
+    }
+  }
+  if (impacts.filled) {
+    kernels.accumulate(cursor.offsets + from, cursor.payloads + from, to - from, impacts.table, sums);
+  } else {
+    kernels.accumulate_directly(cursor.offsets + from, cursor.payloads + from, to - from, weight, count, query.weighting->norms(), sums);
+  }
+  return to - from;
+}
+
+// Candidates among documents [begin, end) of the window; clears their sums.
+void PrunedSearch::take_candidates(uint32_t begin, uint32_t end, uint32_t window_begin, uint32_t threshold) {
+  const uint32_t n = std::min((end - begin + 15) / 16 * 16, window_begin + window_ - begin);
+  n_candidates_ = simd::kernels().harvest(sums_.get() + (begin - window_begin), n, threshold, positions_.get(), scores_.get());
+  for (size_t i = 0; i < n_candidates_; ++i) positions_[i] += begin;
+}
+
+// The same by visiting the postings that were just added for one cursor. The first visit of a document takes its sum.
+void PrunedSearch::take_candidates_of(const Cursor& cursor, uint32_t from, uint32_t window_begin, uint32_t threshold) {
+  for (uint32_t i = cursor.position; i-- > 0 && cursor.offsets[i] >= from;) {
+    uint32_t& sum = sums_[cursor.offsets[i] - window_begin];
+    if (sum > threshold) {
+      positions_[n_candidates_] = cursor.offsets[i];
+      scores_[n_candidates_++] = sum;
+    }
+    sum = 0;
+  }
+}
+
+// Adds the non-essential terms to the candidates and drops those that cannot exceed the threshold any more.
+void PrunedSearch::complete_candidates(const Query& query, size_t n_optional, uint32_t threshold) {
+  for (size_t j = n_optional; j-- > 0 && n_candidates_ != 0;) {
+    Cursor& cursor = cursors_[j];
+    const float weight = query.weighting->weight(cursor.term);
+    const float* norms = query.weighting->norms();
+    const uint32_t count = query.counts[cursor.term];
+    const uint32_t rest = j == 0 ? 0 : bound_sums_[j - 1];
+    size_t n_kept = 0;
+    for (size_t i = 0; i < n_candidates_; ++i) {
+      const uint32_t offset = positions_[i];
+      uint32_t score = scores_[i];
+      cursor.position = gallop(cursor.offsets, cursor.position, cursor.n, offset);
+      if (cursor.position < cursor.n && cursor.offsets[cursor.position] == offset) {
+        const uint16_t payload = cursor.payloads[cursor.position];
+        score += count * contribution(weight, payload_tf(payload), norms[payload_length_code(payload)]);
+      }
+      if (score + rest <= threshold) continue;
+      positions_[n_kept] = offset;
+      scores_[n_kept++] = score;
+    }
+    n_candidates_ = n_kept;
+  }
+}
+
+}  // namespace scrubjay::lexical

@@ -1,0 +1,72 @@
+// Pruned search: the same answer as search_exhaustively(), without adding up what cannot matter.
+//
+// MAXSCORE (Turtle and Flood 1995) over windows of documents. The k-th best score so far is a threshold that a document
+// must exceed (documents ascend, so an equal score loses). Terms whose bounds together cannot exceed it are
+// non-essential in a window: only documents that an essential term holds are candidates there, and the others' postings
+// are looked up for those candidates alone, by galloping, term after term, while they can still make it. In a window:
+//   1. the essential terms' postings are added into an array of sums (a table per term gives a posting's contribution);
+//   2. the sums that can exceed the threshold with all the non-essential terms' help are taken out, all are cleared;
+//   3. the non-essential terms are added to these candidates, most promising term first.
+// The first windows are small, because the threshold that they find makes the later ones cheap.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "lexical/search.hpp"
+
+namespace scrubjay::lexical {
+
+// Memory for searches; one per thread, reused, so that a search allocates nothing in the steady state.
+class PrunedSearch {
+ public:
+  static constexpr uint32_t kWindow = 16384;
+
+  // Tests make windows small to cross their borders often: a power of two, at least 16.
+  explicit PrunedSearch(uint32_t window = kWindow);
+  ~PrunedSearch();
+  PrunedSearch(const PrunedSearch&) = delete;
+  PrunedSearch& operator=(const PrunedSearch&) = delete;
+
+  // As if search_exhaustively(query, best): the same candidates among the best k, with the same keys.
+  void run(const Query& query, base::TopK& best);
+
+ private:
+  // A query term in the chunk at hand.
+  struct Cursor {
+    const uint16_t* offsets;
+    const uint16_t* payloads;
+    uint32_t n;
+    uint32_t position;  // everything before it lies before the window
+    uint32_t bound;     // no contribution in this chunk exceeds it
+    uint32_t term;
+  };
+  // A term's contributions by payload, filled when a long enough list first wants it.
+  struct Impacts {
+    uint32_t* table = nullptr;
+    uint32_t max_tf = 0, first_length = 0, last_length = 0;  // over all chunks
+    bool filled = false;
+  };
+
+  void prepare_impacts(const Query& query);
+  void open_chunk(const Query& query, const ChunkPostings& chunk);
+  void search_chunk(const Query& query, uint32_t chunk, base::TopK& best);
+  uint32_t accumulate(const Query& query, Cursor& cursor, uint32_t window_begin, uint32_t window_end);
+  void take_candidates(uint32_t begin, uint32_t end, uint32_t window_begin, uint32_t threshold);
+  void take_candidates_of(const Cursor& cursor, uint32_t from, uint32_t window_begin, uint32_t threshold);
+  void complete_candidates(const Query& query, size_t n_optional, uint32_t threshold);
+
+  const uint32_t window_;
+  std::unique_ptr<uint32_t[]> sums_;       // one per document of the window; all zero between windows
+  std::unique_ptr<uint32_t[]> positions_;  // the candidates of a window, ascending
+  std::unique_ptr<uint32_t[]> scores_;
+  size_t n_candidates_ = 0;
+  std::vector<uint64_t> sorting_;
+  std::vector<Cursor> cursors_;            // ascending by bound
+  std::vector<uint32_t> bound_sums_;       // of the cursors up to and including this one
+  std::vector<Impacts> impacts_;
+  std::vector<void*> tables_;              // owned memory for impacts
+};
+
+}  // namespace scrubjay::lexical

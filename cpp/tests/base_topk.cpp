@@ -1,0 +1,115 @@
+// Does the bounded top-k keep what sorting everything would put first?
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <random>
+#include <vector>
+
+#include "base/topk.hpp"
+#include "check.hpp"
+
+using namespace scrubjay::base;
+
+namespace {
+
+std::vector<uint64_t> best_by_sorting(std::vector<uint64_t> keys, size_t k) {
+  std::sort(keys.begin(), keys.end(), std::greater<>());
+  keys.resize(std::min(k, keys.size()));
+  return keys;
+}
+
+std::vector<uint64_t> best_by_top_k(TopK& best, const std::vector<uint64_t>& keys, size_t k) {
+  best.reset(k);
+  for (const uint64_t key : keys) best.push(key);
+  return best.finish();
+}
+
+}  // namespace
+
+TEST(topk_equals_sorting) {
+  std::mt19937 random(1);
+  TopK best;  // one for all, as a thread keeps it
+  for (int round = 0; round < 3000; ++round) {
+    const size_t n = random() % 300;
+    const uint32_t n_scores = 1 + random() % 20;  // few scores: many ties
+    std::vector<uint64_t> keys;
+    for (size_t doc = 0; doc < n; ++doc) {
+      keys.push_back(candidate_key(1 + random() % n_scores, static_cast<uint32_t>(doc)));
+    }
+    if (round % 3 == 1) std::reverse(keys.begin(), keys.end());
+    if (round % 3 == 2) std::shuffle(keys.begin(), keys.end(), random);
+    const size_t k = 1 + random() % (round % 2 ? 8 : 400);
+    CHECK_EQ(best_by_top_k(best, keys, k), best_by_sorting(keys, k));
+  }
+}
+
+TEST(topk_of_one_and_of_more_than_there_are) {
+  TopK best;
+  const std::vector<uint64_t> keys{candidate_key(2, 7), candidate_key(3, 9), candidate_key(3, 8)};
+  CHECK_EQ(best_by_top_k(best, keys, 1), std::vector<uint64_t>{candidate_key(3, 8)});
+  CHECK_EQ(best_by_top_k(best, keys, 4),
+           std::vector<uint64_t>{candidate_key(3, 8), candidate_key(3, 9), candidate_key(2, 7)});
+  CHECK_EQ(best_by_top_k(best, keys, size_t{1} << 40).size(), 3);
+  CHECK(best_by_top_k(best, {}, 5).empty());
+}
+
+TEST(topk_counts_equal_keys_like_sorting_does) {
+  TopK best;
+  std::mt19937 random(2);
+  for (int round = 0; round < 200; ++round) {
+    std::vector<uint64_t> keys;
+    for (size_t i = 0; i < 40; ++i) keys.push_back(candidate_key(1 + random() % 3, random() % 3));
+    const size_t k = 1 + random() % 50;
+    CHECK_EQ(best_by_top_k(best, keys, k), best_by_sorting(keys, k));
+  }
+}
+
+// What prunes by the threshold must lose nothing.
+TEST(topk_threshold_never_falls_and_bounds_what_may_be_skipped) {
+  std::mt19937 random(3);
+  TopK best;
+  for (int round = 0; round < 200; ++round) {
+    const size_t k = 1 + random() % 20;
+    best.reset(k);
+    CHECK_EQ(best.threshold(), 0);
+    std::vector<uint64_t> keys;
+    uint64_t threshold = 0;
+    for (uint32_t doc = 0; doc < 200; ++doc) {
+      keys.push_back(candidate_key(1 + random() % 50, doc));
+      if (keys.back() > best.threshold()) best.push(keys.back());
+      CHECK(best.threshold() >= threshold);
+      threshold = best.threshold();
+      const std::vector<uint64_t> expected = best_by_sorting(keys, k);
+      CHECK(threshold == 0 || (expected.size() == k && threshold <= expected.back()));
+    }
+    CHECK_EQ(best.finish(), best_by_sorting(keys, k));
+  }
+}
+
+TEST(candidate_keys_order_by_score_then_by_lower_document) {
+  CHECK(candidate_key(2, 5) > candidate_key(1, 0));
+  CHECK(candidate_key(2, 4) > candidate_key(2, 5));
+  for (const uint32_t value : {0u, 1u, 0x7fffffffu, 0x80000000u, 0xffffffffu}) {
+    CHECK_EQ(key_score(candidate_key(value, 3)), value);
+    CHECK_EQ(key_doc(candidate_key(3, value)), value);
+  }
+}
+
+TEST(sortable_floats_have_the_order_of_floats) {
+  using limits = std::numeric_limits<float>;
+  std::vector<float> values{-limits::infinity(), limits::lowest(), -1.0f, -limits::min(), -limits::denorm_min(), 0.0f,
+                            limits::denorm_min(), limits::min(), 1.0f, std::nextafter(1.0f, 2.0f), limits::max(),
+                            limits::infinity()};
+  std::mt19937 random(4);
+  for (int i = 0; i < 1000; ++i) {
+    const float value = std::bit_cast<float>(static_cast<uint32_t>(random()));
+    if (!std::isnan(value)) values.push_back(value);
+  }
+  std::sort(values.begin(), values.end());
+  for (size_t i = 0; i + 1 < values.size(); ++i) {
+    CHECK_EQ(values[i] < values[i + 1], sortable_float(values[i]) < sortable_float(values[i + 1]));
+    CHECK(unsortable_float(sortable_float(values[i])) == values[i]);
+  }
+  CHECK_EQ(sortable_float(-0.0f), sortable_float(0.0f));
+  CHECK(!std::signbit(unsortable_float(sortable_float(-0.0f))));
+}

@@ -1,0 +1,246 @@
+// Does the posting table say what a map of terms to lists would, at every size at which it changes its shape?
+#include <atomic>
+#include <map>
+#include <random>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/epoch.hpp"
+#include "check.hpp"
+#include "lexical/posting.hpp"
+#include "lexical/posting_table.hpp"
+#include "text/term_key.hpp"
+
+using namespace scrubjay::lexical;
+namespace base = scrubjay::base;
+namespace text = scrubjay::text;
+
+namespace {
+
+struct Posting {
+  uint16_t offset;
+  uint16_t payload;
+};
+
+// The table and its twin, written in lock-step.
+class CheckedTable {
+ public:
+  explicit CheckedTable(uint32_t n_max_docs) : dead_(n_max_docs) {}
+
+  void append(const std::string& term, uint16_t offset, uint32_t tf, uint32_t length_code) {
+    const uint16_t payload = pack_payload(tf, length_code);
+    table_.append(text::term_key(term), term, offset, payload, &dead_);
+    model_[term].push_back({offset, payload});
+  }
+  void undo(const std::string& term, uint16_t offset) {
+    table_.undo(text::term_key(term), term, offset);
+    model_[term].pop_back();
+  }
+  void kill(uint16_t offset) {
+    for (const auto& [term, postings] : model_) {
+      for (const Posting& posting : postings) {
+        if (posting.offset == offset) table_.count_dead(text::term_key(term), term, offset);
+      }
+    }
+    dead_.set(offset);
+  }
+  void check_term(const std::string& term, uint32_t n_docs) const {
+    const base::EpochGuard guard;
+    TermPostings found;
+    table_.find(text::term_key(term), term, n_docs, &dead_, found);
+    const auto at = model_.find(term);
+    std::vector<Posting> expected;
+    uint32_t n_dead = 0;
+    bool clamped = false;
+    for (const Posting& posting : at == model_.end() ? std::vector<Posting>() : at->second) {
+      if (posting.offset >= n_docs) {
+        clamped = true;
+        break;
+      }
+      expected.push_back(posting);
+      n_dead += dead_.test(posting.offset);
+    }
+    CHECK_EQ(found.n, expected.size());
+    for (size_t i = 0; i < std::min<size_t>(found.n, expected.size()); ++i) {
+      CHECK_EQ(found.offsets()[i], expected[i].offset);
+      CHECK_EQ(found.payloads()[i], expected[i].payload);
+      CHECK(payload_tf(expected[i].payload) <= found.max_tf);
+      CHECK(decode_length(payload_length_code(expected[i].payload)) >= found.min_length);
+    }
+    // A reader that was overtaken may count the dead of later documents; it then reads again.
+    if (clamped) {
+      CHECK(found.n_dead >= n_dead);
+    } else {
+      CHECK_EQ(found.n_dead, n_dead);
+    }
+  }
+  void check(uint32_t n_docs) const {
+    size_t n_postings = 0;
+    for (const auto& [term, postings] : model_) {
+      check_term(term, n_docs);
+      n_postings += postings.size();
+    }
+    CHECK_EQ(table_.n_terms(), model_.size());
+    CHECK_EQ(table_.n_postings(), n_postings);
+    check_term("never", n_docs);
+    check_term("never-seen-and-longer", n_docs);
+  }
+  [[nodiscard]] const PostingTable& table() const { return table_; }
+
+ private:
+  PostingTable table_;
+  std::map<std::string, std::vector<Posting>> model_;
+  base::Bitmap dead_;
+};
+
+std::vector<uint16_t> offsets_of(const PostingTable& table, uint64_t key, std::string_view term, uint32_t n_docs) {
+  const base::EpochGuard guard;
+  TermPostings found;
+  table.find(key, term, n_docs, nullptr, found);
+  return {found.offsets(), found.offsets() + found.n};
+}
+
+}  // namespace
+
+TEST(posting_table_empty_holds_nothing) {
+  const CheckedTable table(64);
+  table.check(0);
+  table.check(64);
+  CHECK_EQ(table.table().memory_bytes(), 0);
+  table.table().prefetch(text::term_key("word"));
+}
+
+// Inline up to four, a block of eight, then blocks that grow by halves.
+TEST(posting_table_lists_grow_over_every_border) {
+  CheckedTable table(600);
+  for (uint32_t doc = 0; doc < 600; ++doc) {
+    table.append("everywhere", static_cast<uint16_t>(doc), 1 + doc % 40, doc);
+    if (doc % 3 == 0) table.append("third", static_cast<uint16_t>(doc), 2, doc);
+    if (doc % 100 == 0) table.append("a-rare-and-long-term", static_cast<uint16_t>(doc), 31, doc);
+    if (doc < 40 || doc % 50 == 0) table.check(doc + 1);
+  }
+  for (const uint32_t n_docs : {0u, 1u, 3u, 4u, 5u, 8u, 9u, 299u, 599u, 1000u}) table.check(n_docs);
+}
+
+TEST(posting_table_grows_with_its_terms) {
+  CheckedTable table(3000);
+  for (uint32_t doc = 0; doc < 3000; ++doc) {
+    const std::string number = std::to_string(doc);
+    table.append("t" + number, static_cast<uint16_t>(doc), 1, 5);
+    table.append("long-term-" + number, static_cast<uint16_t>(doc), 1, 5);
+    if (doc < 30 || doc % 500 == 0) table.check(doc + 1);
+  }
+  table.check(3000);
+  CHECK(table.table().memory_bytes() < 6000 * 100);
+}
+
+TEST(posting_table_counts_the_dead_in_every_shape) {
+  for (uint32_t n = 1; n <= 40; ++n) {  // documents die before, while and after their list leaves the slot
+    std::mt19937 random(n);
+    CheckedTable table(200);
+    uint32_t n_docs = 0;
+    std::vector<uint16_t> alive;
+    while (n_docs < n) {
+      table.append("word", static_cast<uint16_t>(n_docs), 1, n_docs);
+      if (n_docs % 2) table.append("another-long-one", static_cast<uint16_t>(n_docs), 1, n_docs);
+      alive.push_back(static_cast<uint16_t>(n_docs++));
+      if (random() % 3 == 0) {
+        const size_t at = random() % alive.size();
+        table.kill(alive[at]);
+        alive.erase(alive.begin() + static_cast<ptrdiff_t>(at));
+      }
+      table.check(n_docs);
+    }
+  }
+}
+
+TEST(posting_table_undo_takes_back_the_last_document) {
+  for (const uint32_t n : {0u, 1u, 3u, 4u, 5u, 7u, 8u, 9u, 12u, 13u}) {
+    CheckedTable table(100);
+    for (uint32_t doc = 0; doc < n; ++doc) table.append("word", static_cast<uint16_t>(doc), 1, doc);
+    table.append("word", static_cast<uint16_t>(n), 9, 3);
+    table.undo("word", static_cast<uint16_t>(n));
+    table.check(n + 1);
+    for (uint32_t doc = n; doc < n + 20; ++doc) {
+      table.append("word", static_cast<uint16_t>(doc), 2, doc);
+      table.check(doc + 1);
+    }
+  }
+}
+
+TEST(posting_table_undo_of_what_is_not_there_changes_nothing) {
+  PostingTable table;
+  table.undo(text::term_key("word"), "word", 0);
+  table.append(text::term_key("word"), "word", 3, pack_payload(1, 1), nullptr);
+  table.undo(text::term_key("word"), "word", 4);
+  table.undo(text::term_key("other"), "other", 3);
+  CHECK_EQ(offsets_of(table, text::term_key("word"), "word", 10), std::vector<uint16_t>{3});
+}
+
+// Two long terms may have the same key: the bytes decide.
+TEST(posting_table_tells_long_terms_with_one_key_apart) {
+  PostingTable table;
+  const uint64_t key = text::kHashedTermFlag | 42;
+  const std::string terms[] = {"collision-one", "collision-two", "collision-on", std::string(255, 'x'), std::string(254, 'x')};
+  for (uint16_t doc = 0; doc < 60; ++doc) table.append(key, terms[doc % 5], doc, pack_payload(1, 1), nullptr);
+  CHECK_EQ(table.n_terms(), 5);
+  for (uint16_t t = 0; t < 5; ++t) {
+    std::vector<uint16_t> expected;
+    for (uint16_t doc = t; doc < 60; doc = static_cast<uint16_t>(doc + 5)) expected.push_back(doc);
+    CHECK_EQ(offsets_of(table, key, terms[t], 60), expected);
+  }
+  CHECK(offsets_of(table, key, "collision-three", 60).empty());
+  CHECK(offsets_of(table, key + 1, terms[0], 60).empty());
+}
+
+TEST(posting_table_holds_a_full_chunk) {
+  PostingTable table;
+  const uint64_t key = text::term_key("word");
+  for (uint32_t doc = 0; doc < 65536; ++doc) table.append(key, "word", static_cast<uint16_t>(doc), pack_payload(1, 7), nullptr);
+  const base::EpochGuard guard;
+  TermPostings found;
+  table.find(key, "word", 65536, nullptr, found);
+  CHECK_EQ(found.n, 65536);
+  CHECK_EQ(found.offsets()[65535], 65535);
+  CHECK_EQ(found.max_tf, 1);
+  CHECK_EQ(found.min_length, 7);
+  table.find(key, "word", 65535, nullptr, found);
+  CHECK_EQ(found.n, 65535);
+}
+
+// A writer adds documents; readers must find, for the count they loaded before, exactly the postings below it.
+TEST(posting_table_readers_see_whole_lists_while_it_is_written) {
+  PostingTable table;
+  const uint32_t n_docs = 20'000;
+  std::atomic<uint32_t> n_published{0};
+  const auto term_of = [](uint32_t t) { return t % 2 ? "t" + std::to_string(t) : "a-long-term-" + std::to_string(t); };
+  // Document d holds term t if t divides d + 1: lists of every length.
+  const uint32_t n_terms = 200;
+  std::vector<std::thread> readers;
+  for (uint32_t r = 0; r < 3; ++r) {
+    readers.emplace_back([&, r] {
+      std::mt19937 random(r);
+      for (uint32_t seen = 0; seen < n_docs;) {
+        const base::EpochGuard guard;
+        seen = n_published.load(std::memory_order_acquire);
+        const uint32_t t = 1 + random() % n_terms;
+        const std::string term = term_of(t);
+        TermPostings found;
+        table.find(text::term_key(term), term, seen, nullptr, found);
+        CHECK_EQ(found.n, seen / t);
+        for (uint32_t i = 0; i < found.n; ++i) CHECK(found.offsets()[i] == (i + 1) * t - 1);
+      }
+    });
+  }
+  for (uint32_t doc = 0; doc < n_docs; ++doc) {
+    for (uint32_t t = 1; t <= n_terms; ++t) {
+      if ((doc + 1) % t != 0) continue;
+      const std::string term = term_of(t);
+      table.append(text::term_key(term), term, static_cast<uint16_t>(doc), pack_payload(1, 1), nullptr);
+    }
+    n_published.store(doc + 1, std::memory_order_release);
+  }
+  for (std::thread& reader : readers) reader.join();
+  base::collect_retired();
+}

@@ -1,0 +1,196 @@
+// Is every way to rank documents the BM25 that the formula says, on many small random collections?
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/epoch.hpp"
+#include "check.hpp"
+#include "lexical/bm25.hpp"
+#include "lexical/posting.hpp"
+#include "lexical/search.hpp"
+#include "text/term_key.hpp"
+
+using namespace scrubjay::lexical;
+namespace base = scrubjay::base;
+namespace text = scrubjay::text;
+
+namespace {
+
+struct Document {
+  std::map<uint32_t, uint32_t> tfs;  // by term number
+  uint32_t length = 0;
+  bool dead = false;
+};
+
+std::string term_of(uint32_t t) { return t % 3 == 0 ? "a-long-term-" + std::to_string(t) : "t" + std::to_string(t); }
+
+// Some chunks of documents, as the posting tables hold them and as plain lists.
+struct Collection {
+  std::vector<std::vector<Document>> chunks;
+  std::vector<std::unique_ptr<PostingTable>> tables;
+  std::vector<std::unique_ptr<base::Bitmap>> dead;
+  Statistics statistics;
+
+  Collection(std::mt19937& random, uint32_t n_terms) : chunks(1 + random() % 4) {
+    const uint32_t max_docs = random() % 4 == 0 ? 300 : 40, length_scale = random() % 5 == 0 ? 3000 : 12;
+    const uint32_t death = 2 + random() % 8;
+    for (std::vector<Document>& documents : chunks) {
+      documents.resize(random() % max_docs);
+      auto& table = tables.emplace_back(std::make_unique<PostingTable>());
+      dead.push_back(std::make_unique<base::Bitmap>(static_cast<uint32_t>(documents.size())));
+      for (size_t offset = 0; offset < documents.size(); ++offset) {
+        Document& document = documents[offset];
+        for (uint32_t i = random() % 8; i > 0; --i) document.tfs[std::min(random() % n_terms, random() % n_terms)] += 1 + random() % 3;
+        for (const auto& [t, tf] : document.tfs) document.length += tf;
+        document.length += random() % length_scale;
+        for (const auto& [t, tf] : document.tfs) {
+          const std::string term = term_of(t);
+          table->append(text::term_key(term), term, static_cast<uint16_t>(offset), pack_payload(tf, encode_length(document.length)), dead.back().get());
+        }
+        if (random() % death == 0) {
+          for (const auto& [t, tf] : document.tfs) table->count_dead(text::term_key(term_of(t)), term_of(t), static_cast<uint16_t>(offset));
+          dead.back()->set(static_cast<uint32_t>(offset));
+          document.dead = true;
+        } else {
+          ++statistics.n_docs;
+          statistics.total_length += decode_length(encode_length(document.length));
+        }
+      }
+    }
+  }
+};
+
+// The formula of the contract once more, written plainly.
+struct PlainBm25 {
+  double k1, b, average;
+  unsigned bits = 20;
+  std::vector<float> weights;
+
+  PlainBm25(const Bm25Parameters& parameters, const Statistics& statistics, const std::vector<uint64_t>& dfs, const std::vector<uint32_t>& counts)
+      : k1(parameters.k1), b(parameters.b), average(statistics.n_docs ? double(statistics.total_length) / double(statistics.n_docs) : 0.0) {
+    std::vector<double> idfs;
+    double total = 0.0;
+    for (size_t t = 0; t < dfs.size(); ++t) {
+      const double n = static_cast<double>(statistics.n_docs), df = static_cast<double>(dfs[t]);
+      idfs.push_back(df == 0.0 ? 0.0 : std::log(1.0 + (n - df + 0.5) / (df + 0.5)));
+      total += counts[t] * idfs.back();
+    }
+    while (total * std::pow(2.0, bits) >= std::pow(2.0, 30.0)) --bits;
+    for (const double value : idfs) weights.push_back(static_cast<float>(value * std::pow(2.0, bits)));
+  }
+  [[nodiscard]] uint32_t contribution(size_t t, uint32_t tf, uint32_t length) const {
+    const double ratio = average > 0.0 ? decode_length(encode_length(length)) / average : 0.0;
+    const float norm = static_cast<float>(k1 * ((1.0 - b) + b * ratio)), frequency = static_cast<float>(std::min(tf, 31u));
+    const float product = weights[t] * frequency, sum = frequency + norm;
+    return std::max(1u, static_cast<uint32_t>(std::lrint(product / sum)));
+  }
+};
+
+void check_random_search(std::mt19937& random) {
+  const uint32_t n_terms = 1 + random() % 20;
+  const Collection collection(random, n_terms);
+  const base::EpochGuard guard;
+
+  std::vector<uint32_t> query_terms, counts;
+  for (uint32_t t = 0; t < n_terms + 1; ++t) {  // one more than any document holds
+    if (random() % 3 != 0) continue;
+    query_terms.push_back(t);
+    counts.push_back(random() % 4 == 0 ? 1 + random() % 5 : 1);
+  }
+  std::vector<TermPostings> postings(collection.chunks.size() * query_terms.size());
+  std::vector<ChunkPostings> chunk_postings;
+  std::vector<uint64_t> dfs(query_terms.size());
+  for (size_t c = 0; c < collection.chunks.size(); ++c) {
+    const auto n_docs = static_cast<uint32_t>(collection.chunks[c].size());
+    for (size_t t = 0; t < query_terms.size(); ++t) {
+      TermPostings& found = postings[c * query_terms.size() + t];
+      const std::string term = term_of(query_terms[t]);
+      collection.tables[c]->find(text::term_key(term), term, n_docs, collection.dead[c].get(), found);
+      dfs[t] += found.n - found.n_dead;
+    }
+    chunk_postings.push_back({n_docs, collection.dead[c].get(), postings.data() + c * query_terms.size()});
+  }
+  const Bm25Parameters parameters{random() % 5 == 0 ? 0.0 : 1.2, random() % 5 == 0 ? 1.0 : 0.75};
+  Weighting weighting;
+  weighting.prepare(parameters, collection.statistics, dfs, counts, kMaxLengthCode);
+  const Query query{chunk_postings, counts, &weighting};
+
+  const PlainBm25 plain(parameters, collection.statistics, dfs, counts);
+  CHECK(weighting.score(1) == std::ldexp(1.0, -static_cast<int>(plain.bits)));
+  std::vector<uint64_t> expected;
+  for (uint32_t c = 0; c < collection.chunks.size(); ++c) {
+    for (uint32_t offset = 0; offset < collection.chunks[c].size(); ++offset) {
+      const Document& document = collection.chunks[c][offset];
+      uint32_t score = 0;
+      for (size_t t = 0; t < query_terms.size(); ++t) {
+        const auto tf = document.tfs.find(query_terms[t]);
+        if (tf != document.tfs.end()) score += counts[t] * plain.contribution(t, tf->second, document.length);
+      }
+      if (!document.dead) CHECK_EQ(score_document(query, c, offset), score);
+      if (!document.dead && score != 0) expected.push_back(base::candidate_key(score, c << 16 | offset));
+    }
+  }
+  std::sort(expected.begin(), expected.end(), std::greater<>());
+  const size_t k = 1 + random() % (random() % 2 ? 5 : 400);
+  expected.resize(std::min(k, expected.size()));
+
+  base::TopK best;
+  best.reset(k);
+  search_exhaustively(query, best);
+  CHECK_EQ(best.finish(), expected);
+}
+
+}  // namespace
+
+TEST(lexical_search_is_bm25_on_random_collections) {
+  for (uint32_t seed = 0; seed < 3000; ++seed) {
+    std::mt19937 random(seed);
+    check_random_search(random);
+  }
+}
+
+TEST(weighting_gives_up_bits_only_for_long_queries) {
+  const Statistics statistics{1000, 20'000};
+  for (const uint32_t occurrences : {1u, 100u, 1000u, 100'000u, 3'000'000u}) {
+    for (const size_t n_terms : {size_t{1}, size_t{30}}) {
+      const std::vector<uint64_t> dfs(n_terms, 3);
+      const std::vector<uint32_t> counts(n_terms, occurrences);
+      Weighting weighting;
+      weighting.prepare({}, statistics, dfs, counts, 100);
+      const PlainBm25 plain({}, statistics, dfs, counts);
+      CHECK(weighting.score(1) == std::ldexp(1.0, -static_cast<int>(plain.bits)));
+      uint64_t greatest = 0;
+      for (size_t t = 0; t < n_terms; ++t) {
+        CHECK(weighting.weight(t) == plain.weights[t]);
+        greatest += uint64_t{occurrences} * contribution(weighting.weight(t), kMaxTf, 0.0f);
+      }
+      CHECK(greatest < uint64_t{1} << 32);  // scores fit the upper half of a candidate's key
+      CHECK(plain.bits == 20 || greatest >= uint64_t{1} << 28);  // and no bit was given away
+    }
+  }
+}
+
+TEST(weighting_of_an_empty_collection_and_of_empty_documents) {
+  Weighting weighting;
+  const std::vector<uint64_t> dfs{0, 1};
+  const std::vector<uint32_t> counts{1, 1};
+  weighting.prepare({}, {}, dfs, counts, 0);
+  CHECK(weighting.weight(0) == 0.0f);
+  CHECK(weighting.idf_of(0) == 0.0);
+  weighting.prepare({1.2, 0.75}, {5, 0}, dfs, counts, 10);
+  for (int code = 0; code <= 10; ++code) CHECK(weighting.norms()[code] == static_cast<float>(1.2 * 0.25));
+}
+
+TEST(contribution_is_never_nothing_and_grows_with_frequency) {
+  CHECK_EQ(contribution(0.001f, 1, 100.0f), 1);
+  for (const float norm : {0.0f, 0.3f, 1.2f, 50.0f}) {
+    for (uint32_t tf = 1; tf < kMaxTf; ++tf) CHECK(contribution(1e6f, tf, norm) <= contribution(1e6f, tf + 1, norm));
+  }
+  CHECK_EQ(contribution(1024.0f, 1, 0.0f), 1024);
+  CHECK_EQ(contribution(5.0f, 1, 1.0f), 2);  // 2.5: half to even
+  CHECK_EQ(contribution(7.0f, 1, 1.0f), 4);  // 3.5
+}

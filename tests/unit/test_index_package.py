@@ -1,0 +1,135 @@
+"""The package around the index: import, version, configuration, analysis, stemmers."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import threading
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+import pytest
+
+import scrubjay
+from scrubjay import Index, Record, Scope
+from scrubjay.errors import MissingExtraError
+
+ACME = Scope("acme")
+
+
+def test_without_the_native_part_the_import_says_what_to_run(tmp_path: Path) -> None:
+    source = Path(scrubjay.__file__).parent
+    shutil.copytree(
+        source, tmp_path / "scrubjay", ignore=shutil.ignore_patterns("_native*.so", "__pycache__")
+    )
+    # -S and -I keep installed import hooks and the installed package away
+    paths = [str(tmp_path), *(path for path in sys.path if path.endswith("site-packages"))]
+    code = f"import sys; sys.path[:0] = {paths!r}\nimport scrubjay"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", code], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    last = done.stderr.strip().splitlines()[-1]
+    assert last.startswith("ImportError: scrubjay's native part cannot be imported")
+    assert "pip install ." in last
+
+
+def test_the_version_is_that_of_the_installed_package() -> None:
+    try:
+        installed = version("scrubjay")
+    except PackageNotFoundError:
+        pytest.skip("scrubjay is imported from a source tree, not installed")
+    assert scrubjay.__version__ == installed
+
+
+def test_show_config_prints_what_it_returns(capsys: pytest.CaptureFixture[str]) -> None:
+    config = scrubjay.show_config(as_dict=True)
+    assert {"version", "compiler", "simd_levels", "simd_active", "analyzer", "python", "numpy"} <= set(config)
+    scrubjay.show_config()
+    out = capsys.readouterr().out
+    assert len(out.splitlines()) == len(config)
+    assert config["compiler"] in out
+    assert "simd active" in out
+
+
+def test_every_name_of_the_package_is_there() -> None:
+    for name in scrubjay.__all__:
+        assert getattr(scrubjay, name) is not None
+    for name in scrubjay.embedders.__all__:
+        assert getattr(scrubjay.embedders, name) is not None
+    with pytest.raises(AttributeError):
+        _ = scrubjay.embedders.Word2Vec  # type: ignore[attr-defined]
+
+
+def test_analyze_shows_the_terms_of_an_identifier() -> None:
+    assert [term for term, _ in scrubjay.analyze("sk-stg-0041")] == [
+        "sk-stg-0041",
+        "sk",
+        "stg",
+        "0041",
+        "skstg0041",
+    ]
+    with pytest.raises(ValueError, match="analyzer"):
+        scrubjay.analyze("text", "klingon")
+
+
+def test_another_language_through_snowball() -> None:
+    pytest.importorskip("Stemmer", reason="PyStemmer is not installed (extra: stemmers)")
+    index = Index(analyzer="german", stemmer=scrubjay.snowball("german"))
+    index.upsert_many([Record(1, "Die Häuser am See", ACME), Record(2, "Der Wald", ACME)])
+    assert list(index.search("Haus", scope=ACME).ids) == [1]
+    assert list(index.search("Seen Häusern", scope=ACME).ids) == [1]
+    with pytest.raises(ValueError, match=r"language: expected one of .*german"):
+        scrubjay.snowball("klingon")
+
+
+def test_snowball_may_be_called_from_many_threads() -> None:
+    pytest.importorskip("Stemmer", reason="PyStemmer is not installed (extra: stemmers)")
+    stem = scrubjay.snowball("english")
+    wrong: list[str] = []
+
+    def work() -> None:
+        wrong.extend(word for word in ["running", "houses"] * 500 if stem(word) not in ("run", "hous"))
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+
+
+def test_snowball_without_pystemmer_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "Stemmer", None)
+    with pytest.raises(MissingExtraError, match=r"scrubjay\[stemmers\]"):
+        scrubjay.snowball("german")
+
+
+def test_an_index_may_be_used_from_many_threads() -> None:
+    index = Index(scrubjay.embedders.default())
+    failures: list[BaseException] = []
+
+    def write(thread: int) -> None:
+        for i in range(50):
+            index.upsert(f"{thread}/{i}", f"memory {i} of thread {thread}", scope=ACME)
+
+    def read() -> None:
+        for i in range(200):
+            for hit in index.search(f"memory {i % 20}", scope=ACME, k=3):
+                assert hit.text.startswith("memory")
+
+    def guarded(work: object, *arguments: int) -> None:
+        try:
+            work(*arguments)  # type: ignore[operator]
+        except BaseException as error:  # noqa: BLE001
+            failures.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(write, i)) for i in range(2)]
+    threads += [threading.Thread(target=guarded, args=(read,)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == []
+    assert len(index) == 100
