@@ -1,6 +1,7 @@
 // Does the bounded top-k keep what sorting everything would put first?
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
 #include <limits>
 #include <random>
 #include <vector>

@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/epoch.hpp"
 #include "check.hpp"
 #include "engine/engine.hpp"
 
@@ -135,6 +136,7 @@ void search(const Engine& engine, size_t seed, std::chrono::steady_clock::time_p
     for (const SearchResult& result : engine.search_batch(requests, 1 + random() % 2)) {
       double previous = std::numeric_limits<double>::infinity();
       for (const Hit& hit : result.hits) {
+        const scrubjay::base::EpochGuard guard;
         const Chunk& chunk = result.chunk_of(hit);
         bool visible = false;
         for (auto seen = scope->visible_begin(); seen != scope->visible_end(); ++seen)
@@ -188,6 +190,7 @@ TEST(engine_soak_of_writers_and_readers) {
     for (const auto& [id, written] : survivors) {
       const DocumentInput document{Id::of(id), written.text, std::nullopt, written.scope, written.vector};
       static_cast<void>(fresh.upsert({&document, 1}));
+      const scrubjay::base::EpochGuard guard;
       const auto stored = engine.get(Id::of(id));
       CHECK(stored.has_value() && stored->chunk.get()->text(stored->offset) == written.text);
     }

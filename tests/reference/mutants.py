@@ -199,7 +199,7 @@ class BestOfManyIsLost(ModelEngine):
 
     def _ranking(self, rows: Any, score_of: dict[int, float], depth: int) -> list[int]:
         ranking = super()._ranking(rows, score_of, depth + 1)
-        return (ranking[:5] + ranking[6:] if len(ranking) > 40 else ranking)[:depth]
+        return (ranking[:5] + ranking[6:] if len(score_of) > 40 else ranking)[:depth]
 
 
 @caught_by(LEXICAL)

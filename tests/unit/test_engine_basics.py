@@ -366,10 +366,11 @@ def test_attributes_tell_the_settings(kit: Kit) -> None:
 
 
 def test_compact_is_invisible(engine: Any, home: Any) -> None:
-    engine.delete("m1")
-    before = engine.search("jay oak", vector=[1.0, 1.0], scope=home, explain=True)
+    engine.upsert_many([f"tie{number}" for number in range(20)], ["oak"] * 20, scope=home)
+    engine.delete_many(["m1", "tie4"])
+    before = engine.search("jay oak", vector=[1.0, 1.0], scope=home, k=30, explain=True)
     engine.compact()
-    after = engine.search("jay oak", vector=[1.0, 1.0], scope=home, explain=True)
+    after = engine.search("jay oak", vector=[1.0, 1.0], scope=home, k=30, explain=True)
     assert list(after.ids) == list(before.ids)
     assert after.scores.tobytes() == before.scores.tobytes()
     assert engine.get("m1") is None

@@ -151,11 +151,12 @@ def test_bad_scopes(kit: Kit, arguments: dict[str, Any], error: type) -> None:
 
 
 def test_statistics_are_joint_over_the_visible_partitions(kit: Kit) -> None:
-    """Split over four partitions or in one: the same scores, to the bit."""
+    """Split over four partitions, with a stranger beside them, or in one: the same scores, to the bit."""
     texts = [f"jay {'oak ' * (number % 3)}w{number}" for number in range(40)]
     split, single = kit.Engine(), kit.Engine()
     partitions = [("t", None, None), ("t", "u", None), ("t", None, "a"), ("t", "u", "a")]
     for number, text in enumerate(texts):
+        split.upsert(1000 + number, f"jay {text} oak", scope=kit.Scope("t", "someone else"))
         split.upsert(number, text, scope=kit.Scope(*partitions[number // 10]))
         single.upsert(number, text, scope=kit.Scope("t"))
     for query in ("jay", "oak", "w7 oak jay", "jay jay w39"):

@@ -1,0 +1,181 @@
+// Are stored vectors and their similarities within the bounds that column.hpp promises?
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <random>
+#include <vector>
+
+#include "base/epoch.hpp"
+#include "check.hpp"
+#include "vector/column.hpp"
+
+using namespace scrubjay::vector;
+namespace base = scrubjay::base;
+
+namespace {
+
+using Vector = std::vector<float>;
+
+constexpr Metric kMetrics[] = {Metric::cosine, Metric::inner_product, Metric::l2};
+constexpr Storage kStorages[] = {Storage::f16, Storage::f32};
+
+Vector random_vector(std::mt19937& random, uint32_t dim, float scale = 1.0f) {
+  std::normal_distribution<float> normal(0.0f, scale);
+  Vector vector(dim);
+  do {
+    for (float& x : vector) x = random() % 8 == 0 ? 0.0f : normal(random);
+  } while (norm(vector) == 0.0);
+  return vector;
+}
+
+double dot(const Vector& a, const Vector& b) {
+  double sum = 0.0;
+  for (size_t i = 0; i < a.size(); ++i) sum += static_cast<double>(a[i]) * static_cast<double>(b[i]);
+  return sum;
+}
+
+double exact_similarity(Metric metric, const Vector& query, const Vector& vector) {
+  switch (metric) {
+    case Metric::cosine: return dot(query, vector) / (norm(query) * norm(vector));
+    case Metric::inner_product: return dot(query, vector);
+    case Metric::l2: break;
+  }
+  double sum = 0.0;
+  for (size_t i = 0; i < query.size(); ++i) {
+    const double difference = static_cast<double>(query[i]) - static_cast<double>(vector[i]);
+    sum += difference * difference;
+  }
+  return -sum;
+}
+
+// What rounding a sum in single precision may cost; the expanded square of the distance loses as much of |q|^2 + |d|^2.
+double bound(Metric metric, double query_norm, double vector_norm) {
+  switch (metric) {
+    case Metric::cosine: return 1e-6;
+    case Metric::inner_product: return 1e-6 * query_norm * vector_norm;
+    case Metric::l2: break;
+  }
+  return 1e-6 * (query_norm + vector_norm) * (query_norm + vector_norm);
+}
+
+Vector read(const Column& column, uint32_t doc) {
+  Vector out(column.options().dim);
+  column.read(doc, out);
+  return out;
+}
+
+double distance(const Vector& a, const Vector& b) { return std::sqrt(-exact_similarity(Metric::l2, a, b)); }
+
+}  // namespace
+
+TEST(column_similarities_are_within_the_documented_bound) {
+  std::mt19937 random(1);
+  for (const Metric metric : kMetrics) {
+    for (const Storage storage : kStorages) {
+      for (uint32_t dim = 1; dim <= 70; ++dim) {
+        Column column({dim, metric, storage});
+        const float scale = std::ldexp(1.0f, static_cast<int>(random() % 40) - 20);
+        for (uint32_t doc = 0; doc < 10; ++doc) column.append(doc, random_vector(random, dim, scale));
+        for (int q = 0; q < 3; ++q) {
+          const Vector query = random_vector(random, dim, q == 0 ? 1.0f : scale);
+          PreparedQuery prepared;
+          prepare_query(column.options(), query, prepared);
+          for (uint32_t doc = 0; doc < 10; ++doc) {
+            const Vector stored = read(column, doc);
+            const double exact = exact_similarity(metric, query, stored);
+            CHECK(std::fabs(static_cast<double>(column.similarity(doc, prepared)) - exact) <= bound(metric, norm(query), norm(stored)));
+          }
+        }
+      }
+    }
+  }
+  base::collect_retired();
+}
+
+TEST(column_keeps_vectors_to_the_precision_of_its_storage) {
+  std::mt19937 random(2);
+  for (const Storage storage : kStorages) {
+    for (const uint32_t dim : {1u, 2u, 15u, 16u, 17u, 64u, 70u, 768u, 4096u}) {
+      Column column({dim, Metric::cosine, storage});
+      for (uint32_t doc = 0; doc < 8; ++doc) {
+        const Vector given = random_vector(random, dim, std::ldexp(1.0f, static_cast<int>(doc * 12) - 40));
+        column.append(doc, given);
+        CHECK(distance(given, read(column, doc)) <= (storage == Storage::f16 ? 5e-4 : 2e-7) * norm(given));
+      }
+    }
+  }
+  base::collect_retired();
+}
+
+TEST(column_of_a_vector_with_itself) {
+  std::mt19937 random(3);
+  for (const Storage storage : kStorages) {
+    for (const Metric metric : kMetrics) {
+      Column column({33, metric, storage});
+      for (uint32_t doc = 0; doc < 20; ++doc) {
+        const Vector given = random_vector(random, 33);
+        column.append(doc, given);
+        PreparedQuery prepared;
+        prepare_query(column.options(), read(column, doc), prepared);
+        const double length = norm(given), similarity = column.similarity(doc, prepared);
+        if (metric == Metric::cosine) CHECK(std::fabs(similarity - 1.0) <= 1e-6);
+        if (metric == Metric::inner_product) CHECK(std::fabs(similarity - length * length) <= 1.1e-3 * length * length);
+        if (metric == Metric::l2) CHECK(similarity <= 0.0 && similarity >= -4e-6 * length * length);  // never positive
+      }
+    }
+  }
+  base::collect_retired();
+}
+
+TEST(column_takes_the_extremes_that_the_engine_admits) {
+  for (const Storage storage : kStorages) {
+    Column cosine({3, Metric::cosine, storage}), products({3, Metric::inner_product, storage});
+    const Vector tiny{1e-45f, 0.0f, 0.0f}, small{1e-30f, -1e-30f, 1e-38f}, huge{3e38f, 0.0f, 1e30f}, large{0.0f, 9e17f, 0.0f};
+    for (Column* column : {&cosine, &products}) {
+      column->append(0, tiny);
+      column->append(1, small);
+      column->append(2, large);
+    }
+    cosine.append(3, huge);
+    PreparedQuery query;
+    prepare_query(cosine.options(), tiny, query);
+    CHECK(std::fabs(cosine.similarity(0, query) - 1.0f) <= 1e-6f);
+    CHECK(std::fabs(cosine.similarity(1, query) - 0.70710678f) <= 1e-3f);
+    CHECK(cosine.similarity(2, query) == 0.0f);
+    CHECK(std::fabs(cosine.similarity(3, query) - 1.0f) <= 1e-6f);
+    prepare_query(products.options(), large, query);
+    for (uint32_t doc = 0; doc < 3; ++doc) CHECK(std::isfinite(products.similarity(doc, query)));
+    CHECK(products.has(0) && cosine.has(0));
+    base::collect_retired();
+  }
+}
+
+TEST(column_leaves_out_documents_without_a_vector) {
+  std::mt19937 random(4);
+  for (const Storage storage : kStorages) {
+    Column column({5, Metric::cosine, storage}), copy({5, Metric::cosine, storage});
+    std::vector<std::optional<Vector>> model(3000);
+    uint32_t n_copied = 0;
+    for (uint32_t doc = 0; doc < model.size(); ++doc) {
+      if (random() % 3 == 0) continue;  // not even told of it
+      if (random() % 3 == 0) {
+        column.append(doc, {});
+        continue;
+      }
+      model[doc] = random_vector(random, 5);
+      column.append(doc, *model[doc]);
+    }
+    for (uint32_t doc = 0; doc < model.size() + 100; ++doc) {
+      const bool has = doc < model.size() && model[doc];
+      CHECK_EQ(column.has(doc), has);
+      if (!has) continue;
+      CHECK(distance(read(column, doc), *model[doc]) <= 5e-4 * norm(*model[doc]));
+      copy.append_copy(n_copied, column, doc);
+      CHECK(read(copy, n_copied) == read(column, doc));  // bit for bit
+      CHECK(copy.scales()[n_copied].norm == column.scales()[doc].norm);
+      n_copied += 1 + doc % 2;
+    }
+    CHECK(column.size() <= model.size());
+  }
+  base::collect_retired();
+}

@@ -1,0 +1,98 @@
+// Does the scan find exactly the nearest live vectors that a loop over all of them finds?
+#include <algorithm>
+#include <memory>
+#include <random>
+#include <set>
+#include <vector>
+
+#include "base/bitmap.hpp"
+#include "base/epoch.hpp"
+#include "check.hpp"
+#include "vector/scan.hpp"
+
+using namespace scrubjay::vector;
+namespace base = scrubjay::base;
+
+namespace {
+
+std::vector<float> random_vector(std::mt19937& random, uint32_t dim) {
+  std::vector<float> vector(dim);
+  for (float& x : vector) x = static_cast<float>(static_cast<int>(random() % 7)) - 3.0f;  // coarse: equal similarities
+  vector[random() % dim] += 0.5f;                                                         // and never all zero
+  return vector;
+}
+
+std::vector<uint64_t> scan_one_by_one(const Column& column, uint32_t n_docs, const base::Bitmap* dead, uint32_t chunk,
+                                      uint32_t first_doc, const PreparedQuery& query, size_t k) {
+  std::vector<uint64_t> keys;
+  for (uint32_t doc = first_doc; doc < n_docs; ++doc) {
+    if (!column.has(doc) || (dead && dead->test(doc))) continue;
+    keys.push_back(base::candidate_key(base::sortable_float(column.similarity(doc, query)), chunk << 16 | doc));
+  }
+  std::sort(keys.begin(), keys.end(), std::greater<>());
+  keys.resize(std::min(k, keys.size()));
+  return keys;
+}
+
+std::vector<uint64_t> scan(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query, size_t k) {
+  base::TopK best;
+  best.reset(k);
+  scan_chunk(vectors, chunk, first_doc, query, best);
+  return best.finish();
+}
+
+}  // namespace
+
+TEST(scan_equals_a_loop_over_all_vectors) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 300; ++round) {
+    const uint32_t dim = 1 + random() % 40;
+    const auto metric = static_cast<Metric>(random() % 3);
+    Column column({dim, metric, random() % 2 ? Storage::f16 : Storage::f32});
+    const uint32_t n_docs = random() % (round % 10 == 0 ? 3000 : 200), sparsity = 1 + random() % 4;
+    base::Bitmap dead(n_docs + 1);
+    for (uint32_t doc = 0; doc < n_docs; ++doc) {
+      if (random() % sparsity == 0) column.append(doc, random_vector(random, dim));
+      if (random() % 5 == 0) dead.set(doc);
+    }
+    PreparedQuery query;
+    prepare_query(column.options(), random_vector(random, dim), query);
+    const base::Bitmap* bitmap = random() % 3 == 0 ? nullptr : &dead;
+    const uint32_t seen = n_docs == 0 ? 0 : random() % (n_docs + 1);  // a snapshot that ends before the column does
+    const uint32_t first = random() % 2 ? 0 : random() % (seen + 1), chunk = random() % 3;
+    const size_t k = 1 + random() % (random() % 2 ? 10 : 4000);
+    CHECK_EQ(scan({seen, bitmap, &column}, chunk, first, query, k),
+             scan_one_by_one(column, seen, bitmap, chunk, first, query, k));
+  }
+  base::collect_retired();
+}
+
+TEST(scan_of_no_column_finds_nothing) {
+  PreparedQuery query;
+  prepare_query({4, Metric::cosine, Storage::f16}, std::vector<float>{1, 2, 3, 4}, query);
+  CHECK(scan({100, nullptr, nullptr}, 0, 0, query, 5).empty());
+  const Column empty({4, Metric::cosine, Storage::f16});
+  CHECK(scan({100, nullptr, &empty}, 0, 0, query, 5).empty());
+}
+
+// Few vectors far apart: most rows between them, and whole blocks, were never allocated.
+TEST(scan_reads_no_row_that_was_never_written) {
+  std::mt19937 random(2);
+  for (const Storage storage : {Storage::f16, Storage::f32}) {
+    for (const std::set<uint32_t>& docs : {std::set<uint32_t>{0, 1500}, {3, 1024}, {63, 64, 5000}, {1030, 2050, 4100}, {0, 65535}}) {
+      Column column({16, Metric::cosine, storage});
+      for (const uint32_t doc : docs) column.append(doc, random_vector(random, 16));
+      PreparedQuery query;
+      prepare_query(column.options(), random_vector(random, 16), query);
+      const uint32_t n_docs = *docs.rbegin() + 1;
+      CHECK_EQ(scan({n_docs, nullptr, &column}, 0, 0, query, 10), scan_one_by_one(column, n_docs, nullptr, 0, 0, query, 10));
+    }
+    Column column({16, Metric::cosine, storage});  // told of documents without a vector
+    column.append(0, random_vector(random, 16));
+    for (uint32_t doc = 1; doc < 60; ++doc) column.append(doc, {});
+    PreparedQuery query;
+    prepare_query(column.options(), random_vector(random, 16), query);
+    CHECK_EQ(scan({60, nullptr, &column}, 0, 0, query, 10).size(), 1);
+  }
+  base::collect_retired();
+}
