@@ -11,6 +11,7 @@
 #include "check.hpp"
 #include "lexical/bm25.hpp"
 #include "lexical/posting.hpp"
+#include "lexical/pruned.hpp"
 #include "lexical/search.hpp"
 #include "text/term_key.hpp"
 
@@ -34,9 +35,10 @@ struct Collection {
   std::vector<std::unique_ptr<PostingTable>> tables;
   std::vector<std::unique_ptr<base::Bitmap>> dead;
   Statistics statistics;
+  uint32_t max_length_code = 0;
 
   Collection(std::mt19937& random, uint32_t n_terms) : chunks(1 + random() % 4) {
-    const uint32_t max_docs = random() % 4 == 0 ? 300 : 40, length_scale = random() % 5 == 0 ? 3000 : 12;
+    const uint32_t max_docs = random() % 4 == 0 ? 400 : 40, length_scale = random() % 5 == 0 ? 3000 : 12;
     const uint32_t death = 2 + random() % 8;
     for (std::vector<Document>& documents : chunks) {
       documents.resize(random() % max_docs);
@@ -47,6 +49,7 @@ struct Collection {
         for (uint32_t i = random() % 8; i > 0; --i) document.tfs[std::min(random() % n_terms, random() % n_terms)] += 1 + random() % 3;
         for (const auto& [t, tf] : document.tfs) document.length += tf;
         document.length += random() % length_scale;
+        max_length_code = std::max(max_length_code, encode_length(document.length));
         for (const auto& [t, tf] : document.tfs) {
           const std::string term = term_of(t);
           table->append(text::term_key(term), term, static_cast<uint16_t>(offset), pack_payload(tf, encode_length(document.length)), dead.back().get());
@@ -90,7 +93,7 @@ struct PlainBm25 {
   }
 };
 
-void check_random_search(std::mt19937& random) {
+void check_random_search(std::mt19937& random, std::vector<std::unique_ptr<PrunedSearch>>& pruned) {
   const uint32_t n_terms = 1 + random() % 20;
   const Collection collection(random, n_terms);
   const base::EpochGuard guard;
@@ -115,11 +118,13 @@ void check_random_search(std::mt19937& random) {
     chunk_postings.push_back({n_docs, collection.dead[c].get(), postings.data() + c * query_terms.size()});
   }
   const Bm25Parameters parameters{random() % 5 == 0 ? 0.0 : 1.2, random() % 5 == 0 ? 1.0 : 0.75};
+  Statistics statistics = collection.statistics;
+  if (random() % 8 == 0) statistics.n_docs *= 1'000'000;  // rare terms of a large collection: the greatest weights
   Weighting weighting;
-  weighting.prepare(parameters, collection.statistics, dfs, counts, kMaxLengthCode);
+  weighting.prepare(parameters, statistics, dfs, counts, collection.max_length_code);
   const Query query{chunk_postings, counts, &weighting};
 
-  const PlainBm25 plain(parameters, collection.statistics, dfs, counts);
+  const PlainBm25 plain(parameters, statistics, dfs, counts);
   CHECK(weighting.score(1) == std::ldexp(1.0, -static_cast<int>(plain.bits)));
   std::vector<uint64_t> expected;
   for (uint32_t c = 0; c < collection.chunks.size(); ++c) {
@@ -142,15 +147,119 @@ void check_random_search(std::mt19937& random) {
   best.reset(k);
   search_exhaustively(query, best);
   CHECK_EQ(best.finish(), expected);
+  for (const auto& search : pruned) {
+    best.reset(k);
+    search->run(query, best);
+    CHECK_EQ(best.finish(), expected);
+  }
+}
+
+// Used for all, as a thread keeps one: with windows that end in the middle of chunks and with the usual one.
+std::vector<std::unique_ptr<PrunedSearch>> pruned_searches() {
+  std::vector<std::unique_ptr<PrunedSearch>> searches;
+  for (const uint32_t window : {16u, 64u, PrunedSearch::kWindow}) searches.push_back(std::make_unique<PrunedSearch>(window));
+  return searches;
 }
 
 }  // namespace
 
 TEST(lexical_search_is_bm25_on_random_collections) {
+  auto pruned = pruned_searches();
   for (uint32_t seed = 0; seed < 3000; ++seed) {
     std::mt19937 random(seed);
-    check_random_search(random);
+    const int before = scrubjay::check::n_failures();
+    check_random_search(random, pruned);
+    if (scrubjay::check::n_failures() != before) {
+      scrubjay::check::fail(__FILE__, __LINE__, "seed " + std::to_string(seed));
+      break;
+    }
   }
+}
+
+// Lists long enough for every way of adding them up, over several windows and two full chunks.
+TEST(lexical_pruned_search_equals_exhaustive_on_long_lists) {
+  auto pruned = pruned_searches();
+  const uint32_t n_docs = 65536, n_terms = 7;
+  const uint32_t strides[n_terms] = {1, 2, 5, 17, 130, 3001, 40'000};
+  std::mt19937 random(1);
+  PostingTable tables[2];
+  for (PostingTable& table : tables) {
+    for (uint32_t doc = 0; doc < n_docs; ++doc) {
+      const uint32_t code = 1 + random() % (doc % 1000 == 0 ? kMaxLengthCode : 60);
+      for (uint32_t t = 0; t < n_terms; ++t) {
+        if (random() % strides[t] != 0) continue;
+        const uint32_t tf = random() % 8 == 0 ? 1 + random() % 31 : 1 + random() % 3;
+        table.append(text::term_key(term_of(t)), term_of(t), static_cast<uint16_t>(doc), pack_payload(tf, code), nullptr);
+      }
+    }
+  }
+  base::Bitmap dead(n_docs);
+  for (int i = 0; i < 5000; ++i) dead.set(random() % n_docs);
+  const base::EpochGuard guard;
+  for (int round = 0; round < 60; ++round) {
+    std::vector<uint32_t> terms, counts;
+    for (uint32_t t = 0; t < n_terms; ++t) {
+      if (random() % 2) continue;
+      terms.push_back(t);
+      counts.push_back(1 + random() % 3 / 2);
+    }
+    std::shuffle(terms.begin(), terms.end(), random);
+    std::vector<TermPostings> postings(2 * terms.size());
+    std::vector<ChunkPostings> chunks;
+    std::vector<uint64_t> dfs(terms.size());
+    for (size_t c = 0; c < 2; ++c) {
+      const uint32_t seen = c == 1 && random() % 2 ? random() % n_docs : n_docs;  // a snapshot that is behind
+      for (size_t t = 0; t < terms.size(); ++t) {
+        TermPostings& found = postings[c * terms.size() + t];
+        tables[c].find(text::term_key(term_of(terms[t])), term_of(terms[t]), seen, nullptr, found);
+        dfs[t] += found.n;
+      }
+      chunks.push_back({seen, random() % 2 ? &dead : nullptr, postings.data() + c * terms.size()});
+    }
+    Weighting weighting;
+    weighting.prepare({}, {2 * n_docs, uint64_t{2} * n_docs * 30}, dfs, counts, kMaxLengthCode);
+    const Query query{chunks, counts, &weighting};
+    const size_t k = round % 3 == 0 ? 1 : round % 3 == 1 ? 10 + random() % 90 : 1 + random() % 200'000;
+    base::TopK expected, best;
+    expected.reset(k);
+    search_exhaustively(query, expected);
+    for (const auto& search : pruned) {
+      best.reset(k);
+      search->run(query, best);
+      CHECK(best.finish() == expected.finish());
+    }
+  }
+  base::collect_retired();
+}
+
+// While a document is prepared its postings may already raise a list's bounds: to a length that no visible document has,
+// and that the query's norms do not reach.
+TEST(lexical_pruned_search_ignores_the_bounds_of_unseen_postings) {
+  for (const uint32_t unseen_code : {1900u, kMaxLengthCode, 0u}) {
+    PostingTable table;
+    const uint32_t n_docs = 3000;
+    for (uint32_t doc = 0; doc <= n_docs; ++doc) {
+      const uint16_t payload = doc < n_docs ? pack_payload(1 + doc % 2, 3 + doc % 7) : pack_payload(31, unseen_code);
+      table.append(text::term_key("word"), "word", static_cast<uint16_t>(doc), payload, nullptr);
+    }
+    const base::EpochGuard guard;
+    TermPostings postings;
+    table.find(text::term_key("word"), "word", n_docs, nullptr, postings);
+    const std::vector<uint64_t> dfs{n_docs};
+    const std::vector<uint32_t> counts{1};
+    const ChunkPostings chunk{n_docs, nullptr, &postings};
+    Weighting weighting;
+    weighting.prepare({}, {n_docs, uint64_t{6} * n_docs}, dfs, counts, 9);
+    const Query query{{&chunk, 1}, counts, &weighting};
+    base::TopK expected, best;
+    expected.reset(50);
+    search_exhaustively(query, expected);
+    PrunedSearch pruned;
+    best.reset(50);
+    pruned.run(query, best);
+    CHECK_EQ(best.finish(), expected.finish());
+  }
+  base::collect_retired();
 }
 
 TEST(weighting_gives_up_bits_only_for_long_queries) {

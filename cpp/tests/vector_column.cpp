@@ -107,6 +107,22 @@ TEST(column_keeps_vectors_to_the_precision_of_its_storage) {
   base::collect_retired();
 }
 
+// Halves with any common scale come back as they were given.
+TEST(column_returns_what_its_storage_can_hold_exactly) {
+  std::mt19937 random(5);
+  for (const Storage storage : kStorages) {
+    Column column({20, Metric::l2, storage});
+    for (uint32_t doc = 0; doc < 50; ++doc) {
+      Vector given(20);
+      for (float& x : given) x = std::ldexp(static_cast<float>(static_cast<int>(random() % 2001) - 1000), static_cast<int>(doc) - 25);
+      given[doc % 20] = std::ldexp(1000.0f, static_cast<int>(doc) - 25);
+      column.append(doc, given);
+      CHECK(read(column, doc) == given);
+    }
+  }
+  base::collect_retired();
+}
+
 TEST(column_of_a_vector_with_itself) {
   std::mt19937 random(3);
   for (const Storage storage : kStorages) {
@@ -172,7 +188,7 @@ TEST(column_leaves_out_documents_without_a_vector) {
       CHECK(distance(read(column, doc), *model[doc]) <= 5e-4 * norm(*model[doc]));
       copy.append_copy(n_copied, column, doc);
       CHECK(read(copy, n_copied) == read(column, doc));  // bit for bit
-      CHECK(copy.scales()[n_copied].norm == column.scales()[doc].norm);
+      CHECK(copy.scales()[n_copied].scale == column.scales()[doc].scale);
       n_copied += 1 + doc % 2;
     }
     CHECK(column.size() <= model.size());

@@ -26,7 +26,15 @@ IDENTIFIERS = [
 ]  # fmt: skip
 OTHERS = ["Straße", "STRASSE", "naïve", "naive", "café", "東京都", "京都", "привет", "ﬁle", "e\u0301", "🙂", "it's", "\x00", "—"]
 
-words = st.one_of(st.sampled_from(WORDS), st.sampled_from(WORDS), st.sampled_from(IDENTIFIERS), st.sampled_from(OTHERS))
+
+@st.composite
+def weighted(draw: st.DrawFn, *branches: tuple[int, st.SearchStrategy[Any]]) -> Any:
+    """One of the branches by weight. (st.one_of merges equal branches, so repeating them there has no effect.)"""
+    places = [place for place, (weight, _) in enumerate(branches) for _ in range(weight)]
+    return draw(branches[places[draw(st.integers(0, len(places) - 1))]][1])
+
+
+words = weighted((4, st.sampled_from(WORDS)), (2, st.sampled_from(IDENTIFIERS)), (1, st.sampled_from(OTHERS)))
 joined_words = st.lists(words, min_size=1, max_size=12).map(" ".join)
 
 
@@ -46,12 +54,10 @@ def long_texts(draw: st.DrawFn) -> str:
 
 unicode_texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 short_texts = st.lists(st.sampled_from(["jay", "oak", "acorn", "TS-999"]), min_size=1, max_size=3).map(" ".join)
-texts = st.one_of(
-    short_texts, short_texts, joined_words, joined_words, joined_words, repeated_words(), unicode_texts, st.just("")
-)
+texts = weighted((6, short_texts), (6, joined_words), (2, repeated_words()), (1, unicode_texts), (1, st.just("")))
 """Any short text: few words (so that scores tie), many, repeats, arbitrary Unicode, nothing at all."""
 
-queries = st.one_of(short_texts, short_texts, joined_words, joined_words, joined_words, repeated_words(), unicode_texts)
+queries = weighted((6, short_texts), (6, joined_words), (2, repeated_words()), (1, unicode_texts))
 long_queries = st.lists(words, min_size=30, max_size=150).map(" ".join)
 
 str_ids = st.sampled_from([*(f"m{number}" for number in range(24)), "é", "id with spaces", "9", "10", "\x00", "m1\x00"])
@@ -63,7 +69,7 @@ _any_scope = st.tuples(
     st.sampled_from([None, "jane", "joe", "a"]),
     st.sampled_from([None, "coder", "jane", "a"]),
 )
-scope_keys = st.one_of(_shared_with_jane, _shared_with_jane, st.just(("acme", None, "coder")), _any_scope)
+scope_keys = weighted((6, _shared_with_jane), (1, st.just(("acme", None, "coder"))), (2, _any_scope))
 """Mostly what acme's jane and her coder see together, sometimes a neighbour."""
 
 
@@ -96,6 +102,9 @@ finite_vectors = (
     .map(lambda v: np.array(v, dtype=np.float32))
     .filter(_with_direction)
 )
+
+some_vectors = weighted((1, st.none()), (4, finite_vectors))
+some_exact_vectors = weighted((1, st.none()), (4, exact_vectors))
 
 k_values = st.one_of(st.integers(1, 12), st.sampled_from([100, 10_000, 2**31, 2**62]))
 candidate_values = st.one_of(st.none(), st.integers(1, 6), st.sampled_from([100, 2**40]))
@@ -139,11 +148,11 @@ def histories(
 ) -> list[Step]:
     """Writes of one id type, mostly upserts; an id keeps the scope of its first write as long as it lives."""
     ids: st.SearchStrategy[Any] = draw(st.sampled_from([str_ids, int_ids]))
-    step = st.one_of(
-        *[st.builds(Put, ids, texts, scope_keys, vectors)] * 6,
-        st.builds(Delete, ids),
-        st.builds(Erase, scope_keys, st.booleans()) if draw(st.booleans()) else st.builds(Delete, ids),
-        st.builds(Compact),
+    step = weighted(
+        (20, st.builds(Put, ids, texts, scope_keys, vectors)),
+        (3, st.builds(Delete, ids)),
+        (1, st.builds(Erase, scope_keys, st.booleans())),
+        (1, st.builds(Compact)),
     )
     # Hypothesis likes short lists; a uniform length gives it searches that find something.
     n_steps = draw(st.integers(1, max_size))

@@ -24,7 +24,7 @@ Vector = NDArray[np.float32]
 HOME = ("acme", "jane", None)
 ONE = np.array([1, 0, 0, 0], dtype=np.float32)
 
-exact_histories = draw.histories(vectors=st.one_of(st.none(), draw.exact_vectors, draw.exact_vectors))
+exact_histories = draw.histories(vectors=draw.some_exact_vectors)
 
 
 @given(
@@ -53,7 +53,7 @@ def test_hybrid_is_reciprocal_rank_fusion(
 
 @pytest.mark.parametrize("metric", ["cosine", "l2"])
 @given(
-    history=draw.histories(vectors=st.one_of(st.none(), draw.finite_vectors, draw.finite_vectors)),
+    history=draw.histories(vectors=draw.some_vectors),
     text=draw.queries,
     vector=draw.finite_vectors,
     key=draw.scope_keys,

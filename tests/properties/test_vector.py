@@ -30,7 +30,7 @@ def check(pair: Pair, query: Vector, key: tuple, k: int) -> None:
 @pytest.mark.parametrize("metric", vectors.METRICS)
 @pytest.mark.parametrize("dtype", STORED)
 @given(
-    history=draw.histories(vectors=st.one_of(st.none(), draw.finite_vectors, draw.finite_vectors)),
+    history=draw.histories(vectors=draw.some_vectors),
     query=draw.finite_vectors,
     key=draw.scope_keys,
     k=draw.k_values,
@@ -44,7 +44,7 @@ def test_nearest_within_the_bound(
 @pytest.mark.parametrize("metric", ["ip", "l2"])
 @pytest.mark.parametrize("dtype", STORED)
 @given(
-    history=draw.histories(vectors=st.one_of(st.none(), draw.exact_vectors, draw.exact_vectors)),
+    history=draw.histories(vectors=draw.some_exact_vectors),
     query=draw.exact_vectors,
     key=draw.scope_keys,
     k=draw.k_values,
@@ -102,7 +102,7 @@ def test_norms_of_any_size(
     check(pair, query, HOME, 5)
 
 
-@given(rows=st.lists(st.one_of(st.none(), draw.finite_vectors), min_size=1, max_size=20), query=draw.finite_vectors)
+@given(rows=st.lists(draw.some_vectors, min_size=1, max_size=20), query=draw.finite_vectors)
 @example(rows=[None, np.ones(draw.DIM, np.float32)], query=np.ones(draw.DIM, np.float32))
 def test_documents_without_a_vector_are_absent(kit: Kit, rows: list[Vector | None], query: Vector) -> None:
     pair = Pair(kit)

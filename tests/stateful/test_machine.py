@@ -13,7 +13,7 @@ from tests.data.engines import engine_kit
 from tests.data.replay import Pair
 from tests.stateful import invariants
 
-vectors = st.one_of(st.none(), draw.exact_vectors)
+vectors = draw.some_exact_vectors
 payloads = st.one_of(st.none(), st.binary(max_size=5))
 
 

@@ -62,6 +62,7 @@ class Weighting {
     for (size_t t = 0; t < dfs.size(); ++t) {
       weights_[t] = static_cast<float>(std::ldexp(idfs_[t], static_cast<int>(fraction_bits_)));
     }
+    max_length_code_ = max_length_code;
     norms_.resize(max_length_code + 1 + 16);  // a kernel may read a vector beyond
     const double average =
         statistics.n_docs == 0 ? 0.0 : static_cast<double>(statistics.total_length) / static_cast<double>(statistics.n_docs);
@@ -73,6 +74,7 @@ class Weighting {
 
   [[nodiscard]] float weight(size_t term) const noexcept { return weights_[term]; }
   [[nodiscard]] double idf_of(size_t term) const noexcept { return idfs_[term]; }
+  [[nodiscard]] uint32_t max_length_code() const noexcept { return max_length_code_; }
   [[nodiscard]] const float* norms() const noexcept { return norms_.data(); }
   [[nodiscard]] double score(uint64_t fixed) const noexcept {
     return std::ldexp(static_cast<double>(fixed), -static_cast<int>(fraction_bits_));
@@ -80,6 +82,7 @@ class Weighting {
 
  private:
   unsigned fraction_bits_ = kFractionBits;
+  uint32_t max_length_code_ = 0;
   std::vector<double> idfs_;
   std::vector<float> weights_;
   std::vector<float> norms_;

@@ -58,6 +58,9 @@ void PrunedSearch::prepare_impacts(const Query& query) {
       impacts.first_length = std::min(impacts.first_length, postings.min_length_code);
       impacts.last_length = std::max(impacts.last_length, postings.max_length_code);
     }
+    // A list's bounds may be those of a document that the snapshot does not see; the weighting covers all that it does.
+    impacts.first_length = std::min(impacts.first_length, query.weighting->max_length_code());
+    impacts.last_length = std::min(impacts.last_length, query.weighting->max_length_code());
   }
 }
 
@@ -69,7 +72,7 @@ void PrunedSearch::open_chunk(const Query& query, const ChunkPostings& chunk) {
     const TermPostings& postings = chunk.terms[t];
     if (postings.n == 0) continue;
     // More occurrences and a shorter document score higher, up to the rounding of the last bits.
-    const uint32_t most = contribution(query.weighting->weight(t), postings.max_tf, norms[postings.min_length_code]) + 2;
+    const uint32_t most = contribution(query.weighting->weight(t), postings.max_tf, norms[std::min(postings.min_length_code, query.weighting->max_length_code())]) + 2;
     cursors_.push_back({postings.offsets(), postings.payloads(), postings.n, 0, query.counts[t] * most, t});
   }
   std::sort(cursors_.begin(), cursors_.end(), [](const Cursor& a, const Cursor& b) { return a.bound != b.bound ? a.bound < b.bound : a.term < b.term; });
