@@ -68,7 +68,8 @@ TEST(simd_tables_are_complete) {
   for (size_t i = 0; i < levels.size(); ++i) {
     CHECK_EQ(std::string_view(levels[i]->level), names[i]);
     CHECK(levels[i]->dot_rows_f16 && levels[i]->dot_rows_f32 && levels[i]->dot_f16_f16 && levels[i]->dot_f32_f32);
-    CHECK(levels[i]->to_f16 && levels[i]->from_f16);
+    CHECK(levels[i]->fill_impacts && levels[i]->accumulate && levels[i]->accumulate_directly);
+    CHECK(levels[i]->harvest && levels[i]->to_f16 && levels[i]->from_f16);
   }
   bool chosen = false;
   for (const Kernels* level : levels) chosen |= &kernels() == level;

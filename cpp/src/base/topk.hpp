@@ -1,9 +1,10 @@
 // Bounded top-k: which k of many scored documents are best, under one total order?
 //
 // A candidate is one 64-bit key: the score in the upper half (as an unsigned number that grows with it), the complement
-// of the document in the lower. A greater key is a better candidate: higher score, then lower document. Candidates above
-// the current threshold are appended to a buffer of 2k, which std::nth_element trims to k when it is full: about four
-// times cheaper than a heap, because most candidates that pass never move again.
+// of the document in the lower. A greater key is a better candidate: higher score, then lower document. Small k: a heap
+// whose least key is the threshold, always tight. Large k: candidates are appended to a buffer and counted in a histogram
+// of their scores; the lower edge of the best bins that hold k of them is the threshold, tight to a bin, and nothing is
+// moved until the end (or until the buffer is many times k, when std::nth_element trims it).
 #pragma once
 
 #include <algorithm>
@@ -32,40 +33,46 @@ namespace scrubjay::base {
 
 class TopK {
  public:
-  // Forgets all candidates; keeps the memory. k >= 1.
-  void reset(size_t k) {
+  // Forgets all candidates; keeps the memory. k >= 1. Scores are expected, but need not be, within [least, greatest]: the
+  // threshold is tight to about a thousandth of that range.
+  void reset(size_t k, uint32_t least = 0, uint32_t greatest = 0xffffffffu) {
     k_ = k;
     threshold_ = 0;
     keys_.clear();
+    if (k <= kHeapK) {
+      keys_.reserve(k);
+      return;
+    }
     keys_.reserve(std::min<size_t>(2 * k, 4096));
-  }
-
-  // A candidate whose key does not exceed this cannot be among the best k. Never falls; zero until k were seen and the
-  // buffer was trimmed once.
-  [[nodiscard]] uint64_t threshold() const noexcept { return threshold_; }
-
-  void push(uint64_t key) {
-    if (key <= threshold_) return;
-    keys_.push_back(key);
-    if (keys_.size() >= 2 * k_) trim();
+    limit_ = std::max<size_t>(8 * k, 4096);
+    least_ = least;
+    const unsigned width = static_cast<unsigned>(std::bit_width(greatest - least));
+    shift_ = width > kBinBits ? width - kBinBits : 0;
+    histogram_.assign(size_t{1} << kBinBits, 0);
+    threshold_bin_ = n_at_threshold_ = 0;
   }
 
   [[nodiscard]] size_t k() const noexcept { return k_; }
 
-  // Trims if that promises a higher threshold: when there is none yet, or the buffer has grown by a quarter.
-  void tighten() {
-    if (keys_.size() >= k_ + (threshold_ == 0 ? 0 : k_ / 4 + 1)) trim();
+  // A candidate whose key does not exceed this cannot be among the best k. Never falls.
+  [[nodiscard]] uint64_t threshold() const noexcept { return threshold_; }
+
+  void push(uint64_t key) {
+    if (key <= threshold_) return;
+    if (k_ > kHeapK) {
+      keys_.push_back(key);
+      count(key);
+      if (keys_.size() >= limit_) trim();
+    } else if (keys_.size() < k_) {
+      keys_.push_back(key);
+      std::push_heap(keys_.begin(), keys_.end(), std::greater<>());
+      if (keys_.size() == k_) threshold_ = keys_.front();
+    } else {
+      replace_least(key);
+    }
   }
 
-  // Keeps the best k (any order) and raises the threshold to the worst of them.
-  void trim() {
-    if (keys_.size() < k_) return;
-    std::nth_element(keys_.begin(), keys_.begin() + static_cast<ptrdiff_t>(k_ - 1), keys_.end(), std::greater<>());
-    keys_.resize(k_);
-    threshold_ = keys_.back();
-  }
-
-  // The best k, best first. The reference stays valid until the next reset or push.
+  // The best k, best first. The reference stays valid until the next reset, and nothing may be pushed before that.
   [[nodiscard]] const std::vector<uint64_t>& finish() {
     if (keys_.size() > k_) trim();
     std::sort(keys_.begin(), keys_.end(), std::greater<>());
@@ -73,9 +80,52 @@ class TopK {
   }
 
  private:
+  static constexpr size_t kHeapK = 32;
+  static constexpr unsigned kBinBits = 10;
+
+  // Counts a key of the buffer; raises the threshold to the greatest bin edge that k keys reach.
+  void count(uint64_t key) noexcept {
+    const uint32_t score = key_score(key);
+    const uint32_t above = score > least_ ? score - least_ : 0;
+    const uint32_t bin = std::min(above >> shift_, (1u << kBinBits) - 1);
+    ++histogram_[bin];
+    ++n_at_threshold_;  // keys in the bins from threshold_bin_ on: a key below them was refused
+    while (n_at_threshold_ - histogram_[threshold_bin_] >= k_) {
+      n_at_threshold_ -= histogram_[threshold_bin_++];
+      threshold_ = std::max(threshold_, ((uint64_t{least_} + (uint64_t{threshold_bin_} << shift_)) << 32) - 1);
+    }
+  }
+
+  // The key sinks from the root until both children are greater.
+  void replace_least(uint64_t key) noexcept {
+    size_t hole = 0;
+    for (size_t child = 1; child < k_; child = 2 * hole + 1) {
+      if (child + 1 < k_ && keys_[child + 1] < keys_[child]) ++child;
+      if (keys_[child] >= key) break;
+      keys_[hole] = keys_[child];
+      hole = child;
+    }
+    keys_[hole] = key;
+    threshold_ = keys_.front();
+  }
+
+  // Keeps the best k (any order) and raises the threshold to the worst of them.
+  void trim() {
+    std::nth_element(keys_.begin(), keys_.begin() + static_cast<ptrdiff_t>(k_ - 1), keys_.end(), std::greater<>());
+    keys_.resize(k_);
+    threshold_ = std::max(threshold_, keys_.back());
+    limit_ = std::max(limit_, 2 * k_);
+  }
+
   size_t k_ = 1;
   uint64_t threshold_ = 0;
   std::vector<uint64_t> keys_;
+  size_t limit_ = 0;
+  uint32_t least_ = 0;
+  unsigned shift_ = 0;
+  std::vector<uint32_t> histogram_;
+  uint32_t threshold_bin_ = 0;
+  uint64_t n_at_threshold_ = 0;
 };
 
 }  // namespace scrubjay::base

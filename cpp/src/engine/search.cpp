@@ -161,9 +161,10 @@ class Search {
   void rank_lexically(size_t candidates) {
     prepare_weights();
     if (terms_.empty()) return;
-    s_.lexical_best.reset(candidates);
+    s_.lexical_best.reset(candidates, 0, s_.weighting.greatest_score());
     s_.pruned.run(lexical_query(), s_.lexical_best);
-    for (const uint64_t key : s_.lexical_best.finish()) s_.lexical_docs.push_back(base::key_doc(key));
+    lexical_keys_ = s_.lexical_best.finish();
+    for (const uint64_t key : lexical_keys_) s_.lexical_docs.push_back(base::key_doc(key));
   }
 
   void prepare_weights() {
@@ -190,7 +191,7 @@ class Search {
 
   void rank_by_vector(size_t candidates, const vector::ColumnOptions& vectors) {
     vector::prepare_query(vectors, request_.vector, s_.vector_query);
-    s_.vector_best.reset(candidates);
+    s_.vector_best.reset(candidates, base::sortable_float(0.125f), base::sortable_float(1.0f));
     for (size_t p = 0; p < s_.partitions.size(); ++p) {
       const size_t end = p + 1 < s_.partitions.size() ? s_.partitions[p + 1].first_chunk : s_.chunks.size();
       const vector::Graph* graph = request_.exact || !s_.partitions[p].graph ? nullptr : s_.partitions[p].graph->graph.get();
@@ -202,7 +203,8 @@ class Search {
         vector::scan_chunk({chunk.n_docs, chunk.dead, chunk.chunk->vectors()}, static_cast<uint32_t>(c), n_covered, s_.vector_query, s_.vector_best);
       }
     }
-    for (const uint64_t key : s_.vector_best.finish()) s_.vector_docs.push_back(base::key_doc(key));
+    vector_keys_ = s_.vector_best.finish();
+    for (const uint64_t key : vector_keys_) s_.vector_docs.push_back(base::key_doc(key));
   }
 
   // What the graph finds is scored again from the originals. False: the graph could not be asked.
@@ -249,13 +251,14 @@ class Search {
     }
   }
 
-  [[nodiscard]] double bm25_at(uint32_t rank) { return s_.weighting.score(base::key_score(s_.lexical_best.finish()[rank - 1])); }
-  [[nodiscard]] double similarity_at(uint32_t rank) {
-    return static_cast<double>(base::unsortable_float(base::key_score(s_.vector_best.finish()[rank - 1])));
+  [[nodiscard]] double bm25_at(uint32_t rank) const { return s_.weighting.score(base::key_score(lexical_keys_[rank - 1])); }
+  [[nodiscard]] double similarity_at(uint32_t rank) const {
+    return static_cast<double>(base::unsortable_float(base::key_score(vector_keys_[rank - 1])));
   }
 
   void take_single(size_t k, SearchResult& result) {
     const std::vector<uint32_t>& docs = lexical_ ? s_.lexical_docs : s_.vector_docs;
+    result.hits.reserve(std::min(k, docs.size()));
     for (uint32_t rank = 1; rank <= std::min(k, docs.size()); ++rank) {
       Hit hit = hit_for(docs[rank - 1]);
       if (lexical_) {
@@ -313,6 +316,7 @@ class Search {
   const bool lexical_;
   const bool semantic_;
   std::span<const lexical::TermCount> terms_;
+  std::span<const uint64_t> lexical_keys_, vector_keys_;  // best first
 
  public:
   lexical::Bm25Parameters bm25_;

@@ -59,6 +59,8 @@ class Weighting {
     }
     fraction_bits_ = kFractionBits;
     while (fraction_bits_ > 0 && std::ldexp(total, static_cast<int>(fraction_bits_)) >= 0x1p30) --fraction_bits_;
+    unit_ = std::ldexp(1.0, -static_cast<int>(fraction_bits_));
+    greatest_score_ = static_cast<uint32_t>(std::ldexp(total, static_cast<int>(fraction_bits_)));
     for (size_t t = 0; t < dfs.size(); ++t) {
       weights_[t] = static_cast<float>(std::ldexp(idfs_[t], static_cast<int>(fraction_bits_)));
     }
@@ -74,15 +76,19 @@ class Weighting {
 
   [[nodiscard]] float weight(size_t term) const noexcept { return weights_[term]; }
   [[nodiscard]] double idf_of(size_t term) const noexcept { return idfs_[term]; }
+  // What no score of the query much exceeds.
+  [[nodiscard]] uint32_t greatest_score() const noexcept { return greatest_score_; }
   [[nodiscard]] uint32_t max_length_code() const noexcept { return max_length_code_; }
   [[nodiscard]] const float* norms() const noexcept { return norms_.data(); }
   [[nodiscard]] double score(uint64_t fixed) const noexcept {
-    return std::ldexp(static_cast<double>(fixed), -static_cast<int>(fraction_bits_));
+    return static_cast<double>(fixed) * unit_;
   }
 
  private:
   unsigned fraction_bits_ = kFractionBits;
   uint32_t max_length_code_ = 0;
+  double unit_ = 0.0;
+  uint32_t greatest_score_ = 0;
   std::vector<double> idfs_;
   std::vector<float> weights_;
   std::vector<float> norms_;

@@ -16,16 +16,24 @@ constexpr uint32_t kFirstWindow = 2048;
 constexpr uint32_t kFirstBlock = 64;
 constexpr uint32_t kSparse = 32;        // fewer postings than a 32nd of the window: visit them instead of all the sums
 
-// The first position >= from whose offset is >= wanted: doubling steps, then bisection.
+// What one look-up of a non-essential term costs, in postings accumulated. Measured: 10 to 15 ns against 0.5 ns.
+constexpr uint64_t kProbeCost = 24;
+
+// The first position >= from whose offset is >= wanted: doubling steps, then a bisection without branches.
 [[nodiscard]] uint32_t gallop(const uint16_t* offsets, uint32_t from, uint32_t n, uint32_t wanted) noexcept {
-  uint32_t step = 1;
-  uint32_t low = from;
+  if (from >= n || offsets[from] >= wanted) return from;
+  uint32_t low = from, step = 4;  // offsets[low] < wanted
   while (low + step < n && offsets[low + step] < wanted) {
     low += step;
     step *= 2;
   }
-  const uint32_t high = std::min(low + step, n);
-  return static_cast<uint32_t>(std::lower_bound(offsets + low, offsets + high, static_cast<uint16_t>(wanted)) - offsets);
+  uint32_t left = std::min(step, n - low);
+  while (left > 1) {
+    const uint32_t half = left / 2;
+    low += offsets[low + half] < wanted ? half : 0;
+    left -= half;
+  }
+  return low + 1;
 }
 
 }  // namespace
@@ -89,9 +97,10 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk, base::TopK& 
   for (uint32_t begin = 0; begin < n_docs; begin += width, width = std::min(window_, 2 * width)) {
     const uint32_t end = std::min(n_docs, begin + width);
     uint32_t threshold = base::key_score(best.threshold());
-    size_t n_optional = 0;  // how many of the cursors are non-essential
-    while (n_optional < n_terms && bound_sums_[n_optional] <= threshold) ++n_optional;
-    if (n_optional == n_terms) return;  // nor can any later window of the chunk
+    size_t n_safe = 0;  // how many of the cursors may be non-essential
+    while (n_safe < n_terms && bound_sums_[n_safe] <= threshold) ++n_safe;
+    if (n_safe == n_terms) return;  // nor can any later window of the chunk hold a better document
+    const size_t n_optional = choose_optional(n_safe, threshold);
     const uint32_t help = n_optional == 0 ? 0 : bound_sums_[n_optional - 1];
 
     uint32_t n_added = 0;
@@ -104,7 +113,6 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk, base::TopK& 
         if (postings.dead && postings.dead->test(positions_[i])) continue;
         best.push(base::candidate_key(scores_[i], (chunk << 16) | positions_[i]));
       }
-      best.tighten();
       threshold = base::key_score(best.threshold());
     };
     if (n_added < (end - begin) / kSparse) {
@@ -128,9 +136,34 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk, base::TopK& 
   }
 }
 
+// How many of the first n_safe terms to leave out of a window: leaving one out saves its postings, but lowers the
+// threshold of the candidates by its bound, and each candidate is then looked up in every list left out. Candidates are
+// estimated from above: a posting makes one if a usual contribution of its term (0.6 of the bound) exceeds the lowered
+// threshold alone; of the others one in 16 does, together with another.
+size_t PrunedSearch::choose_optional(size_t n_safe, uint32_t threshold) {
+  size_t best = 0;
+  uint64_t n_left = 0;  // postings of the terms that are not left out
+  for (const Cursor& cursor : cursors_) n_left += cursor.n;
+  uint64_t best_cost = n_left;
+  uint64_t n_alone = 0;              // postings of the terms from `alone` on
+  size_t alone = cursors_.size();    // the first whose postings make candidates alone
+  for (size_t m = 1; m <= n_safe; ++m) {
+    n_left -= cursors_[m - 1].n;
+    const uint64_t lowered = threshold - bound_sums_[m - 1];
+    while (alone > 0 && uint64_t{cursors_[alone - 1].bound} * 6 > lowered * 10) n_alone += cursors_[--alone].n;
+    const uint64_t n_candidates = alone <= m ? n_left : n_alone + (n_left - n_alone) / 16;
+    const uint64_t cost = n_left + n_candidates * m * kProbeCost;
+    if (cost < best_cost) {
+      best_cost = cost;
+      best = m;
+    }
+  }
+  return best;
+}
+
 // Adds the cursor's postings within the window; returns how many.
 uint32_t PrunedSearch::accumulate(const Query& query, Cursor& cursor, uint32_t window_begin, uint32_t window_end) {
-  const uint32_t from = cursor.position;
+  const uint32_t from = gallop(cursor.offsets, cursor.position, cursor.n, window_begin);  // it may have been left out before
   const uint32_t to = window_end > kMaxOffset ? cursor.n : gallop(cursor.offsets, from, cursor.n, window_end);
   cursor.position = to;
   if (from == to) return 0;

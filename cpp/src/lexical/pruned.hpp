@@ -1,8 +1,8 @@
 // Pruned search: the same answer as search_exhaustively(), without adding up what cannot matter.
 //
 // MAXSCORE (Turtle and Flood 1995) over windows of documents. The k-th best score so far is a threshold that a document
-// must exceed (documents ascend, so an equal score loses). Terms whose bounds together cannot exceed it are
-// non-essential in a window: only documents that an essential term holds are candidates there, and the others' postings
+// must exceed (documents ascend, so an equal score loses). Terms whose bounds together cannot exceed it may be
+// non-essential in a window, and are if that is estimated to cost less than accumulating them: only documents that an essential term holds are candidates there, and the others' postings
 // are looked up for those candidates alone, by galloping, term after term, while they can still make it. In a window:
 //   1. the essential terms' postings are added into an array of sums (a table per term gives a posting's contribution);
 //   2. the sums that can exceed the threshold with all the non-essential terms' help are taken out, all are cleared;
@@ -38,7 +38,7 @@ class PrunedSearch {
     const uint16_t* offsets;
     const uint16_t* payloads;
     uint32_t n;
-    uint32_t position;  // everything before it lies before the window
+    uint32_t position;  // everything before it lies before the documents at hand
     uint32_t bound;     // no contribution in this chunk exceeds it
     uint32_t term;
   };
@@ -52,6 +52,7 @@ class PrunedSearch {
   void prepare_impacts(const Query& query);
   void open_chunk(const Query& query, const ChunkPostings& chunk);
   void search_chunk(const Query& query, uint32_t chunk, base::TopK& best);
+  [[nodiscard]] size_t choose_optional(size_t n_safe, uint32_t threshold);
   uint32_t accumulate(const Query& query, Cursor& cursor, uint32_t window_begin, uint32_t window_end);
   void take_candidates(uint32_t begin, uint32_t end, uint32_t window_begin, uint32_t threshold);
   void take_candidates_of(const Cursor& cursor, uint32_t from, uint32_t window_begin, uint32_t threshold);

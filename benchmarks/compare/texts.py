@@ -1,0 +1,130 @@
+"""Which real texts does this machine have, as passages of the length of a memory?
+
+A passage is a run of whole sentences of one package description, up to 40 words. Long descriptions come from the
+package lists' translations where a machine has them (`--fetch-descriptions` brings them into the cache); without them
+the one-line descriptions have to do, which are about 6 words: `Source.kind` says which, and results are comparable
+only between equal kinds. Everything is cached outside the repository and never committed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.corpus import Corpus, descriptions
+
+MAX_WORDS = 40
+MIN_WORDS = 8
+MIN_PASSAGES = 5_000
+FORMAT = 2
+"""Part of every cache name: raise it when the same source gives other passages."""
+
+APT_LISTS = Path("/var/lib/apt/lists")
+APT_READER = Path("/usr/lib/apt/apt-helper")
+
+
+@dataclass(frozen=True)
+class Source:
+    """Distinct passages in a fixed order, and where they are from."""
+
+    kind: str
+    passages: tuple[str, ...]
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes with any passage; part of every cache name."""
+        return hashlib.sha256("\n".join((self.kind, *self.passages)).encode()).hexdigest()[:16]
+
+
+def cache_folder() -> Path:
+    """$SCRUBJAY_BENCHMARK_CACHE, else a folder of the user's cache; made if absent."""
+    given = os.environ.get("SCRUBJAY_BENCHMARK_CACHE")
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = Path(given) if given else base / "scrubjay-benchmarks"
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def fetch_descriptions() -> None:
+    """Brings the lists with long descriptions into the cache, beside the system's own (needs apt-get and network)."""
+    lists = cache_folder() / "lists"
+    (lists / "partial").mkdir(parents=True, exist_ok=True)
+    command = ["apt-get", "update", "-q", "-o", "Acquire::Languages=en", "-o", f"Dir::State::lists={lists}"]
+    command += ["-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache=", "-o", "Debug::NoLocking=1"]
+    subprocess.run(command, check=True)
+
+
+def source(*, use_system: bool = True) -> Source:
+    """The passages of this machine; the built-in vocabulary's where it has none."""
+    if use_system:
+        cached = cache_folder() / f"passages-{FORMAT}.txt"
+        if cached.is_file():
+            kind, *passages = cached.read_text(encoding="utf-8").splitlines()
+            return Source(kind, tuple(passages))
+        for kind, found in (
+            ("long package descriptions", long_descriptions()),
+            ("one-line package descriptions", descriptions()),
+        ):
+            distinct = tuple(dict.fromkeys(passage for one in found for passage in passages_of(one)))
+            if len(distinct) >= MIN_PASSAGES:
+                cached.write_text("\n".join((kind, *distinct)) + "\n", encoding="utf-8")
+                return Source(kind, distinct)
+    corpus = Corpus(seed=0, use_system=False)
+    return Source(corpus.source, tuple(dict.fromkeys(corpus.texts(20_000))))
+
+
+def long_descriptions() -> Iterator[str]:
+    """Synopsis and body of each package, from the translation lists of the cache or the system."""
+    for folder in (cache_folder() / "lists", APT_LISTS):
+        files = sorted(folder.glob("*_Translation-en*")) if folder.is_dir() else []
+        for file in files:
+            for match in re.finditer(r"^Description-en: (.*\n(?: .*\n)*)", read_list(file), re.MULTILINE):
+                yield "\n".join("" if line.strip() == "." else line.strip() for line in match[1].splitlines())
+        if files:
+            return
+
+
+def read_list(file: Path) -> str:
+    """One package list, unpacked."""
+    if APT_READER.is_file():
+        command = [str(APT_READER), "cat-file", str(file)]
+    elif file.suffix in {".lz4", ".xz", ".gz", ".zst"} and shutil.which(file.suffix[1:]):
+        command = [file.suffix[1:], "-dc", str(file)]
+    else:
+        return file.read_text(encoding="utf-8", errors="replace") if file.suffix == "" else ""
+    return subprocess.run(command, capture_output=True, check=True, encoding="utf-8", errors="replace").stdout
+
+
+def passages_of(description: str) -> Iterator[str]:
+    """Whole sentences, packed to at most 40 words; a longer sentence is cut."""
+    words: list[str] = []
+    for sentence in sentences_of(description):
+        if words and len(words) + len(sentence) > MAX_WORDS:
+            yield from long_enough(words)
+            words = []
+        words = words + sentence
+        while len(words) > MAX_WORDS:
+            yield " ".join(words[:MAX_WORDS])
+            words = words[MAX_WORDS:]
+    yield from long_enough(words)
+
+
+def long_enough(words: list[str]) -> Iterable[str]:
+    return (" ".join(words),) if len(words) >= MIN_WORDS else ()
+
+
+def sentences_of(description: str) -> Iterator[list[str]]:
+    """The sentences of a description; its first line, a paragraph or an item of a list ends one as well."""
+    first, _, body = description.partition("\n")
+    parts = [first, *re.split(r"\n\n|\n(?=[*+-] )", body)]
+    for part in parts:
+        for sentence in re.split(r"(?<=[.!?;:])\s+", part):
+            words = sentence.split()
+            if words:
+                yield words

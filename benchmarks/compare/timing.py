@@ -1,0 +1,56 @@
+"""How are single calls timed?
+
+Each pass times every query once, calls one by one, garbage collection as users have it; the passes of the engines
+alternate, so that a disturbance of the machine meets all of them. Of each percentile the median over the passes counts.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from time import perf_counter_ns
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Item = TypeVar("Item")
+PERCENTILES = {"p50": 50, "p95": 95, "p99": 99}
+WARM_SHARE = 0.1
+
+
+def time_calls(call: Callable[[Item], Any], items: Sequence[Item]) -> NDArray[np.int64]:
+    """Nanoseconds of each call(item), in order; the first tenth of the items is run before, unmeasured."""
+    for item in items[: max(1, int(len(items) * WARM_SHARE))]:
+        call(item)
+    spent = np.zeros(len(items), dtype=np.int64)
+    for place, item in enumerate(items):
+        started = perf_counter_ns()
+        call(item)
+        spent[place] = perf_counter_ns() - started
+    return spent
+
+
+def affordable(call: Callable[[Item], Any], items: Sequence[Item], budget_seconds: float, least: int = 20) -> Sequence[Item]:
+    """As many items as one pass within the budget allows, at least `least`, spread over all."""
+    probe = items[:: max(1, len(items) // 5)][:5]
+    call(probe[0])
+    each = statistics.median(float(time_one(call, item)) for item in probe) * 1e-9
+    n = len(items) if each == 0 else int(budget_seconds / each)
+    if n >= len(items):
+        return items
+    return items[:: -(-len(items) // max(n, least))]
+
+
+def time_one(call: Callable[[Item], Any], item: Item) -> int:
+    started = perf_counter_ns()
+    call(item)
+    return perf_counter_ns() - started
+
+
+def percentiles_us(passes: Sequence[NDArray[np.int64]]) -> dict[str, float]:
+    """p50, p95 and p99 in microseconds: the median over the passes, each by itself."""
+    return {
+        name: statistics.median(float(np.percentile(one, at)) for one in passes) / 1e3
+        for name, at in PERCENTILES.items()
+    }

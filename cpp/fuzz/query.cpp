@@ -1,0 +1,74 @@
+// Searches a small, fixed engine for whatever bytes come, in every mode, and holds the answers to a brute-force model.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "../tests/engine_model.hpp"
+
+namespace {
+
+using namespace scrubjay::engine;
+
+// Documents of the kinds that queries are made of: prose, identifiers, other scripts, very long and empty ones.
+struct Prepared {
+  EngineOptions options;
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<Model> model;
+  std::vector<ScopeRef> scopes;
+
+  Prepared() {
+    options.dim = 2;
+    options.chunk_docs = 4;
+    engine = std::make_unique<Engine>(options);
+    model = std::make_unique<Model>(options);
+    const std::optional<std::string_view> none;
+    scopes = {std::make_shared<Scope>("acme", none, none), std::make_shared<Scope>("acme", "jane", none),
+              std::make_shared<Scope>("acme", none, "bot"), std::make_shared<Scope>("acme", "jane", "bot")};
+    std::vector<std::string> texts{
+        "sk-stg-0041 is the key of staging", "TS-999: deploys fail on Fridays", "jane@acme.com prefers tea, not coffee",
+        "upgrade to v2.1.3 of src/api/chat.ts", "10.0.0.1:80 and snake_case and camelCase", "#4711 E0308 C++ C#",
+        "running runs generously, don't run", "Stra\u00dfe \u0130stanbul \ufb01ne \u65e5\u672c\u8a9e\u306e\u30c6\u30ad\u30b9\u30c8", "\ud55c\uad6d\uc5b4 \u0e44\u0e17\u0e22\u0e20\u0e32\u0e29\u0e32",
+        "a a a a a a a a a a Z 0 9999999999999999999999", "", "AND OR the of to", "\xff\xc3 broken \xe2\x82 bytes"};
+    std::string longest;
+    for (int i = 0; i < 3000; ++i) longest += "a" + std::to_string(i % 700) + " ";
+    texts.push_back(longest);
+    texts.emplace_back(300, 'x');
+    for (size_t i = 0; i < 3 * texts.size(); ++i) {
+      const float vector[] = {static_cast<float>(i % 5) - 2.0f, 1.0f};
+      const std::string text = texts[i % texts.size()] + (i % 3 ? " run " + std::to_string(i) : "");
+      const DocumentInput input{Id::of(static_cast<int64_t>(i)), text, std::nullopt, scopes[i % 4], vector};
+      static_cast<void>(engine->upsert({&input, 1}));
+      static_cast<void>(model->upsert(static_cast<int64_t>(i), input));
+    }
+    for (int64_t id = 0; id < 40; id += 7) {
+      const Id removed = Id::of(id);
+      static_cast<void>(engine->remove({&removed, 1}));
+      static_cast<void>(model->remove(id));
+    }
+  }
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Prepared prepared;
+  const uint8_t choice = size == 0 ? 0 : data[size - 1];
+  const float vector[] = {static_cast<float>(choice) - 128.5f, 1.0f};
+  SearchRequest request;
+  request.text = std::string_view(reinterpret_cast<const char*>(data), size);
+  request.vector = vector;
+  request.scope = prepared.scopes[choice % 4].get();
+  request.k = 1 + choice % 50;
+  request.candidates = choice % 3 == 0 ? request.k : 0;
+  request.explain = choice % 2 == 0;
+  const std::string difference = difference_of_search(*prepared.engine, *prepared.model, request);
+  if (!difference.empty()) {
+    std::fprintf(stderr, "%s\n", difference.c_str());
+    std::abort();
+  }
+  return 0;
+}

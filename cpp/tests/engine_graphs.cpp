@@ -1,0 +1,131 @@
+// Do searches through a graph stay right while documents come, go and are compacted away under it?
+#include <memory>
+#include <random>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/epoch.hpp"
+#include "check.hpp"
+#include "engine_model.hpp"
+
+using namespace scrubjay::engine;
+namespace base = scrubjay::base;
+
+namespace {
+
+constexpr uint32_t kDim = 8;
+const std::optional<std::string_view> kNone;
+
+struct Vectors {
+  EngineOptions options;
+  std::unique_ptr<Engine> engine;
+  std::unique_ptr<Model> model;
+  ScopeRef shared = std::make_shared<Scope>("acme", kNone, kNone), own = std::make_shared<Scope>("acme", "jane", kNone);
+  std::mt19937 random{3};
+
+  explicit Vectors(uint32_t chunk_docs) {
+    options.chunk_docs = chunk_docs;
+    options.dim = kDim;
+    engine = std::make_unique<Engine>(options);
+    model = std::make_unique<Model>(options);
+  }
+  std::vector<float> any_vector() {
+    std::normal_distribution<float> normal;
+    std::vector<float> vector(kDim);
+    for (float& x : vector) x = normal(random);
+    return vector;
+  }
+  void write(int64_t id) {
+    const std::vector<float> vector = id % 10 == 9 ? std::vector<float>() : any_vector();
+    const DocumentInput input{Id::of(id), "number", std::nullopt, id % 3 ? shared : own, vector};
+    CHECK_EQ(engine->upsert({&input, 1}), 1);
+    CHECK(model->upsert(id, input));
+  }
+  void remove(int64_t id) {
+    const Id removed = Id::of(id);
+    CHECK_EQ(engine->remove({&removed, 1}), model->remove(id));
+  }
+  // Everything found is right, and nearly all of the best ten are found.
+  void check() {
+    size_t n_found = 0, n_wanted = 0;
+    for (int i = 0; i < 20; ++i) {
+      const std::vector<float> query = any_vector();
+      SearchRequest request;
+      request.vector = query;
+      request.scope = i % 2 ? shared.get() : own.get();
+      CHECK_EQ(difference_of_search(*engine, *model, request), "");
+      const SearchResult found = engine->search(request);
+      request.exact = true;
+      CHECK_EQ(difference_of_search(*engine, *model, request), "");
+      const SearchResult wanted = engine->search(request);
+      std::set<int64_t> ids;
+      for (const Hit& hit : found.hits) ids.insert(id_of(found, hit));
+      for (const Hit& hit : wanted.hits) {
+        ++n_wanted;
+        n_found += ids.count(id_of(wanted, hit));
+      }
+    }
+    CHECK(n_found * 100 >= n_wanted * 95);
+  }
+};
+
+}  // namespace
+
+TEST(engine_graphs_through_updates_deletes_and_compaction) {
+  for (const uint32_t chunk_docs : {8u, 50u, 2000u}) {
+    Vectors v(chunk_docs);
+    const int64_t n = chunk_docs == 2000 ? 4500 : 600;
+    for (int64_t id = 0; id < n; ++id) v.write(id);
+    CHECK_EQ(v.engine->build_graphs(100), 2);
+    CHECK_EQ(v.engine->stats(nullptr).n_graphs, 2);
+    CHECK(v.engine->stats(nullptr).graph_bytes > 0);
+    v.check();
+    for (int64_t id = 0; id < n; id += 4) v.remove(id);  // dead in the graph
+    v.check();
+    for (int64_t id = 1; id < n; id += 4) v.write(id);  // dead in the graph, alive beside it
+    for (int64_t id = n; id < n + 60; ++id) v.write(id);
+    v.check();
+    CHECK_EQ(v.engine->build_graphs(100), 2);  // over what is dead and what was beside it
+    v.check();
+    CHECK(v.engine->compact() > 0);
+    CHECK_EQ(v.engine->stats(nullptr).n_graphs, 0);  // its chunks are gone
+    v.check();
+    CHECK_EQ(v.engine->build_graphs(100), 2);
+    CHECK_EQ(v.engine->compact(), 0);
+    CHECK_EQ(v.engine->stats(nullptr).n_graphs, 2);  // nothing was rewritten
+    v.check();
+    CHECK_EQ(v.engine->erase(*v.own, true), v.model->erase(*v.own, true));
+    CHECK_EQ(v.engine->stats(nullptr).n_graphs, 1);
+    v.check();
+    CHECK_EQ(difference_of_content(*v.engine, *v.model), "");
+  }
+  base::collect_retired();
+  CHECK_EQ(base::n_retired(), 0);
+}
+
+TEST(engine_builds_graphs_only_where_they_are_worth_it) {
+  Vectors v(50);
+  for (int64_t id = 0; id < 300; ++id) v.write(id);  // 180 vectors shared, 90 of one's own
+  CHECK_EQ(v.engine->build_graphs(1000), 0);
+  CHECK_EQ(v.engine->build_graphs(150), 1);
+  CHECK_EQ(v.engine->stats(v.shared.get()).n_graphs, 1);
+  v.check();
+}
+
+// Documents without a vector around a few with one: most rows of the column were never allocated.
+TEST(engine_finds_the_few_vectors_of_a_large_chunk) {
+  Vectors v(kMaxChunkDocs);
+  for (int64_t id = 0; id < 2100; ++id) {
+    const std::vector<float> vector = id == 0 || id == 1500 ? v.any_vector() : std::vector<float>();
+    const DocumentInput input{Id::of(id), "", std::nullopt, v.shared, vector};
+    CHECK_EQ(v.engine->upsert({&input, 1}), 1);
+  }
+  const std::vector<float> query = v.any_vector();
+  SearchRequest request;
+  request.vector = query;
+  request.scope = v.shared.get();
+  CHECK_EQ(v.engine->search(request).hits.size(), 2);
+  CHECK_EQ(v.engine->build_graphs(1), 1);
+  CHECK_EQ(v.engine->search(request).hits.size(), 2);
+}

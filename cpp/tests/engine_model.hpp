@@ -1,0 +1,328 @@
+// What should an engine hold and find? The slow, obvious twin: a list of documents in order of writing.
+//
+// It shares with the engine only the analyzer (which has tests of its own); BM25, visibility, ties and rank fusion are
+// computed anew from the documents at every question. difference_*() return what differs, or an empty string.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <sstream>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/epoch.hpp"
+#include "engine/engine.hpp"
+#include "text/analyzer.hpp"
+#include "text/utf8.hpp"
+
+namespace scrubjay::engine {
+
+class Model {
+ public:
+  struct Document {
+    std::string text;
+    std::optional<std::string> payload;
+    ScopeRef scope;
+    std::vector<float> vector;
+    uint64_t written = 0;  // rises with every write
+    std::map<std::string, uint32_t> tfs;
+    uint32_t length = 0;  // as the length code keeps it
+  };
+  struct Ranked {
+    int64_t id;
+    double score;
+  };
+
+  explicit Model(const EngineOptions& options) : options_(options), analyzer_(options.analyzer) {}
+
+  // --- what the engine is told, too -------------------------------------------------------------------------------
+  // False: refused, because the id lives in another scope.
+  bool upsert(int64_t id, const DocumentInput& input) {
+    const auto known = documents_.find(id);
+    if (known != documents_.end() && !(*known->second.scope == *input.scope)) return false;
+    Document document;
+    document.text = text::sanitize_utf8(input.text);
+    if (input.payload) document.payload = std::string(*input.payload);
+    document.scope = input.scope;
+    document.vector.assign(input.vector.begin(), input.vector.end());
+    document.written = ++n_writes_;
+    uint32_t n_counting = 0;
+    for (const text::Token& token : analyze(document.text)) {
+      ++document.tfs[std::string(token.term)];
+      n_counting += text::counts(token.kind) ? 1 : 0;
+    }
+    document.length = kept_length(n_counting);
+    documents_.insert_or_assign(id, std::move(document));
+    return true;
+  }
+  size_t remove(int64_t id) { return documents_.erase(id); }
+  size_t erase(const Scope& scope, bool exact) {
+    return std::erase_if(documents_, [&](const auto& entry) {
+      const Scope& owner = *entry.second.scope;
+      return exact ? owner == scope : scope.contains(owner);
+    });
+  }
+
+  // --- what it should answer --------------------------------------------------------------------------------------
+  [[nodiscard]] const std::map<int64_t, Document>& documents() const { return documents_; }
+  [[nodiscard]] size_t count(const Scope* from) const {
+    size_t n = 0;
+    for (const auto& [id, document] : documents_) n += !from || visible_rank(*from, *document.scope) >= 0;
+    return n;
+  }
+
+  // Where the documents of `owner` stand among those that a search from `from` sees; -1: it does not see them.
+  [[nodiscard]] static int visible_rank(const Scope& from, const Scope& owner) {
+    if (owner.tenant() != from.tenant()) return -1;
+    if (owner.user() && owner.user() != from.user()) return -1;
+    if (owner.agent() && owner.agent() != from.agent()) return -1;
+    return (owner.user() ? 1 : 0) + (owner.agent() ? 2 : 0);
+  }
+  // True if the first comes before the second at equal scores.
+  [[nodiscard]] bool before(const Scope& from, int64_t a, int64_t b) const {
+    const Document &first = documents_.at(a), &second = documents_.at(b);
+    return std::pair(visible_rank(from, *first.scope), first.written) < std::pair(visible_rank(from, *second.scope), second.written);
+  }
+
+  // Every visible match, best first.
+  [[nodiscard]] std::vector<Ranked> rank_lexically(const Scope& from, std::string_view query) const {
+    std::vector<std::pair<std::string, uint32_t>> terms;
+    for (const text::Token& token : analyze(query)) {
+      const auto known = std::find_if(terms.begin(), terms.end(), [&](const auto& term) { return term.first == token.term; });
+      if (known == terms.end()) {
+        terms.emplace_back(token.term, 1);
+      } else {
+        ++known->second;
+      }
+    }
+    uint64_t n = 0, total_length = 0;
+    std::vector<uint64_t> dfs(terms.size());
+    for (const auto& [id, document] : documents_) {
+      if (visible_rank(from, *document.scope) < 0) continue;
+      ++n;
+      total_length += document.length;
+      for (size_t t = 0; t < terms.size(); ++t) dfs[t] += document.tfs.count(terms[t].first);
+    }
+    double idf_total = 0.0;
+    std::vector<double> idfs(terms.size());
+    for (size_t t = 0; t < terms.size(); ++t) {
+      const double df = static_cast<double>(dfs[t]);
+      if (dfs[t] != 0) idfs[t] = std::log(1.0 + (static_cast<double>(n) - df + 0.5) / (df + 0.5));
+      idf_total += terms[t].second * idfs[t];
+    }
+    int bits = 20;
+    while (std::ldexp(idf_total, bits) >= 0x1p30) --bits;
+    const double average = n == 0 ? 0.0 : static_cast<double>(total_length) / static_cast<double>(n);
+    const auto& [k1, b] = options_.bm25;
+    std::vector<Ranked> ranked;
+    for (const auto& [id, document] : documents_) {
+      if (visible_rank(from, *document.scope) < 0) continue;
+      const double ratio = average > 0.0 ? document.length / average : 0.0;
+      const auto norm = static_cast<float>(k1 * ((1.0 - b) + b * ratio));
+      uint64_t score = 0;
+      for (size_t t = 0; t < terms.size(); ++t) {
+        const auto found = document.tfs.find(terms[t].first);
+        if (found == document.tfs.end()) continue;
+        const auto tf = static_cast<float>(std::min(found->second, 31u));
+        const float weight = static_cast<float>(std::ldexp(idfs[t], bits)), product = weight * tf, sum = tf + norm;
+        score += terms[t].second * static_cast<uint64_t>(std::max(1L, std::lrint(product / sum)));
+      }
+      if (score != 0) ranked.push_back({id, std::ldexp(static_cast<double>(score), -bits)});
+    }
+    sort(from, ranked);
+    return ranked;
+  }
+
+  void sort(const Scope& from, std::vector<Ranked>& ranked) const {
+    std::sort(ranked.begin(), ranked.end(), [&](const Ranked& a, const Ranked& b) {
+      return a.score != b.score ? a.score > b.score : before(from, a.id, b.id);
+    });
+  }
+
+  [[nodiscard]] double similarity(std::span<const float> query, int64_t id) const {
+    const std::vector<float>& vector = documents_.at(id).vector;
+    double dot = 0.0, distance = 0.0;
+    for (size_t i = 0; i < query.size(); ++i) {
+      const double q = query[i], d = vector[i];
+      dot += q * d;
+      distance += (q - d) * (q - d);
+    }
+    switch (options_.metric) {
+      case vector::Metric::cosine: return dot / (vector::norm(query) * vector::norm(vector));
+      case vector::Metric::inner_product: return dot;
+      case vector::Metric::l2: break;
+    }
+    return -distance;
+  }
+  // How far the engine's similarity may be off: what its storage and single precision cost.
+  [[nodiscard]] double tolerance(std::span<const float> query, int64_t id) const {
+    const double storage = options_.storage == vector::Storage::f16 ? 1.1e-3 : 4e-6;
+    const double q = vector::norm(query), d = vector::norm(documents_.at(id).vector);
+    switch (options_.metric) {
+      case vector::Metric::cosine: return storage;
+      case vector::Metric::inner_product: return storage * q * d;
+      case vector::Metric::l2: break;
+    }
+    return storage * (q + d) * (q + d);
+  }
+
+ private:
+  // The lower bound of the step that the length falls into.
+  [[nodiscard]] static uint32_t kept_length(uint32_t length) {
+    if (length <= 1024) return length;
+    uint32_t octave = 1024;
+    while (length >= 2 * octave && octave < 1024 << 7) octave *= 2;
+    const uint32_t step = octave / 128;
+    return octave + std::min((length - octave) / step, 127u) * step;
+  }
+  [[nodiscard]] const std::vector<text::Token>& analyze(std::string_view text) const {
+    analyzer_.analyze(text, scratch_, tokens_);
+    return tokens_;
+  }
+
+  const EngineOptions options_;
+  const text::Analyzer analyzer_;
+  mutable text::Analyzer::Scratch scratch_;
+  mutable std::vector<text::Token> tokens_;
+  std::map<int64_t, Document> documents_;
+  uint64_t n_writes_ = 0;
+};
+
+[[nodiscard]] inline int64_t id_of(const SearchResult& result, const Hit& hit) {
+  const base::EpochGuard guard;
+  return result.chunk_of(hit).id(hit.offset).integer;
+}
+
+// Counts, and every document with its text, payload, scope and vector.
+[[nodiscard]] inline std::string difference_of_content(const Engine& engine, const Model& model) {
+  std::ostringstream out;
+  const auto expect = [&](bool held, auto&&... what) {
+    if (!held && out.tellp() == 0) (out << ... << what);
+  };
+  const size_t n = model.documents().size();
+  expect(engine.count(nullptr) == n, "count: ", engine.count(nullptr), ", expected ", n);
+  const EngineStats stats = engine.stats(nullptr);
+  size_t n_vectors = 0;
+  for (const auto& [id, document] : model.documents()) {
+    n_vectors += !document.vector.empty();
+    const auto stored = engine.get(Id::of(id));
+    expect(stored.has_value(), "document ", id, " is missing");
+    if (!stored) break;
+    const base::EpochGuard guard;
+    const Chunk& chunk = *stored->chunk.get();
+    expect(chunk.id(stored->offset) == Id::of(id), "document ", id, " is ", chunk.id(stored->offset).to_string());
+    expect(chunk.text(stored->offset) == document.text, "text of ", id, ": ", chunk.text(stored->offset));
+    const auto payload = chunk.payload(stored->offset);
+    expect(payload.has_value() == document.payload.has_value() && (!payload || *payload == *document.payload), "payload of ", id);
+    expect(*chunk.scope() == *document.scope, "scope of ", id);
+    const vector::Column* column = chunk.vectors();
+    const bool has = column && column->has(stored->offset);
+    expect(has == !document.vector.empty(), "vector of ", id, has ? " is there" : " is missing");
+    if (!has || document.vector.empty()) continue;
+    std::vector<float> read(document.vector.size());
+    column->read(stored->offset, read);
+    double moved = 0.0;
+    for (size_t i = 0; i < read.size(); ++i) moved += std::pow(static_cast<double>(read[i]) - static_cast<double>(document.vector[i]), 2);
+    expect(std::sqrt(moved) <= 5e-4 * vector::norm(document.vector), "vector of ", id, " moved");
+    const Scope& owner = *document.scope;
+    expect(engine.count(&owner) == model.count(&owner), "count from the scope of ", id);
+  }
+  expect(stats.n_docs == n, "stats.n_docs: ", stats.n_docs, ", expected ", n);
+  expect(stats.n_vectors == n_vectors, "stats.n_vectors: ", stats.n_vectors, ", expected ", n_vectors);
+  return out.str();
+}
+
+// One search with both inputs, either or none of which may be given, by every mode that they allow. With `exact` false the
+// engine may answer from a graph: the vector ranking is then only held to be right as far as it goes.
+[[nodiscard]] inline std::string difference_of_search(const Engine& engine, const Model& model, SearchRequest request) {
+  std::ostringstream out;
+  const auto expect = [&](bool held, auto&&... what) {
+    if (!held && out.tellp() == 0) (out << ... << what);
+  };
+  const Scope& from = *request.scope;
+  const size_t n_visible = model.count(&from);
+  const size_t n_candidates = request.candidates != 0 ? request.candidates : std::max<size_t>(100, request.k);
+  const auto run = [&](bool lexical, bool semantic, size_t k) {
+    SearchRequest single = request;
+    if (!lexical) single.text.reset();
+    if (!semantic) single.vector = {};
+    single.k = k;
+    if (k != request.k) single.candidates = 0;
+    return engine.search(single);
+  };
+
+  std::vector<int64_t> lexical_ids, vector_ids;
+  if (request.text) {
+    const std::vector<Model::Ranked> expected = model.rank_lexically(from, *request.text);
+    const SearchResult result = run(true, false, n_candidates);
+    expect(result.mode == Mode::lexical, "mode of a search by text");
+    expect(result.hits.size() == std::min(expected.size(), n_candidates), "text: ", result.hits.size(), " hits, expected ", expected.size());
+    for (size_t i = 0; i < std::min(result.hits.size(), expected.size()); ++i) {
+      const Hit& hit = result.hits[i];
+      expect(id_of(result, hit) == expected[i].id, "text, hit ", i, ": ", id_of(result, hit), ", expected ", expected[i].id);
+      expect(hit.score == expected[i].score && hit.bm25 == hit.score, "text, score of hit ", i, ": ", hit.score, ", expected ", expected[i].score);
+      expect(hit.lexical_rank == i + 1 && hit.vector_rank == 0, "text, ranks of hit ", i);
+      lexical_ids.push_back(id_of(result, hit));
+    }
+  }
+  if (!request.vector.empty()) {
+    const SearchResult result = run(false, true, n_candidates);
+    expect(result.mode == Mode::vector, "mode of a search by vector");
+    std::map<int64_t, double> left;
+    for (const auto& [id, document] : model.documents()) {
+      if (!document.vector.empty() && Model::visible_rank(from, *document.scope) >= 0) left[id] = model.similarity(request.vector, id);
+    }
+    if (request.exact) expect(result.hits.size() == std::min(left.size(), n_candidates), "vector: ", result.hits.size(), " hits of ", left.size());
+    for (size_t i = 0; i < result.hits.size(); ++i) {
+      const Hit& hit = result.hits[i];
+      const int64_t id = id_of(result, hit);
+      const auto known = left.find(id);
+      expect(known != left.end(), "vector, hit ", i, ": ", id, " is not visible, has no vector or comes twice");
+      if (known == left.end()) break;
+      expect(std::fabs(hit.score - known->second) <= model.tolerance(request.vector, id) && hit.similarity == hit.score,
+             "vector, similarity of ", id, ": ", hit.score, ", expected ", known->second);
+      expect(hit.vector_rank == i + 1 && hit.lexical_rank == 0, "vector, ranks of hit ", i);
+      if (i > 0) {
+        const Hit& previous = result.hits[i - 1];
+        expect(previous.score > hit.score || (previous.score == hit.score && model.before(from, id_of(result, previous), id)),
+               "vector, order of hits ", i - 1, " and ", i);
+      }
+      left.erase(known);
+      vector_ids.push_back(id);
+    }
+    if (request.exact && !result.hits.empty()) {
+      for (const auto& [id, similarity] : left) {
+        expect(similarity <= result.hits.back().score + model.tolerance(request.vector, id), "vector: ", id, " was left out");
+      }
+    }
+  }
+  if (request.text && !request.vector.empty()) {
+    std::map<int64_t, double> scores;
+    for (size_t i = 0; i < lexical_ids.size(); ++i) scores[lexical_ids[i]] += request.lexical_weight / (request.rrf_k + static_cast<double>(i + 1));
+    for (size_t i = 0; i < vector_ids.size(); ++i) scores[vector_ids[i]] += request.vector_weight / (request.rrf_k + static_cast<double>(i + 1));
+    std::vector<Model::Ranked> expected;
+    for (const auto& [id, score] : scores) expected.push_back({id, score});
+    model.sort(from, expected);
+    const SearchResult result = engine.search(request);
+    expect(result.mode == Mode::hybrid, "mode of a search by both");
+    expect(result.hits.size() == std::min({expected.size(), request.k, n_visible}), "hybrid: ", result.hits.size(), " hits, expected ", expected.size());
+    for (size_t i = 0; i < std::min(result.hits.size(), expected.size()); ++i) {
+      const Hit& hit = result.hits[i];
+      expect(id_of(result, hit) == expected[i].id, "hybrid, hit ", i, ": ", id_of(result, hit), ", expected ", expected[i].id);
+      expect(hit.score == expected[i].score, "hybrid, score of hit ", i);
+      const auto rank_in = [&](const std::vector<int64_t>& ids) {
+        const auto at = std::find(ids.begin(), ids.end(), expected[i].id);
+        return at == ids.end() ? 0u : static_cast<uint32_t>(at - ids.begin()) + 1;
+      };
+      expect(hit.lexical_rank == rank_in(lexical_ids) && hit.vector_rank == rank_in(vector_ids), "hybrid, ranks of hit ", i);
+    }
+  }
+  return out.str();
+}
+
+}  // namespace scrubjay::engine

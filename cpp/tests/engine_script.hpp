@@ -1,0 +1,227 @@
+// What do bytes make an engine do? A script of writes, deletions, compactions and searches, played to an engine with tiny
+// chunks and to its model at once. Random bytes make a property test of it, a fuzzer's bytes a fuzz target.
+#pragma once
+
+#include <cstdint>
+#include <iterator>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "engine_model.hpp"
+
+namespace scrubjay::engine {
+
+// Takes bytes from the front of the input; zeros once it is used up.
+class Bytes {
+ public:
+  explicit Bytes(std::string_view input) : rest_(input) {}
+
+  [[nodiscard]] bool empty() const { return rest_.empty(); }
+  uint32_t below(uint32_t n) {
+    if (rest_.empty()) return 0;
+    const auto byte = static_cast<uint8_t>(rest_.front());
+    rest_.remove_prefix(1);
+    return byte % n;
+  }
+  std::string_view piece(size_t n) {
+    const std::string_view taken = rest_.substr(0, n);
+    rest_.remove_prefix(taken.size());
+    return taken;
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+class Script {
+ public:
+  explicit Script(std::string_view input) : bytes_(input), options_(choose_options()), engine_(options_), model_(options_) {
+    const std::optional<std::string_view> none;
+    scopes_ = {std::make_shared<Scope>("acme", none, none),    std::make_shared<Scope>("acme", "jane", none),
+               std::make_shared<Scope>("acme", none, "bot"),   std::make_shared<Scope>("acme", "jane", "bot"),
+               std::make_shared<Scope>("acme", "joe", "bot"),  std::make_shared<Scope>("globex", none, none),
+               std::make_shared<Scope>("globex", "jane", none)};
+  }
+
+  // Plays the script to its end; what went wrong first, or an empty string.
+  [[nodiscard]] std::string play() {
+    for (size_t step = 0; step < kMaxSteps && !bytes_.empty(); ++step) {
+      std::string difference = one_step();
+      if (difference.empty() && step % 8 == 7) difference = difference_of_content(engine_, model_);
+      if (!difference.empty()) return "step " + std::to_string(step) + ", chunks of " + std::to_string(options_.chunk_docs) + ": " + difference;
+    }
+    return difference_of_content(engine_, model_);
+  }
+
+ private:
+  static constexpr size_t kMaxSteps = 120;
+  static constexpr uint32_t kDim = 3, kMaxIds = 24;
+
+  struct Draft {
+    int64_t id;
+    std::string text, payload;
+    bool has_payload;
+    ScopeRef scope;
+    std::vector<float> vector;
+  };
+
+  EngineOptions choose_options() {
+    EngineOptions options;
+    constexpr uint32_t sizes[] = {1, 2, 3, 8, kMaxChunkDocs};
+    options.chunk_docs = sizes[bytes_.below(5)];
+    options.metric = static_cast<vector::Metric>(bytes_.below(3));
+    options.storage = bytes_.below(2) ? vector::Storage::f32 : vector::Storage::f16;
+    options.dim = bytes_.below(2) ? kDim : 0;
+    if (bytes_.below(4) == 1) options.analyzer.name = "plain";
+    if (bytes_.below(4) == 1) options.bm25 = {0.0, 0.75};
+    return options;
+  }
+
+  const ScopeRef& any_scope() { return scopes_[bytes_.below(static_cast<uint32_t>(scopes_.size()))]; }
+
+  std::string any_text() {
+    static constexpr std::string_view words[] = {"deploy", "staging", "tea", "train", "the", "sk-stg-0041", "TS-999", "jane@acme.com",
+                                                 "invoices", "running", "a-rather-long-identifier_name", "\u6771\u4eac\u30bf\u30ef\u30fc"};
+    if (bytes_.below(4) == 0) return std::string(bytes_.piece(bytes_.below(64)));
+    std::string text;
+    for (uint32_t n = bytes_.below(10); n > 0; --n) text.append(words[bytes_.below(std::size(words))]).append(" ");
+    return text;
+  }
+
+  // Coarse, so that equal similarities are common; never all zeros.
+  std::vector<float> any_vector() {
+    std::vector<float> vector;
+    for (uint32_t i = 0; i < kDim; ++i) vector.push_back(static_cast<float>(bytes_.below(7)) - 3.0f);
+    if (vector == std::vector<float>(kDim)) vector[0] = 1.0f;
+    return vector;
+  }
+
+  Draft any_draft() {
+    Draft draft{static_cast<int64_t>(bytes_.below(kMaxIds)), any_text(), "", bytes_.below(3) == 0, any_scope(), {}};
+    if (draft.has_payload) draft.payload = std::string(bytes_.piece(bytes_.below(8)));
+    if (bytes_.below(4) != 0) draft.vector = any_vector();
+    // Most replacements stay where the document is.
+    const auto known = model_.documents().find(draft.id);
+    if (known != model_.documents().end() && bytes_.below(8) != 0) draft.scope = known->second.scope;
+    return draft;
+  }
+  static DocumentInput input_of(const Draft& draft) {
+    DocumentInput input{Id::of(draft.id), draft.text, std::nullopt, draft.scope, draft.vector};
+    if (draft.has_payload) input.payload = draft.payload;
+    return input;
+  }
+
+  std::string one_step() {
+    switch (bytes_.below(16)) {
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+      case 4: return upsert(1);
+      case 5: return upsert(1 + bytes_.below(6));
+      case 6: return refused_upsert();
+      case 7: return remove();
+      case 8: return bytes_.below(4) == 0 ? erase() : remove();
+      case 9: return bytes_.below(2) ? compact() : "";
+      case 10: return engine_.build_graphs(1 + bytes_.below(6)) <= engine_.stats(nullptr).n_partitions ? "" : "too many graphs";
+      default: return search();
+    }
+  }
+
+  std::string upsert(uint32_t n) {
+    std::vector<Draft> drafts;
+    while (drafts.size() < n) drafts.push_back(any_draft());
+    std::vector<DocumentInput> inputs;
+    for (const Draft& draft : drafts) inputs.push_back(input_of(draft));
+    bool conflict = false;
+    std::map<int64_t, size_t> last;
+    for (size_t i = 0; i < n; ++i) {
+      const auto known = model_.documents().find(drafts[i].id);
+      conflict |= known != model_.documents().end() && !(*known->second.scope == *drafts[i].scope);
+      conflict |= last.contains(drafts[i].id) && !(*drafts[last[drafts[i].id]].scope == *drafts[i].scope);
+      last[drafts[i].id] = i;
+    }
+    try {
+      const size_t n_written = engine_.upsert(inputs);
+      if (conflict) return "a conflict was overlooked";
+      if (n_written != last.size()) return "upsert wrote " + std::to_string(n_written) + ", expected " + std::to_string(last.size());
+    } catch (const base::Conflict&) {
+      if (!conflict) return "a conflict where there is none";
+      return difference_of_content(engine_, model_);
+    }
+    for (size_t i = 0; i < n; ++i) {
+      if (last[drafts[i].id] == i) static_cast<void>(model_.upsert(drafts[i].id, inputs[i]));
+    }
+    return "";
+  }
+
+  // The last of several documents is wrong: none of them may be written.
+  std::string refused_upsert() {
+    Draft good = any_draft(), bad = any_draft();
+    const uint32_t dim = engine_.dim();
+    bad.vector.assign(dim == 0 ? kDim : dim, bytes_.below(2) ? 0.0f : std::nanf(""));
+    if (bytes_.below(3) == 0) bad.vector.assign(kDim + 1, 1.0f);
+    if (dim == 0 && bad.vector.size() != kDim && good.vector.empty()) return "";  // the first vector may have any dimension
+    const DocumentInput inputs[] = {input_of(good), input_of(bad)};
+    try {
+      static_cast<void>(engine_.upsert(inputs));
+      return "a wrong vector was accepted";
+    } catch (const base::InvalidArgument&) {
+      return difference_of_content(engine_, model_);
+    }
+  }
+
+  std::string remove() {
+    std::vector<Id> ids;
+    size_t expected = 0;
+    for (uint32_t n = 1 + bytes_.below(3); n > 0; --n) {
+      const int64_t id = bytes_.below(kMaxIds);
+      ids.push_back(Id::of(id));
+      expected += model_.remove(id);
+    }
+    const size_t n_removed = engine_.remove(ids);
+    return n_removed == expected ? "" : "removed " + std::to_string(n_removed) + ", expected " + std::to_string(expected);
+  }
+
+  std::string erase() {
+    const ScopeRef& scope = any_scope();
+    const bool exact = bytes_.below(2) != 0;
+    const size_t n_erased = engine_.erase(*scope, exact), expected = model_.erase(*scope, exact);
+    return n_erased == expected ? "" : "erased " + std::to_string(n_erased) + ", expected " + std::to_string(expected);
+  }
+
+  std::string compact() {
+    const uint64_t n_dead = engine_.stats(nullptr).n_dead;
+    if (engine_.compact() != n_dead) return "compact() did not say how many dead documents there were";
+    if (engine_.stats(nullptr).n_dead != 0) return "dead documents after compact()";
+    return difference_of_content(engine_, model_);
+  }
+
+  std::string search() {
+    const std::string text = any_text();
+    const std::vector<float> vector = any_vector();
+    const uint32_t inputs = bytes_.below(4);
+    SearchRequest request;
+    if (inputs != 0) request.text = text;
+    if (inputs != 1 && engine_.dim() != 0) request.vector = vector;
+    request.scope = any_scope().get();
+    request.k = 1 + bytes_.below(30);
+    request.candidates = bytes_.below(3) == 0 ? request.k + bytes_.below(10) : 0;
+    request.exact = bytes_.below(2) != 0;
+    if (bytes_.below(3) == 0) request.rrf_k = bytes_.below(3);
+    if (bytes_.below(3) == 0) request.lexical_weight = bytes_.below(3);
+    return difference_of_search(engine_, model_, request);
+  }
+
+  Bytes bytes_;
+  const EngineOptions options_;
+  Engine engine_;
+  Model model_;
+  std::vector<ScopeRef> scopes_;
+};
+
+}  // namespace scrubjay::engine

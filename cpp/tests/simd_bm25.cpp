@@ -1,0 +1,113 @@
+// Do the scoring kernels of every level say what contribution() says, posting by posting?
+#include <algorithm>
+#include <numeric>
+#include <random>
+#include <vector>
+
+#include "check.hpp"
+#include "lexical/bm25.hpp"
+#include "lexical/posting.hpp"
+#include "simd/kernels.hpp"
+
+using namespace scrubjay::lexical;
+namespace simd = scrubjay::simd;
+
+namespace {
+
+constexpr uint32_t kEntries = ((kMaxTf + 1) << kLengthBits) + 16;
+constexpr uint32_t kUntouched = 0xdeadbeefu;
+
+// Norms for the codes up to last_length and the 16 behind them, as a Weighting holds them.
+std::vector<float> random_norms(std::mt19937& random, uint32_t last_length) {
+  std::vector<float> norms(last_length + 1 + 16);
+  const float step = static_cast<float>(random() % 1000) * 1e-4f, first = random() % 4 == 0 ? 0.0f : 0.3f;
+  for (size_t i = 0; i < norms.size(); ++i) norms[i] = first + step * static_cast<float>(i);
+  return norms;
+}
+
+// Weights from those of very common terms to the greatest that fit a candidate's key.
+float random_weight(std::mt19937& random) {
+  return std::ldexp(1.0f + static_cast<float>(random() % 1000) * 1e-3f, static_cast<int>(random() % 34) - 5);
+}
+
+}  // namespace
+
+TEST(simd_impact_tables_hold_the_contributions_at_every_level) {
+  std::mt19937 random(1);
+  for (int round = 0; round < 60; ++round) {
+    const uint32_t max_tf = 1 + random() % kMaxTf, first = random() % (kMaxLengthCode + 1);
+    const uint32_t last = std::min(kMaxLengthCode, static_cast<uint32_t>(first + random() % (round % 3 == 0 ? 2048 : 40)));
+    const uint32_t count = 1 + random() % 3;
+    const std::vector<float> norms = random_norms(random, last);
+    const float weight = random_weight(random);
+    for (const simd::Kernels* level : simd::available_kernels()) {
+      std::vector<uint32_t> table(kEntries, kUntouched);
+      level->fill_impacts(weight, count, norms.data(), max_tf, first, last, table.data());
+      for (uint32_t tf = 1; tf <= max_tf; ++tf) {
+        for (uint32_t code = first; code <= last; ++code) {
+          CHECK_EQ(table[pack_payload(tf, code)], count * contribution(weight, tf, norms[code]));
+        }
+      }
+      for (uint32_t i = 0; i < pack_payload(1, first); ++i) CHECK_EQ(table[i], kUntouched);
+      for (uint32_t i = pack_payload(max_tf, last) + 16u; i < kEntries; ++i) CHECK_EQ(table[i], kUntouched);
+    }
+  }
+}
+
+TEST(simd_accumulating_adds_every_posting_once_at_every_level) {
+  std::mt19937 random(2);
+  for (const size_t n : {0, 1, 3, 4, 5, 15, 16, 17, 31, 32, 33, 127, 128, 129, 1000}) {
+    for (int round = 0; round < 10; ++round) {
+      const uint32_t last = round % 2 ? 60 : kMaxLengthCode, count = 1 + random() % 3;
+      const std::vector<float> norms = random_norms(random, last);
+      const float weight = random_weight(random);
+      std::vector<uint16_t> offsets(2000), payloads;
+      std::iota(offsets.begin(), offsets.end(), uint16_t{0});
+      std::shuffle(offsets.begin(), offsets.end(), random);
+      offsets.resize(n);
+      std::sort(offsets.begin(), offsets.end());
+      for (size_t i = 0; i < n; ++i) payloads.push_back(pack_payload(1 + random() % kMaxTf, random() % (last + 1)));
+      std::vector<uint32_t> before(2000);
+      for (uint32_t& sum : before) sum = random() % 1000;
+      std::vector<uint32_t> expected = before;
+      for (size_t i = 0; i < n; ++i) {
+        expected[offsets[i]] += count * contribution(weight, payload_tf(payloads[i]), norms[payload_length_code(payloads[i])]);
+      }
+      for (const simd::Kernels* level : simd::available_kernels()) {
+        std::vector<uint32_t> table(kEntries), sums = before;
+        level->fill_impacts(weight, count, norms.data(), kMaxTf, 0, last, table.data());
+        level->accumulate(offsets.data(), payloads.data(), n, table.data(), sums.data());
+        CHECK(sums == expected);
+        sums = before;
+        level->accumulate_directly(offsets.data(), payloads.data(), n, weight, count, norms.data(), sums.data());
+        CHECK(sums == expected);
+      }
+    }
+  }
+}
+
+TEST(simd_harvest_takes_what_exceeds_and_clears_all_at_every_level) {
+  std::mt19937 random(3);
+  for (const size_t n : {0, 16, 32, 48, 1024}) {
+    for (const uint32_t threshold : {0u, 1u, 500u, 0x7fffffffu, 0x80000000u, 0xffffffffu}) {
+      std::vector<uint32_t> sums(n);
+      for (uint32_t& sum : sums) sum = random() % 3 == 0 ? static_cast<uint32_t>(random()) : random() % 3 * 500;
+      if (n != 0) sums[n - 1] = 0xffffffffu;
+      std::vector<uint32_t> expected_positions, expected_scores;
+      for (uint32_t i = 0; i < n; ++i) {
+        if (sums[i] <= threshold) continue;
+        expected_positions.push_back(i);
+        expected_scores.push_back(sums[i]);
+      }
+      for (const simd::Kernels* level : simd::available_kernels()) {
+        std::vector<uint32_t> given = sums, positions(n + 16), scores(n + 16);
+        const size_t n_found = level->harvest(given.data(), n, threshold, positions.data(), scores.data());
+        positions.resize(n_found);
+        scores.resize(n_found);
+        CHECK_EQ(positions, expected_positions);
+        CHECK_EQ(scores, expected_scores);
+        CHECK(std::count(given.begin(), given.end(), 0u) == static_cast<ptrdiff_t>(n));
+      }
+    }
+  }
+}
