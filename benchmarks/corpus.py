@@ -113,7 +113,12 @@ def descriptions() -> Iterator[str]:
     """Package descriptions from `apt-cache dumpavail`, else from what is installed."""
     try:
         dump = subprocess.run(
-            ["apt-cache", "dumpavail"], capture_output=True, check=True, timeout=120, encoding="utf-8", errors="replace"
+            ["apt-cache", "dumpavail"],
+            capture_output=True,
+            check=True,
+            timeout=120,
+            encoding="utf-8",
+            errors="replace",
         ).stdout
     except (OSError, subprocess.SubprocessError):
         dump = ""

@@ -1,7 +1,7 @@
 """What every test may use: Hypothesis profiles, the engine under test, the judged sets.
 
-Profiles (SCRUBJAY_TEST_PROFILE): `quick` for the default run, `ci`, `thorough`, `tiny`; `hunt` is for the mutants. Tests marked `slow` run only with
-`--slow` or under the profile `thorough`.
+Profiles (SCRUBJAY_TEST_PROFILE): `quick` for the default run, `ci`, `thorough`, `tiny`; `hunt` is for the mutants.
+Tests marked `slow` run only with `--slow` or under the profile `thorough`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     for item in items:
         if "slow" in item.keywords:
-            item.add_marker(pytest.mark.skip(reason="slow: run with --slow or SCRUBJAY_TEST_PROFILE=thorough"))
+            item.add_marker(
+                pytest.mark.skip(reason="slow: run with --slow or SCRUBJAY_TEST_PROFILE=thorough")
+            )
 
 
 @pytest.fixture(scope="session")

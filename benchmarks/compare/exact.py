@@ -12,9 +12,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from tests.reference import bm25
 
 from benchmarks.compare.workload import Query, Terms
-from tests.reference import bm25
 
 NS_A_POSTING = 0.45
 NS_A_DENSE_DOCUMENT = 0.05
@@ -24,9 +24,13 @@ NS_A_CALL = 2_500.0
 
 
 class Exhaustive:
-    """BM25 of a query against all documents of a collection."""
+    """BM25 of a query against all documents of a collection.
 
-    def __init__(self, terms: Terms, k1: float = 1.2, b: float = 0.75) -> None:
+    A document is as long as it has counting tokens (Scrubjay), or with `all_tokens` as it has tokens: that is what a
+    peer sees, which gets all of them as plain words.
+    """
+
+    def __init__(self, terms: Terms, k1: float = 1.2, b: float = 0.75, *, all_tokens: bool = False) -> None:
         n_terms = len(terms.vocabulary)
         rows = np.repeat(np.arange(len(terms), dtype=np.int64), np.diff(terms.starts))
         pairs, counts = np.unique(terms.ids.astype(np.int64) * len(terms) + rows, return_counts=True)
@@ -34,11 +38,14 @@ class Exhaustive:
         self._frequencies = counts
         self._starts = np.searchsorted(pairs, np.arange(n_terms + 1, dtype=np.int64) * len(terms))
         self.n_documents = len(terms)
-        longest = int(terms.lengths.max(initial=0))
-        decoded = np.array([bm25.decoded_length(bm25.length_code(n)) for n in range(longest + 1)], dtype=np.int64)
-        average = int(decoded[terms.lengths].sum()) / len(terms)
+        lengths = np.diff(terms.starts) if all_tokens else terms.lengths
+        longest = int(lengths.max(initial=0))
+        decoded = np.array(
+            [bm25.decoded_length(bm25.length_code(n)) for n in range(longest + 1)], dtype=np.int64
+        )
+        average = int(decoded[lengths].sum()) / len(terms)
         norms = np.array([bm25.length_norm(int(n), average, k1, b) for n in decoded], dtype=np.float32)
-        self._norms = norms[terms.lengths]
+        self._norms = norms[lengths]
 
     @cached_property
     def postings(self) -> NDArray[np.int64]:
@@ -54,7 +61,9 @@ class Exhaustive:
         for term, n_times in times.items():
             run = slice(self._starts[term], self._starts[term + 1])
             documents = self._documents[run]
-            shares = bm25.contributions(bm25.weight(idf_of[term], bits), self._frequencies[run], self._norms[documents])
+            shares = bm25.contributions(
+                bm25.weight(idf_of[term], bits), self._frequencies[run], self._norms[documents]
+            )
             total[documents] += n_times * np.maximum(shares, 1)
         return total * 2.0**-bits
 

@@ -65,7 +65,7 @@ class Scrubjay:
 
 class Bm25s:
     name = "bm25s"
-    note = "numba, one thread, warm; frozen: adding one document builds a new index"
+    note = "retrieve() with the numba backend, one thread, warm; frozen: adding one document builds a new index"
     n_adds = 0
 
     def __init__(self) -> None:
@@ -84,15 +84,16 @@ class Bm25s:
         self._n = len(terms)
 
     def search(self, query: Query, k: int) -> Any:
-        """get_scores and the package's own numba top-k: faster for single queries than `retrieve`."""
-        return self._top(self.index.get_scores(list(query.words)), min(k, self._n))
-
-    def retrieve(self, query: Query, k: int) -> Any:
         return self.index.retrieve([list(query.words)], k=min(k, self._n), show_progress=False, n_threads=1)
 
+    def bare(self, query: Query, k: int) -> Any:
+        """get_scores and the package's private top-k: what remains without the checks of retrieve()."""
+        scores, numbers = self._top(self.index.get_scores(list(query.words)), min(k, self._n))
+        return numbers, scores
+
     def found(self, query: Query, k: int) -> list[int]:
-        scores, numbers = self.search(query, k)
-        return [int(number) for score, number in zip(scores, numbers, strict=True) if score > 0]
+        numbers, scores = self.search(query, k)
+        return [int(number) for number, score in zip(numbers[0], scores[0], strict=True) if score > 0]
 
     def add(self, number: int, text: str, line: str) -> None:
         raise NotImplementedError("frozen")
@@ -128,7 +129,9 @@ class Tantivy:
 
     def _add(self, number: int, line: str) -> None:
         document = self._tantivy.Document(text=[line])
-        document.add_unsigned("number", number)  # as a keyword argument it would be signed, and the writer would die
+        document.add_unsigned(
+            "number", number
+        )  # as a keyword argument it would be signed, and the writer would die
         self._writer.add_document(document)
 
     def _reload(self) -> None:
@@ -139,11 +142,6 @@ class Tantivy:
         make, should, schema = self._tantivy.Query.term_query, self._tantivy.Occur.Should, self._schema
         clauses = [(should, make(schema, "text", word, "freq")) for word in query.words]
         return self._searcher.search(self._tantivy.Query.boolean_query(clauses), limit=k, count=False).hits
-
-    def parsed(self, query: Query, k: int) -> Any:
-        """The same through the query parser, which reads words as alternatives."""
-        parsed = self.index.parse_query(" ".join(query.words), ["text"])
-        return self._searcher.search(parsed, limit=k, count=False).hits
 
     def found(self, query: Query, k: int) -> list[int]:
         addresses = [address for _, address in self.search(query, k)]
@@ -178,7 +176,9 @@ class Fts5:
 
     def search(self, query: Query, k: int) -> Any:
         match = " OR ".join(f'"{word}"' for word in query.words)
-        return self.connection.execute("SELECT rowid, rank FROM notes WHERE notes MATCH ? ORDER BY rank LIMIT ?", (match, k)).fetchall()
+        return self.connection.execute(
+            "SELECT rowid, rank FROM notes WHERE notes MATCH ? ORDER BY rank LIMIT ?", (match, k)
+        ).fetchall()
 
     def found(self, query: Query, k: int) -> list[int]:
         return [number for number, _ in self.search(query, k)]
@@ -189,10 +189,17 @@ class Fts5:
 
     def delete(self, number: int) -> None:
         line = self._lines.pop(number)
-        self.connection.execute("INSERT INTO notes(notes, rowid, text) VALUES ('delete', ?, ?)", (number, line))
+        self.connection.execute(
+            "INSERT INTO notes(notes, rowid, text) VALUES ('delete', ?, ?)", (number, line)
+        )
 
 
 ENGINES: dict[str, Callable[[], LexicalEngine]] = {"scrubjay": Scrubjay, "bm25s": Bm25s, "tantivy": Tantivy, "fts5": Fts5}
 NEEDS: dict[str, Sequence[str]] = {"scrubjay": (), "bm25s": ("bm25s", "numba"), "tantivy": ("tantivy",), "fts5": ()}
 RIVALS = ("bm25s", "tantivy")
 """Ratios are against the better of these."""
+
+
+def notes() -> dict[str, str]:
+    """How each engine is used, for the report."""
+    return {kind.name: kind.note for kind in (Scrubjay, Bm25s, Tantivy, Fts5)}

@@ -35,7 +35,9 @@ def describe() -> dict[str, Any]:
 
     config = dict(scrubjay.show_config(as_dict=True) or {})
     cpuinfo = Path("/proc/cpuinfo")
-    model = re.search(r"^model name\s*:\s*(.*)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.exists() else None
+    model = (
+        re.search(r"^model name\s*:\s*(.*)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.exists() else None
+    )
     return {
         "cpu": model[1] if model else platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
@@ -43,5 +45,6 @@ def describe() -> dict[str, Any]:
         "niceness": os.nice(0) if hasattr(os, "nice") else None,
         "python": sys.version.split()[0],
         "scrubjay": {name: config[name] for name in sorted(config) if isinstance(config[name], (str, int))},
-        "peers": {name: version_of(name) for name in ("bm25s", "numba", "tantivy", "numpy")} | {"sqlite": sqlite3.sqlite_version},
+        "peers": {name: version_of(name) for name in ("bm25s", "numba", "tantivy", "numpy")}
+        | {"sqlite": sqlite3.sqlite_version},
     }

@@ -31,7 +31,9 @@ def time_calls(call: Callable[[Item], Any], items: Sequence[Item]) -> NDArray[np
     return spent
 
 
-def affordable(call: Callable[[Item], Any], items: Sequence[Item], budget_seconds: float, least: int = 20) -> Sequence[Item]:
+def affordable(
+    call: Callable[[Item], Any], items: Sequence[Item], budget_seconds: float, least: int = 20
+) -> Sequence[Item]:
     """As many items as one pass within the budget allows, at least `least`, spread over all."""
     probe = items[:: max(1, len(items) // 5)][:5]
     call(probe[0])

@@ -25,6 +25,7 @@ MAX_HELD_OUT = 10_000
 MIN_WORDS_STITCHED = 20
 BOUNDARY = "zzscrubjayboundaryzz"
 BLOCK = 500
+PUNCTUATION = "()[]{}<>.,;:!?*\"'`"
 N_STOP_WORDS = 150
 """As many of the most frequent terms are no keywords."""
 
@@ -93,7 +94,10 @@ class Terms:
     def words(self) -> list[str]:
         """The vocabulary as ASCII words without punctuation, one for one: what any whitespace tokenizer keeps whole."""
         plain = re.compile(r"[a-z0-9]{1,30}")
-        return [term if plain.fullmatch(term) and not term.startswith("zq") else f"zq{i}" for i, term in enumerate(self.vocabulary)]
+        return [
+            term if plain.fullmatch(term) and not term.startswith("zq") else f"zq{i}"
+            for i, term in enumerate(self.vocabulary)
+        ]
 
     @cached_property
     def postings(self) -> NDArray[np.int64]:
@@ -123,7 +127,9 @@ def analyzed(texts: Sequence[str]) -> Iterator[list[tuple[str, str]]]:
             else:
                 tokens.append((term, kind))
         if n_out != len(block):
-            raise RuntimeError(f"a text of this block holds the boundary word: expected {len(block)} texts, got {n_out}")
+            raise RuntimeError(
+                f"a text of this block holds the boundary word: expected {len(block)} texts, got {n_out}"
+            )
 
 
 def terms_of(texts: Sequence[str], *, cache_name: str | None = None) -> Terms:
@@ -138,7 +144,9 @@ def terms_of(texts: Sequence[str], *, cache_name: str | None = None) -> Terms:
     lengths = np.zeros(len(texts), dtype=np.int32)
     starts = np.zeros(len(texts) + 1, dtype=np.int64)
     for place, tokens in enumerate(analyzed(texts)):
-        ids.append(np.array([number_of.setdefault(term, len(number_of)) for term, _ in tokens], dtype=np.int32))
+        ids.append(
+            np.array([number_of.setdefault(term, len(number_of)) for term, _ in tokens], dtype=np.int32)
+        )
         lengths[place] = sum(kind in {"word", "part"} for _, kind in tokens)
         starts[place + 1] = starts[place] + len(tokens)
     terms = Terms(list(number_of), np.concatenate(ids) if ids else np.zeros(0, np.int32), starts, lengths)
@@ -171,7 +179,9 @@ def queries(kind: str, n: int, held_out: Sequence[str], terms: Terms, seed: int 
     number_of = {term: number for number, term in enumerate(terms.vocabulary)}
     found: list[Query] = []
     while len(found) < n:
-        texts = [query_text(kind, numbers, held_out, common) for _ in range(min(BLOCK, 2 * (n - len(found)) + 8))]
+        texts = [
+            query_text(kind, numbers, held_out, common) for _ in range(min(BLOCK, 2 * (n - len(found)) + 8))
+        ]
         for text, tokens in zip(texts, analyzed(texts), strict=True):
             known = tuple(number_of[term] for term, _ in tokens if term in number_of)
             if len(set(known)) >= 2 and len(found) < n:
@@ -190,7 +200,11 @@ def query_text(kind: str, numbers: random.Random, held_out: Sequence[str], commo
         return " ".join(numbers.sample(common[:40], numbers.randint(3, 6)))
     passage = numbers.choice(held_out).split()
     if kind == "kw":
-        rare = [word for word in dict.fromkeys(passage) if re.sub(r"\W", "", word.lower()) not in common and len(word) > 2]
+        rare = [
+            word
+            for word in dict.fromkeys(passage)
+            if re.sub(r"\W", "", word.lower()) not in common and len(word) > 2
+        ]
         return " ".join(numbers.sample(rare, min(len(rare), numbers.randint(2, 4))))
     if kind == "long":
         while len(passage) < 60:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quality import metrics, rankers
-from benchmarks.quality.identifiers import SETS as IDENTIFIER_SETS
 from benchmarks.quality.identifiers import REQUIRED_RANK, Named, named_identifiers
+from benchmarks.quality.identifiers import SETS as IDENTIFIER_SETS
 from benchmarks.quality.judged import SETS, JudgedSet, data_folder, judged_sets
 from benchmarks.quality.published import PUBLISHED
 
@@ -32,7 +32,9 @@ def figures(judged: JudgedSet, rankings: list[list[str]]) -> Figures:
     )
 
 
-def evaluate(judged: JudgedSet, *, with_native: bool, with_oracle: bool, progress: rankers.Progress) -> dict[str, Any]:
+def evaluate(
+    judged: JudgedSet, *, with_native: bool, with_oracle: bool, progress: rankers.Progress
+) -> dict[str, Any]:
     """All arms of one set, and its named identifiers."""
     native = rankers.native_rankings(judged, progress) if with_native else None
     oracle = rankers.oracle_rankings(judged, progress) if with_oracle else None
@@ -74,9 +76,11 @@ def faults(report: dict[str, Any]) -> list[str]:
         for row in report["rows"]
         if row["native"] and row["oracle"] and third_decimal(row["native"]) != third_decimal(row["oracle"])
     ]
-    for one in report.get("identifiers", {}).get("not_first", []):
-        if not 1 <= one["rank"] <= REQUIRED_RANK:
-            found.append(f"{report['set']}, {one['query']} {one['text']!r}: rank {one['rank']}, {one['reason']}")
+    found.extend(
+        f"{report['set']}, {one['query']} {one['text']!r}: rank {one['rank']}, {one['reason']}"
+        for one in report.get("identifiers", {}).get("not_first", [])
+        if not 1 <= one["rank"] <= REQUIRED_RANK
+    )
     return found
 
 
@@ -105,13 +109,19 @@ def print_identifiers(found: dict[str, Any]) -> None:
     )
     for one in found["not_first"]:
         mark = "exception" if not one["holds"] else "allowed"
-        print(f"  {mark}: {one['query']} ({one['category']}) {one['text']!r}: rank {one['rank']}; {one['reason']}")
+        print(
+            f"  {mark}: {one['query']} ({one['category']}) {one['text']!r}: rank {one['rank']}; {one['reason']}"
+        )
 
 
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.quality", description=__doc__.split("\n")[0])
-    parser.add_argument("--data", type=Path, help="folder of the judged sets (default: $SCRUBJAY_DATA or ../shared/data)")
-    parser.add_argument("--set", action="append", dest="sets", choices=SETS, help="only this set (may be repeated)")
+    parser.add_argument(
+        "--data", type=Path, help="folder of the judged sets (default: $SCRUBJAY_DATA or ../shared/data)"
+    )
+    parser.add_argument(
+        "--set", action="append", dest="sets", choices=SETS, help="only this set (may be repeated)"
+    )
     parser.add_argument("--json", action="store_true", help="print one JSON document instead of tables")
     parser.add_argument("--oracle-only", action="store_true", help="without the native engine")
     parser.add_argument("--native-only", action="store_true", help="without the oracle (fast)")

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from benchmarks.quality.judged import JudgedSet, Query
 from tests.reference.analyzer import analyze
+
+from benchmarks.quality.judged import JudgedSet, Query
 
 SETS = ("ident_dev", "techcodes")
 REQUIRED_RANK = 3
@@ -75,11 +76,13 @@ def named_identifiers(judged: JudgedSet, rankings: Sequence[Sequence[str]]) -> l
         named = rarest_identifier(query, text_of, texts_of_scope[query.scope])
         if named is None:
             continue
-        identifier, memory, n_holders = named
-        rank = list(ranking).index(memory) + 1 if memory in ranking else 0
+        identifier, target, n_holders = named
+        rank = list(ranking).index(target) + 1 if target in ranking else 0
         first = ranking[0] if len(ranking) else "nothing"
         shared = shared_terms(query.text, text_of.get(first, ""))
-        found.append(Named(query.id, query.text, query.category, identifier, memory, n_holders, rank, first, shared))
+        found.append(
+            Named(query.id, query.text, query.category, identifier, target, n_holders, rank, first, shared)
+        )
     return found
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-
-from benchmarks.quality.judged import VECTOR_SETS, JudgedSet, Memory, Query
 from tests.reference import fusion, scopes
 from tests.reference.model import ModelEngine
+
+from benchmarks.quality.judged import VECTOR_SETS, JudgedSet, Memory, Query
 
 Rankings = dict[str, list[list[str]]]
 """For each arm, for each query of the set, the ids of its hits, best first."""
@@ -43,7 +43,9 @@ def native_engine(judged: JudgedSet, model: str | None) -> Any:
         [memory.id for memory in judged.memories],
         [memory.text for memory in judged.memories],
         scope=[native_scope(memory.scope) for memory in judged.memories],
-        vectors=None if model is None else judged.document_vectors(model)[[memory.row for memory in judged.memories]],
+        vectors=None
+        if model is None
+        else judged.document_vectors(model)[[memory.row for memory in judged.memories]],
     )
     return engine
 
@@ -70,7 +72,11 @@ def native_rankings(judged: JudgedSet, progress: Progress) -> Rankings:
                 result = engine.search(vector=vectors[model][query.row], mode="vector", **options)
             else:
                 result = engine.search(
-                    query.text, vector=vectors[model][query.row], rrf_k=rrf_k, candidates=CANDIDATES, **options
+                    query.text,
+                    vector=vectors[model][query.row],
+                    rrf_k=rrf_k,
+                    candidates=CANDIDATES,
+                    **options,
                 )
             rankings[name].append(list(result.ids))
     return rankings
@@ -86,7 +92,9 @@ def oracle_rankings(judged: JudgedSet, progress: Progress) -> Rankings:
         if not asked:
             continue
         progress(f"{judged.name}: oracle, {scope}")
-        oracle = ScopeOracle(memories, {model: rows[[memory.row for memory in memories]] for model, rows in documents.items()})
+        oracle = ScopeOracle(
+            memories, {model: rows[[memory.row for memory in memories]] for model, rows in documents.items()}
+        )
         for index, query in asked:
             lexical = oracle.lexical(query)
             for name, model, rrf_k in arms():
@@ -103,7 +111,9 @@ class ScopeOracle:
     def __init__(self, memories: list[Memory], vectors: dict[str, NDArray[np.float64]]) -> None:
         self.scope = scopes.Scope("judged")
         self.model = ModelEngine()
-        self.model.upsert_many(list(range(len(memories))), [memory.text for memory in memories], scope=self.scope)
+        self.model.upsert_many(
+            list(range(len(memories))), [memory.text for memory in memories], scope=self.scope
+        )
         self.vectors = {
             name: rows / np.linalg.norm(rows, axis=1, keepdims=True) for name, rows in vectors.items()
         }  # fmt: skip

@@ -4,10 +4,13 @@ namespace py = pybind11;
 
 namespace scrubjay::bindings {
 
-std::string type_name(py::handle value) { return py::cast<std::string>(py::type::of(value).attr("__name__")); }
+std::string type_name(py::handle value) {
+  return py::cast<std::string>(py::type::of(value).attr("__name__"));
+}
 
 std::string quoted(py::handle value) {
-  std::string text = py::cast<std::string>(py::repr(value).attr("encode")("ascii", "backslashreplace").attr("decode")("ascii"));
+  std::string text = py::cast<std::string>(
+      py::repr(value).attr("encode")("ascii", "backslashreplace").attr("decode")("ascii"));
   if (text.size() > 80) text = text.substr(0, 77) + "...";
   return text;
 }
@@ -18,7 +21,8 @@ engine::Id to_id(py::handle value, const std::string& name) {
     const char* bytes = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
     if (!bytes) {
       PyErr_Clear();
-      throw py::value_error(name + ": expected text that UTF-8 can encode, got " + quoted(value) + " with a lone surrogate");
+      throw py::value_error(name + ": expected text that UTF-8 can encode, got " + quoted(value) +
+                            " with a lone surrogate");
     }
     if (size == 0) throw py::value_error(name + ": expected a non-empty str or an int, got ''");
     return engine::Id::of(std::string_view(bytes, static_cast<size_t>(size)));
@@ -71,7 +75,9 @@ py::str from_text(std::string_view text) {
 namespace {
 
 FloatArray to_floats(py::handle value, const std::string& name, const char* expected) {
-  const auto refuse = [&] { throw py::type_error(name + ": expected " + expected + ", got " + type_name(value)); };
+  const auto refuse = [&] {
+    throw py::type_error(name + ": expected " + expected + ", got " + type_name(value));
+  };
   if (PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr())) refuse();
   py::array array;
   try {
@@ -81,12 +87,14 @@ FloatArray to_floats(py::handle value, const std::string& name, const char* expe
   }
   PyErr_Clear();
   if (!array || array.size() == 0) {
-    if (array && array.ndim() != 0) throw py::value_error(name + ": expected " + expected + ", got an empty one");
+    if (array && array.ndim() != 0)
+      throw py::value_error(name + ": expected " + expected + ", got an empty one");
     refuse();
   }
   const char kind = array.dtype().kind();
   if (kind != 'f' && kind != 'i' && kind != 'u') {
-    throw py::type_error(name + ": expected " + expected + ", got dtype " + py::cast<std::string>(py::str(array.dtype())));
+    throw py::type_error(name + ": expected " + expected + ", got dtype " +
+                         py::cast<std::string>(py::str(array.dtype())));
   }
   FloatArray floats = FloatArray::ensure(array);
   if (!floats) {
@@ -96,19 +104,23 @@ FloatArray to_floats(py::handle value, const std::string& name, const char* expe
   return floats;
 }
 
-std::string shape_of(const FloatArray& array) { return py::cast<std::string>(py::str(py::object(array.attr("shape")))); }
+std::string shape_of(const FloatArray& array) {
+  return py::cast<std::string>(py::str(py::object(array.attr("shape"))));
+}
 
 }  // namespace
 
 FloatArray to_vector(py::handle value, const std::string& name) {
   FloatArray floats = to_floats(value, name, "a one-dimensional array of real numbers");
-  if (floats.ndim() != 1) throw py::value_error(name + ": expected a one-dimensional array, got shape " + shape_of(floats));
+  if (floats.ndim() != 1)
+    throw py::value_error(name + ": expected a one-dimensional array, got shape " + shape_of(floats));
   return floats;
 }
 
 FloatArray to_matrix(py::handle value, const std::string& name) {
   FloatArray floats = to_floats(value, name, "a two-dimensional array of real numbers");
-  if (floats.ndim() != 2) throw py::value_error(name + ": expected a two-dimensional array, got shape " + shape_of(floats));
+  if (floats.ndim() != 2)
+    throw py::value_error(name + ": expected a two-dimensional array, got shape " + shape_of(floats));
   return floats;
 }
 

@@ -29,10 +29,12 @@ using ScopePtr = std::shared_ptr<const engine::Scope>;
 [[nodiscard]] pybind11::object from_id(const engine::Id& id);
 
 // A text as bytes; `keep` owns what the view points to. Lone surrogates become U+FFFD. TypeError.
-[[nodiscard]] std::string_view to_text(pybind11::handle value, const std::string& name, pybind11::object& keep);
+[[nodiscard]] std::string_view to_text(pybind11::handle value, const std::string& name,
+                                       pybind11::object& keep);
 [[nodiscard]] pybind11::str from_text(std::string_view text);
 
-// A one-dimensional vector of real numbers; float32 C-contiguous arrays are not copied. TypeError, ValueError.
+// A one-dimensional vector of real numbers; float32 C-contiguous arrays are not copied. TypeError,
+// ValueError.
 [[nodiscard]] FloatArray to_vector(pybind11::handle value, const std::string& name);
 // The same with n rows.
 [[nodiscard]] FloatArray to_matrix(pybind11::handle value, const std::string& name);
@@ -42,8 +44,8 @@ using ScopePtr = std::shared_ptr<const engine::Scope>;
 
 [[nodiscard]] ScopePtr to_scope(pybind11::handle value, const std::string& name);
 
-// A non-negative count argument: TypeError for what is not an integer, ValueError below `least`; values beyond 2^62 are
-// as good as 2^62.
+// A non-negative count argument: TypeError for what is not an integer, ValueError below `least`; values
+// beyond 2^62 are as good as 2^62.
 [[nodiscard]] size_t to_count(pybind11::handle value, const std::string& name, size_t least);
 
 }  // namespace scrubjay::bindings

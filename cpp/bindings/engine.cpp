@@ -35,7 +35,8 @@ const char* metric_name(vector::Metric metric) {
 // Calls a Python function for a word; the GIL is taken here because analysis runs without it.
 text::Stemmer to_stemmer(const py::object& function) {
   if (function.is_none()) return nullptr;
-  if (!PyCallable_Check(function.ptr())) throw py::type_error("stemmer: expected a callable or None, got " + type_name(function));
+  if (!PyCallable_Check(function.ptr()))
+    throw py::type_error("stemmer: expected a callable or None, got " + type_name(function));
   // The last reference may go wherever the engine dies: with the GIL.
   const std::shared_ptr<py::object> shared(new py::object(function), [](py::object* object) {
     const py::gil_scoped_acquire gil;
@@ -49,7 +50,8 @@ text::Stemmer to_stemmer(const py::object& function) {
   };
 }
 
-std::unique_ptr<Engine> make_engine(const py::object& dim, const std::string& metric, const std::string& dtype, const std::string& analyzer,
+std::unique_ptr<Engine> make_engine(const py::object& dim, const std::string& metric,
+                                    const std::string& dtype, const std::string& analyzer,
                                     const py::object& stemmer, double k1, double b, uint32_t chunk_docs) {
   engine::EngineOptions options;
   if (!dim.is_none()) {
@@ -58,11 +60,13 @@ std::unique_ptr<Engine> make_engine(const py::object& dim, const std::string& me
     options.dim = static_cast<uint32_t>(n);
   }
   options.metric = to_metric(metric);
-  if (dtype != "f16" && dtype != "f32") throw py::value_error("dtype: expected 'f16' or 'f32', got '" + dtype + "'");
+  if (dtype != "f16" && dtype != "f32")
+    throw py::value_error("dtype: expected 'f16' or 'f32', got '" + dtype + "'");
   options.storage = dtype == "f16" ? vector::Storage::f16 : vector::Storage::f32;
   options.analyzer = {analyzer, to_stemmer(stemmer)};
   options.bm25 = {k1, b};
-  if (chunk_docs < 1 || chunk_docs > engine::kMaxChunkDocs) throw py::value_error("chunk_docs: expected 1 to 65536, got " + std::to_string(chunk_docs));
+  if (chunk_docs < 1 || chunk_docs > engine::kMaxChunkDocs)
+    throw py::value_error("chunk_docs: expected 1 to 65536, got " + std::to_string(chunk_docs));
   options.chunk_docs = chunk_docs;
   (void)simd::kernels();  // a wrong SCRUBJAY_SIMD is said here, not in the middle of a search
   return std::make_unique<Engine>(std::move(options));
@@ -70,12 +74,13 @@ std::unique_ptr<Engine> make_engine(const py::object& dim, const std::string& me
 
 std::optional<std::string_view> to_payload(py::handle value, const std::string& name) {
   if (value.is_none()) return std::nullopt;
-  if (!PyBytes_Check(value.ptr())) throw py::type_error(name + ": expected bytes or None, got " + type_name(value));
+  if (!PyBytes_Check(value.ptr()))
+    throw py::type_error(name + ": expected bytes or None, got " + type_name(value));
   return std::string_view(PyBytes_AS_STRING(value.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(value.ptr())));
 }
 
-void upsert(Engine& engine, const py::object& id, const py::object& text, const py::object& scope, const py::object& vector,
-            const py::object& payload) {
+void upsert(Engine& engine, const py::object& id, const py::object& text, const py::object& scope,
+            const py::object& vector, const py::object& payload) {
   engine::DocumentInput document;
   py::object keep_text;
   FloatArray floats;
@@ -107,7 +112,8 @@ py::tuple items_of(const py::object& values, const char* name) {
 
 void check_length(const py::tuple& items, const char* name, size_t expected) {
   if (items.size() != expected) {
-    throw py::value_error(std::string(name) + ": expected " + std::to_string(expected) + " items like ids, got " + std::to_string(items.size()));
+    throw py::value_error(std::string(name) + ": expected " + std::to_string(expected) +
+                          " items like ids, got " + std::to_string(items.size()));
   }
 }
 
@@ -123,7 +129,8 @@ struct Vectors {
     if (py::isinstance<py::array>(value)) {
       if (py::array array = py::reinterpret_borrow<py::array>(value); array.dtype().kind() != 'O') {
         if (array.ndim() == 2 && static_cast<size_t>(array.shape(0)) != expected) {
-          throw py::value_error(std::string(name) + ": expected " + std::to_string(expected) + " rows like ids, got " + std::to_string(array.shape(0)));
+          throw py::value_error(std::string(name) + ": expected " + std::to_string(expected) +
+                                " rows like ids, got " + std::to_string(array.shape(0)));
         }
         if (expected == 0) return;
         matrix = to_matrix(value, name);
@@ -153,8 +160,8 @@ std::vector<ScopePtr> to_scopes(const py::object& value, size_t n) {
   return scopes;
 }
 
-size_t upsert_many(Engine& engine, const py::object& ids, const py::object& texts, const py::object& scope, const py::object& vectors,
-                   const py::object& payloads) {
+size_t upsert_many(Engine& engine, const py::object& ids, const py::object& texts, const py::object& scope,
+                   const py::object& vectors, const py::object& payloads) {
   const py::tuple id_items = items_of(ids, "ids");
   const size_t n = id_items.size();
   const py::tuple text_items = items_of(texts, "texts");
@@ -195,7 +202,8 @@ struct Options {
   engine::SearchRequest request;
   ScopePtr scope;
 
-  Options(const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k, const py::object& weights, bool explain) {
+  Options(const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k,
+          const py::object& weights, bool explain) {
     request.k = to_count(k, "k", 1);
     const std::string name = PyUnicode_Check(mode.ptr()) ? py::cast<std::string>(mode) : std::string();
     if (name != "hybrid" && name != "lexical" && name != "vector") {
@@ -207,13 +215,16 @@ struct Options {
     request.rrf_k = rrf_k;
     if (!weights.is_none()) {
       const py::tuple pair = items_of(weights, "weights");
-      if (pair.size() != 2) throw py::value_error("weights: expected (lexical, vector), got " + quoted(weights));
+      if (pair.size() != 2)
+        throw py::value_error("weights: expected (lexical, vector), got " + quoted(weights));
       for (size_t i = 0; i < 2; ++i) {
         const py::handle weight = pair[i];
-        if (!PyFloat_Check(weight.ptr()) && !(PyNumber_Check(weight.ptr()) && !PyBool_Check(weight.ptr()) && !PyUnicode_Check(weight.ptr()))) {
+        if (!PyFloat_Check(weight.ptr()) && !(PyNumber_Check(weight.ptr()) && !PyBool_Check(weight.ptr()) &&
+                                              !PyUnicode_Check(weight.ptr()))) {
           throw py::type_error("weights: expected two numbers, got " + quoted(weights));
         }
-        (i == 0 ? request.lexical_weight : request.vector_weight) = py::cast<double>(py::float_(py::reinterpret_borrow<py::object>(weight)));
+        (i == 0 ? request.lexical_weight : request.vector_weight) =
+            py::cast<double>(py::float_(py::reinterpret_borrow<py::object>(weight)));
       }
     }
     request.explain = explain;
@@ -221,14 +232,17 @@ struct Options {
 };
 
 void check_inputs(const engine::SearchRequest& request) {
-  if (!request.text && request.vector.empty()) throw py::value_error("text, vector: expected at least one of them, got neither");
-  if (!request.semantic && !request.text) throw py::value_error("text: expected a text in mode 'lexical', got None");
-  if (!request.lexical && request.vector.empty()) throw py::value_error("vector: expected a vector in mode 'vector', got None");
+  if (!request.text && request.vector.empty())
+    throw py::value_error("text, vector: expected at least one of them, got neither");
+  if (!request.semantic && !request.text)
+    throw py::value_error("text: expected a text in mode 'lexical', got None");
+  if (!request.lexical && request.vector.empty())
+    throw py::value_error("vector: expected a vector in mode 'vector', got None");
 }
 
-Result search(const Engine& engine, const py::object& text, const py::object& vector, const py::object& scope, const py::object& k,
-              const py::object& mode, const py::object& candidates, double rrf_k, const py::object& weights, const py::object& rankings,
-              bool explain, bool exact) {
+Result search(const Engine& engine, const py::object& text, const py::object& vector, const py::object& scope,
+              const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k,
+              const py::object& weights, const py::object& rankings, bool explain, bool exact) {
   Options options(k, mode, candidates, rrf_k, weights, explain);
   engine::SearchRequest& request = options.request;
   py::object keep_text;
@@ -256,11 +270,13 @@ Result search(const Engine& engine, const py::object& text, const py::object& ve
   return {engine.search(request), engine.id_kind()};
 }
 
-std::vector<Result> search_batch(const Engine& engine, const py::object& texts, const py::object& vectors, const py::object& scope,
-                                 const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k,
-                                 const py::object& weights, bool explain, const py::object& threads) {
+std::vector<Result> search_batch(const Engine& engine, const py::object& texts, const py::object& vectors,
+                                 const py::object& scope, const py::object& k, const py::object& mode,
+                                 const py::object& candidates, double rrf_k, const py::object& weights,
+                                 bool explain, const py::object& threads) {
   const Options options(k, mode, candidates, rrf_k, weights, explain);
-  if (texts.is_none() && vectors.is_none()) throw py::value_error("texts, vectors: expected at least one of them, got neither");
+  if (texts.is_none() && vectors.is_none())
+    throw py::value_error("texts, vectors: expected at least one of them, got neither");
   py::tuple text_items;
   if (!texts.is_none()) text_items = items_of(texts, "texts");
   const size_t n = texts.is_none() ? py::len(vectors) : text_items.size();
@@ -270,7 +286,8 @@ std::vector<Result> search_batch(const Engine& engine, const py::object& texts, 
   std::vector<py::object> keep(n);
   std::vector<engine::SearchRequest> requests(n, options.request);
   for (size_t i = 0; i < n; ++i) {
-    if (!texts.is_none() && !text_items[i].is_none()) requests[i].text = to_text(text_items[i], at("texts", i), keep[i]);
+    if (!texts.is_none() && !text_items[i].is_none())
+      requests[i].text = to_text(text_items[i], at("texts", i), keep[i]);
     requests[i].vector = rows.row(i);
     requests[i].scope = scopes[i].get();
     check_inputs(requests[i]);
@@ -322,28 +339,44 @@ py::object get_vector(const Document& document) {
 
 void register_document(py::module_& module) {
   py::class_<Document>(module, "Document", "A stored document as it was when it was looked up.")
-      .def_property_readonly("id", [](const Document& d) -> py::typing::Union<py::int_, py::str> {
-        const base::EpochGuard guard;
-        return from_id(d.stored.chunk->id(d.stored.offset));
-      }, "The caller's id.")
-      .def_property_readonly("text", [](const Document& d) {
-        const base::EpochGuard guard;
-        return from_text(d.stored.chunk->text(d.stored.offset));
-      }, "The text.")
-      .def_property_readonly("payload", [](const Document& d) -> py::typing::Optional<py::bytes> {
-        const base::EpochGuard guard;
-        return payload_object(*d.stored.chunk.get(), d.stored.offset);
-      }, "The caller's bytes, or None.")
-      .def_property_readonly("scope", [](const Document& d) { return std::const_pointer_cast<engine::Scope>(d.stored.chunk->scope()); }, "The exact scope.")
-      .def_property_readonly("vector", [](const Document& d) -> py::typing::Optional<py::array_t<float>> { return get_vector(d); },
-                             "float32 (dim,), as stored (rounded to the engine's dtype), or None.")
+      .def_property_readonly(
+          "id",
+          [](const Document& d) -> py::typing::Union<py::int_, py::str> {
+            const base::EpochGuard guard;
+            return from_id(d.stored.chunk->id(d.stored.offset));
+          },
+          "The caller's id.")
+      .def_property_readonly(
+          "text",
+          [](const Document& d) {
+            const base::EpochGuard guard;
+            return from_text(d.stored.chunk->text(d.stored.offset));
+          },
+          "The text.")
+      .def_property_readonly(
+          "payload",
+          [](const Document& d) -> py::typing::Optional<py::bytes> {
+            const base::EpochGuard guard;
+            return payload_object(*d.stored.chunk.get(), d.stored.offset);
+          },
+          "The caller's bytes, or None.")
+      .def_property_readonly(
+          "scope",
+          [](const Document& d) { return std::const_pointer_cast<engine::Scope>(d.stored.chunk->scope()); },
+          "The exact scope.")
+      .def_property_readonly(
+          "vector",
+          [](const Document& d) -> py::typing::Optional<py::array_t<float>> { return get_vector(d); },
+          "float32 (dim,), as stored (rounded to the engine's dtype), or None.")
       .def("__repr__", [](const Document& d) {
         const base::EpochGuard guard;
-        return "Document(" + d.stored.chunk->id(d.stored.offset).to_string() + ", " + quoted(from_text(d.stored.chunk->text(d.stored.offset))) + ")";
+        return "Document(" + d.stored.chunk->id(d.stored.offset).to_string() + ", " +
+               quoted(from_text(d.stored.chunk->text(d.stored.offset))) + ")";
       });
 }
 
-constexpr const char* kEngineDoc = R"(BM25 and vector search over one set of documents, native, in memory, thread-safe.
+constexpr const char* kEngineDoc =
+    R"(BM25 and vector search over one set of documents, native, in memory, thread-safe.
 
 The layer below Index: callers bring their own vectors, and nothing stands between them and native code.
 
@@ -400,88 +433,132 @@ Raises:
 void register_engine(py::module_& module) {
   register_document(module);
   py::class_<Engine>(module, "Engine", kEngineDoc)
-      .def(py::init(&make_engine), py::arg("dim") = py::none(), py::arg("metric") = "cosine", py::kw_only(), py::arg("dtype") = "f16",
-           py::arg("analyzer") = "english", py::arg("stemmer") = py::none(), py::arg("k1") = 1.2, py::arg("b") = 0.75,
-           py::arg("chunk_docs") = engine::kMaxChunkDocs)
-      .def_property_readonly("dim", [](const Engine& e) -> py::typing::Optional<py::int_> {
-        if (e.dim() == 0) return py::none();
-        return py::int_(e.dim());
-      }, "Dimensions of the vectors; None until the first vector decides.")
-      .def_property_readonly("metric", [](const Engine& e) { return metric_name(e.options().metric); }, "'cosine', 'ip' or 'l2'.")
-      .def_property_readonly("dtype", [](const Engine& e) { return e.options().storage == vector::Storage::f16 ? "f16" : "f32"; }, "'f16' or 'f32'.")
-      .def_property_readonly("analyzer", [](const Engine& e) { return std::string(e.analyzer().name()); }, "The versioned name of the analyzer.")
-      .def_property_readonly("k1", [](const Engine& e) { return e.options().bm25.k1; }, "BM25's k1.")
-      .def_property_readonly("b", [](const Engine& e) { return e.options().bm25.b; }, "BM25's b.")
-      .def("upsert", &upsert, py::arg("id"), py::arg("text"), py::kw_only(), py::arg("scope"), py::arg("vector") = py::none(),
-           py::arg("payload") = py::none(),
+      .def(py::init(&make_engine), py::arg("dim") = py::none(), py::arg("metric") = "cosine", py::kw_only(),
+           py::arg("dtype") = "f16", py::arg("analyzer") = "english", py::arg("stemmer") = py::none(),
+           py::arg("k1") = 1.2, py::arg("b") = 0.75, py::arg("chunk_docs") = engine::kMaxChunkDocs)
+      .def_property_readonly(
+          "dim",
+          [](const Engine& e) -> py::typing::Optional<py::int_> {
+            if (e.dim() == 0) return py::none();
+            return py::int_(e.dim());
+          },
+          "Dimensions of the vectors; None until the first vector decides.")
+      .def_property_readonly(
+          "metric", [](const Engine& e) { return metric_name(e.options().metric); },
+          "'cosine', 'ip' or 'l2'.")
+      .def_property_readonly(
+          "dtype",
+          [](const Engine& e) { return e.options().storage == vector::Storage::f16 ? "f16" : "f32"; },
+          "'f16' or 'f32'.")
+      .def_property_readonly(
+          "analyzer", [](const Engine& e) { return std::string(e.analyzer().name()); },
+          "The versioned name of the analyzer.")
+      .def_property_readonly(
+          "k1", [](const Engine& e) { return e.options().bm25.k1; }, "BM25's k1.")
+      .def_property_readonly(
+          "b", [](const Engine& e) { return e.options().bm25.b; }, "BM25's b.")
+      .def("upsert", &upsert, py::arg("id"), py::arg("text"), py::kw_only(), py::arg("scope"),
+           py::arg("vector") = py::none(), py::arg("payload") = py::none(),
            R"(Inserts a document or replaces the one with this id; visible to the next search of any thread.
 
 Raises: ValueError or TypeError for bad arguments, ConflictError if the id exists in another scope; nothing is changed then.)")
-      .def("upsert_many", &upsert_many, py::arg("ids"), py::arg("texts"), py::kw_only(), py::arg("scope"), py::arg("vectors") = py::none(),
-           py::arg("payloads") = py::none(),
-           R"(Upserts n documents in order: ids (n,), texts (n,), one scope or n, vectors (n, dim) or n vectors and Nones.
+      .def(
+          "upsert_many", &upsert_many, py::arg("ids"), py::arg("texts"), py::kw_only(), py::arg("scope"),
+          py::arg("vectors") = py::none(), py::arg("payloads") = py::none(),
+          R"(Upserts n documents in order: ids (n,), texts (n,), one scope or n, vectors (n, dim) or n vectors and Nones.
 
 Everything is checked before anything is written. Of equal ids the last counts. Returns how many distinct ids were written.)")
-      .def("delete", [](Engine& e, const py::object& id) {
-        const engine::Id one = to_id(id, "id");
-        return remove(e, {&one, 1}) == 1;
-      }, py::arg("id"), "Deletes a document from every projection at once; returns whether it existed.")
-      .def("delete_many", [](Engine& e, const py::object& ids) {
-        const py::tuple items = items_of(ids, "ids");
-        return remove(e, to_ids(items, "ids"));
-      }, py::arg("ids"), "Deletes documents; returns how many existed.")
-      .def("erase", [](Engine& e, const py::object& scope, bool exact) {
-        const ScopePtr erased = to_scope(scope, "scope");
-        const py::gil_scoped_release release;
-        return e.erase(*erased, exact);
-      }, py::arg("scope"), py::kw_only(), py::arg("exact") = false,
-           R"(Erases every document whose scope agrees with all components of `scope` (a tenant: everything of it); with
+      .def(
+          "delete",
+          [](Engine& e, const py::object& id) {
+            const engine::Id one = to_id(id, "id");
+            return remove(e, {&one, 1}) == 1;
+          },
+          py::arg("id"), "Deletes a document from every projection at once; returns whether it existed.")
+      .def(
+          "delete_many",
+          [](Engine& e, const py::object& ids) {
+            const py::tuple items = items_of(ids, "ids");
+            return remove(e, to_ids(items, "ids"));
+          },
+          py::arg("ids"), "Deletes documents; returns how many existed.")
+      .def(
+          "erase",
+          [](Engine& e, const py::object& scope, bool exact) {
+            const ScopePtr erased = to_scope(scope, "scope");
+            const py::gil_scoped_release release;
+            return e.erase(*erased, exact);
+          },
+          py::arg("scope"), py::kw_only(), py::arg("exact") = false,
+          R"(Erases every document whose scope agrees with all components of `scope` (a tenant: everything of it); with
 `exact` only those of exactly this scope. Returns how many.)")
-      .def("count", [](const Engine& e, const py::object& scope) {
-        const ScopePtr counted = scope.is_none() ? nullptr : to_scope(scope, "scope");
-        const py::gil_scoped_release release;
-        return e.count(counted.get());
-      }, py::arg("scope") = py::none(), "How many documents a search from `scope` would see; without a scope, all.")
-      .def("get", [](const Engine& e, const py::object& id) -> std::optional<Document> {
-        const engine::Id wanted = to_id(id, "id");
-        const py::gil_scoped_release release;
-        auto stored = e.get(wanted);
-        if (!stored) return std::nullopt;
-        return Document{std::move(*stored)};
-      }, py::arg("id"), "The document with this id, or None.")
-      .def("search", &search, py::arg("text") = py::none(), py::kw_only(), py::arg("vector") = py::none(), py::arg("scope"), py::arg("k") = 10,
-           py::arg("mode") = "hybrid", py::arg("candidates") = py::none(), py::arg("rrf_k") = 60.0, py::arg("weights") = py::none(),
+      .def(
+          "count",
+          [](const Engine& e, const py::object& scope) {
+            const ScopePtr counted = scope.is_none() ? nullptr : to_scope(scope, "scope");
+            const py::gil_scoped_release release;
+            return e.count(counted.get());
+          },
+          py::arg("scope") = py::none(),
+          "How many documents a search from `scope` would see; without a scope, all.")
+      .def(
+          "get",
+          [](const Engine& e, const py::object& id) -> std::optional<Document> {
+            const engine::Id wanted = to_id(id, "id");
+            const py::gil_scoped_release release;
+            auto stored = e.get(wanted);
+            if (!stored) return std::nullopt;
+            return Document{std::move(*stored)};
+          },
+          py::arg("id"), "The document with this id, or None.")
+      .def("search", &search, py::arg("text") = py::none(), py::kw_only(), py::arg("vector") = py::none(),
+           py::arg("scope"), py::arg("k") = 10, py::arg("mode") = "hybrid",
+           py::arg("candidates") = py::none(), py::arg("rrf_k") = 60.0, py::arg("weights") = py::none(),
            py::arg("rankings") = py::none(), py::arg("explain") = false, py::arg("exact") = false, kSearchDoc)
-      .def("search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(), py::arg("vectors") = py::none(), py::arg("scope"),
-           py::arg("k") = 10, py::arg("mode") = "hybrid", py::arg("candidates") = py::none(), py::arg("rrf_k") = 60.0,
-           py::arg("weights") = py::none(), py::arg("explain") = false, py::arg("threads") = py::none(),
-           "n searches on `threads` threads (None: as many as the machine has); texts (n,), vectors (n, dim), one scope or n. See search().")
+      .def("search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(),
+           py::arg("vectors") = py::none(), py::arg("scope"), py::arg("k") = 10, py::arg("mode") = "hybrid",
+           py::arg("candidates") = py::none(), py::arg("rrf_k") = 60.0, py::arg("weights") = py::none(),
+           py::arg("explain") = false, py::arg("threads") = py::none(),
+           "n searches on `threads` threads (None: as many as the machine has); texts (n,), vectors (n, "
+           "dim), one scope or n. See search().")
       .def("stats", &stats, py::arg("scope") = py::none(),
-           "Counts and bytes: documents, dead, vectors, partitions, chunks, terms, postings, memory_bytes, text_bytes, vector_bytes, posting_bytes, graphs, graph_bytes.")
-      .def("build_graphs", [](Engine& e, const py::object& min_vectors) {
-        const size_t n = to_count(min_vectors, "min_vectors", 1);
-        const py::gil_scoped_release release;
-        return e.build_graphs(n);
-      }, py::arg("min_vectors") = 50'000,
-           R"(Builds an HNSW graph for every partition with at least `min_vectors` vectors and returns for how many.
+           "Counts and bytes: documents, dead, vectors, partitions, chunks, terms, postings, memory_bytes, "
+           "text_bytes, vector_bytes, posting_bytes, graphs, graph_bytes.")
+      .def(
+          "build_graphs",
+          [](Engine& e, const py::object& min_vectors) {
+            const size_t n = to_count(min_vectors, "min_vectors", 1);
+            const py::gil_scoped_release release;
+            return e.build_graphs(n);
+          },
+          py::arg("min_vectors") = 50'000,
+          R"(Builds an HNSW graph for every partition with at least `min_vectors` vectors and returns for how many.
 
 Searches and writes go on meanwhile; documents written later are scanned beside the graph until it is built again. What a
 graph finds is scored from the stored originals; only the choice of candidates is approximate (search with exact=True to
 scan). Below some 20,000 vectors the scan is faster.)")
-      .def("compact", [](Engine& e) {
-        const py::gil_scoped_release release;
-        return e.compact();
-      }, "Rewrites partitions that hold deleted documents, gives their memory back, and returns how many went.")
-      .def("__contains__", [](const Engine& e, const py::object& id) {
-        const engine::Id wanted = to_id(id, "id");
-        if (wanted.kind != e.id_kind()) return false;
-        const py::gil_scoped_release release;
-        return e.get(wanted).has_value();
-      }, py::arg("id"))
-      .def("__len__", [](const Engine& e) {
-        const py::gil_scoped_release release;
-        return e.count(nullptr);
-      })
+      .def(
+          "compact",
+          [](Engine& e) {
+            const py::gil_scoped_release release;
+            return e.compact();
+          },
+          "Rewrites partitions that hold deleted documents, gives their memory back, and returns how many "
+          "went.")
+      .def(
+          "__contains__",
+          [](const Engine& e, const py::object& id) {
+            const engine::Id wanted = to_id(id, "id");
+            if (wanted.kind != e.id_kind()) return false;
+            const py::gil_scoped_release release;
+            return e.get(wanted).has_value();
+          },
+          py::arg("id"))
+      .def("__len__",
+           [](const Engine& e) {
+             const py::gil_scoped_release release;
+             return e.count(nullptr);
+           })
       .def("__repr__", [](const Engine& e) {
         std::string dim = e.dim() == 0 ? "None" : std::to_string(e.dim());
         size_t n = 0;
@@ -489,7 +566,8 @@ scan). Below some 20,000 vectors the scan is faster.)")
           const py::gil_scoped_release release;
           n = e.count(nullptr);
         }
-        return "Engine(dim=" + dim + ", metric='" + metric_name(e.options().metric) + "', documents=" + std::to_string(n) + ")";
+        return "Engine(dim=" + dim + ", metric='" + metric_name(e.options().metric) +
+               "', documents=" + std::to_string(n) + ")";
       });
 }
 

@@ -14,10 +14,14 @@ using engine::Hit;
 
 const char* mode_name(engine::Mode mode) {
   switch (mode) {
-    case engine::Mode::hybrid: return "hybrid";
-    case engine::Mode::lexical: return "lexical";
-    case engine::Mode::vector: return "vector";
-    case engine::Mode::none: break;
+    case engine::Mode::hybrid:
+      return "hybrid";
+    case engine::Mode::lexical:
+      return "lexical";
+    case engine::Mode::vector:
+      return "vector";
+    case engine::Mode::none:
+      break;
   }
   return "none";
 }
@@ -39,9 +43,11 @@ py::array_t<T> to_array(const Result& result, Get&& get) {
 py::array ids(const Result& result) {
   const base::EpochGuard guard;
   if (result.id_kind == engine::IdKind::integer) {
-    return to_array<int64_t>(result, [&](const Hit& hit) { return result.found.chunk_of(hit).id(hit.offset).integer; });
+    return to_array<int64_t>(
+        result, [&](const Hit& hit) { return result.found.chunk_of(hit).id(hit.offset).integer; });
   }
-  py::array array(py::dtype("O"), py::array::ShapeContainer{static_cast<py::ssize_t>(result.found.hits.size())});
+  py::array array(py::dtype("O"),
+                  py::array::ShapeContainer{static_cast<py::ssize_t>(result.found.hits.size())});
   auto** out = static_cast<PyObject**>(array.mutable_data());
   for (const Hit& hit : result.found.hits) {
     PyObject* old = *out;
@@ -64,53 +70,91 @@ py::object payload_object(const engine::Chunk& chunk, uint32_t offset) {
 }
 
 void register_result(py::module_& module) {
-  py::class_<Result>(module, "Result", R"(What one search of an Engine found, best first; equal scores in order of partition, then of writing.
+  py::class_<Result>(
+      module, "Result",
+      R"(What one search of an Engine found, best first; equal scores in order of partition, then of writing.
 
 Arrays are made when asked for. Texts and payloads are those of the moment of the search. Unpacks into `ids, scores`.)")
-      .def_property_readonly("ids", [](const Result& r) -> py::array { return ids(r); }, "int64 (n,), or an object array of str.")
-      .def_property_readonly("scores", [](const Result& r) { return scores(r); }, "float64 (n,): fused scores, BM25 or similarities, by mode.")
-      .def_property_readonly("mode", [](const Result& r) { return mode_name(r.found.mode); }, "What really ran: 'hybrid', 'lexical', 'vector' or 'none'.")
-      .def_property_readonly("lexical_ranks", [](const Result& r) { return to_array<int32_t>(r, [](const Hit& h) { return h.lexical_rank; }); },
-                             "int32 (n,): rank in the lexical ranking from 1; 0 where it does not occur there.")
-      .def_property_readonly("vector_ranks", [](const Result& r) { return to_array<int32_t>(r, [](const Hit& h) { return h.vector_rank; }); },
-                             "int32 (n,): rank in the vector ranking from 1; 0 where it does not occur there.")
-      .def_property_readonly("bm25", [](const Result& r) { return to_array<double>(r, [](const Hit& h) { return h.bm25; }); },
-                             "float64 (n,): BM25 scores; NaN where not known (not in the lexical ranking) or, with explain, where no term matches.")
-      .def_property_readonly("similarities", [](const Result& r) { return to_array<float>(r, [](const Hit& h) { return h.similarity; }); },
-                             "float32 (n,): similarities; NaN where not known (not in the vector ranking) or, with explain, where there is no vector.")
-      .def_property_readonly("coverage", [](const Result& r) { return to_array<double>(r, [](const Hit& h) { return h.coverage; }); },
-                             "float64 (n,): fraction of the distinct query terms that the hit holds; NaN without explain or without terms.")
-      .def("id", [](const Result& r, py::ssize_t i) -> py::typing::Union<py::int_, py::str> {
-        const Hit& hit = hit_at(r, i);
-        const base::EpochGuard guard;
-        return from_id(r.found.chunk_of(hit).id(hit.offset));
-      }, py::arg("i"), "The id of hit i.")
-      .def("text", [](const Result& r, py::ssize_t i) {
-        const Hit& hit = hit_at(r, i);
-        const base::EpochGuard guard;
-        return from_text(r.found.chunk_of(hit).text(hit.offset));
-      }, py::arg("i"), "The text of hit i.")
-      .def("payload", [](const Result& r, py::ssize_t i) -> py::typing::Optional<py::bytes> {
-        const Hit& hit = hit_at(r, i);
-        const base::EpochGuard guard;
-        return payload_object(r.found.chunk_of(hit), hit.offset);
-      }, py::arg("i"), "The payload of hit i, bytes or None.")
-      .def("scope", [](const Result& r, py::ssize_t i) {
-        return std::const_pointer_cast<engine::Scope>(r.found.chunk_of(hit_at(r, i)).scope());
-      }, py::arg("i"), "The exact scope of hit i.")
-      .def("matched_terms", [](const Result& r, py::ssize_t i) -> py::typing::List<py::str> {
-        py::list terms;
-        const Hit& hit = hit_at(r, i);
-        if (r.found.matched.empty()) return terms;
-        for (const uint32_t t : r.found.matched[static_cast<size_t>(&hit - r.found.hits.data())]) terms.append(from_text(r.found.terms[t]));
-        return terms;
-      }, py::arg("i"), "The distinct query terms that hit i holds, in query order; empty without explain.")
+      .def_property_readonly(
+          "ids", [](const Result& r) -> py::array { return ids(r); },
+          "int64 (n,), or an object array of str.")
+      .def_property_readonly(
+          "scores", [](const Result& r) { return scores(r); },
+          "float64 (n,): fused scores, BM25 or similarities, by mode.")
+      .def_property_readonly(
+          "mode", [](const Result& r) { return mode_name(r.found.mode); },
+          "What really ran: 'hybrid', 'lexical', 'vector' or 'none'.")
+      .def_property_readonly(
+          "lexical_ranks",
+          [](const Result& r) { return to_array<int32_t>(r, [](const Hit& h) { return h.lexical_rank; }); },
+          "int32 (n,): rank in the lexical ranking from 1; 0 where it does not occur there.")
+      .def_property_readonly(
+          "vector_ranks",
+          [](const Result& r) { return to_array<int32_t>(r, [](const Hit& h) { return h.vector_rank; }); },
+          "int32 (n,): rank in the vector ranking from 1; 0 where it does not occur there.")
+      .def_property_readonly(
+          "bm25", [](const Result& r) { return to_array<double>(r, [](const Hit& h) { return h.bm25; }); },
+          "float64 (n,): BM25 scores; NaN where not known (not in the lexical ranking) or, with explain, "
+          "where no term matches.")
+      .def_property_readonly(
+          "similarities",
+          [](const Result& r) { return to_array<float>(r, [](const Hit& h) { return h.similarity; }); },
+          "float32 (n,): similarities; NaN where not known (not in the vector ranking) or, with explain, "
+          "where there is no vector.")
+      .def_property_readonly(
+          "coverage",
+          [](const Result& r) { return to_array<double>(r, [](const Hit& h) { return h.coverage; }); },
+          "float64 (n,): fraction of the distinct query terms that the hit holds; NaN without explain or "
+          "without terms.")
+      .def(
+          "id",
+          [](const Result& r, py::ssize_t i) -> py::typing::Union<py::int_, py::str> {
+            const Hit& hit = hit_at(r, i);
+            const base::EpochGuard guard;
+            return from_id(r.found.chunk_of(hit).id(hit.offset));
+          },
+          py::arg("i"), "The id of hit i.")
+      .def(
+          "text",
+          [](const Result& r, py::ssize_t i) {
+            const Hit& hit = hit_at(r, i);
+            const base::EpochGuard guard;
+            return from_text(r.found.chunk_of(hit).text(hit.offset));
+          },
+          py::arg("i"), "The text of hit i.")
+      .def(
+          "payload",
+          [](const Result& r, py::ssize_t i) -> py::typing::Optional<py::bytes> {
+            const Hit& hit = hit_at(r, i);
+            const base::EpochGuard guard;
+            return payload_object(r.found.chunk_of(hit), hit.offset);
+          },
+          py::arg("i"), "The payload of hit i, bytes or None.")
+      .def(
+          "scope",
+          [](const Result& r, py::ssize_t i) {
+            return std::const_pointer_cast<engine::Scope>(r.found.chunk_of(hit_at(r, i)).scope());
+          },
+          py::arg("i"), "The exact scope of hit i.")
+      .def(
+          "matched_terms",
+          [](const Result& r, py::ssize_t i) -> py::typing::List<py::str> {
+            py::list terms;
+            const Hit& hit = hit_at(r, i);
+            if (r.found.matched.empty()) return terms;
+            for (const uint32_t t : r.found.matched[static_cast<size_t>(&hit - r.found.hits.data())])
+              terms.append(from_text(r.found.terms[t]));
+            return terms;
+          },
+          py::arg("i"), "The distinct query terms that hit i holds, in query order; empty without explain.")
       .def("__len__", [](const Result& r) { return r.found.hits.size(); })
       .def("__iter__", [](const Result& r) { return py::iter(py::make_tuple(ids(r), scores(r))); })
       .def("__repr__", [](const Result& r) {
-        std::string text = "Result(mode='" + std::string(mode_name(r.found.mode)) + "', n=" + std::to_string(r.found.hits.size());
+        std::string text = "Result(mode='" + std::string(mode_name(r.found.mode)) +
+                           "', n=" + std::to_string(r.found.hits.size());
         const base::EpochGuard guard;
-        if (!r.found.hits.empty()) text += ", best=" + r.found.chunk_of(r.found.hits[0]).id(r.found.hits[0].offset).to_string();
+        if (!r.found.hits.empty())
+          text += ", best=" + r.found.chunk_of(r.found.hits[0]).id(r.found.hits[0].offset).to_string();
         return text + ")";
       });
 }

@@ -13,19 +13,22 @@ using engine::Scope;
 std::optional<std::string_view> to_component(py::handle value, const char* name) {
   if (value.is_none() && std::string_view(name) != "tenant") return std::nullopt;
   if (!PyUnicode_Check(value.ptr())) {
-    throw py::type_error(std::string(name) + ": expected a str, got " + type_name(value) + " " + quoted(value));
+    throw py::type_error(std::string(name) + ": expected a str, got " + type_name(value) + " " +
+                         quoted(value));
   }
   Py_ssize_t size = 0;
   const char* bytes = PyUnicode_AsUTF8AndSize(value.ptr(), &size);
   if (!bytes) {
     PyErr_Clear();
-    throw py::value_error(std::string(name) + ": expected text that UTF-8 can encode, got " + quoted(value) + " with a lone surrogate");
+    throw py::value_error(std::string(name) + ": expected text that UTF-8 can encode, got " + quoted(value) +
+                          " with a lone surrogate");
   }
   return std::string_view(bytes, static_cast<size_t>(size));
 }
 
 std::shared_ptr<Scope> make_scope(py::handle tenant, py::handle user, py::handle agent) {
-  return std::make_shared<Scope>(*to_component(tenant, "tenant"), to_component(user, "user"), to_component(agent, "agent"));
+  return std::make_shared<Scope>(*to_component(tenant, "tenant"), to_component(user, "user"),
+                                 to_component(agent, "agent"));
 }
 
 py::object from_component(const std::optional<std::string_view>& component) {
@@ -43,7 +46,8 @@ std::string repr_scope(const Scope& scope) {
 }  // namespace
 
 void register_scope(py::module_& module) {
-  py::class_<Scope, std::shared_ptr<Scope>>(module, "Scope", R"(Whose memory this is: a tenant, and optionally a user and an agent of it.
+  py::class_<Scope, std::shared_ptr<Scope>>(
+      module, "Scope", R"(Whose memory this is: a tenant, and optionally a user and an agent of it.
 
 A missing user or agent means "shared by all users / agents of the tenant". A search from a scope sees its own memories
 and those shared with it: (tenant), (tenant, user), (tenant, agent) and (tenant, user, agent), as far as the components
@@ -66,25 +70,43 @@ True
 >>> Scope("acme").contains(Scope("acme", user="jane"))
 True
 )")
-      .def(py::init([](py::object tenant, py::object user, py::object agent) { return make_scope(tenant, user, agent); }),
+      .def(py::init([](py::object tenant, py::object user, py::object agent) {
+             return make_scope(tenant, user, agent);
+           }),
            py::arg("tenant"), py::arg("user") = py::none(), py::arg("agent") = py::none())
-      .def_property_readonly("tenant", [](const Scope& scope) { return from_text(scope.tenant()); }, "The tenant, a str.")
-      .def_property_readonly("user", [](const Scope& scope) -> py::typing::Optional<py::str> { return from_component(scope.user()); }, "The user, or None.")
-      .def_property_readonly("agent", [](const Scope& scope) -> py::typing::Optional<py::str> { return from_component(scope.agent()); }, "The agent, or None.")
-      .def("contains", &Scope::contains, py::arg("other"),
-           "Whether `other` agrees with every component that this scope names: what erase(self) would remove.")
+      .def_property_readonly(
+          "tenant", [](const Scope& scope) { return from_text(scope.tenant()); }, "The tenant, a str.")
+      .def_property_readonly(
+          "user",
+          [](const Scope& scope) -> py::typing::Optional<py::str> { return from_component(scope.user()); },
+          "The user, or None.")
+      .def_property_readonly(
+          "agent",
+          [](const Scope& scope) -> py::typing::Optional<py::str> { return from_component(scope.agent()); },
+          "The agent, or None.")
+      .def(
+          "contains", &Scope::contains, py::arg("other"),
+          "Whether `other` agrees with every component that this scope names: what erase(self) would remove.")
       .def("__repr__", &repr_scope)
       .def("__hash__", [](const Scope& scope) { return static_cast<Py_hash_t>(scope.hash() >> 1); })
-      .def("__eq__", [](const Scope& a, py::handle b) -> py::object {
-        if (!py::isinstance<Scope>(b)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
-        return py::bool_(a == py::cast<const Scope&>(b));
-      })
-      .def("__lt__", [](const Scope& a, const Scope& b) {
-        const auto key = [](const Scope& s) { return std::tuple(s.tenant(), s.user(), s.agent()); };
-        return key(a) < key(b);
-      }, py::arg("other"), "By tenant, then user, then agent; None comes first.")
-      .def(py::pickle([](const Scope& scope) { return py::make_tuple(from_text(scope.tenant()), from_component(scope.user()), from_component(scope.agent())); },
-                      [](const py::tuple& state) { return make_scope(state[0], state[1], state[2]); }));
+      .def("__eq__",
+           [](const Scope& a, py::handle b) -> py::object {
+             if (!py::isinstance<Scope>(b)) return py::reinterpret_borrow<py::object>(Py_NotImplemented);
+             return py::bool_(a == py::cast<const Scope&>(b));
+           })
+      .def(
+          "__lt__",
+          [](const Scope& a, const Scope& b) {
+            const auto key = [](const Scope& s) { return std::tuple(s.tenant(), s.user(), s.agent()); };
+            return key(a) < key(b);
+          },
+          py::arg("other"), "By tenant, then user, then agent; None comes first.")
+      .def(py::pickle(
+          [](const Scope& scope) {
+            return py::make_tuple(from_text(scope.tenant()), from_component(scope.user()),
+                                  from_component(scope.agent()));
+          },
+          [](const py::tuple& state) { return make_scope(state[0], state[1], state[2]); }));
 }
 
 }  // namespace scrubjay::bindings

@@ -17,14 +17,27 @@ from numpy.typing import NDArray
 
 DIM = 4
 
-WORDS = (
-    "jay jay jay acorn acorn oak cache cached caching the the of and a key keys staging prefix running runs".split()
-)
+WORDS = "jay jay jay acorn acorn oak cache cached caching the the of and a key keys staging prefix running runs".split()
 IDENTIFIERS = [
     "sk-stg-0041", "SK-STG-0041", "sk-stg-0042", "stg", "0041", "skstg0041", "TS-999", "ts999", "jane@acme.com",
     "v2.1.3", "10.0.0.1", "snake_case", "camelCase", "src/api/chat.ts", "#4711", "E0308", "C++", "C#", "well-known",
 ]  # fmt: skip
-OTHERS = ["Straße", "STRASSE", "naïve", "naive", "café", "東京都", "京都", "привет", "ﬁle", "e\u0301", "🙂", "it's", "\x00", "—"]
+OTHERS = [
+    "Straße",
+    "STRASSE",
+    "naïve",
+    "naive",
+    "café",
+    "東京都",
+    "京都",
+    "привет",
+    "ﬁle",
+    "e\u0301",
+    "🙂",
+    "it's",
+    "\x00",
+    "—",
+]
 
 
 @st.composite
@@ -53,14 +66,20 @@ def long_texts(draw: st.DrawFn) -> str:
 
 
 unicode_texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
-short_texts = st.lists(st.sampled_from(["jay", "oak", "acorn", "TS-999"]), min_size=1, max_size=3).map(" ".join)
-texts = weighted((6, short_texts), (6, joined_words), (2, repeated_words()), (1, unicode_texts), (1, st.just("")))
+short_texts = st.lists(st.sampled_from(["jay", "oak", "acorn", "TS-999"]), min_size=1, max_size=3).map(
+    " ".join
+)
+texts = weighted(
+    (6, short_texts), (6, joined_words), (2, repeated_words()), (1, unicode_texts), (1, st.just(""))
+)
 """Any short text: few words (so that scores tie), many, repeats, arbitrary Unicode, nothing at all."""
 
 queries = weighted((6, short_texts), (6, joined_words), (2, repeated_words()), (1, unicode_texts))
 long_queries = st.lists(words, min_size=30, max_size=150).map(" ".join)
 
-str_ids = st.sampled_from([*(f"m{number}" for number in range(24)), "é", "id with spaces", "9", "10", "\x00", "m1\x00"])
+str_ids = st.sampled_from(
+    [*(f"m{number}" for number in range(24)), "é", "id with spaces", "9", "10", "\x00", "m1\x00"]
+)
 int_ids = st.sampled_from([*range(-3, 20), 2**63 - 1, -(2**63), 2**32, 2**32 + 1, 4711])
 
 _shared_with_jane = st.sampled_from([("acme", None, None), ("acme", "jane", None), ("acme", "jane", "coder")])
@@ -103,6 +122,7 @@ finite_vectors = (
     .filter(_with_direction)
 )
 
+no_vectors = st.none()
 some_vectors = weighted((1, st.none()), (4, finite_vectors))
 some_exact_vectors = weighted((1, st.none()), (4, exact_vectors))
 
@@ -143,7 +163,7 @@ Step = Put | Delete | Erase | Compact
 def histories(
     draw: st.DrawFn,
     texts: st.SearchStrategy[str] = texts,
-    vectors: st.SearchStrategy[Any] = st.none(),
+    vectors: st.SearchStrategy[Any] = no_vectors,
     max_size: int = 30,
 ) -> list[Step]:
     """Writes of one id type, mostly upserts; an id keeps the scope of its first write as long as it lives."""

@@ -81,7 +81,13 @@ def test_hybrid_fuses_its_own_arms(
     st.lists(st.lists(st.integers(0, 14), max_size=8), min_size=1, max_size=3),
 )  # fmt: skip
 def test_extra_rankings_take_part(
-    kit: Kit, history: list[Step], text: str, vector: Vector, key: tuple, candidates: int | None, picks: list[list[int]]
+    kit: Kit,
+    history: list[Step],
+    text: str,
+    vector: Vector,
+    key: tuple,
+    candidates: int | None,
+    picks: list[list[int]],
 ) -> None:
     """Callers' rankings hold visible, foreign, unknown and repeated ids; only the visible ones count."""
     pair = Pair(kit, dim=draw.DIM, metric="ip").apply(history)
@@ -94,7 +100,9 @@ def test_extra_rankings_take_part(
     judge.same_result(pair.engine.search(text, **options), pair.model.search(text, **options), explain=True)
 
 
-@given(exact_histories, draw.queries, draw.exact_vectors, draw.scope_keys, st.sampled_from(["text", "vector"]))
+@given(
+    exact_histories, draw.queries, draw.exact_vectors, draw.scope_keys, st.sampled_from(["text", "vector"])
+)
 def test_hybrid_degrades_to_the_arm_that_is_there(
     kit: Kit, history: list[Step], text: str, vector: Vector, key: tuple, only: str
 ) -> None:

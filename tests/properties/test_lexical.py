@@ -24,14 +24,32 @@ def check(pair: Pair, query: str, key: tuple[str, str | None, str | None], k: in
     judge.same_result(given_result, expected, explain=True)
 
 
-@given(draw.histories(), st.lists(st.tuples(draw.queries, draw.scope_keys), min_size=1, max_size=5), draw.k_values)
-@example([Put(1, "jay", HOME, None), Put(2, "jay", HOME, None), Put(1, "jay", HOME, None)], [("jay", HOME)], 10)
+@given(
+    draw.histories(),
+    st.lists(st.tuples(draw.queries, draw.scope_keys), min_size=1, max_size=5),
+    draw.k_values,
+)
+@example(
+    [Put(1, "jay", HOME, None), Put(2, "jay", HOME, None), Put(1, "jay", HOME, None)], [("jay", HOME)], 10
+)
 @example([Put(1, "jay", HOME, None), Put(2, "jay oak", HOME, None), Delete(1)], [("jay oak", HOME)], 10)
 @example([Put(1, "", HOME, None)], [("", HOME), ("jay", HOME), (" .,; ", HOME)], 10)
 @example([Put(1, "the of and", HOME, None), Put(2, "the the", HOME, None)], [("the of and the", HOME)], 10)
-@example([Put(1, "jay", ("acme", None, "coder"), None), Put(2, "jay", HOME, None)], [("jay", ("acme", "jane", "coder"))], 1)
-@example([Put(1, "jay", ("a", "a", None), None), Put(2, "jay", ("a", None, "a"), None)], [("jay", ("a", "a", "a"))], 9)
-@example([Put(1, "oak", HOME, None), Erase(("acme", None, None), True), Put(1, "oak oak", HOME, None)], [("oak", HOME)], 5)
+@example(
+    [Put(1, "jay", ("acme", None, "coder"), None), Put(2, "jay", HOME, None)],
+    [("jay", ("acme", "jane", "coder"))],
+    1,
+)
+@example(
+    [Put(1, "jay", ("a", "a", None), None), Put(2, "jay", ("a", None, "a"), None)],
+    [("jay", ("a", "a", "a"))],
+    9,
+)
+@example(
+    [Put(1, "oak", HOME, None), Erase(("acme", None, None), True), Put(1, "oak oak", HOME, None)],
+    [("oak", HOME)],
+    5,
+)
 def test_ranking_is_bm25(kit: Kit, history: list[Step], searches: list[tuple[str, tuple]], k: int) -> None:
     pair = Pair(kit).apply(history)
     for query, key in searches:
@@ -48,8 +66,14 @@ def test_parameters_are_those_of_the_engine(
 
 
 @HEAVY
-@given(draw.histories(texts=st.one_of(draw.texts, draw.long_texts()), max_size=8), draw.queries, draw.scope_keys)
-@example([Put(i, "jay" + " filler" * n, HOME, None) for i, n in enumerate((1022, 1023, 1024, 1031, 2047, 2063))], "jay", HOME)
+@given(
+    draw.histories(texts=st.one_of(draw.texts, draw.long_texts()), max_size=8), draw.queries, draw.scope_keys
+)
+@example(
+    [Put(i, "jay" + " filler" * n, HOME, None) for i, n in enumerate((1022, 1023, 1024, 1031, 2047, 2063))],
+    "jay",
+    HOME,
+)
 def test_long_documents_have_coded_lengths(kit: Kit, history: list[Step], query: str, key: tuple) -> None:
     check(Pair(kit).apply(history), query, key)
 
@@ -89,10 +113,17 @@ def test_larger_partitions(kit: Kit, random, n_documents: int, k: int) -> None:
     pair = Pair(kit)
     vocabulary = [f"w{i}" for i in range(60)] + draw.WORDS
     texts = [
-        " ".join(random.choices(vocabulary, weights=[1 / (i + 1) for i in range(len(vocabulary))], k=random.randint(0, 12)))
+        " ".join(
+            random.choices(
+                vocabulary, weights=[1 / (i + 1) for i in range(len(vocabulary))], k=random.randint(0, 12)
+            )
+        )
         for _ in range(n_documents)
     ]
-    keys = [random.choice([("acme", None, None), HOME, ("acme", None, "coder"), ("acme", "jane", "coder")]) for _ in texts]
+    keys = [
+        random.choice([("acme", None, None), HOME, ("acme", None, "coder"), ("acme", "jane", "coder")])
+        for _ in texts
+    ]
     ids = list(range(n_documents))
     pair.both(lambda engine: engine.upsert_many(ids, texts, scope=[pair.scope(key) for key in keys]))
     gone = random.sample(ids, n_documents // 7)
@@ -139,20 +170,31 @@ def test_the_past_leaves_no_trace(kit: Kit, history: list[Step], query: str, key
     judge.same_result(pair.engine.search(query, scope=scope, k=100, explain=True), expected, explain=True)
 
 
-@given(draw.histories(), st.lists(draw.queries, min_size=1, max_size=6), draw.scope_keys, st.sampled_from([None, 1, 2, 4]))
+@given(
+    draw.histories(),
+    st.lists(draw.queries, min_size=1, max_size=6),
+    draw.scope_keys,
+    st.sampled_from([None, 1, 2, 4]),
+)
 def test_batch_is_one_search_each(
     kit: Kit, history: list[Step], queries: list[str], key: tuple, threads: int | None
 ) -> None:
     pair = Pair(kit).apply(history)
     scope = pair.scope(key)
-    results = pair.engine.search_batch(queries, scope=scope, k=7, mode="lexical", explain=True, threads=threads)
+    results = pair.engine.search_batch(
+        queries, scope=scope, k=7, mode="lexical", explain=True, threads=threads
+    )
     assert len(results) == len(queries)
     for query, result in zip(queries, results, strict=True):
-        judge.same_result(result, pair.model.search(query, scope=scope, k=7, mode="lexical", explain=True), explain=True)
+        judge.same_result(
+            result, pair.model.search(query, scope=scope, k=7, mode="lexical", explain=True), explain=True
+        )
 
 
 @given(draw.histories(), draw.queries, draw.scope_keys)
-def test_scores_are_multiples_of_the_fixed_point(kit: Kit, history: list[Step], query: str, key: tuple) -> None:
+def test_scores_are_multiples_of_the_fixed_point(
+    kit: Kit, history: list[Step], query: str, key: tuple
+) -> None:
     pair = Pair(kit).apply(history)
     scores = pair.engine.search(query, scope=pair.scope(key), k=100, mode="lexical").scores
     assert np.array_equal(scores * 2.0**20, np.rint(scores * 2.0**20))

@@ -20,7 +20,12 @@ from tests.reference import judge
 WINDOW = 16_384
 CHUNK = 65_536
 N_SMALL, N_LARGE = 3_000, CHUNK + WINDOW + 500
-PARTITIONS = [("acme", None, None), ("acme", "jane", None), ("acme", None, "coder"), ("acme", "jane", "coder")]
+PARTITIONS = [
+    ("acme", None, None),
+    ("acme", "jane", None),
+    ("acme", None, "coder"),
+    ("acme", "jane", "coder"),
+]
 EVERYTHING = ("acme", "jane", "coder")
 VOCABULARY = [f"{a}{b}q" for a in "bcdfghjklm" for b in "aeiouxzvwt"]
 """A hundred words that no stemmer touches."""
@@ -50,9 +55,21 @@ def texts(kind: str, n: int, seed: int) -> list[str]:
 
 def queries(seed: int, n: int) -> list[str]:
     numbers = random.Random(seed)
-    fixed = ["baq", "baq beq", "mtq", "baq mtq", "mtq mwq mvq baq beq biq boq", "baq baq baq mtq", " ".join(VOCABULARY)]
+    fixed = [
+        "baq",
+        "baq beq",
+        "mtq",
+        "baq mtq",
+        "mtq mwq mvq baq beq biq boq",
+        "baq baq baq mtq",
+        " ".join(VOCABULARY),
+    ]
     drawn = [
-        " ".join(numbers.choices(VOCABULARY, WEIGHTS if numbers.random() < 0.5 else None, k=numbers.choice([2, 3, 5, 8, 30])))
+        " ".join(
+            numbers.choices(
+                VOCABULARY, WEIGHTS if numbers.random() < 0.5 else None, k=numbers.choice([2, 3, 5, 8, 30])
+            )
+        )
         for _ in range(n)
     ]
     return fixed + drawn
@@ -67,7 +84,9 @@ def filled(engine: Any, kit: Kit, kind: str, n: int, partitions: list[tuple]) ->
 
 
 @pytest.mark.parametrize("kind", ["zipf", "ties", "best last"])
-@pytest.mark.parametrize("partitions", [PARTITIONS[1:2], PARTITIONS], ids=["one partition", "four partitions"])
+@pytest.mark.parametrize(
+    "partitions", [PARTITIONS[1:2], PARTITIONS], ids=["one partition", "four partitions"]
+)
 def test_thousands_of_documents_against_the_oracle(kit: Kit, kind: str, partitions: list[tuple]) -> None:
     pair = Pair(kit)
     n = N_SMALL if kit.is_native else 400
@@ -83,7 +102,9 @@ def test_thousands_of_documents_against_the_oracle(kit: Kit, kind: str, partitio
 
 
 @pytest.mark.parametrize("kind", ["zipf", "ties", "best last"])
-@pytest.mark.parametrize("partitions", [PARTITIONS[1:2], PARTITIONS], ids=["one partition", "four partitions"])
+@pytest.mark.parametrize(
+    "partitions", [PARTITIONS[1:2], PARTITIONS], ids=["one partition", "four partitions"]
+)
 def test_the_best_are_the_first_of_all(kit: Kit, kind: str, partitions: list[tuple]) -> None:
     """More than one chunk, more than one window; only the engine itself."""
     if not kit.is_native:

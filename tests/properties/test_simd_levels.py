@@ -28,7 +28,13 @@ PROPERTIES = ("test_lexical.py", "test_vector.py", "test_hybrid.py")
 def in_process(level: str, *command: str, timeout: float = 600) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "SCRUBJAY_SIMD": level, "SCRUBJAY_TEST_PROFILE": "tiny"}
     return subprocess.run(
-        [sys.executable, *command], cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=timeout
+        [sys.executable, *command],
+        cwd=ROOT,
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=timeout,
     )
 
 
@@ -57,13 +63,15 @@ def require(kit: Kit, level: str) -> None:
 def test_the_properties_hold_at_every_level(kit: Kit, level: str) -> None:
     require(kit, level)
     tests = [f"tests/properties/{name}" for name in PROPERTIES]
-    finished = in_process(level, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", "-k", SELECTION, *tests)
+    finished = in_process(
+        level, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-x", "-k", SELECTION, *tests
+    )
     assert finished.returncode == 0, finished.stdout[-5000:]
     assert " passed" in finished.stdout
 
 
 def answers() -> str:
-    """The digest of all bits of a fixed workload's lexical answers, and of the similarities of all metrics and types."""
+    """The digest of all bits of a fixed workload's answers, in all modes, metrics and stored types."""
     kit = engine_kit()
     random = np.random.default_rng(99)
     texts = [" ".join(random.choice(WORDS + IDENTIFIERS, size=random.integers(0, 40))) for _ in range(700)]

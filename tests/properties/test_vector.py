@@ -69,10 +69,14 @@ def test_every_width(kit: Kit, metric: str, dtype: str, dim: int) -> None:
     random = np.random.default_rng(dim)
     pair = Pair(kit, dim=dim, metric=metric, dtype=dtype)
     n_rows = 75
-    rows = random.normal(size=(n_rows, dim)).astype(np.float32) * random.uniform(0.1, 10, size=(n_rows, 1)).astype(np.float32)
+    rows = random.normal(size=(n_rows, dim)).astype(np.float32) * random.uniform(
+        0.1, 10, size=(n_rows, 1)
+    ).astype(np.float32)
     rows[3] = rows[40] = rows[74]  # ties over block borders
     scope = pair.scope(HOME)
-    pair.both(lambda engine: engine.upsert_many(list(range(n_rows)), ["t"] * n_rows, scope=scope, vectors=rows))
+    pair.both(
+        lambda engine: engine.upsert_many(list(range(n_rows)), ["t"] * n_rows, scope=scope, vectors=rows)
+    )
     pair.both(lambda engine: engine.delete_many([0, 31, 32, 64]))
     pair.step(Put(5, "again", HOME, rows[6]))
     for query in (rows[3], random.normal(size=dim).astype(np.float32)):
@@ -90,7 +94,7 @@ def test_every_width(kit: Kit, metric: str, dtype: str, dim: int) -> None:
 def test_norms_of_any_size(
     kit: Kit, metric: str, dtype: str, scale: float, rows: list[Vector], query: Vector
 ) -> None:
-    """The bound is relative to the norms, so tiny and large vectors are as good as unit vectors; nothing turns into NaN.
+    """The bound is relative to the norms: tiny and large vectors are as good as unit vectors; nothing turns into NaN.
 
     An engine may refuse what its stored type cannot hold (ValueError); it may not answer wrongly.
     """
@@ -107,7 +111,11 @@ def test_norms_of_any_size(
 def test_documents_without_a_vector_are_absent(kit: Kit, rows: list[Vector | None], query: Vector) -> None:
     pair = Pair(kit)
     scope = pair.scope(HOME)
-    pair.both(lambda engine: engine.upsert_many(list(range(len(rows))), ["t"] * len(rows), scope=scope, vectors=rows))
+    pair.both(
+        lambda engine: engine.upsert_many(
+            list(range(len(rows))), ["t"] * len(rows), scope=scope, vectors=rows
+        )
+    )
     check(pair, query, HOME, 50)
     for id in range(len(rows)):
         stored, expected = pair.engine.get(id).vector, pair.model.get(id).vector
@@ -124,7 +132,11 @@ def test_documents_without_a_vector_are_absent(kit: Kit, rows: list[Vector | Non
 def test_batch_is_one_search_each(kit: Kit, rows: list[Vector], queries: list[Vector]) -> None:
     pair = Pair(kit)
     scope = pair.scope(HOME)
-    pair.both(lambda engine: engine.upsert_many(list(range(len(rows))), ["t"] * len(rows), scope=scope, vectors=rows))
+    pair.both(
+        lambda engine: engine.upsert_many(
+            list(range(len(rows))), ["t"] * len(rows), scope=scope, vectors=rows
+        )
+    )
     results = pair.engine.search_batch(None, vectors=np.stack(queries), scope=scope, k=4, mode="vector")
     for query, result in zip(queries, results, strict=True):
         judge.vector_result(result, pair.model, query, scope, 4)

@@ -22,9 +22,10 @@ MIN_INT_ID, MAX_INT_ID = -(2**63), 2**63 - 1
 def document_id(value: Any, settled: type | None, name: str = "id") -> str | int:
     """A str (not empty, encodable) or an int of 64 bits, of the kind that the engine's first write settled."""
     if isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.bool_)):
-        checked: str | int = int(value)
-        if not MIN_INT_ID <= checked <= MAX_INT_ID:
-            raise ValueError(f"{name}: expected an integer of 64 bits, got {checked}")
+        number = int(value)
+        if not MIN_INT_ID <= number <= MAX_INT_ID:
+            raise ValueError(f"{name}: expected an integer of 64 bits, got {number}")
+        checked: str | int = number
     elif isinstance(value, str):
         checked = value
         if not value:
@@ -34,7 +35,9 @@ def document_id(value: Any, settled: type | None, name: str = "id") -> str | int
     else:
         raise TypeError(f"{name}: expected str or int, got {type(value).__name__}")
     if settled is not None and type(checked) is not settled:
-        raise TypeError(f"{name}: expected {settled.__name__} as in the first write, got {type(checked).__name__}")
+        raise TypeError(
+            f"{name}: expected {settled.__name__} as in the first write, got {type(checked).__name__}"
+        )
     return checked
 
 

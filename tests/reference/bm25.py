@@ -51,7 +51,7 @@ def idf(n_documents: int, document_frequency: int) -> float:
 
 
 def fraction_bits(idf_of_term: Mapping[str, float], count_in_query: Mapping[str, int]) -> int:
-    """How many fractional bits the scores of a query have: 20, fewer where the largest possible score would overflow."""
+    """How many fractional bits a query's scores have: 20, fewer where the largest possible score would overflow."""
     largest = 0.0
     for term, value in idf_of_term.items():
         largest += count_in_query[term] * value
@@ -63,13 +63,15 @@ def fraction_bits(idf_of_term: Mapping[str, float], count_in_query: Mapping[str,
 
 def weight(idf_value: float, bits: int) -> np.float32:
     """The idf in units of the last place of a score."""
-    return np.float32(idf_value * 2.0**bits)
+    rounded: np.float32 = np.float32(idf_value * 2.0**bits)
+    return rounded
 
 
 def length_norm(length: int, average_length: float, k1: float, b: float) -> np.float32:
     """[RZ09] eq. 3.13: k1 * ((1 - b) + b * len / avg), rounded once, from double."""
     relative = length / average_length if average_length > 0 else 0.0
-    return np.float32(k1 * ((1.0 - b) + b * relative))
+    rounded: np.float32 = np.float32(k1 * ((1.0 - b) + b * relative))
+    return rounded
 
 
 def contributions(

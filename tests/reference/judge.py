@@ -71,7 +71,9 @@ def vector_result(given: Any, model: ModelEngine, query: Any, scope: AnyScope, k
     assert not np.any(given.lexical_ranks)
     same_bits(given.similarities, scores.astype(np.float32), "similarities")
     for id, score in zip(ids, scores, strict=True):
-        assert abs(score - exact_of[id]) <= allowed[id], f"{id}: expected {exact_of[id]} +- {allowed[id]}, got {score}"
+        assert abs(score - exact_of[id]) <= allowed[id], (
+            f"{id}: expected {exact_of[id]} +- {allowed[id]}, got {score}"
+        )
     place = {id: index for index, id in enumerate(model.visible_ids(scope))}
     engine_order = sorted(ids, key=lambda id: (-scores[ids.index(id)], place[id]))
     assert ids == engine_order, f"expected the order {engine_order}, got {ids}"

@@ -40,7 +40,7 @@ def alone(call: Call) -> Call:
 
 
 class ConflictError(Exception):
-    """The id exists in another scope. (Tests compare names of error types: the native one is scrubjay.ConflictError.)"""
+    """The id exists in another scope. (Error types are compared by name: the native one is scrubjay.ConflictError.)"""
 
 
 @lru_cache(maxsize=50_000)
@@ -160,12 +160,16 @@ class ModelEngine:
         return len({write.id for write in writes})
 
     def _refuse_conflicts(self, writes: Sequence[Write]) -> None:
-        home = {id: scopes.key(row.document.scope) for id, row in self._rows.items()} if len(writes) > 1 else {}
+        home = (
+            {id: scopes.key(row.document.scope) for id, row in self._rows.items()} if len(writes) > 1 else {}
+        )
         for write in writes:
             if len(writes) == 1 and write.id in self._rows:
                 home[write.id] = scopes.key(self._rows[write.id].document.scope)
             if home.setdefault(write.id, scopes.key(write.scope)) != scopes.key(write.scope):
-                raise ConflictError(f"id: {write.id!r} exists in {home[write.id]}, got {scopes.key(write.scope)}")
+                raise ConflictError(
+                    f"id: {write.id!r} exists in {home[write.id]}, got {scopes.key(write.scope)}"
+                )
 
     def _write(self, write: Write) -> None:
         tokens = list(self._analyze(write.text))
@@ -252,7 +256,9 @@ class ModelEngine:
         exact: bool = False,
     ) -> Result:
         k = arguments.positive(k, "k")
-        candidates = max(DEFAULT_CANDIDATES, k) if candidates is None else arguments.positive(candidates, "candidates")
+        candidates = (
+            max(DEFAULT_CANDIDATES, k) if candidates is None else arguments.positive(candidates, "candidates")
+        )
         rrf_k, arm_weights = arguments.fusion(rrf_k, weights)
         ran = arguments.mode(
             mode, has_text=text is not None, has_vector=vector is not None, has_rankings=bool(rankings)
@@ -351,17 +357,23 @@ class ModelEngine:
         return sum(row.length for row in rows) / len(rows)
 
     def _bm25(self, rows: Sequence[Row], query: Sequence[str]) -> dict[int, float]:
-        """The score of every document that holds a term of the query; statistics are those of `rows` and nothing else."""
+        """The score of every document that holds a term of the query; the statistics are those of `rows` alone."""
         count_in_query = Counter(query)  # keeps the order of first appearance
         holders = {term: [row for row in rows if term in row.frequencies] for term in count_in_query}
-        idf_of = {term: self.formulas.idf(self._n_documents(rows), len(found)) for term, found in holders.items() if found}
+        idf_of = {
+            term: self.formulas.idf(self._n_documents(rows), len(found))
+            for term, found in holders.items()
+            if found
+        }
         if not idf_of:
             return {}
         bits = self.formulas.fraction_bits(idf_of, count_in_query)
         average = self._average_length(rows)
         total: dict[int, int] = {}
         for term, idf in idf_of.items():
-            norms = np.array([self.formulas.length_norm(row.length, average, self.k1, self.b) for row in holders[term]])
+            norms = np.array(
+                [self.formulas.length_norm(row.length, average, self.k1, self.b) for row in holders[term]]
+            )
             frequencies = [row.frequencies[term] for row in holders[term]]
             gains = self.formulas.contributions(self.formulas.weight(idf, bits), frequencies, norms)
             for row, gain in zip(holders[term], gains.tolist(), strict=True):
@@ -385,7 +397,9 @@ class ModelEngine:
         serial_of = {row.document.id: row.serial for row in rows}
         return list(dict.fromkeys(serial_of[id] for id in ids if id in serial_of))
 
-    def _fuse(self, rankings: Sequence[Sequence[int]], weights: Sequence[float], rrf_k: float) -> dict[int, float]:
+    def _fuse(
+        self, rankings: Sequence[Sequence[int]], weights: Sequence[float], rrf_k: float
+    ) -> dict[int, float]:
         return fusion.reciprocal_rank_scores(rankings, weights, rrf_k)
 
     def _matched_terms(self, row: Row, tokens: Analysis) -> list[str]:

@@ -54,7 +54,9 @@ def formulas(**changed: Any) -> Any:
 class DoubleContributions(ModelEngine):
     formulas = formulas(
         contributions=lambda weight, tfs, norms: np.rint(
-            np.float64(weight) * np.minimum(list(tfs), 31) / (np.minimum(list(tfs), 31) + norms.astype(np.float64))
+            np.float64(weight)
+            * np.minimum(list(tfs), 31)
+            / (np.minimum(list(tfs), 31) + norms.astype(np.float64))
         ).astype(np.int64)
     )
 
@@ -64,8 +66,10 @@ class ContractedMultiplyAdd(ModelEngine):
     """The norm in single precision: what a compiler's freedom, or a float formula, would give."""
 
     formulas = formulas(
-        length_norm=lambda length, average, k1, b: np.float32(k1)
-        * (np.float32(1 - b) + np.float32(b) * np.float32(length / average if average else 0))
+        length_norm=lambda length, average, k1, b: (
+            np.float32(k1)
+            * (np.float32(1 - b) + np.float32(b) * np.float32(length / average if average else 0))
+        )
     )
 
 
@@ -335,7 +339,9 @@ class SumsPastTheWidth(ModelEngine):
 class HalfPrecisionUnderflows(ModelEngine):
     def _similarities(self, rows: Any, query: Any) -> dict[int, float]:
         halves = [
-            replace(row, vector=row.vector.astype(np.float16).astype(np.float64)) for row in rows if row.vector is not None
+            replace(row, vector=row.vector.astype(np.float16).astype(np.float64))
+            for row in rows
+            if row.vector is not None
         ]
         with np.errstate(all="ignore"):
             return super()._similarities(halves, query)
@@ -435,7 +441,9 @@ class WritesBeforeItChecks(ModelEngine):
 
 @caught_by(ERRORS)
 class WritesRowByRow(ModelEngine):
-    def upsert_many(self, ids: Any, texts: Any, *, scope: Any, vectors: Any = None, payloads: Any = None) -> int:
+    def upsert_many(
+        self, ids: Any, texts: Any, *, scope: Any, vectors: Any = None, payloads: Any = None
+    ) -> int:
         for index, id in enumerate(ids):
             vector = None if vectors is None else vectors[index]
             own_scope = scope[index] if isinstance(scope, (list, tuple)) else scope

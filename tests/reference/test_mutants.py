@@ -17,7 +17,9 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 def run_tests(engine: str, test: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "SCRUBJAY_TEST_ENGINE": engine, "SCRUBJAY_TEST_PROFILE": "hunt"}
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", test]
-    return subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=1200)
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=1200
+    )
 
 
 @pytest.mark.slow

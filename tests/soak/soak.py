@@ -46,7 +46,17 @@ class Resident:
         self.calls: Counter[str] = Counter()
 
     def step(self) -> None:
-        names = ["upsert", "upsert_many", "update", "delete", "delete_many", "search", "batch", "get", "look_around"]
+        names = [
+            "upsert",
+            "upsert_many",
+            "update",
+            "delete",
+            "delete_many",
+            "search",
+            "batch",
+            "get",
+            "look_around",
+        ]
         weights = [20, 3, 10, 10, 2, 45, 3, 10, 5]
         if self.random.random() < 0.002:
             names, weights = ["erase", "compact"], [1, 2]
@@ -82,7 +92,9 @@ class Resident:
     def update(self) -> None:
         if self.home_of:
             id = self.random.choice(list(self.home_of))
-            self.both("upsert", id, self.text(), scope=self.home(id), vector=self.vector(), payload=id.encode())
+            self.both(
+                "upsert", id, self.text(), scope=self.home(id), vector=self.vector(), payload=id.encode()
+            )
 
     def upsert_many(self) -> None:
         ids = [self.new_id() for _ in range(self.random.randint(1, 60))]
@@ -118,11 +130,14 @@ class Resident:
             assert document.scope == self.home_of[id]
 
     def search(self) -> None:
-        query, scope = " ".join(self.random.choices(WORDS + IDENTIFIERS, k=self.random.randint(1, 8))), self.random.choice(self.scopes)
+        query = " ".join(self.random.choices(WORDS + IDENTIFIERS, k=self.random.randint(1, 8)))
         options: dict[str, Any] = {
-            "scope": scope, "k": self.random.choice([1, 10, 50]), "mode": self.random.choice(["lexical", "vector", "hybrid"]),
-            "vector": self.vector(), "explain": self.random.random() < 0.3,
-        }  # fmt: skip
+            "scope": self.random.choice(self.scopes),
+            "k": self.random.choice([1, 10, 50]),
+            "mode": self.random.choice(["lexical", "vector", "hybrid"]),
+            "vector": self.vector(),
+            "explain": self.random.random() < 0.3,
+        }
         given = self.engine.search(query, **options)
         assert all(id.startswith(f"{self.tenant}/") for id in given.ids), list(given.ids)
         for index in range(len(given)):
@@ -140,7 +155,9 @@ class Resident:
     def look_around(self) -> None:
         """A tenant that another thread is writing."""
         tenant = f"tenant{self.number + 1}"
-        result = self.engine.search("jay oak", vector=self.vector(), scope=self.kit.Scope(tenant, "jane", "coder"), k=100)
+        result = self.engine.search(
+            "jay oak", vector=self.vector(), scope=self.kit.Scope(tenant, "jane", "coder"), k=100
+        )
         ids = list(result.ids)
         assert len(set(ids)) == len(ids)
         assert all(id.startswith(f"{tenant}/") for id in ids)
@@ -183,7 +200,9 @@ def main() -> int:
     parser.add_argument("--no-model", action="store_true")
     options = parser.parse_args()
     print(f"seed {options.seed}", flush=True)
-    calls = soak(engine_kit(), options.seconds, options.threads, options.seed, with_model=not options.no_model)
+    calls = soak(
+        engine_kit(), options.seconds, options.threads, options.seed, with_model=not options.no_model
+    )
     print(f"{sum(calls.values()):,} calls without a fault: {dict(calls)}")
     return 0
 

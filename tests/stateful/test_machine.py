@@ -38,10 +38,14 @@ class EngineMachine(RuleBasedStateMachine):
         """A new version of a live document, in its scope (a drawn scope mostly conflicts)."""
         old = self.pair.model.get(self.ids[id])
         if old is not None:
-            self.pair.both(lambda e: e.upsert(self.ids[id], text, scope=self.native(old.scope), vector=vector))
+            self.pair.both(
+                lambda e: e.upsert(self.ids[id], text, scope=self.native(old.scope), vector=vector)
+            )
 
     @rule(
-        rows=st.lists(st.tuples(st.integers(0, 39), draw.texts, draw.scope_keys, vectors, payloads), max_size=12),
+        rows=st.lists(
+            st.tuples(st.integers(0, 39), draw.texts, draw.scope_keys, vectors, payloads), max_size=12
+        ),
         one_scope=st.booleans(),
     )
     def upsert_many(self, rows: list[tuple[int, str, tuple, Any, bytes | None]], one_scope: bool) -> None:

@@ -266,7 +266,7 @@ def test_any_numeric_matrix(kit: Kit, home: Any, rows: Any) -> None:
 
 
 def test_upsert_many_rows_are_upserts_in_turn(kit: Kit, home: Any) -> None:
-    """The last of duplicates wins and has its place; one scope for all or one each; payloads and gaps in the vectors."""
+    """The last of duplicates wins and has its place; one scope for all or one each; payloads; gaps in the vectors."""
     engine = kit.Engine()
     other = kit.Scope("globex")
     engine.upsert_many(
@@ -422,3 +422,15 @@ def test_an_error_in_the_stemmer_is_the_callers(kit: Kit, home: Any) -> None:
     with pytest.raises(KeyError):
         engine.upsert(1, "jay", scope=home)
     assert len(engine) == 0
+
+
+@pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
+def test_half_precision_embeddings_come_back_as_given(kit: Kit, home: Any, metric: str) -> None:
+    """Unit vectors that are already f16 (as models store them) lose nothing in either stored type."""
+    rows = np.random.default_rng(3).normal(size=(50, 256))
+    rows = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float16)
+    for dtype in ("f16", "f32"):
+        engine = kit.Engine(256, metric, dtype=dtype)
+        engine.upsert_many(list(range(50)), ["t"] * 50, scope=home, vectors=rows)
+        for id in range(50):
+            assert np.array_equal(engine.get(id).vector, rows[id].astype(np.float32))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pytest
-
 from benchmarks.corpus import MAX_WORDS, MIN_WORDS, Corpus
 
 

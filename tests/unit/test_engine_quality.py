@@ -8,12 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from benchmarks.quality import __main__ as quality
 from benchmarks.quality import metrics, rankers
-from benchmarks.quality.identifiers import SETS as IDENTIFIER_SETS
 from benchmarks.quality.identifiers import REQUIRED_RANK, identifiers, named_identifiers
+from benchmarks.quality.identifiers import SETS as IDENTIFIER_SETS
 from benchmarks.quality.judged import SETS, JudgedSet
+
 from tests.data.engines import Kit
 
 N_QUERIES = 40
@@ -48,7 +48,8 @@ def test_named_identifiers_are_found(kit: Kit, judged_data: Path, name: str) -> 
     judged = read(judged_data, name)
     engine = rankers.native_engine(judged, None)
     rankings = [
-        list(engine.search(query.text, scope=rankers.native_scope(query.scope), k=10).ids) for query in judged.queries
+        list(engine.search(query.text, scope=rankers.native_scope(query.scope), k=10).ids)
+        for query in judged.queries
     ]
     named = named_identifiers(judged, rankings)
     assert len(named) > 300
@@ -61,7 +62,9 @@ def test_named_identifiers_are_found(kit: Kit, judged_data: Path, name: str) -> 
 def test_engine_and_oracle_agree(kit: Kit, judged_data: Path, name: str) -> None:
     if not kit.is_native:
         pytest.skip("this compares the native engine with the oracle")
-    report = quality.evaluate(read(judged_data, name), with_native=True, with_oracle=True, progress=lambda what: None)
+    report = quality.evaluate(
+        read(judged_data, name), with_native=True, with_oracle=True, progress=lambda what: None
+    )
     assert quality.faults(report) == []
 
 
@@ -74,5 +77,7 @@ def test_metrics_by_hand() -> None:
 
 
 def test_identifier_like_tokens() -> None:
-    found = identifiers("why is sk-stg-0041 of jane@acme.com in src/api/chat.ts, not (TS-999)? Well-known e.g. camelCase, v2.1.")
+    found = identifiers(
+        "why is sk-stg-0041 of jane@acme.com in src/api/chat.ts, not (TS-999)? Well-known e.g. camelCase, v2.1."
+    )
     assert found == ["sk-stg-0041", "jane@acme.com", "src/api/chat.ts", "TS-999", "e.g", "camelCase", "v2.1"]

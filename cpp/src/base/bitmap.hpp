@@ -1,7 +1,7 @@
 // Bitmaps: which documents of a chunk are dead, or allowed?
 //
-// Immutable once published: a writer copies, changes the copy and publishes it, so that a reader's snapshot stays whole.
-// At most 8 KB a chunk. Bits past the end are zero.
+// Immutable once published: a writer copies, changes the copy and publishes it, so that a reader's snapshot
+// stays whole. At most 8 KB a chunk. Bits past the end are zero.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,8 @@ class Bitmap {
   explicit Bitmap(uint32_t n_bits) : n_words_((n_bits + 63) / 64), words_(new uint64_t[n_words_]()) {}
 
   // A copy with room for at least `n_bits`.
-  Bitmap(const Bitmap& other, uint32_t n_bits) : Bitmap(n_bits > other.n_words_ * 64 ? n_bits : other.n_words_ * 64) {
+  Bitmap(const Bitmap& other, uint32_t n_bits)
+      : Bitmap(n_bits > other.n_words_ * 64 ? n_bits : other.n_words_ * 64) {
     std::memcpy(words_.get(), other.words_.get(), other.n_words_ * sizeof(uint64_t));
   }
 

@@ -11,8 +11,8 @@ namespace {
 
 constexpr uint64_t kIdle = std::numeric_limits<uint64_t>::max();
 
-// One per thread that has ever pinned; reused after the thread ends, never freed. A cache line each, so that readers do
-// not slow one another.
+// One per thread that has ever pinned; reused after the thread ends, never freed. A cache line each, so that
+// readers do not slow one another.
 struct alignas(64) Slot {
   std::atomic<uint64_t> epoch{kIdle};
   std::atomic<bool> taken{true};
@@ -45,13 +45,15 @@ Slot* acquire_slot() {
   }
   Slot* slot = new Slot;
   slot->next = d.slots.load(std::memory_order_relaxed);
-  while (!d.slots.compare_exchange_weak(slot->next, slot, std::memory_order_release, std::memory_order_relaxed)) {
+  while (!d.slots.compare_exchange_weak(slot->next, slot, std::memory_order_release,
+                                        std::memory_order_relaxed)) {
   }
   return slot;
 }
 
-// Orders a slot's store before the reads that follow it, and the unlinking before the scan of the slots. Where the fence
-// cannot be seen by the race detector, the store itself is sequentially consistent, which suffices on x86.
+// Orders a slot's store before the reads that follow it, and the unlinking before the scan of the slots.
+// Where the fence cannot be seen by the race detector, the store itself is sequentially consistent, which
+// suffices on x86.
 #if defined(__SANITIZE_THREAD__)
 constexpr auto kPinOrder = std::memory_order_seq_cst;
 void full_fence() noexcept {}
@@ -105,7 +107,8 @@ void retire(void* object, void (*destroy)(void*) noexcept) {
   size_t waiting = 0;
   {
     const std::lock_guard lock(d.mutex);
-    // A reader that pins an epoch after this increment was ordered after the unlinking and cannot find the object.
+    // A reader that pins an epoch after this increment was ordered after the unlinking and cannot find the
+    // object.
     const uint64_t epoch = d.epoch.fetch_add(1, std::memory_order_seq_cst);
     d.retired.push_back({object, destroy, epoch});
     waiting = d.retired.size();

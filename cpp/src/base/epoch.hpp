@@ -1,9 +1,9 @@
 // Epochs: when may memory that a writer has replaced be freed, if readers never lock?
 //
-// Epoch-based reclamation (Fraser 2004). A reader pins the current epoch for the length of one search; a writer that
-// unlinks a buffer retires it with the epoch that follows; it is freed once no reader is pinned at an earlier epoch.
-// Pinning costs one sequentially consistent store and nests. All functions are thread-safe; the domain is process-wide
-// and is never destroyed, so that threads may end in any order.
+// Epoch-based reclamation (Fraser 2004). A reader pins the current epoch for the length of one search; a
+// writer that unlinks a buffer retires it with the epoch that follows; it is freed once no reader is pinned
+// at an earlier epoch. Pinning costs one sequentially consistent store and nests. All functions are
+// thread-safe; the domain is process-wide and is never destroyed, so that threads may end in any order.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,8 @@ void retire(std::unique_ptr<T> object) {
   if (object) retire(object.release(), [](void* raw) noexcept { delete static_cast<T*>(raw); });
 }
 
-// Frees what no reader can hold any more. Called by retire() now and then; call it to give memory back at once.
+// Frees what no reader can hold any more. Called by retire() now and then; call it to give memory back at
+// once.
 void collect_retired() noexcept;
 
 // How many retired objects still wait (for tests).

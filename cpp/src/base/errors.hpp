@@ -1,7 +1,7 @@
 // Errors: what can go wrong that a caller should hear about?
 //
-// The core throws these and std::bad_alloc, nothing else. One file in cpp/bindings maps them to Python. Every message
-// says what is wrong, what was expected and what was given. Our own bugs are assertions, never these.
+// The core throws these and std::bad_alloc, nothing else. One file in cpp/bindings maps them to Python. Every
+// message says what is wrong, what was expected and what was given. Our own bugs are assertions, never these.
 #pragma once
 
 #include <stdexcept>

@@ -1,8 +1,8 @@
 // Growing arrays: how does one writer append while readers read, without a lock?
 //
-// Each of these has one writer at a time and any number of readers. Elements at positions that a reader knows to be
-// published (by an atomic counter elsewhere, stored with release and loaded with acquire) never change. A buffer that
-// must move is copied, published and retired (base/epoch.hpp), so readers hold an EpochGuard.
+// Each of these has one writer at a time and any number of readers. Elements at positions that a reader knows
+// to be published (by an atomic counter elsewhere, stored with release and loaded with acquire) never change.
+// A buffer that must move is copied, published and retired (base/epoch.hpp), so readers hold an EpochGuard.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,9 @@ inline constexpr size_t kCacheLineBytes = 64;
 [[nodiscard]] inline void* allocate_aligned(size_t n_bytes) {
   return ::operator new(n_bytes, std::align_val_t{kCacheLineBytes});
 }
-inline void free_aligned(void* memory) noexcept { ::operator delete(memory, std::align_val_t{kCacheLineBytes}); }
+inline void free_aligned(void* memory) noexcept {
+  ::operator delete(memory, std::align_val_t{kCacheLineBytes});
+}
 
 // A contiguous array. `T` is trivially copyable. Memory is aligned to a cache line.
 template <class T>
@@ -57,8 +59,8 @@ class GrowingArray {
   size_t capacity_ = 0;
 };
 
-// Fixed-size rows of up to 65,536 documents in blocks of 1,024 that never move once they are full size, so that a large
-// chunk grows without copying and a small one stays small (its only block grows by halves).
+// Fixed-size rows of up to 65,536 documents in blocks of 1,024 that never move once they are full size, so
+// that a large chunk grows without copying and a small one stays small (its only block grows by halves).
 class RowBlocks {
  public:
   static constexpr uint32_t kRowsPerBlock = 1024;

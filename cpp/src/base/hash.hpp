@@ -1,7 +1,7 @@
 // Hashing: how do we turn bytes into a 64-bit number that is the same on every machine?
 //
-// A multiply-and-fold hash (the mixing step of wyhash, Wang Yi 2019). Not keyed and not cryptographic: a dictionary
-// that must be exact verifies the bytes. Values are persisted, so this function never changes.
+// A multiply-and-fold hash (the mixing step of wyhash, Wang Yi 2019). Not keyed and not cryptographic: a
+// dictionary that must be exact verifies the bytes. Values are persisted, so this function never changes.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,8 @@ namespace scrubjay::base {
 // Up to eight bytes, little-endian, zero-filled.
 [[nodiscard]] inline uint64_t load_bytes(const char* data, size_t size) noexcept {
   uint64_t word = 0;
-  for (size_t i = 0; i < size; ++i) word |= static_cast<uint64_t>(static_cast<unsigned char>(data[i])) << (8 * i);
+  for (size_t i = 0; i < size; ++i)
+    word |= static_cast<uint64_t>(static_cast<unsigned char>(data[i])) << (8 * i);
   return word;
 }
 

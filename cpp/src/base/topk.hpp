@@ -1,10 +1,11 @@
 // Bounded top-k: which k of many scored documents are best, under one total order?
 //
-// A candidate is one 64-bit key: the score in the upper half (as an unsigned number that grows with it), the complement
-// of the document in the lower. A greater key is a better candidate: higher score, then lower document. Small k: a heap
-// whose least key is the threshold, always tight. Large k: candidates are appended to a buffer and counted in a histogram
-// of their scores; the lower edge of the best bins that hold k of them is the threshold, tight to a bin, and nothing is
-// moved until the end (or until the buffer is many times k, when std::nth_element trims it).
+// A candidate is one 64-bit key: the score in the upper half (as an unsigned number that grows with it), the
+// complement of the document in the lower. A greater key is a better candidate: higher score, then lower
+// document. Small k: a heap whose least key is the threshold, always tight. Large k: candidates are appended
+// to a buffer and counted in a histogram of their scores; the lower edge of the best bins that hold k of them
+// is the threshold, tight to a bin, and nothing is moved until the end (or until the buffer is many times k,
+// when std::nth_element trims it).
 #pragma once
 
 #include <algorithm>
@@ -33,8 +34,8 @@ namespace scrubjay::base {
 
 class TopK {
  public:
-  // Forgets all candidates; keeps the memory. k >= 1. Scores are expected, but need not be, within [least, greatest]: the
-  // threshold is tight to about a thousandth of that range.
+  // Forgets all candidates; keeps the memory. k >= 1. Scores are expected, but need not be, within [least,
+  // greatest]: the threshold is tight to about a thousandth of that range.
   void reset(size_t k, uint32_t least = 0, uint32_t greatest = 0xffffffffu) {
     k_ = k;
     threshold_ = 0;
@@ -72,7 +73,8 @@ class TopK {
     }
   }
 
-  // The best k, best first. The reference stays valid until the next reset, and nothing may be pushed before that.
+  // The best k, best first. The reference stays valid until the next reset, and nothing may be pushed before
+  // that.
   [[nodiscard]] const std::vector<uint64_t>& finish() {
     if (keys_.size() > k_) trim();
     std::sort(keys_.begin(), keys_.end(), std::greater<>());
@@ -92,7 +94,8 @@ class TopK {
     ++n_at_threshold_;  // keys in the bins from threshold_bin_ on: a key below them was refused
     while (n_at_threshold_ - histogram_[threshold_bin_] >= k_) {
       n_at_threshold_ -= histogram_[threshold_bin_++];
-      threshold_ = std::max(threshold_, ((uint64_t{least_} + (uint64_t{threshold_bin_} << shift_)) << 32) - 1);
+      threshold_ =
+          std::max(threshold_, ((uint64_t{least_} + (uint64_t{threshold_bin_} << shift_)) << 32) - 1);
     }
   }
 
@@ -111,7 +114,8 @@ class TopK {
 
   // Keeps the best k (any order) and raises the threshold to the worst of them.
   void trim() {
-    std::nth_element(keys_.begin(), keys_.begin() + static_cast<ptrdiff_t>(k_ - 1), keys_.end(), std::greater<>());
+    std::nth_element(keys_.begin(), keys_.begin() + static_cast<ptrdiff_t>(k_ - 1), keys_.end(),
+                     std::greater<>());
     keys_.resize(k_);
     threshold_ = std::max(threshold_, keys_.back());
     limit_ = std::max(limit_, 2 * k_);

@@ -29,10 +29,10 @@ void Chunk::prepare(const NewDocument& document, const vector::ColumnOptions& ve
   put(document.text);
   put(payload);
   if (offset == 0) id_kind_ = document.id.kind;
-  records_.data()[offset] = {bytes,
-                             id_kind_ == IdKind::integer ? document.id.integer : static_cast<int64_t>(id.size()),
-                             static_cast<uint32_t>(document.text.size()),
-                             document.payload ? static_cast<uint32_t>(payload.size()) : kNoPayload};
+  records_.data()[offset] = {
+      bytes, id_kind_ == IdKind::integer ? document.id.integer : static_cast<int64_t>(id.size()),
+      static_cast<uint32_t>(document.text.size()),
+      document.payload ? static_cast<uint32_t>(payload.size()) : kNoPayload};
   length_codes_.data()[offset] = static_cast<uint16_t>(code);
   vector::Column* column = vectors_.load(std::memory_order_relaxed);
   if (!column && !document.vector.empty()) {
@@ -40,13 +40,15 @@ void Chunk::prepare(const NewDocument& document, const vector::ColumnOptions& ve
     vectors_.store(column, std::memory_order_release);
   }
   // A column that reaches past the tail holds the remains of a document that failed here before.
-  if (column && (!document.vector.empty() || column->size() > offset)) column->append(offset, document.vector);
+  if (column && (!document.vector.empty() || column->size() > offset))
+    column->append(offset, document.vector);
   const base::Bitmap* dead = dead_.load(std::memory_order_relaxed);
   size_t n_done = 0;
   try {
     for (; n_done < document.terms.size(); ++n_done) {
       const lexical::TermCount& term = document.terms[n_done];
-      postings_.append(term.key, term.term, static_cast<uint16_t>(offset), lexical::pack_payload(term.count, code), dead);
+      postings_.append(term.key, term.term, static_cast<uint16_t>(offset),
+                       lexical::pack_payload(term.count, code), dead);
     }
   } catch (...) {
     for (size_t i = 0; i < n_done; ++i) {
@@ -54,7 +56,8 @@ void Chunk::prepare(const NewDocument& document, const vector::ColumnOptions& ve
     }
     throw;
   }
-  if (code > max_length_code_.load(std::memory_order_relaxed)) max_length_code_.store(code, std::memory_order_relaxed);
+  if (code > max_length_code_.load(std::memory_order_relaxed))
+    max_length_code_.store(code, std::memory_order_relaxed);
 }
 
 void Chunk::copy_vector(const vector::Column& from, uint32_t offset) {
@@ -71,25 +74,30 @@ void Chunk::publish() noexcept {
   const vector::Column* column = vectors_.load(std::memory_order_relaxed);
   if (column && column->has(offset)) ++n_vectors_;
   n_live_.store(n_live() + 1, std::memory_order_release);
-  total_length_.store(total_length_.load(std::memory_order_relaxed) + lexical::decode_length(length_code(offset)),
-                      std::memory_order_release);
+  total_length_.store(
+      total_length_.load(std::memory_order_relaxed) + lexical::decode_length(length_code(offset)),
+      std::memory_order_release);
   n_docs_.store(offset + 1, std::memory_order_release);
 }
 
 std::unique_ptr<base::Bitmap> Chunk::dead_with(uint32_t offset) const {
   const base::Bitmap* old = dead_.load(std::memory_order_relaxed);
-  auto grown = old ? std::make_unique<base::Bitmap>(*old, n_docs()) : std::make_unique<base::Bitmap>(n_docs());
+  auto grown =
+      old ? std::make_unique<base::Bitmap>(*old, n_docs()) : std::make_unique<base::Bitmap>(n_docs());
   grown->set(offset);
   return grown;
 }
 
-void Chunk::kill(uint32_t offset, std::unique_ptr<base::Bitmap> dead, std::span<const lexical::TermCount> terms) noexcept {
-  for (const lexical::TermCount& term : terms) postings_.count_dead(term.key, term.term, static_cast<uint16_t>(offset));
+void Chunk::kill(uint32_t offset, std::unique_ptr<base::Bitmap> dead,
+                 std::span<const lexical::TermCount> terms) noexcept {
+  for (const lexical::TermCount& term : terms)
+    postings_.count_dead(term.key, term.term, static_cast<uint16_t>(offset));
   const vector::Column* column = vectors_.load(std::memory_order_relaxed);
   if (column && column->has(offset)) --n_vectors_;
   n_live_.store(n_live() - 1, std::memory_order_release);
-  total_length_.store(total_length_.load(std::memory_order_relaxed) - lexical::decode_length(length_code(offset)),
-                      std::memory_order_release);
+  total_length_.store(
+      total_length_.load(std::memory_order_relaxed) - lexical::decode_length(length_code(offset)),
+      std::memory_order_release);
   replaced_.reset(dead_.exchange(dead.release(), std::memory_order_acq_rel));
 }
 

@@ -1,8 +1,9 @@
 // Chunk: up to 65,536 consecutive documents of one partition and everything that is known of them.
 //
-// Owns postings, vectors, texts and the bitmap of the dead. One writer appends at the tail and then publishes (inside
-// the partition's publication, partition.hpp); readers take a ChunkSnapshot and see nothing beyond it. Reference-counted:
-// the partition holds a reference and so does every result that may still be asked for a text.
+// Owns postings, vectors, texts and the bitmap of the dead. One writer appends at the tail and then publishes
+// (inside the partition's publication, partition.hpp); readers take a ChunkSnapshot and see nothing beyond
+// it. Reference-counted: the partition holds a reference and so does every result that may still be asked for
+// a text.
 #pragma once
 
 #include <atomic>
@@ -29,7 +30,7 @@ inline constexpr uint32_t kMaxChunkDocs = 65536;
 struct ChunkSnapshot {
   const class Chunk* chunk = nullptr;
   const base::Bitmap* dead = nullptr;
-  uint32_t n_docs = 0;   // published, dead included
+  uint32_t n_docs = 0;  // published, dead included
   uint32_t n_live = 0;
   uint64_t total_length = 0;  // decoded lengths of the live
 };
@@ -40,20 +41,22 @@ struct NewDocument {
   std::optional<std::string_view> payload;  // the caller's bytes
   std::span<const float> vector;            // empty: none
   std::span<const lexical::TermCount> terms;
-  uint32_t length = 0;                      // counting tokens
+  uint32_t length = 0;  // counting tokens
 };
 
 class Chunk {
  public:
   explicit Chunk(ScopeRef scope);
 
-  // --- the writer -----------------------------------------------------------------------------------------------
+  // --- the writer
+  // -----------------------------------------------------------------------------------------------
   [[nodiscard]] uint32_t n_docs() const noexcept { return n_docs_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool full() const noexcept { return n_docs() == capacity_; }
   // Tests make chunks small to cross their borders often.
   void limit(uint32_t n_docs) noexcept { capacity_ = n_docs; }
 
-  // Stores everything of a document as number n_docs(), invisible until publish(). Strong exception guarantee.
+  // Stores everything of a document as number n_docs(), invisible until publish(). Strong exception
+  // guarantee.
   void prepare(const NewDocument& document, const vector::ColumnOptions& vectors);
   // Gives the prepared document the vector that `from` stores for document `offset`, bit for bit.
   void copy_vector(const vector::Column& from, uint32_t offset);
@@ -61,7 +64,8 @@ class Chunk {
 
   // Deleting: the bitmap is prepared first (may throw), then applied within a publication.
   [[nodiscard]] std::unique_ptr<base::Bitmap> dead_with(uint32_t offset) const;
-  void kill(uint32_t offset, std::unique_ptr<base::Bitmap> dead, std::span<const lexical::TermCount> terms) noexcept;
+  void kill(uint32_t offset, std::unique_ptr<base::Bitmap> dead,
+            std::span<const lexical::TermCount> terms) noexcept;
   // kill() leaves the replaced bitmap here; the writer retires it after the publication.
   [[nodiscard]] std::unique_ptr<base::Bitmap> take_replaced() noexcept { return std::move(replaced_); }
 
@@ -73,10 +77,15 @@ class Chunk {
   [[nodiscard]] size_t vector_bytes() const noexcept;
   [[nodiscard]] const lexical::PostingTable& postings() const noexcept { return postings_; }
 
-  // --- readers --------------------------------------------------------------------------------------------------
+  // --- readers
+  // --------------------------------------------------------------------------------------------------
   [[nodiscard]] ChunkSnapshot snapshot() const noexcept;
-  [[nodiscard]] const vector::Column* vectors() const noexcept { return vectors_.load(std::memory_order_acquire); }
-  [[nodiscard]] uint32_t max_length_code() const noexcept { return max_length_code_.load(std::memory_order_relaxed); }
+  [[nodiscard]] const vector::Column* vectors() const noexcept {
+    return vectors_.load(std::memory_order_acquire);
+  }
+  [[nodiscard]] uint32_t max_length_code() const noexcept {
+    return max_length_code_.load(std::memory_order_relaxed);
+  }
 
   // Of a published document; the views live as long as the chunk.
   [[nodiscard]] Id id(uint32_t offset) const noexcept;

@@ -1,7 +1,7 @@
 // Engine: the whole native core behind one class: documents in, ranked documents out.
 //
-// Thread-safe throughout. Writers take turns; searches take no lock and never wait for a writer's work. A write is
-// visible to every search that starts after it returned. Knows nothing of Python.
+// Thread-safe throughout. Writers take turns; searches take no lock and never wait for a writer's work. A
+// write is visible to every search that starts after it returned. Knows nothing of Python.
 #pragma once
 
 #include <atomic>
@@ -69,29 +69,38 @@ class Engine {
   explicit Engine(EngineOptions options);
   ~Engine();
 
-  // --- writing ----------------------------------------------------------------------------------------------------
-  // Inserts or replaces documents, in order; of equal ids the last counts. Everything is checked before anything is
-  // written: base::InvalidArgument (with the row), base::WrongType, base::Conflict (an id that lives in another scope).
-  // Returns how many distinct ids were written.
+  // --- writing
+  // ----------------------------------------------------------------------------------------------------
+  // Inserts or replaces documents, in order; of equal ids the last counts. Everything is checked before
+  // anything is written: base::InvalidArgument (with the row), base::WrongType, base::Conflict (an id that
+  // lives in another scope). Returns how many distinct ids were written.
   size_t upsert(std::span<const DocumentInput> documents);
-  // How many of the ids existed (base::WrongType for an id of the other kind); each is gone from every projection when this returns.
+  // How many of the ids existed (base::WrongType for an id of the other kind); each is gone from every
+  // projection when this returns.
   size_t remove(std::span<const Id> ids);
-  // Removes every partition that agrees with all components of `scope` (`exact`: only the one with exactly this scope).
+  // Removes every partition that agrees with all components of `scope` (`exact`: only the one with exactly
+  // this scope).
   size_t erase(const Scope& scope, bool exact);
   // Rewrites partitions that hold dead documents and drops empty ones; returns how many dead documents went.
   size_t compact();
 
-  // Builds a graph (HNSW) for every partition with at least `min_vectors` vectors, beside searches and writes; returns for
-  // how many. Documents written later are scanned beside the graph until it is built again.
+  // Builds a graph (HNSW) for every partition with at least `min_vectors` vectors, beside searches and
+  // writes; returns for how many. Documents written later are scanned beside the graph until it is built
+  // again.
   size_t build_graphs(size_t min_vectors);
 
-  // --- reading ----------------------------------------------------------------------------------------------------
-  [[nodiscard]] SearchResult search(const SearchRequest& request) const { return search_row(request, kOnlyRow); }
+  // --- reading
+  // ----------------------------------------------------------------------------------------------------
+  [[nodiscard]] SearchResult search(const SearchRequest& request) const {
+    return search_row(request, kOnlyRow);
+  }
   // On `n_threads` threads, the caller's among them (0: as many as the machine has).
-  [[nodiscard]] std::vector<SearchResult> search_batch(std::span<const SearchRequest> requests, unsigned n_threads) const;
+  [[nodiscard]] std::vector<SearchResult> search_batch(std::span<const SearchRequest> requests,
+                                                       unsigned n_threads) const;
 
   [[nodiscard]] std::optional<StoredDocument> get(const Id& id) const;
-  [[nodiscard]] size_t count(const Scope* scope) const;  // what a search from the scope sees; null: everything
+  [[nodiscard]] size_t count(
+      const Scope* scope) const;  // what a search from the scope sees; null: everything
   [[nodiscard]] EngineStats stats(const Scope* scope) const;
 
   [[nodiscard]] uint32_t dim() const noexcept { return dim_.load(std::memory_order_acquire); }

@@ -21,8 +21,9 @@ struct Id {
   static Id of(std::string_view value) noexcept { return {IdKind::string, 0, value}; }
 
   [[nodiscard]] uint64_t hash() const noexcept {
-    return kind == IdKind::integer ? base::mix64(static_cast<uint64_t>(integer) ^ 0x9e3779b97f4a7c15ull, 0xe7037ed1a0b428dbull)
-                                   : base::hash64(string);
+    return kind == IdKind::integer
+               ? base::mix64(static_cast<uint64_t>(integer) ^ 0x9e3779b97f4a7c15ull, 0xe7037ed1a0b428dbull)
+               : base::hash64(string);
   }
   [[nodiscard]] bool operator==(const Id& other) const noexcept {
     return kind == other.kind && integer == other.integer && string == other.string;

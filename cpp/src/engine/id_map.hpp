@@ -1,7 +1,8 @@
 // Id map: where is the document with this id?
 //
-// Open addressing with 24-byte entries; the id itself stays in its chunk, where a match is verified. Guarded by a lock
-// that is held for one lookup or one change at a time; searches do not come here unless the caller passes ids.
+// Open addressing with 24-byte entries; the id itself stays in its chunk, where a match is verified. Guarded
+// by a lock that is held for one lookup or one change at a time; searches do not come here unless the caller
+// passes ids.
 #pragma once
 
 #include <cstdint>
@@ -49,7 +50,8 @@ class IdMap {
     if (entries_.empty()) return;
     const size_t mask = entries_.size() - 1;
     size_t i = hash & mask;
-    while (!(entries_[i].location.partition == location.partition && entries_[i].location.doc == location.doc)) {
+    while (
+        !(entries_[i].location.partition == location.partition && entries_[i].location.doc == location.doc)) {
       if (!entries_[i].location.partition) return;
       i = (i + 1) & mask;
     }

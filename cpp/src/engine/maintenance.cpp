@@ -1,4 +1,5 @@
-// Erasing, compacting, looking up and counting: everything about documents that is neither an upsert nor a search.
+// Erasing, compacting, looking up and counting: everything about documents that is neither an upsert nor a
+// search.
 
 #include "base/epoch.hpp"
 #include "engine/engine.hpp"
@@ -46,7 +47,8 @@ size_t Engine::compact() {
   return n_dropped;
 }
 
-// As if every live document were written to a new partition in the old order; readers keep the old chunks until then.
+// As if every live document were written to a new partition in the old order; readers keep the old chunks
+// until then.
 size_t Engine::rewrite(Partition& partition) {
   size_t n_docs = 0, n_live = 0;
   for (const ChunkRef& chunk : partition.chunks()) {
@@ -119,14 +121,16 @@ size_t Engine::build_graphs(size_t min_vectors) {
   return n_built;
 }
 
-// Reads published vectors only, so writers and searches go on; the write lock is held to put the graph in its place.
+// Reads published vectors only, so writers and searches go on; the write lock is held to put the graph in its
+// place.
 bool Engine::build_graph(const Scope& scope) {
   auto built = std::make_unique<PartitionGraph>();
   {
     const base::EpochGuard guard;
     const Partition* partition = partitions_.find(scope.key(), scope.hash());
     if (!partition) return false;
-    partition->read_consistently([&] { built->chunks.assign(partition->chunks().begin(), partition->chunks().end()); });
+    partition->read_consistently(
+        [&] { built->chunks.assign(partition->chunks().begin(), partition->chunks().end()); });
     std::vector<const vector::Column*> columns;
     std::vector<uint32_t> n_docs;
     for (const ChunkRef& chunk : built->chunks) {

@@ -14,7 +14,8 @@ uint64_t Partition::n_live() const {
 }
 
 Chunk& Partition::chunk(uint32_t ordinal) noexcept {
-  return const_cast<Chunk&>(*chunks_.load(std::memory_order_relaxed)->chunks[ordinal].get());  // the writer's right
+  return const_cast<Chunk&>(
+      *chunks_.load(std::memory_order_relaxed)->chunks[ordinal].get());  // the writer's right
 }
 
 Chunk& Partition::open_chunk() {

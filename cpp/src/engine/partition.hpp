@@ -1,10 +1,11 @@
 // Partition: all documents of one exact scope: the unit of isolation, of statistics and of erasure.
 //
-// A list of chunks, the last one open. Writers (one at a time, the engine sees to it) prepare a document invisibly and
-// then publish it: a handful of stores between two increments of `version`, odd while they run. A reader collects what
-// it needs (counts, statistics, the postings of its terms) and takes it again if the version moved meanwhile, so that it
-// sees one state of the whole partition: an update shows the old version of a document or the new one, never both or
-// neither. That window is some hundred nanoseconds; readers never wait for the work of a writer.
+// A list of chunks, the last one open. Writers (one at a time, the engine sees to it) prepare a document
+// invisibly and then publish it: a handful of stores between two increments of `version`, odd while they run.
+// A reader collects what it needs (counts, statistics, the postings of its terms) and takes it again if the
+// version moved meanwhile, so that it sees one state of the whole partition: an update shows the old version
+// of a document or the new one, never both or neither. That window is some hundred nanoseconds; readers never
+// wait for the work of a writer.
 #pragma once
 
 #include <atomic>
@@ -49,13 +50,16 @@ class Partition {
 
   [[nodiscard]] const ScopeRef& scope() const noexcept { return scope_; }
 
-  // --- readers, under an epoch guard ------------------------------------------------------------------------------
+  // --- readers, under an epoch guard
+  // ------------------------------------------------------------------------------
   [[nodiscard]] std::span<const ChunkRef> chunks() const noexcept {
     const ChunkList* list = chunks_.load(std::memory_order_acquire);
     return list ? std::span<const ChunkRef>(list->chunks) : std::span<const ChunkRef>();
   }
   // The graph over these chunks, or null. Collect it together with the chunks.
-  [[nodiscard]] const PartitionGraph* graph() const noexcept { return graph_.load(std::memory_order_acquire); }
+  [[nodiscard]] const PartitionGraph* graph() const noexcept {
+    return graph_.load(std::memory_order_acquire);
+  }
   // Calls `collect` until it ran on one unchanging state. It must be repeatable and only read.
   template <class Collect>
   void read_consistently(Collect&& collect) const {
@@ -70,8 +74,9 @@ class Partition {
   }
   [[nodiscard]] uint64_t n_live() const;
 
-  // --- the writer -----------------------------------------------------------------------------------------------
-  // The chunk that takes the next document.
+  // --- the writer
+  // ----------------------------------------------------------------------------------------------- The chunk
+  // that takes the next document.
   [[nodiscard]] Chunk& open_chunk();
   [[nodiscard]] Chunk& chunk(uint32_t ordinal) noexcept;
   [[nodiscard]] size_t n_chunks() const noexcept { return chunks().size(); }
@@ -79,7 +84,8 @@ class Partition {
     return std::unique_ptr<ChunkList>(chunks_.exchange(list.release(), std::memory_order_acq_rel));
   }
   // Belongs to the chunks in place: replace both within one publication.
-  [[nodiscard]] std::unique_ptr<PartitionGraph> replace_graph(std::unique_ptr<PartitionGraph> graph) noexcept {
+  [[nodiscard]] std::unique_ptr<PartitionGraph> replace_graph(
+      std::unique_ptr<PartitionGraph> graph) noexcept {
     return std::unique_ptr<PartitionGraph>(graph_.exchange(graph.release(), std::memory_order_acq_rel));
   }
   // Everything stored while this lives becomes visible at once.
@@ -88,7 +94,9 @@ class Partition {
     explicit Publication(Partition& partition) noexcept : version_(partition.version_) {
       version_.store(version_.load(std::memory_order_relaxed) + 1, std::memory_order_seq_cst);
     }
-    ~Publication() { version_.store(version_.load(std::memory_order_relaxed) + 1, std::memory_order_release); }
+    ~Publication() {
+      version_.store(version_.load(std::memory_order_relaxed) + 1, std::memory_order_release);
+    }
     Publication(const Publication&) = delete;
     Publication& operator=(const Publication&) = delete;
 

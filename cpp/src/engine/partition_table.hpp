@@ -1,7 +1,8 @@
 // Partition table: which partition holds a scope's documents?
 //
-// Open addressing from scope to partition. Readers look up without a lock, in time that does not depend on how many
-// other partitions there are; the writer replaces the table when it grows. Readers hold an epoch guard.
+// Open addressing from scope to partition. Readers look up without a lock, in time that does not depend on
+// how many other partitions there are; the writer replaces the table when it grows. Readers hold an epoch
+// guard.
 #pragma once
 
 #include <atomic>
@@ -30,7 +31,8 @@ class PartitionTable {
     for (size_t i = hash & table->mask;; i = (i + 1) & table->mask) {
       Partition* partition = table->slots[i].load(std::memory_order_acquire);
       if (!partition) return nullptr;
-      if (partition != removed() && partition->scope()->hash() == hash && partition->scope()->key() == key) return partition;
+      if (partition != removed() && partition->scope()->hash() == hash && partition->scope()->key() == key)
+        return partition;
     }
   }
 
@@ -74,7 +76,9 @@ class PartitionTable {
     const std::unique_ptr<std::atomic<Partition*>[]> slots;
   };
   // Stands where a partition was, so that probing goes on behind it.
-  [[nodiscard]] static Partition* removed() noexcept { return reinterpret_cast<Partition*>(alignof(Partition)); }
+  [[nodiscard]] static Partition* removed() noexcept {
+    return reinterpret_cast<Partition*>(alignof(Partition));
+  }
 
   static void put(Table& table, Partition* partition) noexcept {
     size_t i = partition->scope()->hash() & table.mask;

@@ -33,8 +33,8 @@ struct SearchResult {
   std::vector<Hit> hits;
   std::vector<ChunkRef> chunks;
   Mode mode = Mode::none;
-  std::vector<std::string> terms;               // explain: the distinct query terms, in query order
-  std::vector<std::vector<uint32_t>> matched;   // explain: per hit, indices into terms
+  std::vector<std::string> terms;              // explain: the distinct query terms, in query order
+  std::vector<std::vector<uint32_t>> matched;  // explain: per hit, indices into terms
 
   [[nodiscard]] const Chunk& chunk_of(const Hit& hit) const noexcept { return *chunks[hit.chunk].get(); }
 };

@@ -61,7 +61,8 @@ std::string_view Scope::component(int i) const noexcept {
   const char* at = key_.data();
   for (;; --i) {
     uint32_t size = 0;
-    for (int byte = 0; byte < 4; ++byte) size |= static_cast<uint32_t>(static_cast<unsigned char>(at[1 + byte])) << (8 * byte);
+    for (int byte = 0; byte < 4; ++byte)
+      size |= static_cast<uint32_t>(static_cast<unsigned char>(at[1 + byte])) << (8 * byte);
     if (i == 0) return {at + 5, size};
     at += 5 + size;
   }
@@ -74,7 +75,8 @@ Component Scope::optional_component(int i) const noexcept {
 }
 
 bool Scope::contains(const Scope& other) const noexcept {
-  return tenant() == other.tenant() && (!user() || user() == other.user()) && (!agent() || agent() == other.agent());
+  return tenant() == other.tenant() && (!user() || user() == other.user()) &&
+         (!agent() || agent() == other.agent());
 }
 
 }  // namespace scrubjay::engine

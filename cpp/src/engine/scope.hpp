@@ -10,8 +10,8 @@
 
 namespace scrubjay::engine {
 
-// A tenant and optionally a user and an agent of it; a missing user or agent means "shared by all of the tenant's".
-// Immutable. A component is a non-empty string (any bytes).
+// A tenant and optionally a user and an agent of it; a missing user or agent means "shared by all of the
+// tenant's". Immutable. A component is a non-empty string (any bytes).
 class Scope {
  public:
   // Throws base::InvalidArgument for an empty component.
@@ -29,8 +29,9 @@ class Scope {
   // Does `other` agree with every component that this scope names?
   [[nodiscard]] bool contains(const Scope& other) const noexcept;
 
-  // The encodings of the scopes whose documents a search from here may see, in the order in which equal scores rank:
-  // (tenant), (tenant, user), (tenant, agent), (tenant, user, agent), as far as the components are given.
+  // The encodings of the scopes whose documents a search from here may see, in the order in which equal
+  // scores rank: (tenant), (tenant, user), (tenant, agent), (tenant, user, agent), as far as the components
+  // are given.
   struct Visible {
     std::string_view key;
     uint64_t hash;

@@ -21,14 +21,14 @@ struct Scratch {
   text::Analyzer::Scratch analysis;
   std::vector<text::Token> tokens;
   lexical::TermCounter counter;
-  std::vector<ChunkSnapshot> chunks;                  // the visible ones, in order
+  std::vector<ChunkSnapshot> chunks;  // the visible ones, in order
   struct Visible {
     const Partition* partition;
     const PartitionGraph* graph;
     uint32_t first_chunk;  // index into chunks; the partition's go to the next one's first
   };
   std::vector<Visible> partitions;
-  std::vector<lexical::TermPostings> postings;        // chunk-major, one per chunk and term
+  std::vector<lexical::TermPostings> postings;  // chunk-major, one per chunk and term
   std::vector<lexical::ChunkPostings> chunk_postings;
   std::vector<uint64_t> dfs;
   std::vector<uint32_t> counts;
@@ -65,7 +65,8 @@ class ScratchUse {
 void check_request(const SearchRequest& request) {
   const auto check_weight = [](const char* name, double weight) {
     if (!(weight >= 0.0) || !std::isfinite(weight)) {
-      throw base::InvalidArgument(std::string("weights: expected finite numbers >= 0, got ") + std::to_string(weight) + " for the " + name + " ranking");
+      throw base::InvalidArgument(std::string("weights: expected finite numbers >= 0, got ") +
+                                  std::to_string(weight) + " for the " + name + " ranking");
     }
   };
   if (request.k == 0) throw base::InvalidArgument("k: expected a number >= 1, got 0");
@@ -80,7 +81,10 @@ void check_request(const SearchRequest& request) {
 class Search {
  public:
   Search(const SearchRequest& request, const text::Analyzer& analyzer, Scratch& scratch)
-      : request_(request), s_(scratch), lexical_(request.lexical && request.text), semantic_(request.semantic && !request.vector.empty()) {
+      : request_(request),
+        s_(scratch),
+        lexical_(request.lexical && request.text),
+        semantic_(request.semantic && !request.vector.empty()) {
     s_.chunks.clear();
     s_.partitions.clear();
     s_.postings.clear();
@@ -103,7 +107,8 @@ class Search {
         const ChunkSnapshot snapshot = chunk->snapshot();
         s_.chunks.push_back(snapshot);
         for (const lexical::TermCount& term : terms_) {
-          chunk->postings().find(term.key, term.term, snapshot.n_docs, snapshot.dead, s_.postings.emplace_back());
+          chunk->postings().find(term.key, term.term, snapshot.n_docs, snapshot.dead,
+                                 s_.postings.emplace_back());
         }
       }
     });
@@ -124,7 +129,9 @@ class Search {
         if ((doc >> 16) >= s_.chunks.size()) continue;
         const ChunkSnapshot& chunk = s_.chunks[doc >> 16];
         const uint32_t offset = doc & 0xffffu;
-        if (offset >= chunk.n_docs || (chunk.dead && chunk.dead->test(offset)) || !(chunk.chunk->id(offset) == id)) continue;
+        if (offset >= chunk.n_docs || (chunk.dead && chunk.dead->test(offset)) ||
+            !(chunk.chunk->id(offset) == id))
+          continue;
         if (std::find(docs.begin(), docs.end(), doc) == docs.end()) docs.push_back(doc);
       }
     }
@@ -136,7 +143,9 @@ class Search {
     for (const ChunkSnapshot& chunk : s_.chunks) n_live += chunk.n_live;
     const size_t k = static_cast<size_t>(std::min<uint64_t>(request_.k, std::max<uint64_t>(n_live, 1)));
     const bool fused = (lexical_ && semantic_) || !s_.extra_docs.empty();
-    size_t candidates = fused ? (request_.candidates != 0 ? request_.candidates : std::max<size_t>(100, request_.k)) : request_.k;
+    size_t candidates =
+        fused ? (request_.candidates != 0 ? request_.candidates : std::max<size_t>(100, request_.k))
+              : request_.k;
     if (!fused && request_.candidates != 0) candidates = std::min(candidates, request_.candidates);
     candidates = static_cast<size_t>(std::min<uint64_t>(candidates, std::max<uint64_t>(n_live, 1)));
 
@@ -146,7 +155,10 @@ class Search {
     if (semantic_ && vectors.dim != 0) rank_by_vector(candidates, vectors);
 
     SearchResult result;
-    result.mode = lexical_ && semantic_ ? Mode::hybrid : lexical_ ? Mode::lexical : semantic_ ? Mode::vector : Mode::none;
+    result.mode = lexical_ && semantic_ ? Mode::hybrid
+                  : lexical_            ? Mode::lexical
+                  : semantic_           ? Mode::vector
+                                        : Mode::none;
     if (fused) {
       fuse(k, result);
     } else {
@@ -194,13 +206,15 @@ class Search {
     s_.vector_best.reset(candidates, base::sortable_float(0.125f), base::sortable_float(1.0f));
     for (size_t p = 0; p < s_.partitions.size(); ++p) {
       const size_t end = p + 1 < s_.partitions.size() ? s_.partitions[p + 1].first_chunk : s_.chunks.size();
-      const vector::Graph* graph = request_.exact || !s_.partitions[p].graph ? nullptr : s_.partitions[p].graph->graph.get();
+      const vector::Graph* graph =
+          request_.exact || !s_.partitions[p].graph ? nullptr : s_.partitions[p].graph->graph.get();
       const uint32_t first = s_.partitions[p].first_chunk;
       if (graph && !search_graph(*graph, first, candidates)) graph = nullptr;
       for (size_t c = first; c < end; ++c) {
         const ChunkSnapshot& chunk = s_.chunks[c];
         const uint32_t n_covered = graph ? graph->n_covered(c - first) : 0;
-        vector::scan_chunk({chunk.n_docs, chunk.dead, chunk.chunk->vectors()}, static_cast<uint32_t>(c), n_covered, s_.vector_query, s_.vector_best);
+        vector::scan_chunk({chunk.n_docs, chunk.dead, chunk.chunk->vectors()}, static_cast<uint32_t>(c),
+                           n_covered, s_.vector_query, s_.vector_best);
       }
     }
     vector_keys_ = s_.vector_best.finish();
@@ -215,11 +229,14 @@ class Search {
       return (doc & 0xffffu) < chunk.n_docs && !(chunk.dead && chunk.dead->test(doc & 0xffffu));
     };
     s_.graph_docs.clear();
-    if (!graph.search(s_.vector_query, candidates, std::max(kLeastExpansion, 2 * candidates), visible, s_.graph_docs)) return false;
+    if (!graph.search(s_.vector_query, candidates, std::max(kLeastExpansion, 2 * candidates), visible,
+                      s_.graph_docs))
+      return false;
     for (const uint32_t doc : s_.graph_docs) {
       const uint32_t chunk = first_chunk + (doc >> 16);
       const float similarity = s_.chunks[chunk].chunk->vectors()->similarity(doc & 0xffffu, s_.vector_query);
-      s_.vector_best.push(base::candidate_key(base::sortable_float(similarity), (chunk << 16) | (doc & 0xffffu)));
+      s_.vector_best.push(
+          base::candidate_key(base::sortable_float(similarity), (chunk << 16) | (doc & 0xffffu)));
     }
     return true;
   }
@@ -251,7 +268,9 @@ class Search {
     }
   }
 
-  [[nodiscard]] double bm25_at(uint32_t rank) const { return s_.weighting.score(base::key_score(lexical_keys_[rank - 1])); }
+  [[nodiscard]] double bm25_at(uint32_t rank) const {
+    return s_.weighting.score(base::key_score(lexical_keys_[rank - 1]));
+  }
   [[nodiscard]] double similarity_at(uint32_t rank) const {
     return static_cast<double>(base::unsortable_float(base::key_score(vector_keys_[rank - 1])));
   }
@@ -305,7 +324,8 @@ class Search {
   void own_chunks(SearchResult& result) {
     for (Hit& hit : result.hits) {
       const Chunk* chunk = s_.chunks[hit.chunk].chunk;
-      const auto known = std::find_if(result.chunks.begin(), result.chunks.end(), [&](const ChunkRef& ref) { return ref.get() == chunk; });
+      const auto known = std::find_if(result.chunks.begin(), result.chunks.end(),
+                                      [&](const ChunkRef& ref) { return ref.get() == chunk; });
       hit.chunk = static_cast<uint32_t>(known - result.chunks.begin());
       if (known == result.chunks.end()) result.chunks.emplace_back(chunk);
     }
@@ -327,13 +347,15 @@ class Search {
 SearchResult Engine::search_row(const SearchRequest& request, size_t row) const {
   check_request(request);
   vector::ColumnOptions vectors = column_options();
-  if (request.semantic && !request.vector.empty() && vectors.dim != 0) check_vector(request.vector, vectors.dim, row);
+  if (request.semantic && !request.vector.empty() && vectors.dim != 0)
+    check_vector(request.vector, vectors.dim, row);
   const base::EpochGuard guard;
   Scratch& scratch = thread_scratch();
   const ScratchUse use(scratch);
   Search search(request, analyzer_, scratch);
   search.bm25_ = options_.bm25;
-  for (const Scope::Visible* visible = request.scope->visible_begin(); visible != request.scope->visible_end(); ++visible) {
+  for (const Scope::Visible* visible = request.scope->visible_begin();
+       visible != request.scope->visible_end(); ++visible) {
     if (const Partition* partition = partitions_.find(visible->key, visible->hash)) search.add(*partition);
   }
   search.clear_rankings();
@@ -347,7 +369,8 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
   return search.run(vectors);
 }
 
-std::vector<SearchResult> Engine::search_batch(std::span<const SearchRequest> requests, unsigned n_threads) const {
+std::vector<SearchResult> Engine::search_batch(std::span<const SearchRequest> requests,
+                                               unsigned n_threads) const {
   std::vector<SearchResult> results(requests.size());
   std::atomic<size_t> next{0};
   std::mutex error_mutex;

@@ -30,42 +30,54 @@ struct IdHash {
 }  // namespace
 
 Engine::Engine(EngineOptions options)
-    : options_(std::move(options)), analyzer_(options_.analyzer), dim_(options_.dim), writer_scratch_(std::make_unique<WriterScratch>()) {
+    : options_(std::move(options)),
+      analyzer_(options_.analyzer),
+      dim_(options_.dim),
+      writer_scratch_(std::make_unique<WriterScratch>()) {
   if (options_.dim > vector::kMaxDim) {
     throw base::InvalidArgument("dim: expected 1 to 4096, got " + std::to_string(options_.dim));
   }
   const auto [k1, b] = options_.bm25;
-  if (!(k1 >= 0.0) || !std::isfinite(k1)) throw base::InvalidArgument("k1: expected a finite number >= 0, got " + std::to_string(k1));
-  if (!(b >= 0.0 && b <= 1.0)) throw base::InvalidArgument("b: expected a number from 0 to 1, got " + std::to_string(b));
+  if (!(k1 >= 0.0) || !std::isfinite(k1))
+    throw base::InvalidArgument("k1: expected a finite number >= 0, got " + std::to_string(k1));
+  if (!(b >= 0.0 && b <= 1.0))
+    throw base::InvalidArgument("b: expected a number from 0 to 1, got " + std::to_string(b));
 }
 
 Engine::~Engine() = default;
 
-vector::ColumnOptions Engine::column_options() const noexcept { return {dim(), options_.metric, options_.storage}; }
+vector::ColumnOptions Engine::column_options() const noexcept {
+  return {dim(), options_.metric, options_.storage};
+}
 
 void Engine::check_vector(std::span<const float> vector, uint32_t dim, size_t row) const {
   const std::string name = row == kOnlyRow ? "vector" : "vectors[" + std::to_string(row) + "]";
   if (vector.size() != dim) {
-    throw base::InvalidArgument(name + ": expected " + std::to_string(dim) + " dimensions, got " + std::to_string(vector.size()));
+    throw base::InvalidArgument(name + ": expected " + std::to_string(dim) + " dimensions, got " +
+                                std::to_string(vector.size()));
   }
   for (size_t i = 0; i < vector.size(); ++i) {
     if (!std::isfinite(vector[i])) {
-      throw base::InvalidArgument(name + ": expected finite numbers, got " + std::to_string(vector[i]) + " at position " + std::to_string(i));
+      throw base::InvalidArgument(name + ": expected finite numbers, got " + std::to_string(vector[i]) +
+                                  " at position " + std::to_string(i));
     }
   }
   const double length = vector::norm(vector);
   if (length == 0.0) throw base::InvalidArgument(name + ": expected a vector that is not all zeros, got one");
-  const double limit = options_.metric == vector::Metric::cosine ? std::numeric_limits<float>::max() : kMaxNorm;
+  const double limit =
+      options_.metric == vector::Metric::cosine ? std::numeric_limits<float>::max() : kMaxNorm;
   if (length > limit) {
-    throw base::InvalidArgument(name + ": expected a norm of at most " + std::to_string(limit) + ", got " + std::to_string(length));
+    throw base::InvalidArgument(name + ": expected a norm of at most " + std::to_string(limit) + ", got " +
+                                std::to_string(length));
   }
 }
 
 void Engine::check_kind(const Id& id, const char* name, size_t row) const {
   const IdKind kind = id_kind();
   if (kind == IdKind::unset || id.kind == kind) return;
-  throw base::WrongType(std::string(name) + (row == kOnlyRow ? "" : "s[" + std::to_string(row) + "]") + ": expected " + kind_name(kind) +
-                        " like the ids of this engine, got " + kind_name(id.kind) + " " + id.to_string());
+  throw base::WrongType(std::string(name) + (row == kOnlyRow ? "" : "s[" + std::to_string(row) + "]") +
+                        ": expected " + kind_name(kind) + " like the ids of this engine, got " +
+                        kind_name(id.kind) + " " + id.to_string());
 }
 
 void Engine::check(std::span<const DocumentInput> documents) const {
@@ -76,21 +88,28 @@ void Engine::check(std::span<const DocumentInput> documents) const {
     const DocumentInput& document = documents[row];
     if (kind == IdKind::unset) kind = document.id.kind;
     if (document.id.kind != kind) {
-      throw base::WrongType(position("id", row, n) + ": expected " + kind_name(kind) + " like the ids before it, got " +
-                            kind_name(document.id.kind) + " " + document.id.to_string());
+      throw base::WrongType(position("id", row, n) + ": expected " + kind_name(kind) +
+                            " like the ids before it, got " + kind_name(document.id.kind) + " " +
+                            document.id.to_string());
     }
-    if (document.id.kind == IdKind::string && (document.id.string.empty() || document.id.string.size() > 65535)) {
-      throw base::InvalidArgument(position("id", row, n) + ": expected 1 to 65,535 bytes, got " + std::to_string(document.id.string.size()));
+    if (document.id.kind == IdKind::string &&
+        (document.id.string.empty() || document.id.string.size() > 65535)) {
+      throw base::InvalidArgument(position("id", row, n) + ": expected 1 to 65,535 bytes, got " +
+                                  std::to_string(document.id.string.size()));
     }
     if (document.text.size() > kMaxTextBytes) {
-      throw base::InvalidArgument(position("text", row, n) + ": expected at most 1 GiB, got " + std::to_string(document.text.size()) + " bytes");
+      throw base::InvalidArgument(position("text", row, n) + ": expected at most 1 GiB, got " +
+                                  std::to_string(document.text.size()) + " bytes");
     }
     if (document.payload && document.payload->size() > kMaxTextBytes) {
-      throw base::InvalidArgument(position("payload", row, n) + ": expected at most 1 GiB, got " + std::to_string(document.payload->size()) + " bytes");
+      throw base::InvalidArgument(position("payload", row, n) + ": expected at most 1 GiB, got " +
+                                  std::to_string(document.payload->size()) + " bytes");
     }
     if (document.vector.empty()) continue;
     if (dim == 0) dim = static_cast<uint32_t>(document.vector.size());
-    if (dim > vector::kMaxDim) throw base::InvalidArgument(position("vector", row, n) + ": expected at most 4096 dimensions, got " + std::to_string(dim));
+    if (dim > vector::kMaxDim)
+      throw base::InvalidArgument(position("vector", row, n) + ": expected at most 4096 dimensions, got " +
+                                  std::to_string(dim));
     check_vector(document.vector, dim, n == 1 ? kOnlyRow : row);
   }
 }
@@ -98,11 +117,15 @@ void Engine::check(std::span<const DocumentInput> documents) const {
 // An id never moves from one scope to another: that would let one tenant overwrite what another wrote.
 void Engine::check_conflicts(std::span<const DocumentInput> documents) const {
   const auto refuse = [](const DocumentInput& document) {
-    throw base::Conflict("id: " + document.id.to_string() + " exists in another scope; expected a new id, or the scope that holds it (delete it there first)");
+    throw base::Conflict(
+        "id: " + document.id.to_string() +
+        " exists in another scope; expected a new id, or the scope that holds it (delete it there first)");
   };
   std::unordered_map<Id, const Scope*, IdHash> seen;
   for (const DocumentInput& document : documents) {
-    if (const auto location = find(document.id); location && !(*location->partition->scope() == *document.scope)) refuse(document);
+    if (const auto location = find(document.id);
+        location && !(*location->partition->scope() == *document.scope))
+      refuse(document);
     if (documents.size() == 1) return;
     const auto [entry, inserted] = seen.try_emplace(document.id, document.scope.get());
     if (!inserted && !(*entry->second == *document.scope)) refuse(document);
@@ -132,7 +155,8 @@ size_t Engine::upsert(std::span<const DocumentInput> documents) {
     const DocumentInput& document = documents[i];
     if (documents.size() > 1 && last[document.id] != i) continue;
     if (id_kind() == IdKind::unset) id_kind_.store(document.id.kind, std::memory_order_release);
-    if (dim() == 0 && !document.vector.empty()) dim_.store(static_cast<uint32_t>(document.vector.size()), std::memory_order_release);
+    if (dim() == 0 && !document.vector.empty())
+      dim_.store(static_cast<uint32_t>(document.vector.size()), std::memory_order_release);
     write(document);
   }
   return documents.size() > 1 ? last.size() : documents.size();
@@ -153,7 +177,8 @@ void Engine::write(const DocumentInput& document) {
   std::optional<Location> old = find(document.id);
   std::vector<lexical::TermCount>& old_terms = writer_scratch_->old_terms;
   if (old) {
-    // The terms to take back are read from the old text. Their views must outlive the next analysis: copy the bytes.
+    // The terms to take back are read from the old text. Their views must outlive the next analysis: copy the
+    // bytes.
     const Chunk& chunk = old->partition->chunk(chunk_of(old->doc));
     writer_scratch_->keep(analyze(chunk.text(offset_of(old->doc))), old_terms);
   }

@@ -1,4 +1,5 @@
-// What the writer keeps between writes, and the lock that makes writers take turns. Private to the engine's files.
+// What the writer keeps between writes, and the lock that makes writers take turns. Private to the engine's
+// files.
 #pragma once
 
 #include <string>
@@ -31,8 +32,8 @@ struct Engine::WriterScratch {
   }
 };
 
-// One writer at a time. A stemmer that calls back into a write of the same engine would wait for itself for ever: it
-// gets an error instead.
+// One writer at a time. A stemmer that calls back into a write of the same engine would wait for itself for
+// ever: it gets an error instead.
 class Engine::WriteLock {
  public:
   explicit WriteLock(Engine& engine) : engine_(engine) {

@@ -28,8 +28,9 @@ std::span<const Fused> RankFusion::fuse(std::span<const Ranking> rankings, doubl
     }
   }
   const size_t n_best = std::min(k, fused_.size());
-  std::partial_sort(fused_.begin(), fused_.begin() + static_cast<ptrdiff_t>(n_best), fused_.end(),
-                    [](const Fused& a, const Fused& b) { return a.score != b.score ? a.score > b.score : a.doc < b.doc; });
+  std::partial_sort(
+      fused_.begin(), fused_.begin() + static_cast<ptrdiff_t>(n_best), fused_.end(),
+      [](const Fused& a, const Fused& b) { return a.score != b.score ? a.score > b.score : a.doc < b.doc; });
   return {fused_.data(), n_best};
 }
 

@@ -1,8 +1,8 @@
 // Fusion by rank: how do several rankings become one?
 //
 // Reciprocal rank fusion (Cormack, Clarke, Buettcher 2009): score(d) = sum over the rankings that hold d of
-// weight / (k + rank), with ranks from 1. A document in one ranking only stays. Sums are taken in the order of the
-// rankings, in double precision; equal scores rank by ascending document.
+// weight / (k + rank), with ranks from 1. A document in one ranking only stays. Sums are taken in the order
+// of the rankings, in double precision; equal scores rank by ascending document.
 #pragma once
 
 #include <cstdint>

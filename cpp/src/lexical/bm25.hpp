@@ -4,9 +4,10 @@
 //     idf = ln(1 + (N - df + 0.5) / (df + 0.5))
 //     norm(len) = k1 * ((1 - b) + b * len / avg)
 //     contribution = idf * tf / (tf + norm)
-// Each contribution is computed in single precision with IEEE multiply, add and divide, and rounded to fixed point
-// (20 fractional bits unless the query is so long that the sum could overflow); scores are sums of integers. So every
-// order of evaluation and every SIMD level gives the same bits, and pruning bounds need no slack.
+// Each contribution is computed in single precision with IEEE multiply, add and divide, and rounded to fixed
+// point (20 fractional bits unless the query is so long that the sum could overflow); scores are sums of
+// integers. So every order of evaluation and every SIMD level gives the same bits, and pruning bounds need no
+// slack.
 #pragma once
 
 #include <algorithm>
@@ -31,7 +32,8 @@ struct Statistics {
 };
 
 [[nodiscard]] inline double idf(uint64_t n_docs, uint64_t df) noexcept {
-  return std::log(1.0 + (static_cast<double>(n_docs) - static_cast<double>(df) + 0.5) / (static_cast<double>(df) + 0.5));
+  return std::log(1.0 + (static_cast<double>(n_docs) - static_cast<double>(df) + 0.5) /
+                            (static_cast<double>(df) + 0.5));
 }
 
 // At least 1, so that a positive score is the same as a match.
@@ -46,8 +48,8 @@ class Weighting {
  public:
   static constexpr unsigned kFractionBits = 20;
 
-  // `dfs[t]` and `counts[t]`: live document frequency and occurrences in the query of term t. `max_length_code`: the
-  // greatest length code that will be looked up.
+  // `dfs[t]` and `counts[t]`: live document frequency and occurrences in the query of term t.
+  // `max_length_code`: the greatest length code that will be looked up.
   void prepare(const Bm25Parameters& parameters, const Statistics& statistics, std::span<const uint64_t> dfs,
                std::span<const uint32_t> counts, uint32_t max_length_code) {
     idfs_.resize(dfs.size());
@@ -58,7 +60,8 @@ class Weighting {
       total += static_cast<double>(counts[t]) * idfs_[t];
     }
     fraction_bits_ = kFractionBits;
-    while (fraction_bits_ > 0 && std::ldexp(total, static_cast<int>(fraction_bits_)) >= 0x1p30) --fraction_bits_;
+    while (fraction_bits_ > 0 && std::ldexp(total, static_cast<int>(fraction_bits_)) >= 0x1p30)
+      --fraction_bits_;
     unit_ = std::ldexp(1.0, -static_cast<int>(fraction_bits_));
     greatest_score_ = static_cast<uint32_t>(std::ldexp(total, static_cast<int>(fraction_bits_)));
     for (size_t t = 0; t < dfs.size(); ++t) {
@@ -66,8 +69,9 @@ class Weighting {
     }
     max_length_code_ = max_length_code;
     norms_.resize(max_length_code + 1 + 16);  // a kernel may read a vector beyond
-    const double average =
-        statistics.n_docs == 0 ? 0.0 : static_cast<double>(statistics.total_length) / static_cast<double>(statistics.n_docs);
+    const double average = statistics.n_docs == 0 ? 0.0
+                                                  : static_cast<double>(statistics.total_length) /
+                                                        static_cast<double>(statistics.n_docs);
     for (uint32_t code = 0; code <= max_length_code; ++code) {
       const double ratio = average > 0.0 ? static_cast<double>(decode_length(code)) / average : 0.0;
       norms_[code] = static_cast<float>(parameters.k1 * ((1.0 - parameters.b) + parameters.b * ratio));
@@ -80,9 +84,7 @@ class Weighting {
   [[nodiscard]] uint32_t greatest_score() const noexcept { return greatest_score_; }
   [[nodiscard]] uint32_t max_length_code() const noexcept { return max_length_code_; }
   [[nodiscard]] const float* norms() const noexcept { return norms_.data(); }
-  [[nodiscard]] double score(uint64_t fixed) const noexcept {
-    return static_cast<double>(fixed) * unit_;
-  }
+  [[nodiscard]] double score(uint64_t fixed) const noexcept { return static_cast<double>(fixed) * unit_; }
 
  private:
   unsigned fraction_bits_ = kFractionBits;

@@ -1,8 +1,8 @@
 // Postings: what does the index remember of one term in one document?
 //
-// Its term frequency and the document's length, packed into 16 bits beside the 16-bit offset of the document in its
-// chunk, so that scoring touches nothing else. Term frequencies saturate at 31; lengths are exact to 1,024 tokens and
-// quantised above in steps of under 1%.
+// Its term frequency and the document's length, packed into 16 bits beside the 16-bit offset of the document
+// in its chunk, so that scoring touches nothing else. Term frequencies saturate at 31; lengths are exact to
+// 1,024 tokens and quantised above in steps of under 1%.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ namespace scrubjay::lexical {
 inline constexpr uint32_t kLengthBits = 11;
 inline constexpr uint32_t kMaxLengthCode = (1u << kLengthBits) - 1;
 inline constexpr uint32_t kMaxTf = 31;
-inline constexpr uint32_t kMaxOffset = 65535;  // of a document in its chunk
+inline constexpr uint32_t kMaxOffset = 65535;   // of a document in its chunk
 inline constexpr uint32_t kExactLength = 1024;  // lengths up to this are their own code
 
 // Above kExactLength every octave is cut into 128 equal steps; the last code stands for everything beyond.
@@ -37,6 +37,8 @@ inline constexpr uint32_t kExactLength = 1024;  // lengths up to this are their 
   return static_cast<uint16_t>((std::min(tf, kMaxTf) << kLengthBits) | length_code);
 }
 [[nodiscard]] constexpr uint32_t payload_tf(uint16_t payload) noexcept { return payload >> kLengthBits; }
-[[nodiscard]] constexpr uint32_t payload_length_code(uint16_t payload) noexcept { return payload & kMaxLengthCode; }
+[[nodiscard]] constexpr uint32_t payload_length_code(uint16_t payload) noexcept {
+  return payload & kMaxLengthCode;
+}
 
 }  // namespace scrubjay::lexical

@@ -11,8 +11,9 @@
 namespace scrubjay::lexical {
 namespace {
 
-constexpr uint32_t kListBit = 0x80000000u;    // in Slot::count: the postings are in a block
-constexpr uint32_t kInTransit = 0xffffffffu;  // they are just moving there; readers wait these few instructions
+constexpr uint32_t kListBit = 0x80000000u;  // in Slot::count: the postings are in a block
+constexpr uint32_t kInTransit =
+    0xffffffffu;  // they are just moving there; readers wait these few instructions
 constexpr uint32_t kFirstBlockCapacity = 8;
 constexpr size_t kFirstTableSlots = 12;
 
@@ -57,7 +58,8 @@ struct PostingTable::Block {
     if (length < min_length_code.load(std::memory_order_relaxed)) {
       min_length_code.store(length, std::memory_order_relaxed);
     }
-    if (length > max_length_code.load(std::memory_order_relaxed)) max_length_code.store(length, std::memory_order_relaxed);
+    if (length > max_length_code.load(std::memory_order_relaxed))
+      max_length_code.store(length, std::memory_order_relaxed);
   }
 };
 
@@ -94,7 +96,8 @@ struct PostingTable::Table {
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
-  // Packed short terms share their high bytes, so the key is mixed; then scaled to any (not only power of two) size.
+  // Packed short terms share their high bytes, so the key is mixed; then scaled to any (not only power of
+  // two) size.
   [[nodiscard]] size_t home(uint64_t key) const noexcept {
     const uint64_t mixed = base::mix64(key, 0x9e3779b97f4a7c15ull);
     return static_cast<size_t>((static_cast<uint64_t>(static_cast<uint32_t>(mixed)) * n_slots) >> 32);
@@ -121,7 +124,8 @@ bool PostingTable::holds_term(const Slot& slot, uint64_t key, std::string_view t
   return static_cast<unsigned char>(*at) == term.size() && std::memcmp(at + 1, term.data(), term.size()) == 0;
 }
 
-PostingTable::Slot* PostingTable::find_slot(Table* table, uint64_t key, std::string_view term) const noexcept {
+PostingTable::Slot* PostingTable::find_slot(Table* table, uint64_t key,
+                                            std::string_view term) const noexcept {
   if (!table) return nullptr;
   for (size_t i = table->home(key);; i = table->next(i)) {
     Slot& slot = table->slots[i];
@@ -167,7 +171,8 @@ void PostingTable::grow_table() {
     while (grown->slots[at].key.load(std::memory_order_relaxed) != 0) at = grown->next(at);
     Slot& to = grown->slots[at];
     to.key.store(key, std::memory_order_relaxed);
-    for (int w = 0; w < 2; ++w) to.words[w].store(from.words[w].load(std::memory_order_relaxed), std::memory_order_relaxed);
+    for (int w = 0; w < 2; ++w)
+      to.words[w].store(from.words[w].load(std::memory_order_relaxed), std::memory_order_relaxed);
     to.count.store(from.count.load(std::memory_order_relaxed), std::memory_order_relaxed);
     to.term_at.store(from.term_at.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
@@ -198,8 +203,10 @@ void PostingTable::append_to_block(Slot& slot, uint32_t n, uint16_t offset, uint
     std::memcpy(grown->payloads(), block->payloads(), n * sizeof(uint16_t));
     grown->n_dead.store(block->n_dead.load(std::memory_order_relaxed), std::memory_order_relaxed);
     grown->max_tf.store(block->max_tf.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    grown->min_length_code.store(block->min_length_code.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    grown->max_length_code.store(block->max_length_code.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    grown->min_length_code.store(block->min_length_code.load(std::memory_order_relaxed),
+                                 std::memory_order_relaxed);
+    grown->max_length_code.store(block->max_length_code.load(std::memory_order_relaxed),
+                                 std::memory_order_relaxed);
     block_bytes_ += Block::bytes(grown->capacity) - Block::bytes(block->capacity);
     slot.set_block(grown);
     base::retire(block, Block::destroy);
@@ -231,7 +238,8 @@ void PostingTable::undo(uint64_t key, std::string_view term, uint16_t offset) no
   const uint32_t count = slot->count.load(std::memory_order_relaxed);
   const uint32_t n = count & ~kListBit;
   if (n == 0) return;
-  const uint32_t last = count & kListBit ? slot->block()->offsets()[n - 1] : slot->inline_posting(n - 1) & 0xffffu;
+  const uint32_t last =
+      count & kListBit ? slot->block()->offsets()[n - 1] : slot->inline_posting(n - 1) & 0xffffu;
   if (last != offset) return;
   slot->count.store(count - 1, std::memory_order_release);
   --n_postings_;
@@ -301,7 +309,8 @@ void PostingTable::find(uint64_t key, std::string_view term, uint32_t n_docs, co
 
 size_t PostingTable::memory_bytes() const noexcept {
   const Table* table = table_.load(std::memory_order_relaxed);
-  return block_bytes_ + long_terms_.memory_bytes() + (table ? sizeof(Table) + table->n_slots * sizeof(Slot) : 0);
+  return block_bytes_ + long_terms_.memory_bytes() +
+         (table ? sizeof(Table) + table->n_slots * sizeof(Slot) : 0);
 }
 
 }  // namespace scrubjay::lexical

@@ -1,12 +1,13 @@
 // Posting table: which documents of one chunk hold a term?
 //
-// An open-addressing dictionary from term to postings. A slot of 32 bytes holds up to four postings inline (most terms
-// of a chunk occur once or twice); longer lists live in a block of two parallel arrays, offsets and payloads, that grows
-// by halves. Terms of up to seven bytes are their own key; longer ones are verified against their bytes.
+// An open-addressing dictionary from term to postings. A slot of 32 bytes holds up to four postings inline
+// (most terms of a chunk occur once or twice); longer lists live in a block of two parallel arrays, offsets
+// and payloads, that grows by halves. Terms of up to seven bytes are their own key; longer ones are verified
+// against their bytes.
 //
-// One writer, any number of readers. The writer appends postings of a document before the document is published, so a
-// reader cuts every list at the document count of its snapshot (`n_docs`), which it loaded *before* it called find().
-// Readers hold a base::EpochGuard while they use what find() returned.
+// One writer, any number of readers. The writer appends postings of a document before the document is
+// published, so a reader cuts every list at the document count of its snapshot (`n_docs`), which it loaded
+// *before* it called find(). Readers hold a base::EpochGuard while they use what find() returned.
 #pragma once
 
 #include <atomic>
@@ -21,13 +22,13 @@ namespace scrubjay::lexical {
 
 inline constexpr uint32_t kMaxInline = 4;
 
-// The postings of one term in one chunk as of a snapshot, ascending by document. Plain data; the inline postings are a
-// copy, so the object may not be moved while offsets() or payloads() are in use.
+// The postings of one term in one chunk as of a snapshot, ascending by document. Plain data; the inline
+// postings are a copy, so the object may not be moved while offsets() or payloads() are in use.
 class TermPostings {
  public:
-  uint32_t n = 0;           // postings, dead ones included
-  uint32_t n_dead = 0;      // of those, how many belong to dead documents
-  uint32_t max_tf = 0;      // bounds over the list (and perhaps over postings that the snapshot does not see)
+  uint32_t n = 0;       // postings, dead ones included
+  uint32_t n_dead = 0;  // of those, how many belong to dead documents
+  uint32_t max_tf = 0;  // bounds over the list (and perhaps over postings that the snapshot does not see)
   uint32_t min_length_code = 0;
   uint32_t max_length_code = 0;
 
@@ -49,18 +50,22 @@ class PostingTable {
   PostingTable& operator=(const PostingTable&) = delete;
   ~PostingTable();
 
-  // --- the writer -----------------------------------------------------------------------------------------------
-  // Adds a posting for the (not yet published) document `offset`; offsets ascend. `dead` is the published bitmap of dead
-  // documents or null. May throw std::bad_alloc, and then has changed nothing.
-  void append(uint64_t key, std::string_view term, uint16_t offset, uint16_t payload, const base::Bitmap* dead);
+  // --- the writer
+  // ----------------------------------------------------------------------------------------------- Adds a
+  // posting for the (not yet published) document `offset`; offsets ascend. `dead` is the published bitmap of
+  // dead documents or null. May throw std::bad_alloc, and then has changed nothing.
+  void append(uint64_t key, std::string_view term, uint16_t offset, uint16_t payload,
+              const base::Bitmap* dead);
   // Takes back append() for a document that was never published.
   void undo(uint64_t key, std::string_view term, uint16_t offset) noexcept;
   // Counts one more dead posting. Inside the partition's publication (readers retry), never before.
   void count_dead(uint64_t key, std::string_view term, uint16_t offset) noexcept;
 
-  // --- readers --------------------------------------------------------------------------------------------------
-  // The postings of `term` with offset < n_docs; `n` is zero if there are none.
-  void find(uint64_t key, std::string_view term, uint32_t n_docs, const base::Bitmap* dead, TermPostings& out) const;
+  // --- readers
+  // -------------------------------------------------------------------------------------------------- The
+  // postings of `term` with offset < n_docs; `n` is zero if there are none.
+  void find(uint64_t key, std::string_view term, uint32_t n_docs, const base::Bitmap* dead,
+            TermPostings& out) const;
   // Asks for the cache line where find() will look first.
   void prefetch(uint64_t key) const noexcept;
 

@@ -10,13 +10,15 @@ namespace scrubjay::lexical {
 namespace {
 
 constexpr uint32_t kTableEntries = ((kMaxTf + 1) << kLengthBits) + 16;
-constexpr uint32_t kStagger = 5 * 16;   // entries between tables, so that their rows do not share cache sets
-constexpr size_t kMaxTables = 64;       // of 256 KB address space each; only the lines in use take memory
+constexpr uint32_t kStagger = 5 * 16;  // entries between tables, so that their rows do not share cache sets
+constexpr size_t kMaxTables = 64;      // of 256 KB address space each; only the lines in use take memory
 constexpr uint32_t kFirstWindow = 2048;
 constexpr uint32_t kFirstBlock = 64;
-constexpr uint32_t kSparse = 32;        // fewer postings than a 32nd of the window: visit them instead of all the sums
+constexpr uint32_t kSparse =
+    32;  // fewer postings than a 32nd of the window: visit them instead of all the sums
 
-// What one look-up of a non-essential term costs, in postings accumulated. Measured: 10 to 15 ns against 0.5 ns.
+// What one look-up of a non-essential term costs, in postings accumulated. Measured: 10 to 15 ns against 0.5
+// ns.
 constexpr uint64_t kProbeCost = 24;
 
 // The first position >= from whose offset is >= wanted: doubling steps, then a bisection without branches.
@@ -39,7 +41,10 @@ constexpr uint64_t kProbeCost = 24;
 }  // namespace
 
 PrunedSearch::PrunedSearch(uint32_t window)
-    : window_(window), sums_(new uint32_t[window]()), positions_(new uint32_t[window + 16]), scores_(new uint32_t[window + 16]) {}
+    : window_(window),
+      sums_(new uint32_t[window]()),
+      positions_(new uint32_t[window + 16]),
+      scores_(new uint32_t[window + 16]) {}
 
 PrunedSearch::~PrunedSearch() {
   for (void* table : tables_) base::free_aligned(table);
@@ -66,7 +71,8 @@ void PrunedSearch::prepare_impacts(const Query& query) {
       impacts.first_length = std::min(impacts.first_length, postings.min_length_code);
       impacts.last_length = std::max(impacts.last_length, postings.max_length_code);
     }
-    // A list's bounds may be those of a document that the snapshot does not see; the weighting covers all that it does.
+    // A list's bounds may be those of a document that the snapshot does not see; the weighting covers all
+    // that it does.
     impacts.first_length = std::min(impacts.first_length, query.weighting->max_length_code());
     impacts.last_length = std::min(impacts.last_length, query.weighting->max_length_code());
   }
@@ -80,10 +86,15 @@ void PrunedSearch::open_chunk(const Query& query, const ChunkPostings& chunk) {
     const TermPostings& postings = chunk.terms[t];
     if (postings.n == 0) continue;
     // More occurrences and a shorter document score higher, up to the rounding of the last bits.
-    const uint32_t most = contribution(query.weighting->weight(t), postings.max_tf, norms[std::min(postings.min_length_code, query.weighting->max_length_code())]) + 2;
+    const uint32_t most =
+        contribution(query.weighting->weight(t), postings.max_tf,
+                     norms[std::min(postings.min_length_code, query.weighting->max_length_code())]) +
+        2;
     cursors_.push_back({postings.offsets(), postings.payloads(), postings.n, 0, query.counts[t] * most, t});
   }
-  std::sort(cursors_.begin(), cursors_.end(), [](const Cursor& a, const Cursor& b) { return a.bound != b.bound ? a.bound < b.bound : a.term < b.term; });
+  std::sort(cursors_.begin(), cursors_.end(), [](const Cursor& a, const Cursor& b) {
+    return a.bound != b.bound ? a.bound < b.bound : a.term < b.term;
+  });
   uint32_t sum = 0;
   for (const Cursor& cursor : cursors_) bound_sums_.push_back(sum += cursor.bound);
 }
@@ -92,7 +103,8 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk, base::TopK& 
   const ChunkPostings& postings = query.chunks[chunk];
   const uint32_t n_docs = postings.n_docs;
   const size_t n_terms = cursors_.size();
-  uint32_t block = std::max<uint32_t>(kFirstBlock, static_cast<uint32_t>(std::min<size_t>((best.k() * 2 + 15) / 16 * 16, window_)));
+  uint32_t block = std::max<uint32_t>(
+      kFirstBlock, static_cast<uint32_t>(std::min<size_t>((best.k() * 2 + 15) / 16 * 16, window_)));
   uint32_t width = std::min(window_, kFirstWindow);
   for (uint32_t begin = 0; begin < n_docs; begin += width, width = std::min(window_, 2 * width)) {
     const uint32_t end = std::min(n_docs, begin + width);
@@ -117,9 +129,11 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk, base::TopK& 
     };
     if (n_added < (end - begin) / kSparse) {
       n_candidates_ = 0;
-      for (size_t i = n_optional; i < n_terms; ++i) take_candidates_of(cursors_[i], begin, begin, threshold - help);
+      for (size_t i = n_optional; i < n_terms; ++i)
+        take_candidates_of(cursors_[i], begin, begin, threshold - help);
       sorting_.clear();
-      for (size_t i = 0; i < n_candidates_; ++i) sorting_.push_back((static_cast<uint64_t>(positions_[i]) << 32) | scores_[i]);
+      for (size_t i = 0; i < n_candidates_; ++i)
+        sorting_.push_back((static_cast<uint64_t>(positions_[i]) << 32) | scores_[i]);
       std::sort(sorting_.begin(), sorting_.end());
       for (size_t i = 0; i < n_candidates_; ++i) {
         positions_[i] = static_cast<uint32_t>(sorting_[i] >> 32);
@@ -136,21 +150,22 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk, base::TopK& 
   }
 }
 
-// How many of the first n_safe terms to leave out of a window: leaving one out saves its postings, but lowers the
-// threshold of the candidates by its bound, and each candidate is then looked up in every list left out. Candidates are
-// estimated from above: a posting makes one if a usual contribution of its term (0.6 of the bound) exceeds the lowered
-// threshold alone; of the others one in 16 does, together with another.
+// How many of the first n_safe terms to leave out of a window: leaving one out saves its postings, but lowers
+// the threshold of the candidates by its bound, and each candidate is then looked up in every list left out.
+// Candidates are estimated from above: a posting makes one if a usual contribution of its term (0.6 of the
+// bound) exceeds the lowered threshold alone; of the others one in 16 does, together with another.
 size_t PrunedSearch::choose_optional(size_t n_safe, uint32_t threshold) {
   size_t best = 0;
   uint64_t n_left = 0;  // postings of the terms that are not left out
   for (const Cursor& cursor : cursors_) n_left += cursor.n;
   uint64_t best_cost = n_left;
-  uint64_t n_alone = 0;              // postings of the terms from `alone` on
-  size_t alone = cursors_.size();    // the first whose postings make candidates alone
+  uint64_t n_alone = 0;            // postings of the terms from `alone` on
+  size_t alone = cursors_.size();  // the first whose postings make candidates alone
   for (size_t m = 1; m <= n_safe; ++m) {
     n_left -= cursors_[m - 1].n;
     const uint64_t lowered = threshold - bound_sums_[m - 1];
-    while (alone > 0 && uint64_t{cursors_[alone - 1].bound} * 6 > lowered * 10) n_alone += cursors_[--alone].n;
+    while (alone > 0 && uint64_t{cursors_[alone - 1].bound} * 6 > lowered * 10)
+      n_alone += cursors_[--alone].n;
     const uint64_t n_candidates = alone <= m ? n_left : n_alone + (n_left - n_alone) / 16;
     const uint64_t cost = n_left + n_candidates * m * kProbeCost;
     if (cost < best_cost) {
@@ -162,8 +177,10 @@ size_t PrunedSearch::choose_optional(size_t n_safe, uint32_t threshold) {
 }
 
 // Adds the cursor's postings within the window; returns how many.
-uint32_t PrunedSearch::accumulate(const Query& query, Cursor& cursor, uint32_t window_begin, uint32_t window_end) {
-  const uint32_t from = gallop(cursor.offsets, cursor.position, cursor.n, window_begin);  // it may have been left out before
+uint32_t PrunedSearch::accumulate(const Query& query, Cursor& cursor, uint32_t window_begin,
+                                  uint32_t window_end) {
+  const uint32_t from =
+      gallop(cursor.offsets, cursor.position, cursor.n, window_begin);  // it may have been left out before
   const uint32_t to = window_end > kMaxOffset ? cursor.n : gallop(cursor.offsets, from, cursor.n, window_end);
   cursor.position = to;
   if (from == to) return 0;
@@ -176,16 +193,19 @@ uint32_t PrunedSearch::accumulate(const Query& query, Cursor& cursor, uint32_t w
     // Filling a table entry costs about a third of computing a contribution directly.
     const uint32_t n_entries = impacts.max_tf * (impacts.last_length - impacts.first_length + 16);
     if (cursor.n * 3 > n_entries && cursor.term < kMaxTables) {
-      while (tables_.size() <= cursor.term) tables_.push_back(base::allocate_aligned((kTableEntries + kMaxTables * kStagger) * sizeof(uint32_t)));
+      while (tables_.size() <= cursor.term)
+        tables_.push_back(base::allocate_aligned((kTableEntries + kMaxTables * kStagger) * sizeof(uint32_t)));
       impacts.table = static_cast<uint32_t*>(tables_[cursor.term]) + cursor.term * kStagger;
-      kernels.fill_impacts(weight, count, query.weighting->norms(), impacts.max_tf, impacts.first_length, impacts.last_length, impacts.table);
+      kernels.fill_impacts(weight, count, query.weighting->norms(), impacts.max_tf, impacts.first_length,
+                           impacts.last_length, impacts.table);
       impacts.filled = true;
     }
   }
   if (impacts.filled) {
     kernels.accumulate(cursor.offsets + from, cursor.payloads + from, to - from, impacts.table, sums);
   } else {
-    kernels.accumulate_directly(cursor.offsets + from, cursor.payloads + from, to - from, weight, count, query.weighting->norms(), sums);
+    kernels.accumulate_directly(cursor.offsets + from, cursor.payloads + from, to - from, weight, count,
+                                query.weighting->norms(), sums);
   }
   return to - from;
 }
@@ -193,12 +213,15 @@ uint32_t PrunedSearch::accumulate(const Query& query, Cursor& cursor, uint32_t w
 // Candidates among documents [begin, end) of the window; clears their sums.
 void PrunedSearch::take_candidates(uint32_t begin, uint32_t end, uint32_t window_begin, uint32_t threshold) {
   const uint32_t n = std::min((end - begin + 15) / 16 * 16, window_begin + window_ - begin);
-  n_candidates_ = simd::kernels().harvest(sums_.get() + (begin - window_begin), n, threshold, positions_.get(), scores_.get());
+  n_candidates_ = simd::kernels().harvest(sums_.get() + (begin - window_begin), n, threshold,
+                                          positions_.get(), scores_.get());
   for (size_t i = 0; i < n_candidates_; ++i) positions_[i] += begin;
 }
 
-// The same by visiting the postings that were just added for one cursor. The first visit of a document takes its sum.
-void PrunedSearch::take_candidates_of(const Cursor& cursor, uint32_t from, uint32_t window_begin, uint32_t threshold) {
+// The same by visiting the postings that were just added for one cursor. The first visit of a document takes
+// its sum.
+void PrunedSearch::take_candidates_of(const Cursor& cursor, uint32_t from, uint32_t window_begin,
+                                      uint32_t threshold) {
   for (uint32_t i = cursor.position; i-- > 0 && cursor.offsets[i] >= from;) {
     uint32_t& sum = sums_[cursor.offsets[i] - window_begin];
     if (sum > threshold) {

@@ -1,11 +1,14 @@
 // Pruned search: the same answer as search_exhaustively(), without adding up what cannot matter.
 //
-// MAXSCORE (Turtle and Flood 1995) over windows of documents. The k-th best score so far is a threshold that a document
-// must exceed (documents ascend, so an equal score loses). Terms whose bounds together cannot exceed it may be
-// non-essential in a window, and are if that is estimated to cost less than accumulating them: only documents that an essential term holds are candidates there, and the others' postings
-// are looked up for those candidates alone, by galloping, term after term, while they can still make it. In a window:
-//   1. the essential terms' postings are added into an array of sums (a table per term gives a posting's contribution);
-//   2. the sums that can exceed the threshold with all the non-essential terms' help are taken out, all are cleared;
+// MAXSCORE (Turtle and Flood 1995) over windows of documents. The k-th best score so far is a threshold that
+// a document must exceed (documents ascend, so an equal score loses). Terms whose bounds together cannot
+// exceed it may be non-essential in a window, and are if that is estimated to cost less than accumulating
+// them: only documents that an essential term holds are candidates there, and the others' postings are looked
+// up for those candidates alone, by galloping, term after term, while they can still make it. In a window:
+//   1. the essential terms' postings are added into an array of sums (a table per term gives a posting's
+//   contribution);
+//   2. the sums that can exceed the threshold with all the non-essential terms' help are taken out, all are
+//   cleared;
 //   3. the non-essential terms are added to these candidates, most promising term first.
 // The first windows are small, because the threshold that they find makes the later ones cheap.
 #pragma once
@@ -64,10 +67,10 @@ class PrunedSearch {
   std::unique_ptr<uint32_t[]> scores_;
   size_t n_candidates_ = 0;
   std::vector<uint64_t> sorting_;
-  std::vector<Cursor> cursors_;            // ascending by bound
-  std::vector<uint32_t> bound_sums_;       // of the cursors up to and including this one
+  std::vector<Cursor> cursors_;       // ascending by bound
+  std::vector<uint32_t> bound_sums_;  // of the cursors up to and including this one
   std::vector<Impacts> impacts_;
-  std::vector<void*> tables_;              // owned memory for impacts
+  std::vector<void*> tables_;  // owned memory for impacts
 };
 
 }  // namespace scrubjay::lexical

@@ -1,7 +1,8 @@
 // Lexical search: which k visible documents does BM25 rank highest?
 //
-// Input is a snapshot: the visible chunks in their order, each with the postings of every query term. Documents are
-// numbered `chunk ordinal << 16 | offset`, so a lower number is an earlier chunk, then an earlier document.
+// Input is a snapshot: the visible chunks in their order, each with the postings of every query term.
+// Documents are numbered `chunk ordinal << 16 | offset`, so a lower number is an earlier chunk, then an
+// earlier document.
 #pragma once
 
 #include <cstdint>
@@ -16,9 +17,9 @@
 namespace scrubjay::lexical {
 
 struct ChunkPostings {
-  uint32_t n_docs;                 // of the snapshot
-  const base::Bitmap* dead;        // null: none is
-  const TermPostings* terms;       // one per query term
+  uint32_t n_docs;            // of the snapshot
+  const base::Bitmap* dead;   // null: none is
+  const TermPostings* terms;  // one per query term
 };
 
 struct Query {
@@ -27,8 +28,8 @@ struct Query {
   const Weighting* weighting;
 };
 
-// The reference: adds up every posting of every chunk, then selects. Rank-safe by construction; the fast path must give
-// the same keys. `best` was reset to k and receives base::candidate_key(score, document).
+// The reference: adds up every posting of every chunk, then selects. Rank-safe by construction; the fast path
+// must give the same keys. `best` was reset to k and receives base::candidate_key(score, document).
 void search_exhaustively(const Query& query, base::TopK& best);
 
 // The fixed-point score of one document, zero if it holds no query term. Cost: a binary search per term.

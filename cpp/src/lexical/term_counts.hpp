@@ -20,7 +20,8 @@ struct TermCount {
 // Counts the terms of analysed texts; reuse one per thread to avoid allocation.
 class TermCounter {
  public:
-  // Distinct terms in order of first appearance. The views are those of `tokens`; the span lives until the next call.
+  // Distinct terms in order of first appearance. The views are those of `tokens`; the span lives until the
+  // next call.
   [[nodiscard]] std::span<const TermCount> count(std::span<const text::Token> tokens);
 
   // How many of the tokens of the last count() make up the document's length.

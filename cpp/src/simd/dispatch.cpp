@@ -25,8 +25,9 @@ std::vector<const Kernels*> available_kernels() {
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && __builtin_cpu_supports("bmi2") &&
       __builtin_cpu_supports("f16c")) {
     levels.push_back(&avx2::kTable);
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vnni")) {
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vnni")) {
       levels.push_back(&avx512::kTable);
     }
   }
@@ -46,7 +47,8 @@ const Kernels& choose() {
     names += names.empty() ? "" : ", ";
     names += level->level;
   }
-  throw base::InvalidArgument("SCRUBJAY_SIMD: expected one of " + names + " (what this CPU can run), got '" + forced + "'");
+  throw base::InvalidArgument("SCRUBJAY_SIMD: expected one of " + names + " (what this CPU can run), got '" +
+                              forced + "'");
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // SIMD kernels: which inner loops are worth a version per instruction set?
 //
-// Every kernel is written once (kernels_impl.hpp) and compiled once per level by a four-line file with that level's
-// flags; one table per level, one dispatcher that picks the best level of this CPU when it is first asked
-// (SCRUBJAY_SIMD=baseline|avx2|avx512 forces one; forcing a level that the CPU lacks is an error). All levels give the
-// same bits: one virtual width, no fused multiply-add.
+// Every kernel is written once (kernels_impl.hpp) and compiled once per level by a four-line file with that
+// level's flags; one table per level, one dispatcher that picks the best level of this CPU when it is first
+// asked (SCRUBJAY_SIMD=baseline|avx2|avx512 forces one; forcing a level that the CPU lacks is an error). All
+// levels give the same bits: one virtual width, no fused multiply-add.
 #pragma once
 
 #include <cstddef>
@@ -20,25 +20,27 @@ struct Kernels {
   const char* level;
 
   // out[r] = <rows[r], query> for n_rows consecutive rows of n_elements half or single floats.
-  void (*dot_rows_f16)(const uint16_t* rows, size_t n_rows, size_t n_elements, const float* query, float* out);
+  void (*dot_rows_f16)(const uint16_t* rows, size_t n_rows, size_t n_elements, const float* query,
+                       float* out);
   void (*dot_rows_f32)(const float* rows, size_t n_rows, size_t n_elements, const float* query, float* out);
 
   // <a, b> of two rows.
   float (*dot_f16_f16)(const uint16_t* a, const uint16_t* b, size_t n_elements);
   float (*dot_f32_f32)(const float* a, const float* b, size_t n_elements);
 
-  // BM25 contributions: table[tf << 11 | length] = count * max(1, rint(weight * tf / (tf + norms[length]))) for tf in
-  // [1, max_tf] and length codes in [first_length, last_length]; what lies beside may be overwritten with anything as far
-  // as the next multiple of 16 length codes (norms must be readable so far).
-  void (*fill_impacts)(float weight, uint32_t count, const float* norms, uint32_t max_tf, uint32_t first_length,
-                       uint32_t last_length, uint32_t* table);
+  // BM25 contributions: table[tf << 11 | length] = count * max(1, rint(weight * tf / (tf + norms[length])))
+  // for tf in [1, max_tf] and length codes in [first_length, last_length]; what lies beside may be
+  // overwritten with anything as far as the next multiple of 16 length codes (norms must be readable so far).
+  void (*fill_impacts)(float weight, uint32_t count, const float* norms, uint32_t max_tf,
+                       uint32_t first_length, uint32_t last_length, uint32_t* table);
   // sums[offsets[i]] += table[payloads[i]]; the offsets are distinct.
-  void (*accumulate)(const uint16_t* offsets, const uint16_t* payloads, size_t n, const uint32_t* table, uint32_t* sums);
+  void (*accumulate)(const uint16_t* offsets, const uint16_t* payloads, size_t n, const uint32_t* table,
+                     uint32_t* sums);
   // The same without a table: the contributions are computed.
-  void (*accumulate_directly)(const uint16_t* offsets, const uint16_t* payloads, size_t n, float weight, uint32_t count,
-                              const float* norms, uint32_t* sums);
-  // Appends to positions and scores every i < n (a multiple of 16) with sums[i] > threshold, ascending, and sets all sums
-  // to zero. Both have room for n + 16. Returns how many.
+  void (*accumulate_directly)(const uint16_t* offsets, const uint16_t* payloads, size_t n, float weight,
+                              uint32_t count, const float* norms, uint32_t* sums);
+  // Appends to positions and scores every i < n (a multiple of 16) with sums[i] > threshold, ascending, and
+  // sets all sums to zero. Both have room for n + 16. Returns how many.
   size_t (*harvest)(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions, uint32_t* scores);
 
   // IEEE half precision, round to nearest even.
@@ -46,7 +48,8 @@ struct Kernels {
   void (*from_f16)(const uint16_t* from, size_t n, float* to);
 };
 
-// The kernels in use. Throws base::InvalidArgument the first time if SCRUBJAY_SIMD names no level of this CPU.
+// The kernels in use. Throws base::InvalidArgument the first time if SCRUBJAY_SIMD names no level of this
+// CPU.
 [[nodiscard]] const Kernels& kernels();
 
 // Every level that this build holds and this CPU can run, best last.

@@ -1,6 +1,7 @@
-// The kernels themselves: included once per level inside that level's namespace. Nothing here may be an inline function
-// of external linkage, nor call one: the linker would be free to use the copy compiled for the highest level everywhere.
-// So no standard library, only builtins, and everything in an unnamed namespace.
+// The kernels themselves: included once per level inside that level's namespace. Nothing here may be an
+// inline function of external linkage, nor call one: the linker would be free to use the copy compiled for
+// the highest level everywhere. So no standard library, only builtins, and everything in an unnamed
+// namespace.
 
 namespace {
 
@@ -28,8 +29,9 @@ inline F32x16 widen_f16(const unsigned short* from) {
   __builtin_memcpy(reinterpret_cast<char*>(&value) + 32, &high, 32);
   return value;
 #else
-  // Shift sign, exponent and mantissa into place and multiply by 2^112 to correct the exponent's bias: exact for all
-  // finite halves, subnormal ones included (Fabian Giesen's method). Infinities do not occur in the index.
+  // Shift sign, exponent and mantissa into place and multiply by 2^112 to correct the exponent's bias: exact
+  // for all finite halves, subnormal ones included (Fabian Giesen's method). Infinities do not occur in the
+  // index.
   const U32x16 half = __builtin_convertvector(load<U16x16>(from), U32x16);
   const U32x16 bits = (half & 0x7fffu) << 13;
   const F32x16 magnitude = (F32x16)bits * 0x1p112f;
@@ -116,8 +118,8 @@ void from_f16(const uint16_t* from, size_t n, float* to) {
   }
 }
 
-// rint(weight * tf / (tf + norm)), at least 1, for 16 norms. Adding and subtracting 2^23 rounds to the nearest integer,
-// ties to even, what is below it; what is above is an integer already.
+// rint(weight * tf / (tf + norm)), at least 1, for 16 norms. Adding and subtracting 2^23 rounds to the
+// nearest integer, ties to even, what is below it; what is above is an integer already.
 inline U32x16 contributions(float weight, F32x16 tf, F32x16 norm) {
   const F32x16 exact = (weight * tf) / (tf + norm);
   const F32x16 rounded = (exact + 0x1p23f) - 0x1p23f;
@@ -137,10 +139,12 @@ void fill_impacts(float weight, uint32_t count, const float* norms, uint32_t max
   }
 }
 
-void accumulate(const uint16_t* offsets, const uint16_t* payloads, size_t n, const uint32_t* table, uint32_t* sums) {
+void accumulate(const uint16_t* offsets, const uint16_t* payloads, size_t n, const uint32_t* table,
+                uint32_t* sums) {
   size_t i = 0;
   for (; i + 4 <= n; i += 4) {  // four at a time: the loads of one need not wait for the stores of another
-    const uint32_t a = table[payloads[i]], b = table[payloads[i + 1]], c = table[payloads[i + 2]], d = table[payloads[i + 3]];
+    const uint32_t a = table[payloads[i]], b = table[payloads[i + 1]], c = table[payloads[i + 2]],
+                   d = table[payloads[i + 3]];
     sums[offsets[i]] += a;
     sums[offsets[i + 1]] += b;
     sums[offsets[i + 2]] += c;
@@ -149,8 +153,8 @@ void accumulate(const uint16_t* offsets, const uint16_t* payloads, size_t n, con
   for (; i < n; ++i) sums[offsets[i]] += table[payloads[i]];
 }
 
-void accumulate_directly(const uint16_t* offsets, const uint16_t* payloads, size_t n, float weight, uint32_t count,
-                         const float* norms, uint32_t* sums) {
+void accumulate_directly(const uint16_t* offsets, const uint16_t* payloads, size_t n, float weight,
+                         uint32_t count, const float* norms, uint32_t* sums) {
   for (size_t i = 0; i < n; i += 16) {
     const size_t end = n - i < 16 ? n - i : 16;
     F32x16 frequency = F32x16{} + 1.0f, norm = F32x16{} + 1.0f;
@@ -170,7 +174,8 @@ size_t harvest(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions
     const U32x16 zero = {};
     __builtin_memcpy(sums + i, &zero, sizeof(zero));
 #if defined(__AVX512F__)
-    const __mmask16 above = _mm512_cmpgt_epu32_mask((__m512i)sum, _mm512_set1_epi32(static_cast<int>(threshold)));
+    const __mmask16 above =
+        _mm512_cmpgt_epu32_mask((__m512i)sum, _mm512_set1_epi32(static_cast<int>(threshold)));
     if (above == 0) continue;
     const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
     const __m512i position = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(i)));
@@ -195,5 +200,6 @@ size_t harvest(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions
 }  // namespace
 
 extern const Kernels kTable;
-const Kernels kTable = {SCRUBJAY_LEVEL_NAME, dot_rows_f16, dot_rows_f32, dot_f16_f16, dot_f32_f32, fill_impacts,
-                        accumulate, accumulate_directly, harvest, to_f16, from_f16};
+const Kernels kTable = {
+    SCRUBJAY_LEVEL_NAME, dot_rows_f16,        dot_rows_f32, dot_f16_f16, dot_f32_f32, fill_impacts,
+    accumulate,          accumulate_directly, harvest,      to_f16,      from_f16};

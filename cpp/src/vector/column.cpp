@@ -27,7 +27,8 @@ void Column::reserve(uint32_t doc) {
 
 void Column::append_copy(uint32_t doc, const Column& from, uint32_t from_doc) {
   reserve(doc);
-  std::memcpy(rows_.place(doc, size_.load(std::memory_order_relaxed)), from.rows_.row(from_doc), rows_.row_bytes());
+  std::memcpy(rows_.place(doc, size_.load(std::memory_order_relaxed)), from.rows_.row(from_doc),
+              rows_.row_bytes());
   scales_.data()[doc] = from.scales()[from_doc];
   size_.store(doc + 1, std::memory_order_release);
 }
@@ -76,9 +77,11 @@ float Column::similarity(uint32_t doc, const PreparedQuery& query) const {
   float dot = 0.0f;
   const char* row = rows_.row(doc);
   if (options_.storage == Storage::f16) {
-    simd::kernels().dot_rows_f16(reinterpret_cast<const uint16_t*>(row), 1, options_.padded_dim(), query.elements.data(), &dot);
+    simd::kernels().dot_rows_f16(reinterpret_cast<const uint16_t*>(row), 1, options_.padded_dim(),
+                                 query.elements.data(), &dot);
   } else {
-    simd::kernels().dot_rows_f32(reinterpret_cast<const float*>(row), 1, options_.padded_dim(), query.elements.data(), &dot);
+    simd::kernels().dot_rows_f32(reinterpret_cast<const float*>(row), 1, options_.padded_dim(),
+                                 query.elements.data(), &dot);
   }
   return finish_similarity(options_.metric, dot, scales()[doc], query.square);
 }
@@ -87,7 +90,8 @@ void prepare_query(const ColumnOptions& options, std::span<const float> query, P
   out.elements.assign(options.padded_dim(), 0.0f);
   const double length = norm(query);
   const double divisor = options.metric == Metric::cosine ? length : 1.0;
-  for (size_t i = 0; i < query.size(); ++i) out.elements[i] = static_cast<float>(static_cast<double>(query[i]) / divisor);
+  for (size_t i = 0; i < query.size(); ++i)
+    out.elements[i] = static_cast<float>(static_cast<double>(query[i]) / divisor);
   out.square = static_cast<float>(length * length);
 }
 

@@ -1,13 +1,15 @@
 // Vector column: what is the vector of a document of this chunk?
 //
-// A vector is kept as a row (half or single precision, padded with zeros to a multiple of 16 elements) and a power of two,
-// chosen so that the row's largest element lies in [0.5, 1): no magnitude overflows, and what half precision can hold
-// comes back exactly. The stored vector is `scale * row`, and similarities are exact for the stored vectors:
+// A vector is kept as a row (half or single precision, padded with zeros to a multiple of 16 elements) and a
+// power of two, chosen so that the row's largest element lies in [0.5, 1): no magnitude overflows, and what
+// half precision can hold comes back exactly. The stored vector is `scale * row`, and similarities are exact
+// for the stored vectors:
 //     cosine          <q, row> / (|q| |row|)
 //     inner product   <q, row> * scale
 //     l2              -max(0, |q|^2 + |scale row|^2 - 2 scale <q, row>)
-// up to the rounding of single-precision sums: at most 1e-6 |q||d| (cosine: 1e-6) from the exact value for the *stored*
-// vector, and half precision moves a stored vector by at most 5e-4 of its norm from the given one.
+// up to the rounding of single-precision sums: at most 1e-6 |q||d| (cosine: 1e-6) from the exact value for
+// the *stored* vector, and half precision moves a stored vector by at most 5e-4 of its norm from the given
+// one.
 //
 // One writer, any number of readers; rows below the published document count never change.
 #pragma once
@@ -27,7 +29,9 @@ struct ColumnOptions {
   Storage storage = Storage::f16;
 
   [[nodiscard]] uint32_t padded_dim() const noexcept { return (dim + 15) / 16 * 16; }
-  [[nodiscard]] size_t row_bytes() const noexcept { return padded_dim() * (storage == Storage::f16 ? 2u : 4u); }
+  [[nodiscard]] size_t row_bytes() const noexcept {
+    return padded_dim() * (storage == Storage::f16 ? 2u : 4u);
+  }
 };
 
 // What turns <q, row> into a similarity. scale is zero where the document has no vector.
@@ -47,14 +51,15 @@ class Column {
  public:
   explicit Column(const ColumnOptions& options) : options_(options), rows_(options.row_bytes()) {}
 
-  // The writer: stores the vector of document `doc` (the next one, or later: those between have none). `vector` has dim
-  // finite elements, not all zero; an empty span stores "no vector".
+  // The writer: stores the vector of document `doc` (the next one, or later: those between have none).
+  // `vector` has dim finite elements, not all zero; an empty span stores "no vector".
   void append(uint32_t doc, std::span<const float> vector);
 
   // The same with the vector that a column of the same options stores for document `from_doc`, bit for bit.
   void append_copy(uint32_t doc, const Column& from, uint32_t from_doc);
 
-  // Readers: documents >= the return value of size() have no vector; it may lag behind the chunk's document count.
+  // Readers: documents >= the return value of size() have no vector; it may lag behind the chunk's document
+  // count.
   [[nodiscard]] uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }
   [[nodiscard]] const RowScale* scales() const noexcept { return scales_.read(); }
   [[nodiscard]] const base::RowBlocks& rows() const noexcept { return rows_; }
@@ -82,7 +87,8 @@ class Column {
 void prepare_query(const ColumnOptions& options, std::span<const float> query, PreparedQuery& out);
 
 // The similarity from the inner product with a row.
-[[nodiscard]] inline float finish_similarity(Metric metric, float dot, const RowScale& scale, float query_square) noexcept {
+[[nodiscard]] inline float finish_similarity(Metric metric, float dot, const RowScale& scale,
+                                             float query_square) noexcept {
   if (metric != Metric::l2) return dot * scale.factor;
   const float distance = (query_square + scale.square) - 2.0f * (scale.scale * dot);
   return distance > 0.0f ? -distance : 0.0f;

@@ -37,25 +37,34 @@ class Distance {
     }
     return -finish_similarity(options_.metric, dot, node.scale, query.square);
   }
-  [[nodiscard]] float operator()(const Index::member_cref_t& a, const Index::member_cref_t& b) const noexcept {
+  [[nodiscard]] float operator()(const Index::member_cref_t& a,
+                                 const Index::member_cref_t& b) const noexcept {
     return between(nodes_[slot_of(a)], nodes_[slot_of(b)]);
   }
-  [[nodiscard]] float operator()(const Index::member_citerator_t& a, const Index::member_citerator_t& b) const noexcept {
+  [[nodiscard]] float operator()(const Index::member_citerator_t& a,
+                                 const Index::member_citerator_t& b) const noexcept {
     return between(nodes_[slot_of(a)], nodes_[slot_of(b)]);
   }
 
  private:
-  [[nodiscard]] static const uint16_t* half_row(const Node& node) noexcept { return reinterpret_cast<const uint16_t*>(node.row); }
-  [[nodiscard]] static const float* float_row(const Node& node) noexcept { return reinterpret_cast<const float*>(node.row); }
+  [[nodiscard]] static const uint16_t* half_row(const Node& node) noexcept {
+    return reinterpret_cast<const uint16_t*>(node.row);
+  }
+  [[nodiscard]] static const float* float_row(const Node& node) noexcept {
+    return reinterpret_cast<const float*>(node.row);
+  }
 
   [[nodiscard]] float between(const Node& a, const Node& b) const noexcept {
     const size_t n = options_.padded_dim();
     const float dot = options_.storage == Storage::f16 ? kernels_.dot_f16_f16(half_row(a), half_row(b), n)
                                                        : kernels_.dot_f32_f32(float_row(a), float_row(b), n);
     switch (options_.metric) {
-      case Metric::cosine: return -dot * a.scale.factor * b.scale.factor;
-      case Metric::inner_product: return -dot * a.scale.scale * b.scale.scale;
-      case Metric::l2: break;
+      case Metric::cosine:
+        return -dot * a.scale.factor * b.scale.factor;
+      case Metric::inner_product:
+        return -dot * a.scale.scale * b.scale.scale;
+      case Metric::l2:
+        break;
     }
     return a.scale.square + b.scale.square - 2.0f * (a.scale.scale * b.scale.scale * dot);
   }
@@ -95,7 +104,8 @@ struct Graph::State {
       uint64_t bits = taken_.load(std::memory_order_relaxed);
       while (~bits != 0) {
         const int free = std::countr_one(bits);
-        if (taken_.compare_exchange_weak(bits, bits | (uint64_t{1} << free), std::memory_order_acquire, std::memory_order_relaxed)) {
+        if (taken_.compare_exchange_weak(bits, bits | (uint64_t{1} << free), std::memory_order_acquire,
+                                         std::memory_order_relaxed)) {
           number_ = free;
           return;
         }
@@ -134,7 +144,8 @@ std::unique_ptr<Graph> Graph::build(std::span<const Column* const> columns, std:
   auto made = Index::make({options.connectivity, options.connectivity * 2});
   if (made.error) throw std::bad_alloc();
   state->index = std::move(made.index);
-  // Reserved once, for one writer now and kMaxSearchers readers later: adding never grows, reserving moves contexts.
+  // Reserved once, for one writer now and kMaxSearchers readers later: adding never grows, reserving moves
+  // contexts.
   unum::usearch::index_limits_t limits(std::max<size_t>(docs.size(), 1), 1);
   limits.threads_search = kMaxSearchers;
   if (!state->index.try_reserve(limits)) throw std::bad_alloc();
@@ -149,7 +160,8 @@ std::unique_ptr<Graph> Graph::build(std::span<const Column* const> columns, std:
     if (slot % 256 == 0 && cancelled()) return nullptr;
     columns[docs[slot] >> 16]->read(docs[slot] & 0xffffu, vector);
     prepare_query(state->options, vector, inserted);
-    auto added = state->index.add(docs[slot], inserted, distance, update, unum::usearch::dummy_callback_t{}, prefetch);
+    auto added =
+        state->index.add(docs[slot], inserted, distance, update, unum::usearch::dummy_callback_t{}, prefetch);
     if (added.error) {
       (void)added.error.release();
       throw std::bad_alloc();
@@ -158,8 +170,8 @@ std::unique_ptr<Graph> Graph::build(std::span<const Column* const> columns, std:
   return std::unique_ptr<Graph>(new Graph(std::move(state)));
 }
 
-bool Graph::search(const PreparedQuery& query, size_t wanted, size_t expansion, const std::function<bool(uint32_t)>& visible,
-                   std::vector<uint32_t>& out) const {
+bool Graph::search(const PreparedQuery& query, size_t wanted, size_t expansion,
+                   const std::function<bool(uint32_t)>& visible, std::vector<uint32_t>& out) const {
   const State::Context context(state_->contexts_taken);
   if (context.number() < 0) return false;
   const Distance distance(state_->nodes, state_->options);

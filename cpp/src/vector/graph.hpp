@@ -1,9 +1,10 @@
 // Graph: which vectors of a large partition are near, without looking at all of them?
 //
-// HNSW (Malkov and Yashunin 2018) by usearch's index_gt over the vectors where they lie: the graph holds neighbour lists
-// and addresses, no copies. A graph is built once, then only read; documents written since are scanned beside it. What
-// it returns is scored again from the stored originals, so similarities are exact and only the choice is approximate.
-// Any number of threads may search; beyond kMaxSearchers at once search() declines and the caller scans.
+// HNSW (Malkov and Yashunin 2018) by usearch's index_gt over the vectors where they lie: the graph holds
+// neighbour lists and addresses, no copies. A graph is built once, then only read; documents written since
+// are scanned beside it. What it returns is scored again from the stored originals, so similarities are exact
+// and only the choice is approximate. Any number of threads may search; beyond kMaxSearchers at once search()
+// declines and the caller scans.
 #pragma once
 
 #include <cstdint>
@@ -17,23 +18,26 @@
 namespace scrubjay::vector {
 
 struct GraphOptions {
-  uint32_t connectivity = 16;       // M of the paper; twice as many on the ground level
-  uint32_t expansion_build = 128;   // efConstruction
+  uint32_t connectivity = 16;      // M of the paper; twice as many on the ground level
+  uint32_t expansion_build = 128;  // efConstruction
 };
 
 class Graph {
  public:
   static constexpr uint32_t kMaxSearchers = 64;
 
-  // Builds over every vector of `columns`; document d of column c has the number c << 16 | d. The columns must outlive
-  // the graph and their rows must not move (a chunk of 1,024 documents or more). `cancelled` is asked now and then;
-  // true gives up and returns null. Throws std::bad_alloc. Deterministic.
-  [[nodiscard]] static std::unique_ptr<Graph> build(std::span<const Column* const> columns, std::span<const uint32_t> n_docs,
-                                                    const GraphOptions& options, const std::function<bool()>& cancelled);
+  // Builds over every vector of `columns`; document d of column c has the number c << 16 | d. The columns
+  // must outlive the graph and their rows must not move (a chunk of 1,024 documents or more). `cancelled` is
+  // asked now and then; true gives up and returns null. Throws std::bad_alloc. Deterministic.
+  [[nodiscard]] static std::unique_ptr<Graph> build(std::span<const Column* const> columns,
+                                                    std::span<const uint32_t> n_docs,
+                                                    const GraphOptions& options,
+                                                    const std::function<bool()>& cancelled);
   ~Graph();
 
-  // Numbers of about `wanted` near documents that `visible` admits, best first by the graph's distance. `expansion` is
-  // the paper's ef: higher finds more and takes longer. False if all search contexts are taken or memory ran out.
+  // Numbers of about `wanted` near documents that `visible` admits, best first by the graph's distance.
+  // `expansion` is the paper's ef: higher finds more and takes longer. False if all search contexts are taken
+  // or memory ran out.
   [[nodiscard]] bool search(const PreparedQuery& query, size_t wanted, size_t expansion,
                             const std::function<bool(uint32_t)>& visible, std::vector<uint32_t>& out) const;
 

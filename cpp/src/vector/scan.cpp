@@ -6,7 +6,8 @@
 
 namespace scrubjay::vector {
 
-void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query, base::TopK& best) {
+void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query,
+                base::TopK& best) {
   if (!vectors.column) return;
   const Column& column = *vectors.column;
   const ColumnOptions& options = column.options();
@@ -15,22 +16,28 @@ void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc,
   constexpr uint32_t kBatch = 64;  // one word of the bitmap; the products stay in L1
   float dots[kBatch];
   for (uint32_t begin = first_doc; begin < n_docs;) {
-    const uint32_t end = std::min({n_docs, (begin / kBatch + 1) * kBatch, (begin / base::RowBlocks::kRowsPerBlock + 1) * base::RowBlocks::kRowsPerBlock});
+    const uint32_t end =
+        std::min({n_docs, (begin / kBatch + 1) * kBatch,
+                  (begin / base::RowBlocks::kRowsPerBlock + 1) * base::RowBlocks::kRowsPerBlock});
     const RowScale* scales = column.scales();
-    // Rows of a block are consecutive, but only as far as a vector was stored: keep to the first and the last of the run.
+    // Rows of a block are consecutive, but only as far as a vector was stored: keep to the first and the last
+    // of the run.
     uint32_t first = begin, last = end;
     while (first < last && scales[first].scale == 0.0f) ++first;
     while (last > first && scales[last - 1].scale == 0.0f) --last;
     if (first < last) {
       const char* rows = column.rows().row(first);
       if (options.storage == Storage::f16) {
-        kernels.dot_rows_f16(reinterpret_cast<const uint16_t*>(rows), last - first, options.padded_dim(), query.elements.data(), dots);
+        kernels.dot_rows_f16(reinterpret_cast<const uint16_t*>(rows), last - first, options.padded_dim(),
+                             query.elements.data(), dots);
       } else {
-        kernels.dot_rows_f32(reinterpret_cast<const float*>(rows), last - first, options.padded_dim(), query.elements.data(), dots);
+        kernels.dot_rows_f32(reinterpret_cast<const float*>(rows), last - first, options.padded_dim(),
+                             query.elements.data(), dots);
       }
       for (uint32_t doc = first; doc < last; ++doc) {
         if (scales[doc].scale == 0.0f || (vectors.dead && vectors.dead->test(doc))) continue;
-        const float similarity = finish_similarity(options.metric, dots[doc - first], scales[doc], query.square);
+        const float similarity =
+            finish_similarity(options.metric, dots[doc - first], scales[doc], query.square);
         best.push(base::candidate_key(base::sortable_float(similarity), (chunk << 16) | doc));
       }
     }

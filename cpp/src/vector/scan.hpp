@@ -11,13 +11,14 @@
 namespace scrubjay::vector {
 
 struct ChunkVectors {
-  uint32_t n_docs = 0;             // of the snapshot
+  uint32_t n_docs = 0;  // of the snapshot
   const base::Bitmap* dead = nullptr;
   const Column* column = nullptr;  // null: no document of the chunk has a vector
 };
 
-// Scores every live vector of chunk number `chunk` in documents [first_doc, n_docs) from the stored originals. `best`
-// receives base::candidate_key(sortable similarity, chunk << 16 | offset).
-void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query, base::TopK& best);
+// Scores every live vector of chunk number `chunk` in documents [first_doc, n_docs) from the stored
+// originals. `best` receives base::candidate_key(sortable similarity, chunk << 16 | offset).
+void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query,
+                base::TopK& best);
 
 }  // namespace scrubjay::vector

@@ -1,0 +1,105 @@
+"""What do single writes cost, what does the index weigh, and do deletes slow the queries?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from benchmarks.compare import timing
+from benchmarks.compare.lexical_engines import LexicalEngine, Scrubjay
+from benchmarks.compare.workload import Query, Terms
+
+N_PASSES_DELETES = 7
+
+
+def single_writes(engines: Sequence[LexicalEngine], texts: Sequence[str], terms: Terms, n: int) -> dict[str, Any]:
+    """Microseconds to add one document, then to delete one, each visible to the next search."""
+    report: dict[str, Any] = {}
+    lines = [terms.line(place) for place in range(len(texts))]
+    for engine in engines:
+        places = range(min(engine.n_adds, len(texts)))
+        if not places:
+            report[engine.name] = None
+            continue
+        added = time_each(lambda place: engine.add(n + place, texts[place], lines[place]), places)
+        deleted = time_each(lambda place: engine.delete(n + place), places)
+        report[engine.name] = {"writes": len(places), "add_us": added, "delete_us": deleted}
+    return report
+
+
+def time_each(call: Any, places: Sequence[int]) -> dict[str, float]:
+    spent = np.array([timing.time_one(call, place) for place in places], dtype=np.int64)
+    return timing.percentiles_us([spent])
+
+
+def memory(scrubjay: Scrubjay) -> dict[str, float]:
+    """Bytes of the lexical index for each posting and each term, and of everything for each document."""
+    stats = scrubjay.engine.stats()
+    n_postings, n_terms = int(stats["postings"]), int(stats["terms"])
+    return {
+        "postings": n_postings,
+        "terms": n_terms,
+        "posting_bytes": int(stats["posting_bytes"]),
+        "bytes_a_posting": int(stats["posting_bytes"]) / max(1, n_postings),
+        # The issue's measure: what remains of 45 bytes a term, spread over the postings.
+        "bytes_a_posting_beyond_terms": (int(stats["posting_bytes"]) - 45 * n_terms) / max(1, n_postings),
+        "memory_bytes_a_document": int(stats["memory_bytes"]) / max(1, int(stats["documents"])),
+        "text_bytes_a_document": int(stats["text_bytes"]) / max(1, int(stats["documents"])),
+    }
+
+
+def tiny_partitions(texts: Sequence[str], n_partitions: int, n_words: int, n_each: int = 10) -> dict[str, float]:
+    """Bytes of a partition of ten documents of n words beyond their texts: as reported, and by the resident set."""
+    import scrubjay
+
+    from benchmarks.ingest import resident_bytes
+
+    engine = scrubjay.Engine()
+    empty_bytes = int(engine.stats()["memory_bytes"])
+    rows = [" ".join(texts[place % len(texts)].split()[:n_words]) for place in range(n_each * 8)]
+    scopes = [scrubjay.Scope("tiny", user=str(number)) for number in range(n_partitions)]
+    ids = list(range(n_partitions * n_each))
+    before = resident_bytes()
+    for number, scope in enumerate(scopes):
+        first = (number % 8) * n_each
+        own = ids[number * n_each : (number + 1) * n_each]
+        engine.upsert_many(own, rows[first : first + n_each], scope=scope)
+    resident = resident_bytes() - before
+    stats = engine.stats()
+    text_bytes = int(stats["text_bytes"])
+    return {
+        "partitions": n_partitions,
+        "documents_each": n_each,
+        "words": n_words,
+        "postings_each": int(stats["postings"]) / n_partitions,
+        "text_bytes_each": text_bytes / n_partitions,
+        "reported_bytes_each": (int(stats["memory_bytes"]) - empty_bytes - text_bytes) / n_partitions,
+        "posting_bytes_each": int(stats["posting_bytes"]) / n_partitions,
+        "resident_bytes_each": (resident - text_bytes) / n_partitions,
+    }
+
+
+def deletes_spread(documents: Sequence[str], terms: Terms, queries: Sequence[Query], n_deletes: int, k: int = 10) -> dict[str, Any]:
+    """The same queries on the whole collection and on one with deletes spread over it, passes alternating."""
+    whole, thinned = Scrubjay(), Scrubjay()
+    for engine in (whole, thinned):
+        engine.build(documents, terms)
+    for number in np.linspace(0, len(documents) - 1, n_deletes, dtype=np.int64).tolist():
+        thinned.delete(number)
+    passes: dict[str, list[Any]] = {"whole": [], "thinned": []}
+    for _ in range(N_PASSES_DELETES):
+        for name, engine in (("whole", whole), ("thinned", thinned)):
+            passes[name].append(timing.time_calls(lambda query, engine=engine: engine.search(query, k), queries))  # type: ignore[misc]
+    # Of each query the fastest pass: disturbances of the machine only ever add.
+    fastest = {name: np.min(np.stack(times), axis=0) for name, times in passes.items()}
+    return {
+        "documents": len(documents),
+        "deletes": n_deletes,
+        "dead": int(thinned.engine.stats()["dead"]),
+        "ratio_p50": float(np.percentile(fastest["thinned"], 50) / np.percentile(fastest["whole"], 50)),
+        "ratio_p95": float(np.percentile(fastest["thinned"], 95) / np.percentile(fastest["whole"], 95)),
+        "ratio_of_queries_median": float(np.median(fastest["thinned"] / fastest["whole"])),
+        **{f"{name}_us": timing.percentiles_us(times) for name, times in passes.items()},
+    }
