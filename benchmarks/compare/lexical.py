@@ -190,7 +190,6 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     n_extra = min(len(held_out), 50 if options.quick else 2_000)
     options.extra_texts = held_out[:n_extra]
     options.extra_terms = workload.terms_of(options.extra_texts)
-    # Before anything else is in memory, because the resident set tells only of growth.
     n_partitions = 50 if options.quick else 2_000
     tiny = [writes.tiny_partitions(held_out, n_partitions, n_words) for n_words in (6, 30)] if "scrubjay" in names else []
     report: dict[str, Any] = {

@@ -19,8 +19,13 @@ std::vector<uint64_t> best_by_sorting(std::vector<uint64_t> keys, size_t k) {
   return keys;
 }
 
-std::vector<uint64_t> best_by_top_k(TopK& best, const std::vector<uint64_t>& keys, size_t k) {
-  best.reset(k);
+// Where the scores are expected, which may only cost time if it is wrong.
+struct Range {
+  uint32_t least = 0, greatest = 0xffffffffu;
+};
+
+std::vector<uint64_t> best_by_top_k(TopK& best, const std::vector<uint64_t>& keys, size_t k, Range range = {}) {
+  best.reset(k, range.least, range.greatest);
   for (const uint64_t key : keys) best.push(key);
   return best.finish();
 }
@@ -41,6 +46,25 @@ TEST(topk_equals_sorting) {
     if (round % 3 == 2) std::shuffle(keys.begin(), keys.end(), random);
     const size_t k = 1 + random() % (round % 2 ? 8 : 400);
     CHECK_EQ(best_by_top_k(best, keys, k), best_by_sorting(keys, k));
+  }
+}
+
+TEST(topk_equals_sorting_whatever_scores_are_expected) {
+  std::mt19937 random(5);
+  TopK best;
+  for (int round = 0; round < 400; ++round) {
+    const size_t n = random() % 20'000;
+    const uint32_t least = random() % 2 ? static_cast<uint32_t>(random()) : 0, spread = 1u << random() % 32;
+    const auto score = [&] { return std::max(1u, static_cast<uint32_t>(least + random() % spread)); };
+    std::vector<uint64_t> keys;
+    for (size_t doc = 0; doc < n; ++doc) keys.push_back(candidate_key(score(), static_cast<uint32_t>(doc)));
+    if (round % 4 == 1) std::sort(keys.begin(), keys.end());
+    if (round % 4 == 2) std::sort(keys.begin(), keys.end(), std::greater<>());
+    const size_t k = round % 5 == 0 ? 31 + random() % 4 : 1 + random() % 6000;
+    const std::vector<uint64_t> expected = best_by_sorting(keys, k);
+    for (const Range& range : {Range{}, Range{least, least + spread - 1}, Range{score(), score()}, Range{0, 0}, Range{7, 7 + 1023}, Range{0xffffffffu, 0xffffffffu}}) {
+      CHECK(best_by_top_k(best, keys, k, range) == expected);
+    }
   }
 }
 
@@ -70,8 +94,8 @@ TEST(topk_threshold_never_falls_and_bounds_what_may_be_skipped) {
   std::mt19937 random(3);
   TopK best;
   for (int round = 0; round < 200; ++round) {
-    const size_t k = 1 + random() % 20;
-    best.reset(k);
+    const size_t k = 1 + random() % 60;
+    best.reset(k, random() % 2 ? 0 : 20, random() % 2 ? 51 : 0xffffffffu);
     CHECK_EQ(best.threshold(), 0);
     std::vector<uint64_t> keys;
     uint64_t threshold = 0;

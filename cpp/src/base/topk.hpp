@@ -58,6 +58,11 @@ class TopK {
   // A candidate whose key does not exceed this cannot be among the best k. Never falls.
   [[nodiscard]] uint64_t threshold() const noexcept { return threshold_; }
 
+  // The caller knows k candidates, all yet to be pushed or pushed already, with at least this score.
+  void raise_threshold(uint32_t score) noexcept {
+    if (score != 0) threshold_ = std::max(threshold_, (static_cast<uint64_t>(score) << 32) - 1);
+  }
+
   void push(uint64_t key) {
     if (key <= threshold_) return;
     if (k_ > kHeapK) {
@@ -67,7 +72,7 @@ class TopK {
     } else if (keys_.size() < k_) {
       keys_.push_back(key);
       std::push_heap(keys_.begin(), keys_.end(), std::greater<>());
-      if (keys_.size() == k_) threshold_ = keys_.front();
+      if (keys_.size() == k_) threshold_ = std::max(threshold_, keys_.front());
     } else {
       replace_least(key);
     }

@@ -1,6 +1,8 @@
 #include "lexical/pruned.hpp"
 
 #include <algorithm>
+#include <bit>
+#include <functional>
 
 #include "base/growing.hpp"
 #include "lexical/posting.hpp"
@@ -13,7 +15,6 @@ constexpr uint32_t kTableEntries = ((kMaxTf + 1) << kLengthBits) + 16;
 constexpr uint32_t kStagger = 5 * 16;  // entries between tables, so that their rows do not share cache sets
 constexpr size_t kMaxTables = 64;      // of 256 KB address space each; only the lines in use take memory
 constexpr uint32_t kFirstWindow = 2048;
-constexpr uint32_t kFirstBlock = 64;
 constexpr uint32_t kSparse =
     32;  // fewer postings than a 32nd of the window: visit them instead of all the sums
 
@@ -103,8 +104,6 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk, base::TopK& 
   const ChunkPostings& postings = query.chunks[chunk];
   const uint32_t n_docs = postings.n_docs;
   const size_t n_terms = cursors_.size();
-  uint32_t block = std::max<uint32_t>(
-      kFirstBlock, static_cast<uint32_t>(std::min<size_t>((best.k() * 2 + 15) / 16 * 16, window_)));
   uint32_t width = std::min(window_, kFirstWindow);
   for (uint32_t begin = 0; begin < n_docs; begin += width, width = std::min(window_, 2 * width)) {
     const uint32_t end = std::min(n_docs, begin + width);
@@ -119,33 +118,43 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk, base::TopK& 
     for (size_t i = n_optional; i < n_terms; ++i) n_added += accumulate(query, cursors_[i], begin, end);
     if (n_added == 0) continue;
 
-    const auto finish = [&] {
-      complete_candidates(query, n_optional, threshold);
-      for (size_t i = 0; i < n_candidates_; ++i) {
-        if (postings.dead && postings.dead->test(positions_[i])) continue;
-        best.push(base::candidate_key(scores_[i], (chunk << 16) | positions_[i]));
-      }
-      threshold = base::key_score(best.threshold());
-    };
     if (n_added < (end - begin) / kSparse) {
-      n_candidates_ = 0;
-      for (size_t i = n_optional; i < n_terms; ++i)
-        take_candidates_of(cursors_[i], begin, begin, threshold - help);
-      sorting_.clear();
-      for (size_t i = 0; i < n_candidates_; ++i)
-        sorting_.push_back((static_cast<uint64_t>(positions_[i]) << 32) | scores_[i]);
-      std::sort(sorting_.begin(), sorting_.end());
-      for (size_t i = 0; i < n_candidates_; ++i) {
-        positions_[i] = static_cast<uint32_t>(sorting_[i] >> 32);
-        scores_[i] = static_cast<uint32_t>(sorting_[i]);
-      }
-      finish();
-      continue;
+      take_candidates_sparsely(n_optional, begin, threshold - help);
+    } else {
+      if (threshold == 0) threshold = seed_threshold(postings, begin, end, best);
+      take_candidates(begin, end, threshold - help);
     }
-    // Block after block, so that a threshold found in one spares the next its candidates.
-    for (uint32_t from = begin; from < end; from += block, block = std::min(2 * block, window_)) {
-      take_candidates(from, std::min(end, from + block), begin, threshold - help);
-      finish();
+    complete_candidates(query, n_optional, threshold);
+    for (size_t i = 0; i < n_candidates_; ++i) {
+      if (postings.dead && postings.dead->test(positions_[i])) continue;
+      best.push(base::candidate_key(scores_[i], (chunk << 16) | positions_[i]));
+    }
+  }
+}
+
+// Before the first candidates are taken there is no threshold, and every match would be one. The k-th best of the maxima
+// of disjoint groups of documents is a score that k documents reach: a threshold for one cheap pass over the sums.
+uint32_t PrunedSearch::seed_threshold(const ChunkPostings& postings, uint32_t begin, uint32_t end,
+                                      base::TopK& best) {
+  if (postings.dead) clear_dead(*postings.dead, begin, end);
+  const size_t n = (end - begin + 15) / 16 * 16;
+  const size_t group = std::max<size_t>(1, n / (4 * best.k()));
+  // The room for candidates is free until they are taken.
+  uint32_t* maxima = positions_.get();
+  const size_t n_groups = simd::kernels().group_maxima(sums_.get(), n, group, maxima);
+  if (n_groups < best.k()) return 0;
+  uint32_t* kth = maxima + best.k() - 1;
+  std::nth_element(maxima, kth, maxima + n_groups, std::greater<>());
+  best.raise_threshold(*kth);
+  return base::key_score(best.threshold());
+}
+
+// The dead of a window score nothing.
+void PrunedSearch::clear_dead(const base::Bitmap& dead, uint32_t begin, uint32_t end) noexcept {
+  for (uint32_t word = begin / 64; word < dead.n_words() && word * 64 < end; ++word) {
+    for (uint64_t bits = dead.word(word); bits != 0; bits &= bits - 1) {
+      const uint32_t offset = word * 64 + static_cast<uint32_t>(std::countr_zero(bits));
+      if (offset >= begin && offset < end) sums_[offset - begin] = 0;
     }
   }
 }
@@ -210,25 +219,30 @@ uint32_t PrunedSearch::accumulate(const Query& query, Cursor& cursor, uint32_t w
   return to - from;
 }
 
-// Candidates among documents [begin, end) of the window; clears their sums.
-void PrunedSearch::take_candidates(uint32_t begin, uint32_t end, uint32_t window_begin, uint32_t threshold) {
-  const uint32_t n = std::min((end - begin + 15) / 16 * 16, window_begin + window_ - begin);
-  n_candidates_ = simd::kernels().harvest(sums_.get() + (begin - window_begin), n, threshold,
-                                          positions_.get(), scores_.get());
+// Candidates among the window's documents; clears their sums.
+void PrunedSearch::take_candidates(uint32_t begin, uint32_t end, uint32_t threshold) {
+  const size_t n = (end - begin + 15) / 16 * 16;
+  n_candidates_ = simd::kernels().harvest(sums_.get(), n, threshold, positions_.get(), scores_.get());
   for (size_t i = 0; i < n_candidates_; ++i) positions_[i] += begin;
 }
 
-// The same by visiting the postings that were just added for one cursor. The first visit of a document takes
-// its sum.
-void PrunedSearch::take_candidates_of(const Cursor& cursor, uint32_t from, uint32_t window_begin,
-                                      uint32_t threshold) {
-  for (uint32_t i = cursor.position; i-- > 0 && cursor.offsets[i] >= from;) {
-    uint32_t& sum = sums_[cursor.offsets[i] - window_begin];
-    if (sum > threshold) {
-      positions_[n_candidates_] = cursor.offsets[i];
-      scores_[n_candidates_++] = sum;
+// The same by visiting just the postings that were added: cheaper while they are few.
+void PrunedSearch::take_candidates_sparsely(size_t n_optional, uint32_t begin, uint32_t threshold) {
+  sorting_.clear();
+  for (size_t j = n_optional; j < cursors_.size(); ++j) {
+    const Cursor& cursor = cursors_[j];
+    for (uint32_t i = cursor.position; i-- > 0 && cursor.offsets[i] >= begin;) {
+      uint32_t& sum = sums_[cursor.offsets[i] - begin];
+      // The first visit of a document takes its sum.
+      if (sum > threshold) sorting_.push_back((uint64_t{cursor.offsets[i]} << 32) | sum);
+      sum = 0;
     }
-    sum = 0;
+  }
+  std::sort(sorting_.begin(), sorting_.end());
+  n_candidates_ = sorting_.size();
+  for (size_t i = 0; i < n_candidates_; ++i) {
+    positions_[i] = static_cast<uint32_t>(sorting_[i] >> 32);
+    scores_[i] = static_cast<uint32_t>(sorting_[i]);
   }
 }
 

@@ -57,8 +57,11 @@ class PrunedSearch {
   void search_chunk(const Query& query, uint32_t chunk, base::TopK& best);
   [[nodiscard]] size_t choose_optional(size_t n_safe, uint32_t threshold);
   uint32_t accumulate(const Query& query, Cursor& cursor, uint32_t window_begin, uint32_t window_end);
-  void take_candidates(uint32_t begin, uint32_t end, uint32_t window_begin, uint32_t threshold);
-  void take_candidates_of(const Cursor& cursor, uint32_t from, uint32_t window_begin, uint32_t threshold);
+  [[nodiscard]] uint32_t seed_threshold(const ChunkPostings& postings, uint32_t begin, uint32_t end,
+                                        base::TopK& best);
+  void clear_dead(const base::Bitmap& dead, uint32_t begin, uint32_t end) noexcept;
+  void take_candidates(uint32_t begin, uint32_t end, uint32_t threshold);
+  void take_candidates_sparsely(size_t n_optional, uint32_t begin, uint32_t threshold);
   void complete_candidates(const Query& query, size_t n_optional, uint32_t threshold);
 
   const uint32_t window_;

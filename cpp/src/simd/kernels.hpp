@@ -39,6 +39,9 @@ struct Kernels {
   // The same without a table: the contributions are computed.
   void (*accumulate_directly)(const uint16_t* offsets, const uint16_t* payloads, size_t n, float weight,
                               uint32_t count, const float* norms, uint32_t* sums);
+  // Splits sums[0, n), n a multiple of 16, into disjoint groups of about `group` sums and writes the greatest sum of each to
+  // `maxima`, which has room for n + 16. Returns how many groups.
+  size_t (*group_maxima)(const uint32_t* sums, size_t n, size_t group, uint32_t* maxima);
   // Appends to positions and scores every i < n (a multiple of 16) with sums[i] > threshold, ascending, and
   // sets all sums to zero. Both have room for n + 16. Returns how many.
   size_t (*harvest)(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions, uint32_t* scores);

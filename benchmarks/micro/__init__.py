@@ -1,0 +1,1 @@
+"""What do the parts of a search cost? `python -m benchmarks.micro`."""
