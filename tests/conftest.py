@@ -1,7 +1,8 @@
 """What every test may use: Hypothesis profiles, the engine under test, the judged sets.
 
 Profiles (SCRUBJAY_TEST_PROFILE): `quick` for the default run, `ci`, `thorough`, `tiny`; `hunt` is for the mutants.
-Tests marked `slow` run only with `--slow` or under the profile `thorough`.
+Tests marked `slow` run only with `--slow` or under the profile `thorough`; the seeded bugs of `reference/mutants.py`
+only with `--mutants` (twenty minutes).
 """
 
 from __future__ import annotations
@@ -36,20 +37,26 @@ settings.load_profile(PROFILE)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", default=False, help="also run the tests marked slow")
+    parser.addoption(
+        "--mutants", action="store_true", default=False, help="also check that seeded bugs are caught"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes long; runs with --slow or under the profile thorough")
+    config.addinivalue_line("markers", "mutants: checks the tests themselves; runs with --mutants")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    if config.getoption("--slow") or PROFILE == "thorough":
-        return
+    wanted = {
+        "slow": config.getoption("--slow") or PROFILE == "thorough",
+        "mutants": config.getoption("--mutants"),
+    }
+    remedy = {"slow": "--slow or SCRUBJAY_TEST_PROFILE=thorough", "mutants": "--mutants"}
     for item in items:
-        if "slow" in item.keywords:
-            item.add_marker(
-                pytest.mark.skip(reason="slow: run with --slow or SCRUBJAY_TEST_PROFILE=thorough")
-            )
+        for marker in wanted:
+            if marker in item.keywords and not wanted[marker]:
+                item.add_marker(pytest.mark.skip(reason=f"{marker}: run with {remedy[marker]}"))
 
 
 @pytest.fixture(scope="session")

@@ -1,12 +1,13 @@
 """Texts that are the same on every machine, with the frequencies of natural language.
 
-Words are drawn by Zipf's law from made-up vocabularies, so that no system text is needed and instruction counts can be
+Words are drawn by Zipf's law from a made-up vocabulary, so that no system text is needed and instruction counts can be
 compared between machines and years.
 """
 
 from __future__ import annotations
 
 import random
+from functools import lru_cache
 from itertools import accumulate
 
 N_WORDS = 30_000
@@ -16,21 +17,25 @@ VOWELS = "a e i o u ai ea ou".split()
 CODAS = ["", "", "", "l", "m", "n", "r", "s", "t", "nd", "rk", "st"]
 
 
+@lru_cache(maxsize=1)
+def vocabulary() -> list[str]:
+    """The words, the most frequent first; the same for every seed."""
+    numbers = random.Random("vocabulary")
+    words: dict[str, None] = {}
+    while len(words) < N_WORDS:
+        n_syllables = 1 + (len(words) > 60) + (len(words) > 4_000)
+        syllables = (numbers.choice(ONSETS) + numbers.choice(VOWELS) + numbers.choice(CODAS) for _ in range(n_syllables))
+        words["".join(syllables)] = None
+    return list(words)
+
+
 class ZipfTexts:
     """A seeded source of texts and queries; word number r is drawn with a weight of 1 / (r + 3)."""
 
     def __init__(self, seed: int = 0) -> None:
         self._random = random.Random(seed)
-        words: dict[str, None] = {}
-        while len(words) < N_WORDS:
-            n_syllables = 1 + (len(words) > 60) + (len(words) > 4_000)
-            words[self._word(n_syllables)] = None
-        self.words = list(words)
+        self.words = vocabulary()
         self._weights = list(accumulate(1.0 / (rank + 3) for rank in range(N_WORDS)))
-
-    def _word(self, n_syllables: int) -> str:
-        r = self._random
-        return "".join(r.choice(ONSETS) + r.choice(VOWELS) + r.choice(CODAS) for _ in range(n_syllables))
 
     def text(self, n_words: int) -> str:
         return " ".join(self._random.choices(self.words, cum_weights=self._weights, k=n_words))

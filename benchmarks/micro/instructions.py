@@ -34,8 +34,8 @@ def count(n_documents: int) -> dict[str, int] | None:
         finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if finished.returncode:
             raise RuntimeError(finished.stderr[-2_000:])
-        totals = [total_of(Path(f"{out}.{number}")) for number in range(1, len(fixed_queries()) + 2)]
-    nothing, *each = totals
+        totals = [total_of(Path(f"{out}.{number}")) for number in range(1, len(fixed_queries()) + 3)]
+    _, nothing, *each = totals
     return {name: total - nothing for name, total in zip(fixed_queries(), each, strict=True)}
 
 
@@ -48,7 +48,7 @@ def total_of(dump: Path) -> int:
 
 
 def child(n_documents: int) -> None:
-    """Runs inside callgrind: first an empty pair of markers, then one for each query."""
+    """Runs inside callgrind: an empty pair of markers to bind them, one to be measured, then one for each query."""
     import scrubjay
 
     begin, end = os.getsid, os.getpgid
@@ -65,6 +65,7 @@ def child(n_documents: int) -> None:
         search(query, scope=scope, k=10, mode="lexical")
         end(0)
 
+    nothing("")
     nothing("")
     for query in fixed_queries().values():
         for _ in range(N_WARM):

@@ -1,5 +1,5 @@
-// Reads the input as a script of writes, deletions, compactions, graphs and searches, and holds an engine with tiny chunks
-// to a model that does everything the slow way (cpp/tests/engine_script.hpp).
+// Reads the input as a script of writes, deletions, compactions, graphs and searches, and holds an engine
+// with tiny chunks to a model that does everything the slow way (cpp/tests/engine_script.hpp).
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

@@ -24,7 +24,9 @@ def test_the_stub_is_the_generated_one(tmp_path: Path) -> None:
     )
     # Meaning, not layout: `ruff format` may have been over the committed file.
     expected, found = (ast.unparse(ast.parse(path.read_text())) for path in (generated, COMMITTED))
-    difference = difflib.unified_diff(found.splitlines(), expected.splitlines(), "committed", "generated", "", "", 1)
+    difference = difflib.unified_diff(
+        found.splitlines(), expected.splitlines(), "committed", "generated", "", "", 1
+    )
     assert expected == found, "run `make stubs`:\n" + "\n".join(difference)
 
 

@@ -11,11 +11,15 @@ from tests.reference.model import ModelEngine
 
 
 class Pair:
-    """An engine and the model, written in lock step; every call must have the same outcome in both."""
+    """An engine and the model, written in lock step; every call must have the same outcome in both.
 
-    def __init__(self, kit: Kit, **options: Any) -> None:
+    `chunk_docs` makes the native engine's chunks small, so that few documents cross their borders.
+    """
+
+    def __init__(self, kit: Kit, chunk_docs: int | None = None, **options: Any) -> None:
         self.kit = kit
-        self.engine = kit.Engine(**options)
+        layout = {"chunk_docs": chunk_docs} if kit.is_native and chunk_docs is not None else {}
+        self.engine = kit.Engine(**options, **layout)
         self.model = ModelEngine(**options)
 
     def scope(self, key: tuple[str, str | None, str | None]) -> Any:

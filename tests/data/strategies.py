@@ -126,6 +126,7 @@ no_vectors = st.none()
 some_vectors = weighted((1, st.none()), (4, finite_vectors))
 some_exact_vectors = weighted((1, st.none()), (4, exact_vectors))
 
+chunk_sizes = st.sampled_from([None, None, 1, 3, 16])
 k_values = st.one_of(st.integers(1, 12), st.sampled_from([100, 10_000, 2**31, 2**62]))
 candidate_values = st.one_of(st.none(), st.integers(1, 6), st.sampled_from([100, 2**40]))
 weight_values = st.one_of(st.none(), st.tuples(st.floats(0, 4), st.floats(0, 4)))

@@ -14,7 +14,9 @@ from tests.data.strategies import Delete, Erase, Put, Step
 from tests.reference import judge
 
 HEAVY = settings(max_examples=max(5, settings().max_examples // 6))
-HOME = ("acme", "jane", None)
+SHARED, HOME = ("acme", None, None), ("acme", "jane", None)
+CODER, BOTH = ("acme", None, "coder"), ("acme", "jane", "coder")
+AAA = ("a", "a", "a")
 
 
 def check(pair: Pair, query: str, key: tuple[str, str | None, str | None], k: int = 10) -> None:
@@ -28,30 +30,25 @@ def check(pair: Pair, query: str, key: tuple[str, str | None, str | None], k: in
     draw.histories(),
     st.lists(st.tuples(draw.queries, draw.scope_keys), min_size=1, max_size=5),
     draw.k_values,
+    draw.chunk_sizes,
 )
 @example(
-    [Put(1, "jay", HOME, None), Put(2, "jay", HOME, None), Put(1, "jay", HOME, None)], [("jay", HOME)], 10
+    [Put(1, "jay", HOME, None), Put(2, "jay", HOME, None), Put(1, "jay", HOME, None)], [("jay", HOME)], 9, 1
 )
-@example([Put(1, "jay", HOME, None), Put(2, "jay oak", HOME, None), Delete(1)], [("jay oak", HOME)], 10)
-@example([Put(1, "", HOME, None)], [("", HOME), ("jay", HOME), (" .,; ", HOME)], 10)
-@example([Put(1, "the of and", HOME, None), Put(2, "the the", HOME, None)], [("the of and the", HOME)], 10)
+@example([Put(1, "jay", HOME, None), Put(2, "jay oak", HOME, None), Delete(1)], [("jay oak", HOME)], 10, None)
+@example([Put(1, "", HOME, None)], [("", HOME), ("jay", HOME), (" .,; ", HOME)], 10, None)
 @example(
-    [Put(1, "jay", ("acme", None, "coder"), None), Put(2, "jay", HOME, None)],
-    [("jay", ("acme", "jane", "coder"))],
-    1,
+    [Put(1, "the of and", HOME, None), Put(2, "the the", HOME, None)], [("the of and the", HOME)], 9, None
 )
+@example([Put(1, "jay", CODER, None), Put(2, "jay", HOME, None)], [("jay", BOTH)], 1, None)
+@example([Put(1, "jay", ("a", "a", None), None), Put(2, "jay", ("a", None, "a"), None)], [("jay", AAA)], 9, 1)
 @example(
-    [Put(1, "jay", ("a", "a", None), None), Put(2, "jay", ("a", None, "a"), None)],
-    [("jay", ("a", "a", "a"))],
-    9,
+    [Put(1, "oak", HOME, None), Erase(SHARED, True), Put(1, "oak oak", HOME, None)], [("oak", HOME)], 5, 3
 )
-@example(
-    [Put(1, "oak", HOME, None), Erase(("acme", None, None), True), Put(1, "oak oak", HOME, None)],
-    [("oak", HOME)],
-    5,
-)
-def test_ranking_is_bm25(kit: Kit, history: list[Step], searches: list[tuple[str, tuple]], k: int) -> None:
-    pair = Pair(kit).apply(history)
+def test_ranking_is_bm25(
+    kit: Kit, history: list[Step], searches: list[tuple[str, tuple]], k: int, chunk_docs: int | None
+) -> None:
+    pair = Pair(kit, chunk_docs).apply(history)
     for query, key in searches:
         check(pair, query, key, k)
 
@@ -107,10 +104,15 @@ def test_long_queries_lower_the_fraction_bits(kit: Kit, history: list[Step], que
 
 
 @HEAVY
-@given(st.randoms(use_true_random=False), st.integers(200, 1500), st.integers(1, 40))
-def test_larger_partitions(kit: Kit, random, n_documents: int, k: int) -> None:
+@given(
+    st.randoms(use_true_random=False),
+    st.integers(200, 900),
+    st.integers(1, 40),
+    st.sampled_from([None, 64, 100]),
+)
+def test_larger_partitions(kit: Kit, random, n_documents: int, k: int, chunk_docs: int | None) -> None:
     """Enough documents for more than one SIMD block, dense and rare terms, many ties, deletes in the middle."""
-    pair = Pair(kit)
+    pair = Pair(kit, chunk_docs)
     vocabulary = [f"w{i}" for i in range(60)] + draw.WORDS
     texts = [
         " ".join(
@@ -154,10 +156,12 @@ def test_other_tenants_change_nothing(
     judge.same_result(together.engine.search(query, scope=home, k=k), before)
 
 
-@given(draw.histories(), draw.queries, draw.scope_keys)
-def test_the_past_leaves_no_trace(kit: Kit, history: list[Step], query: str, key: tuple) -> None:
+@given(draw.histories(), draw.queries, draw.scope_keys, draw.chunk_sizes)
+def test_the_past_leaves_no_trace(
+    kit: Kit, history: list[Step], query: str, key: tuple, chunk_docs: int | None
+) -> None:
     """Updated, deleted, erased and compacted, or freshly built from what is left: the same answers."""
-    pair = Pair(kit).apply(history)
+    pair = Pair(kit, chunk_docs).apply(history)
     fresh = kit.Engine()
     for row in sorted(pair.model._rows.values(), key=lambda row: row.serial):
         fresh.upsert(row.document.id, row.document.text, scope=row.document.scope)

@@ -34,11 +34,19 @@ def check(pair: Pair, query: Vector, key: tuple, k: int) -> None:
     query=draw.finite_vectors,
     key=draw.scope_keys,
     k=draw.k_values,
+    chunk_docs=draw.chunk_sizes,
 )
 def test_nearest_within_the_bound(
-    kit: Kit, metric: str, dtype: str, history: list[Step], query: Vector, key: tuple, k: int
+    kit: Kit,
+    metric: str,
+    dtype: str,
+    history: list[Step],
+    query: Vector,
+    key: tuple,
+    k: int,
+    chunk_docs: int | None,
 ) -> None:
-    check(Pair(kit, dim=draw.DIM, metric=metric, dtype=dtype).apply(history), query, key, k)
+    check(Pair(kit, chunk_docs, dim=draw.DIM, metric=metric, dtype=dtype).apply(history), query, key, k)
 
 
 @pytest.mark.parametrize("metric", ["ip", "l2"])
@@ -48,12 +56,20 @@ def test_nearest_within_the_bound(
     query=draw.exact_vectors,
     key=draw.scope_keys,
     k=draw.k_values,
+    chunk_docs=draw.chunk_sizes,
 )
 def test_exact_vectors_have_exact_rankings(
-    kit: Kit, metric: str, dtype: str, history: list[Step], query: Vector, key: tuple, k: int
+    kit: Kit,
+    metric: str,
+    dtype: str,
+    history: list[Step],
+    query: Vector,
+    key: tuple,
+    k: int,
+    chunk_docs: int | None,
 ) -> None:
     """Where no rounding can happen there is no tolerance: ids, order of ties, and the bits of the scores."""
-    pair = Pair(kit, dim=draw.DIM, metric=metric, dtype=dtype).apply(history)
+    pair = Pair(kit, chunk_docs, dim=draw.DIM, metric=metric, dtype=dtype).apply(history)
     scope = pair.scope(key)
     result = pair.engine.search(vector=query, scope=scope, k=k, mode="vector")
     judge.same_ids(result, pair.model.search(vector=query, scope=scope, k=k, mode="vector"))

@@ -1,4 +1,4 @@
-"""Does each test file catch the bugs that it is there to catch? (Slow: one pytest run for each bug and file.)"""
+"""Does each test file catch the bugs that it is there to catch? (One pytest run for each: `--mutants`.)"""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def run_tests(engine: str, test: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.slow
+@pytest.mark.mutants
 @pytest.mark.parametrize("test", sorted(set(CAUGHT_BY.values())))
 def test_the_model_itself_passes(test: str) -> None:
     finished = run_tests("model", test)
     assert finished.returncode == 0, finished.stdout[-3000:]
 
 
-@pytest.mark.slow
+@pytest.mark.mutants
 @pytest.mark.parametrize("name", CAUGHT_BY)
 def test_a_seeded_bug_is_caught(name: str) -> None:
     finished = run_tests(f"mutant:{name.split('@')[0]}", CAUGHT_BY[name])

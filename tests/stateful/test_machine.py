@@ -23,9 +23,14 @@ class EngineMachine(RuleBasedStateMachine):
     pair: Pair
     ids: list[Any]
 
-    @initialize(str_ids=st.booleans(), metric=st.sampled_from(["ip", "l2"]), with_dim=st.booleans())
-    def start(self, str_ids: bool, metric: str, with_dim: bool) -> None:
-        self.pair = Pair(engine_kit(), metric=metric, dim=draw.DIM if with_dim else None)
+    @initialize(
+        str_ids=st.booleans(),
+        metric=st.sampled_from(["ip", "l2"]),
+        with_dim=st.booleans(),
+        chunk_docs=draw.chunk_sizes,
+    )
+    def start(self, str_ids: bool, metric: str, with_dim: bool, chunk_docs: int | None) -> None:
+        self.pair = Pair(engine_kit(), chunk_docs, metric=metric, dim=draw.DIM if with_dim else None)
         self.ids = [f"m{i}" for i in range(40)] if str_ids else list(range(-5, 35))
 
     @rule(id=st.integers(0, 39), text=draw.texts, key=draw.scope_keys, vector=vectors, payload=payloads)

@@ -87,7 +87,8 @@ class Chunk {
     return max_length_code_.load(std::memory_order_relaxed);
   }
 
-  // Of a published document; the views live as long as the chunk.
+  // Of a published document. Call under an epoch guard, reference or not; the views live as long as the
+  // chunk.
   [[nodiscard]] Id id(uint32_t offset) const noexcept;
   [[nodiscard]] std::string_view text(uint32_t offset) const noexcept;
   [[nodiscard]] std::optional<std::string_view> payload(uint32_t offset) const noexcept;

@@ -125,14 +125,14 @@ size_t Engine::build_graphs(size_t min_vectors) {
 // place.
 bool Engine::build_graph(const Scope& scope) {
   auto built = std::make_unique<PartitionGraph>();
+  std::vector<const vector::Column*> columns;
+  std::vector<uint32_t> n_docs;
   {
     const base::EpochGuard guard;
     const Partition* partition = partitions_.find(scope.key(), scope.hash());
     if (!partition) return false;
     partition->read_consistently(
         [&] { built->chunks.assign(partition->chunks().begin(), partition->chunks().end()); });
-    std::vector<const vector::Column*> columns;
-    std::vector<uint32_t> n_docs;
     for (const ChunkRef& chunk : built->chunks) {
       const ChunkSnapshot snapshot = chunk->snapshot();
       // The rows of a chunk that is still small may move: they are left to the scan.
@@ -140,8 +140,8 @@ bool Engine::build_graph(const Scope& scope) {
       columns.push_back(stays ? chunk->vectors() : nullptr);
       n_docs.push_back(stays ? snapshot.n_docs : 0);
     }
-    built->graph = vector::Graph::build(columns, n_docs, {}, [] { return false; });
   }
+  built->graph = vector::Graph::build(columns, n_docs, {}, [] { return false; });
   const WriteLock lock(*this);
   const base::EpochGuard guard;
   Partition* partition = partitions_.find(scope.key(), scope.hash());

@@ -28,7 +28,8 @@ struct Hit {
   uint32_t offset = 0;
 };
 
-// Owns references to the chunks of its hits, so texts can be read as they were when the search ran.
+// Owns references to the chunks of its hits, so texts can be read (under an epoch guard) as they were when
+// the search ran.
 struct SearchResult {
   std::vector<Hit> hits;
   std::vector<ChunkRef> chunks;

@@ -187,6 +187,9 @@ void Engine::write(const DocumentInput& document) {
     writer_scratch_->sanitized = text::sanitize_utf8(text);
     text = writer_scratch_->sanitized;
   }
+  // All that may fail comes before anything is changed that could not be taken back.
+  std::unique_ptr<base::Bitmap> dead;
+  if (old) dead = partition.chunk(chunk_of(old->doc)).dead_with(offset_of(old->doc));
   Chunk& chunk = partition.open_chunk();
   const size_t ordinal = partition.n_chunks() - 1;
   NewDocument prepared{document.id, text, document.payload, document.vector, {}, 0};
@@ -205,7 +208,6 @@ void Engine::write(const DocumentInput& document) {
     return;
   }
   Chunk& old_chunk = partition.chunk(chunk_of(old->doc));
-  auto dead = old_chunk.dead_with(offset_of(old->doc));
   {
     const Partition::Publication publication(partition);
     old_chunk.kill(offset_of(old->doc), std::move(dead), old_terms);

@@ -36,7 +36,7 @@ struct PostingTable::Block {
   [[nodiscard]] uint16_t* payloads() noexcept { return offsets() + capacity; }
 
   [[nodiscard]] static size_t bytes(uint32_t capacity) noexcept {
-    return sizeof(Block) + size_t{capacity} * 2 * sizeof(uint16_t);
+    return sizeof(Block) + size_t{capacity} * 2 * sizeof(uint16_t) + 4;  // a kernel may read two bytes beyond
   }
   [[nodiscard]] static Block* make(uint32_t capacity) {
     Block* block = new (::operator new(bytes(capacity))) Block;

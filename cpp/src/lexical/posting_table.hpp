@@ -40,7 +40,7 @@ class TermPostings {
   const uint16_t* offsets_ = nullptr;
   const uint16_t* payloads_ = nullptr;
   uint16_t inline_offsets_[kMaxInline] = {};
-  uint16_t inline_payloads_[kMaxInline] = {};
+  uint16_t inline_payloads_[kMaxInline + 2] = {};  // a kernel may read two bytes beyond
 };
 
 class PostingTable {

@@ -14,13 +14,13 @@ namespace {
 constexpr uint32_t kTableEntries = ((kMaxTf + 1) << kLengthBits) + 16;
 constexpr uint32_t kStagger = 5 * 16;  // entries between tables, so that their rows do not share cache sets
 constexpr size_t kMaxTables = 64;      // of 256 KB address space each; only the lines in use take memory
-constexpr uint32_t kFirstWindow = 2048;
+constexpr uint32_t kFirstWindow = 4096;
 constexpr uint32_t kSparse =
     32;  // fewer postings than a 32nd of the window: visit them instead of all the sums
 
 // What one look-up of a non-essential term costs, in postings accumulated. Measured: 10 to 15 ns against 0.5
 // ns.
-constexpr uint64_t kProbeCost = 24;
+constexpr uint64_t kProbeCost = 16;
 
 // The first position >= from whose offset is >= wanted: doubling steps, then a bisection without branches.
 [[nodiscard]] uint32_t gallop(const uint16_t* offsets, uint32_t from, uint32_t n, uint32_t wanted) noexcept {
@@ -86,12 +86,12 @@ void PrunedSearch::open_chunk(const Query& query, const ChunkPostings& chunk) {
   for (uint32_t t = 0; t < query.counts.size(); ++t) {
     const TermPostings& postings = chunk.terms[t];
     if (postings.n == 0) continue;
-    // More occurrences and a shorter document score higher, up to the rounding of the last bits.
-    const uint32_t most =
-        contribution(query.weighting->weight(t), postings.max_tf,
-                     norms[std::min(postings.min_length_code, query.weighting->max_length_code())]) +
-        2;
-    cursors_.push_back({postings.offsets(), postings.payloads(), postings.n, 0, query.counts[t] * most, t});
+    // More occurrences and a shorter document score higher, up to the rounding of the last bits: below 2^24
+    // that is at most 2, beyond it grows with the value.
+    const uint32_t shortest = std::min(postings.min_length_code, query.weighting->max_length_code());
+    const uint32_t most = contribution(query.weighting->weight(t), postings.max_tf, norms[shortest]);
+    cursors_.push_back({postings.offsets(), postings.payloads(), postings.n, 0,
+                        query.counts[t] * (most + 2 + (most >> 21)), t});
   }
   std::sort(cursors_.begin(), cursors_.end(), [](const Cursor& a, const Cursor& b) {
     return a.bound != b.bound ? a.bound < b.bound : a.term < b.term;
@@ -132,8 +132,9 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk, base::TopK& 
   }
 }
 
-// Before the first candidates are taken there is no threshold, and every match would be one. The k-th best of the maxima
-// of disjoint groups of documents is a score that k documents reach: a threshold for one cheap pass over the sums.
+// Before the first candidates are taken there is no threshold, and every match would be one. The k-th best of
+// the maxima of disjoint groups of documents is a score that k documents reach: a threshold for one cheap
+// pass over the sums.
 uint32_t PrunedSearch::seed_threshold(const ChunkPostings& postings, uint32_t begin, uint32_t end,
                                       base::TopK& best) {
   if (postings.dead) clear_dead(*postings.dead, begin, end);
@@ -250,24 +251,14 @@ void PrunedSearch::take_candidates_sparsely(size_t n_optional, uint32_t begin, u
 void PrunedSearch::complete_candidates(const Query& query, size_t n_optional, uint32_t threshold) {
   for (size_t j = n_optional; j-- > 0 && n_candidates_ != 0;) {
     Cursor& cursor = cursors_[j];
-    const float weight = query.weighting->weight(cursor.term);
-    const float* norms = query.weighting->norms();
-    const uint32_t count = query.counts[cursor.term];
-    const uint32_t rest = j == 0 ? 0 : bound_sums_[j - 1];
-    size_t n_kept = 0;
-    for (size_t i = 0; i < n_candidates_; ++i) {
-      const uint32_t offset = positions_[i];
-      uint32_t score = scores_[i];
-      cursor.position = gallop(cursor.offsets, cursor.position, cursor.n, offset);
-      if (cursor.position < cursor.n && cursor.offsets[cursor.position] == offset) {
-        const uint16_t payload = cursor.payloads[cursor.position];
-        score += count * contribution(weight, payload_tf(payload), norms[payload_length_code(payload)]);
-      }
-      if (score + rest <= threshold) continue;
-      positions_[n_kept] = offset;
-      scores_[n_kept++] = score;
-    }
-    n_candidates_ = n_kept;
+    const uint32_t from = gallop(cursor.offsets, cursor.position, cursor.n, positions_[0]);
+    const uint32_t last = positions_[n_candidates_ - 1];
+    const uint32_t to = last == kMaxOffset ? cursor.n : gallop(cursor.offsets, from, cursor.n, last + 1);
+    cursor.position = from;
+    n_candidates_ = simd::kernels().complete(cursor.offsets + from, cursor.payloads + from, to - from,
+                                             query.weighting->weight(cursor.term), query.counts[cursor.term],
+                                             query.weighting->norms(), j == 0 ? 0 : bound_sums_[j - 1],
+                                             threshold, positions_.get(), scores_.get(), n_candidates_);
   }
 }
 

@@ -39,12 +39,19 @@ struct Kernels {
   // The same without a table: the contributions are computed.
   void (*accumulate_directly)(const uint16_t* offsets, const uint16_t* payloads, size_t n, float weight,
                               uint32_t count, const float* norms, uint32_t* sums);
-  // Splits sums[0, n), n a multiple of 16, into disjoint groups of about `group` sums and writes the greatest sum of each to
-  // `maxima`, which has room for n + 16. Returns how many groups.
+  // Splits sums[0, n), n a multiple of 16, into disjoint groups of about `group` sums and writes the greatest
+  // sum of each to `maxima`, which has room for n + 16. Returns how many groups.
   size_t (*group_maxima)(const uint32_t* sums, size_t n, size_t group, uint32_t* maxima);
   // Appends to positions and scores every i < n (a multiple of 16) with sums[i] > threshold, ascending, and
   // sets all sums to zero. Both have room for n + 16. Returns how many.
   size_t (*harvest)(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions, uint32_t* scores);
+
+  // For every candidate whose position occurs among the n ascending offsets: scores[i] += the contribution of
+  // its payload, as fill_impacts has it. Then keeps the candidates with scores[i] + rest > threshold, in
+  // their order; returns how many. Two bytes beyond payloads[n] are readable.
+  size_t (*complete)(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, float weight,
+                     uint32_t count, const float* norms, uint32_t rest, uint32_t threshold,
+                     uint32_t* positions, uint32_t* scores, size_t n_candidates);
 
   // IEEE half precision, round to nearest even.
   void (*to_f16)(const float* from, size_t n, uint16_t* to);

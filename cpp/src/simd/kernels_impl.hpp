@@ -145,7 +145,8 @@ void accumulate(const uint16_t* offsets, const uint16_t* payloads, size_t n, con
 #if defined(__AVX512F__)
   // Gather and scatter, ten to twenty per cent faster than the loop below; the offsets are distinct.
   for (; i + 16 <= n; i += 16) {
-    const __m512i at = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(offsets + i)));
+    const __m512i at =
+        _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(offsets + i)));
     const __m512i payload =
         _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(payloads + i)));
     const __m512i impact = _mm512_i32gather_epi32(payload, table, 4);
@@ -193,39 +194,143 @@ size_t group_maxima(const uint32_t* sums, size_t n, size_t group, uint32_t* maxi
   return n_groups;
 }
 
+// A bit for each of 16 sums: is it above the threshold? Sums and thresholds are below 2^31.
+inline unsigned above(const uint32_t* sums, uint32_t threshold) {
+#if defined(__AVX512F__)
+  return _mm512_cmpgt_epu32_mask(_mm512_loadu_si512(sums), _mm512_set1_epi32(static_cast<int>(threshold)));
+#elif defined(__AVX2__)
+  const __m256i limit = _mm256_set1_epi32(static_cast<int>(threshold));
+  const __m256i low = _mm256_cmpgt_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums)), limit);
+  const __m256i high =
+      _mm256_cmpgt_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums + 8)), limit);
+  return static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(low))) |
+         (static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(high))) << 8);
+#else
+  unsigned bits = 0;
+  for (unsigned lane = 0; lane < 16; ++lane) bits |= static_cast<unsigned>(sums[lane] > threshold) << lane;
+  return bits;
+#endif
+}
+
 size_t harvest(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions, uint32_t* scores) {
   size_t n_found = 0;
-  for (size_t i = 0; i < n; i += 16) {
-    const U32x16 sum = load<U32x16>(sums + i);
-    const U32x16 zero = {};
-    __builtin_memcpy(sums + i, &zero, sizeof(zero));
+  const U32x16 zero = {};
 #if defined(__AVX512F__)
-    const __mmask16 above =
-        _mm512_cmpgt_epu32_mask((__m512i)sum, _mm512_set1_epi32(static_cast<int>(threshold)));
-    if (above == 0) continue;
-    const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
-    const __m512i position = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(i)));
-    _mm512_storeu_si512(positions + n_found, _mm512_maskz_compress_epi32(above, position));
-    _mm512_storeu_si512(scores + n_found, _mm512_maskz_compress_epi32(above, (__m512i)sum));
-    n_found += static_cast<size_t>(__builtin_popcount(above));
-#else
-    const U32x16 above = (U32x16)(sum > threshold);
-    unsigned long long any[8];
-    __builtin_memcpy(any, &above, sizeof(any));
-    if ((any[0] | any[1] | any[2] | any[3] | any[4] | any[5] | any[6] | any[7]) == 0) continue;
-    for (unsigned lane = 0; lane < 16; ++lane) {
-      positions[n_found] = static_cast<uint32_t>(i) + lane;
-      scores[n_found] = sum[lane];
-      n_found += above[lane] & 1u;
+  // Four vectors between branches: candidates are rare.
+  const __m512i limit = _mm512_set1_epi32(static_cast<int>(threshold));
+  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  size_t i = 0;
+  for (; i + 64 <= n; i += 64) {
+    const __m512i sum[4] = {_mm512_loadu_si512(sums + i), _mm512_loadu_si512(sums + i + 16),
+                            _mm512_loadu_si512(sums + i + 32), _mm512_loadu_si512(sums + i + 48)};
+    for (size_t j = 0; j < 64; j += 16) __builtin_memcpy(sums + i + j, &zero, sizeof(zero));
+    const __m512i greatest =
+        _mm512_max_epu32(_mm512_max_epu32(sum[0], sum[1]), _mm512_max_epu32(sum[2], sum[3]));
+    if (_mm512_cmpgt_epu32_mask(greatest, limit) == 0) continue;
+    for (size_t j = 0; j < 4; ++j) {
+      const __mmask16 bits = _mm512_cmpgt_epu32_mask(sum[j], limit);
+      const __m512i position = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(i + 16 * j)));
+      _mm512_storeu_si512(positions + n_found, _mm512_maskz_compress_epi32(bits, position));
+      _mm512_storeu_si512(scores + n_found, _mm512_maskz_compress_epi32(bits, sum[j]));
+      n_found += static_cast<size_t>(__builtin_popcount(bits));
     }
+  }
+#else
+  size_t i = 0;
 #endif
+  for (; i < n; i += 16) {
+    for (unsigned bits = above(sums + i, threshold); bits != 0; bits &= bits - 1) {
+      const size_t at = i + static_cast<size_t>(__builtin_ctz(bits));
+      positions[n_found] = static_cast<uint32_t>(at);
+      scores[n_found++] = sums[at];
+    }
+    __builtin_memcpy(sums + i, &zero, sizeof(zero));
   }
   return n_found;
 }
+
+#if defined(__AVX512F__)
+// 16 candidates at a time: one bisection without branches for all lanes, by gathers.
+size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, float weight, uint32_t count,
+                const float* norms, uint32_t rest, uint32_t threshold, uint32_t* positions, uint32_t* scores,
+                size_t n_candidates) {
+  size_t n_kept = 0;
+  const __m512i low_half = _mm512_set1_epi32(0xffff);
+  for (size_t i = 0; i < n_candidates; i += 16) {
+    const size_t n_lanes = n_candidates - i < 16 ? n_candidates - i : 16;
+    const auto lanes = static_cast<__mmask16>((1u << n_lanes) - 1);
+    const __m512i wanted = _mm512_maskz_loadu_epi32(lanes, positions + i);
+    __m512i score = _mm512_maskz_loadu_epi32(lanes, scores + i);
+    if (n != 0) {
+      // Invariant: the last offset <= wanted, if there is one, is at [at, at + left).
+      __m512i at = _mm512_setzero_si512();
+      for (uint32_t left = n; left > 1;) {
+        const uint32_t half = left / 2;
+        const __m512i middle = _mm512_add_epi32(at, _mm512_set1_epi32(static_cast<int>(half)));
+        const __m512i offset = _mm512_and_si512(_mm512_i32gather_epi32(middle, offsets, 2), low_half);
+        at = _mm512_mask_mov_epi32(at, _mm512_cmple_epu32_mask(offset, wanted), middle);
+        left -= half;
+      }
+      const __m512i offset = _mm512_and_si512(_mm512_i32gather_epi32(at, offsets, 2), low_half);
+      const __mmask16 found = _mm512_mask_cmpeq_epu32_mask(lanes, offset, wanted);
+      if (found != 0) {
+        const __m512i payload =
+            _mm512_and_si512(_mm512_mask_i32gather_epi32(low_half, found, at, payloads, 2), low_half);
+        const __m512i length = _mm512_and_si512(payload, _mm512_set1_epi32(0x7ff));
+        const __m512 one = _mm512_set1_ps(1.0f);
+        const __m512 norm = _mm512_mask_i32gather_ps(one, found, length, norms, 4);
+        const __m512 tf = _mm512_cvtepi32_ps(_mm512_srli_epi32(payload, 11));
+        const U32x16 impact = contributions(weight, (F32x16)tf, (F32x16)norm) * count;
+        score = _mm512_mask_add_epi32(score, found, score, (__m512i)impact);
+      }
+    }
+    const __m512i best = _mm512_add_epi32(score, _mm512_set1_epi32(static_cast<int>(rest)));
+    const __mmask16 kept =
+        _mm512_mask_cmpgt_epu32_mask(lanes, best, _mm512_set1_epi32(static_cast<int>(threshold)));
+    _mm512_storeu_si512(positions + n_kept, _mm512_maskz_compress_epi32(kept, wanted));
+    _mm512_storeu_si512(scores + n_kept, _mm512_maskz_compress_epi32(kept, score));
+    n_kept += static_cast<size_t>(__builtin_popcount(kept));
+  }
+  return n_kept;
+}
+#else
+// Candidates ascend: each look-up gallops on from the last.
+size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, float weight, uint32_t count,
+                const float* norms, uint32_t rest, uint32_t threshold, uint32_t* positions, uint32_t* scores,
+                size_t n_candidates) {
+  size_t n_kept = 0;
+  uint32_t at = 0;  // every offset before it is below the candidate
+  for (size_t i = 0; i < n_candidates; ++i) {
+    const uint32_t wanted = positions[i];
+    uint32_t score = scores[i];
+    if (at < n && offsets[at] < wanted) {
+      uint32_t step = 4;
+      while (at + step < n && offsets[at + step] < wanted) {
+        at += step;
+        step *= 2;
+      }
+      for (uint32_t left = step < n - at ? step : n - at; left > 1;) {
+        const uint32_t half = left / 2;
+        at += offsets[at + half] < wanted ? half : 0;
+        left -= half;
+      }
+      ++at;
+    }
+    if (at < n && offsets[at] == wanted) {
+      const F32x16 tf = F32x16{} + static_cast<float>(payloads[at] >> 11);
+      score += contributions(weight, tf, F32x16{} + norms[payloads[at] & 0x7ffu])[0] * count;
+    }
+    positions[n_kept] = wanted;
+    scores[n_kept] = score;
+    n_kept += score + rest > threshold ? 1 : 0;
+  }
+  return n_kept;
+}
+#endif
 
 }  // namespace
 
 extern const Kernels kTable;
 const Kernels kTable = {
-    SCRUBJAY_LEVEL_NAME, dot_rows_f16,        dot_rows_f32, dot_f16_f16, dot_f32_f32, fill_impacts,
-    accumulate,          accumulate_directly, group_maxima, harvest,      to_f16,      from_f16};
+    SCRUBJAY_LEVEL_NAME, dot_rows_f16, dot_rows_f32, dot_f16_f16, dot_f32_f32, fill_impacts, accumulate,
+    accumulate_directly, group_maxima, harvest,      complete,    to_f16,      from_f16};

@@ -1,15 +1,33 @@
 #include "vector/graph.hpp"
 
 #include <atomic>
+#include <bit>
 #include <new>
+#include <optional>
 #include <usearch/index.hpp>
 
+#include "base/epoch.hpp"
 #include "simd/kernels.hpp"
 
 namespace scrubjay::vector {
 namespace {
 
-using Index = unum::usearch::index_gt<float, uint32_t, uint32_t>;
+// usearch checks for null and must not be thrown through.
+template <class T>
+struct NullAllocator {
+  using value_type = T;
+  NullAllocator() = default;
+  template <class Other>
+  explicit NullAllocator(const NullAllocator<Other>&) noexcept {}
+  [[nodiscard]] T* allocate(size_t n) noexcept {
+    return static_cast<T*>(
+        ::operator new(n * sizeof(T), std::align_val_t{base::kCacheLineBytes}, std::nothrow));
+  }
+  void deallocate(T* memory, size_t) noexcept { base::free_aligned(memory); }
+  bool operator==(const NullAllocator&) const noexcept { return true; }
+};
+
+using Index = unum::usearch::index_gt<float, uint32_t, uint32_t, NullAllocator<char>>;
 
 [[nodiscard]] uint32_t slot_of(const Index::member_cref_t& entry) noexcept { return entry.slot; }
 [[nodiscard]] uint32_t slot_of(const Index::member_citerator_t& entry) noexcept { return get_slot(entry); }
@@ -131,6 +149,7 @@ std::unique_ptr<Graph> Graph::build(std::span<const Column* const> columns, std:
                                     const GraphOptions& options, const std::function<bool()>& cancelled) {
   auto state = std::make_unique<State>();
   std::vector<uint32_t> docs;
+  std::optional<base::EpochGuard> guard(std::in_place);
   for (size_t c = 0; c < columns.size(); ++c) {
     state->n_covered.push_back(n_docs[c]);
     if (!columns[c]) continue;
@@ -157,7 +176,10 @@ std::unique_ptr<Graph> Graph::build(std::span<const Column* const> columns, std:
   unum::usearch::index_update_config_t update;
   update.expansion = options.expansion_build;
   for (size_t slot = 0; slot < docs.size(); ++slot) {
-    if (slot % 256 == 0 && cancelled()) return nullptr;
+    if (slot % 256 == 0) {
+      if (cancelled()) return nullptr;
+      guard.emplace();  // a build is long: let what was retired meanwhile be freed
+    }
     columns[docs[slot] >> 16]->read(docs[slot] & 0xffffu, vector);
     prepare_query(state->options, vector, inserted);
     auto added =

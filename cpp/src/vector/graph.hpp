@@ -29,6 +29,7 @@ class Graph {
   // Builds over every vector of `columns`; document d of column c has the number c << 16 | d. The columns
   // must outlive the graph and their rows must not move (a chunk of 1,024 documents or more). `cancelled` is
   // asked now and then; true gives up and returns null. Throws std::bad_alloc. Deterministic.
+  // Pins the epoch for some hundred insertions at a time; the caller need not, and better does not.
   [[nodiscard]] static std::unique_ptr<Graph> build(std::span<const Column* const> columns,
                                                     std::span<const uint32_t> n_docs,
                                                     const GraphOptions& options,
