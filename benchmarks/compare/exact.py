@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from copy import copy
 from functools import cached_property
 
 import numpy as np
@@ -26,26 +27,32 @@ NS_A_CALL = 2_500.0
 class Exhaustive:
     """BM25 of a query against all documents of a collection.
 
-    A document is as long as it has counting tokens (Scrubjay), or with `all_tokens` as it has tokens: that is what a
-    peer sees, which gets all of them as plain words.
+    A document is as long as it has counting tokens; `of_peers` is the same with all tokens, which is what a peer sees,
+    that gets all of them as plain words.
     """
 
-    def __init__(self, terms: Terms, k1: float = 1.2, b: float = 0.75, *, all_tokens: bool = False) -> None:
+    def __init__(self, terms: Terms, k1: float = 1.2, b: float = 0.75) -> None:
         n_terms = len(terms.vocabulary)
         rows = np.repeat(np.arange(len(terms), dtype=np.int64), np.diff(terms.starts))
         pairs, counts = np.unique(terms.ids.astype(np.int64) * len(terms) + rows, return_counts=True)
         self._documents = (pairs % len(terms)).astype(np.int32)
-        self._frequencies = counts
+        self._frequencies = np.minimum(counts, bm25.MAX_TF).astype(np.int8)
         self._starts = np.searchsorted(pairs, np.arange(n_terms + 1, dtype=np.int64) * len(terms))
+        self._parameters = k1, b
         self.n_documents = len(terms)
-        lengths = np.diff(terms.starts) if all_tokens else terms.lengths
+        self._norms = self._norms_of(terms.lengths)
+
+    def _norms_of(self, lengths: NDArray[np.int32]) -> NDArray[np.float32]:
         longest = int(lengths.max(initial=0))
-        decoded = np.array(
-            [bm25.decoded_length(bm25.length_code(n)) for n in range(longest + 1)], dtype=np.int64
-        )
-        average = int(decoded[lengths].sum()) / len(terms)
-        norms = np.array([bm25.length_norm(int(n), average, k1, b) for n in decoded], dtype=np.float32)
-        self._norms = norms[lengths]
+        decoded = np.array([bm25.decoded_length(bm25.length_code(n)) for n in range(longest + 1)], dtype=np.int64)
+        average = int(decoded[lengths].sum()) / len(lengths)
+        norms = np.array([bm25.length_norm(int(n), average, *self._parameters) for n in decoded], dtype=np.float32)
+        return norms[lengths]
+
+    def of_peers(self, terms: Terms) -> Exhaustive:
+        peers = copy(self)
+        peers._norms = self._norms_of(np.diff(terms.starts).astype(np.int32))
+        return peers
 
     @cached_property
     def postings(self) -> NDArray[np.int64]:

@@ -58,10 +58,10 @@ def lost_cores() -> int:
 
 
 def affordable(
-    call: Callable[[Item], Any], items: Sequence[Item], budget_seconds: float, least: int = 20
+    call: Callable[[Item], Any], items: Sequence[Item], budget_seconds: float, least: int = 8
 ) -> Sequence[Item]:
     """As many items as one pass within the budget allows, at least `least`, spread over all."""
-    probe = items[:: max(1, len(items) // 5)][:5]
+    probe = items[:: max(1, len(items) // 3)][:3]
     call(probe[0])
     each = statistics.median(float(time_one(call, item)) for item in probe) * 1e-9
     n = len(items) if each == 0 else int(budget_seconds / each)

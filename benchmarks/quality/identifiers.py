@@ -62,7 +62,9 @@ def identifiers(text: str) -> list[str]:
 
 
 def holds_verbatim(text: str, identifier: str) -> bool:
-    return re.search(rf"(?<![\w]){re.escape(identifier)}(?![\w])", text) is not None
+    if identifier not in text:  # the usual case, quickly
+        return False
+    return re.search(rf"(?<!\w){re.escape(identifier)}(?!\w)", text) is not None
 
 
 def named_identifiers(judged: JudgedSet, rankings: Sequence[Sequence[str]]) -> list[Named]:

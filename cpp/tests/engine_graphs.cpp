@@ -73,9 +73,9 @@ struct Vectors {
 }  // namespace
 
 TEST(engine_graphs_through_updates_deletes_and_compaction) {
-  for (const uint32_t chunk_docs : {8u, 50u, 2000u}) {
+  for (const uint32_t chunk_docs : {8u, 50u, 1100u}) {
     Vectors v(chunk_docs);
-    const int64_t n = chunk_docs == 2000 ? 4500 : 600;
+    const int64_t n = chunk_docs == 1100 ? 2500 : 600;
     for (int64_t id = 0; id < n; ++id) v.write(id);
     CHECK_EQ(v.engine->build_graphs(100), 2);
     CHECK_EQ(v.engine->stats(nullptr).n_graphs, 2);

@@ -28,7 +28,7 @@ bool everything(uint32_t) { return true; }
 struct Clustered {
   std::vector<std::unique_ptr<Column>> columns;
   std::vector<const Column*> pointers;
-  std::vector<uint32_t> n_docs{1500, 1100, 1025};
+  std::vector<uint32_t> n_docs{1100, 500, 400};
   std::vector<PreparedQuery> queries;
   std::unique_ptr<Graph> graph;
 
@@ -132,9 +132,9 @@ TEST(graph_knows_what_it_covers) {
 TEST(graph_of_missing_columns_and_of_nothing) {
   const Clustered& data = cosine_f16();
   const std::vector<const Column*> columns{nullptr, data.pointers[1]};
-  const std::vector<uint32_t> n_docs{500, 1100};
+  const std::vector<uint32_t> n_docs{300, 500};
   const auto graph = Graph::build(columns, n_docs, {}, [] { return false; });
-  CHECK_EQ(graph->n_covered(0), 500);
+  CHECK_EQ(graph->n_covered(0), 300);
   std::vector<uint32_t> found;
   CHECK(graph->search(data.queries[0], kWanted, 128, everything, found));
   CHECK_EQ(found.size(), kWanted);

@@ -89,10 +89,10 @@ TEST(simd_accumulating_adds_every_posting_once_at_every_level) {
 TEST(simd_harvest_takes_what_exceeds_and_clears_all_at_every_level) {
   std::mt19937 random(3);
   for (const size_t n : {0, 16, 32, 48, 1024}) {
-    for (const uint32_t threshold : {0u, 1u, 500u, 0x7fffffffu, 0x80000000u, 0xffffffffu}) {
+    for (const uint32_t threshold : {0u, 1u, 500u, 0x40000000u, 0x7ffffffeu, 0x7fffffffu}) {
       std::vector<uint32_t> sums(n);
-      for (uint32_t& sum : sums) sum = random() % 3 == 0 ? static_cast<uint32_t>(random()) : random() % 3 * 500;
-      if (n != 0) sums[n - 1] = 0xffffffffu;
+      for (uint32_t& sum : sums) sum = random() % 3 == 0 ? static_cast<uint32_t>(random() >> 1) : random() % 3 * 500;
+      if (n != 0) sums[n - 1] = 0x7fffffffu;
       std::vector<uint32_t> expected_positions, expected_scores;
       for (uint32_t i = 0; i < n; ++i) {
         if (sums[i] <= threshold) continue;
@@ -107,6 +107,85 @@ TEST(simd_harvest_takes_what_exceeds_and_clears_all_at_every_level) {
         CHECK_EQ(positions, expected_positions);
         CHECK_EQ(scores, expected_scores);
         CHECK(std::count(given.begin(), given.end(), 0u) == static_cast<ptrdiff_t>(n));
+      }
+    }
+  }
+}
+
+TEST(simd_group_maxima_are_those_of_disjoint_groups_at_every_level) {
+  std::mt19937 random(4);
+  for (const size_t n : {16, 32, 48, 160, 4096}) {
+    for (const size_t group : {1, 2, 3, 7, 300}) {
+      std::vector<uint32_t> sums(n);
+      for (uint32_t& sum : sums) sum = static_cast<uint32_t>(random() % 1000);
+      std::vector<uint32_t> sorted = sums, first;
+      std::sort(sorted.begin(), sorted.end(), std::greater<>());
+      for (const simd::Kernels* level : simd::available_kernels()) {
+        std::vector<uint32_t> maxima(n + 16);
+        maxima.resize(level->group_maxima(sums.data(), n, group, maxima.data()));
+        CHECK(maxima.size() <= n);
+        if (first.empty()) first = maxima;
+        CHECK(maxima == first);
+        // Of disjoint groups that cover everything: the greatest of all is among them, and the k-th best of them is
+        // reached by k of all.
+        std::sort(maxima.begin(), maxima.end(), std::greater<>());
+        CHECK_EQ(maxima.front(), sorted.front());
+        for (size_t k = 0; k < maxima.size(); ++k) CHECK(maxima[k] <= sorted[k]);
+        if (group == 1) CHECK(maxima == sorted);
+      }
+    }
+  }
+}
+
+TEST(simd_completing_looks_up_every_candidate_at_every_level) {
+  std::mt19937 random(5);
+  for (const size_t n_postings : {0, 1, 2, 3, 15, 16, 17, 100, 5000}) {
+    for (const size_t n_candidates : {1, 2, 15, 16, 17, 31, 33, 200}) {
+      const uint32_t n_docs = random() % 2 ? 6000 : 65536, count = 1 + random() % 3;
+      const std::vector<float> norms = random_norms(random, kMaxLengthCode);
+      const float weight = random_weight(random);
+      const auto some_of = [&](size_t n) {
+        std::vector<uint32_t> docs(n_docs);
+        std::iota(docs.begin(), docs.end(), 0u);
+        std::shuffle(docs.begin(), docs.end(), random);
+        docs.resize(n);
+        if (n > 1) docs[0] = n_docs - 1;
+        std::sort(docs.begin(), docs.end());
+        docs.erase(std::unique(docs.begin(), docs.end()), docs.end());
+        return docs;
+      };
+      const std::vector<uint32_t> postings = some_of(n_postings), candidates = some_of(n_candidates);
+      std::vector<uint16_t> offsets(postings.begin(), postings.end()), payloads;
+      while (payloads.size() < offsets.size()) payloads.push_back(pack_payload(1 + random() % kMaxTf, random() % (kMaxLengthCode + 1)));
+      const auto n = static_cast<uint32_t>(offsets.size());
+      offsets.resize(n + 2);  // readable beyond the end
+      payloads.resize(n + 2);
+      std::vector<uint32_t> scores;
+      for (size_t i = 0; i < candidates.size(); ++i) scores.push_back(static_cast<uint32_t>(random() % 1000));
+      const uint32_t rest = static_cast<uint32_t>(random() % 500);
+      const uint32_t threshold = static_cast<uint32_t>(random() % 3 == 0 ? 0 : random() % 2 ? 700 : weight + 200.0f);
+      std::vector<uint32_t> expected_positions, expected_scores;
+      for (size_t i = 0; i < candidates.size(); ++i) {
+        uint32_t score = scores[i];
+        const auto at = std::lower_bound(postings.begin(), postings.end(), candidates[i]);
+        if (at != postings.end() && *at == candidates[i]) {
+          const uint16_t payload = payloads[static_cast<size_t>(at - postings.begin())];
+          score += count * contribution(weight, payload_tf(payload), norms[payload_length_code(payload)]);
+        }
+        if (score + rest <= threshold) continue;
+        expected_positions.push_back(candidates[i]);
+        expected_scores.push_back(score);
+      }
+      for (const simd::Kernels* level : simd::available_kernels()) {
+        std::vector<uint32_t> positions = candidates, completed = scores;
+        positions.resize(candidates.size() + 16);
+        completed.resize(candidates.size() + 16);
+        const size_t n_kept = level->complete(offsets.data(), payloads.data(), n, weight, count, norms.data(), rest, threshold,
+                                              positions.data(), completed.data(), candidates.size());
+        positions.resize(n_kept);
+        completed.resize(n_kept);
+        CHECK_EQ(positions, expected_positions);
+        CHECK_EQ(completed, expected_scores);
       }
     }
   }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 #include <functional>
 
 #include "base/growing.hpp"
@@ -21,6 +22,19 @@ constexpr uint32_t kSparse =
 // What one look-up of a non-essential term costs, in postings accumulated. Measured: 10 to 15 ns against 0.5
 // ns.
 constexpr uint64_t kProbeCost = 16;
+
+constexpr float kUsual = 0.6f;  // a usual contribution, as a share of the term's bound
+
+// The share of documents whose sum exceeds `limit`: twice the normal distribution's tail (real sums have
+// heavier ones).
+[[nodiscard]] float share_above(float limit, float mean, float variance) noexcept {
+  static constexpr float kTail[] = {1.0f,  .80f,  .62f,   .45f,   .32f,   .21f,    .13f,    .080f,   .046f,
+                                    .024f, .012f, .0060f, .0027f, .0012f, .00047f, .00018f, .000064f};
+  const float distance = limit - mean;
+  if (distance <= 0.0f) return 1.0f;
+  const float quarters = 4.0f * distance / std::sqrt(variance + 1.0f);
+  return kTail[quarters < 16.0f ? static_cast<size_t>(quarters) : 16];
+}
 
 // The first position >= from whose offset is >= wanted: doubling steps, then a bisection without branches.
 [[nodiscard]] uint32_t gallop(const uint16_t* offsets, uint32_t from, uint32_t n, uint32_t wanted) noexcept {
@@ -98,6 +112,14 @@ void PrunedSearch::open_chunk(const Query& query, const ChunkPostings& chunk) {
   });
   uint32_t sum = 0;
   for (const Cursor& cursor : cursors_) bound_sums_.push_back(sum += cursor.bound);
+  moments_.resize(cursors_.size() + 1);
+  moments_.back() = {};
+  for (size_t i = cursors_.size(); i-- > 0;) {
+    const float usual = kUsual * static_cast<float>(cursors_[i].bound);
+    const float share = static_cast<float>(cursors_[i].n) / static_cast<float>(chunk.n_docs);
+    moments_[i].mean = moments_[i + 1].mean + share * usual;
+    moments_[i].variance = moments_[i + 1].variance + share * (1.0f - share) * usual * usual;
+  }
 }
 
 void PrunedSearch::search_chunk(const Query& query, uint32_t chunk, base::TopK& best) {
@@ -111,7 +133,7 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk, base::TopK& 
     size_t n_safe = 0;  // how many of the cursors may be non-essential
     while (n_safe < n_terms && bound_sums_[n_safe] <= threshold) ++n_safe;
     if (n_safe == n_terms) return;  // nor can any later window of the chunk hold a better document
-    const size_t n_optional = choose_optional(n_safe, threshold);
+    const size_t n_optional = choose_optional(n_safe, threshold, n_docs);
     const uint32_t help = n_optional == 0 ? 0 : bound_sums_[n_optional - 1];
 
     uint32_t n_added = 0;
@@ -162,9 +184,11 @@ void PrunedSearch::clear_dead(const base::Bitmap& dead, uint32_t begin, uint32_t
 
 // How many of the first n_safe terms to leave out of a window: leaving one out saves its postings, but lowers
 // the threshold of the candidates by its bound, and each candidate is then looked up in every list left out.
-// Candidates are estimated from above: a posting makes one if a usual contribution of its term (0.6 of the
-// bound) exceeds the lowered threshold alone; of the others one in 16 does, together with another.
-size_t PrunedSearch::choose_optional(size_t n_safe, uint32_t threshold) {
+// How many candidates there would be is estimated as if terms occurred independently: the sum of the other
+// terms' usual contributions has a mean and a variance, and the normal distribution says how many documents
+// exceed the lowered threshold; besides, a posting makes a candidate alone if its usual contribution exceeds
+// it.
+size_t PrunedSearch::choose_optional(size_t n_safe, uint32_t threshold, uint32_t n_docs) const {
   size_t best = 0;
   uint64_t n_left = 0;  // postings of the terms that are not left out
   for (const Cursor& cursor : cursors_) n_left += cursor.n;
@@ -173,10 +197,17 @@ size_t PrunedSearch::choose_optional(size_t n_safe, uint32_t threshold) {
   size_t alone = cursors_.size();  // the first whose postings make candidates alone
   for (size_t m = 1; m <= n_safe; ++m) {
     n_left -= cursors_[m - 1].n;
-    const uint64_t lowered = threshold - bound_sums_[m - 1];
-    while (alone > 0 && uint64_t{cursors_[alone - 1].bound} * 6 > lowered * 10)
+    const float lowered = static_cast<float>(threshold - bound_sums_[m - 1]);
+    while (alone > 0 && static_cast<float>(cursors_[alone - 1].bound) * kUsual > lowered) {
       n_alone += cursors_[--alone].n;
-    const uint64_t n_candidates = alone <= m ? n_left : n_alone + (n_left - n_alone) / 16;
+    }
+    uint64_t n_candidates = n_left;
+    if (alone > m) {
+      const auto [mean, variance] = moments_[m];
+      const auto exceeding =
+          static_cast<uint64_t>(share_above(lowered, mean, variance) * static_cast<float>(n_docs));
+      n_candidates = std::min(n_left, n_alone + exceeding);
+    }
     const uint64_t cost = n_left + n_candidates * m * kProbeCost;
     if (cost < best_cost) {
       best_cost = cost;

@@ -55,7 +55,7 @@ class PrunedSearch {
   void prepare_impacts(const Query& query);
   void open_chunk(const Query& query, const ChunkPostings& chunk);
   void search_chunk(const Query& query, uint32_t chunk, base::TopK& best);
-  [[nodiscard]] size_t choose_optional(size_t n_safe, uint32_t threshold);
+  [[nodiscard]] size_t choose_optional(size_t n_safe, uint32_t threshold, uint32_t n_docs) const;
   uint32_t accumulate(const Query& query, Cursor& cursor, uint32_t window_begin, uint32_t window_end);
   [[nodiscard]] uint32_t seed_threshold(const ChunkPostings& postings, uint32_t begin, uint32_t end,
                                         base::TopK& best);
@@ -72,6 +72,10 @@ class PrunedSearch {
   std::vector<uint64_t> sorting_;
   std::vector<Cursor> cursors_;       // ascending by bound
   std::vector<uint32_t> bound_sums_;  // of the cursors up to and including this one
+  struct Moments {
+    float mean = 0.0f, variance = 0.0f;
+  };
+  std::vector<Moments> moments_;  // of the sum of usual contributions of the cursors from this one on
   std::vector<Impacts> impacts_;
   std::vector<void*> tables_;  // owned memory for impacts
 };
