@@ -1,4 +1,4 @@
-"""python -m benchmarks.compare WHAT [options]: WHAT is one of the comparisons below; --help after it lists its options."""
+"""python -m benchmarks.compare WHAT [options]: WHAT is one of the comparisons below, and takes --help."""
 
 from __future__ import annotations
 

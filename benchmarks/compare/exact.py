@@ -44,9 +44,13 @@ class Exhaustive:
 
     def _norms_of(self, lengths: NDArray[np.int32]) -> NDArray[np.float32]:
         longest = int(lengths.max(initial=0))
-        decoded = np.array([bm25.decoded_length(bm25.length_code(n)) for n in range(longest + 1)], dtype=np.int64)
+        decoded = np.array(
+            [bm25.decoded_length(bm25.length_code(n)) for n in range(longest + 1)], dtype=np.int64
+        )
         average = int(decoded[lengths].sum()) / len(lengths)
-        norms = np.array([bm25.length_norm(int(n), average, *self._parameters) for n in decoded], dtype=np.float32)
+        norms = np.array(
+            [bm25.length_norm(int(n), average, *self._parameters) for n in decoded], dtype=np.float32
+        )
         return norms[lengths]
 
     def of_peers(self, terms: Terms) -> Exhaustive:
@@ -75,7 +79,7 @@ class Exhaustive:
         return total * 2.0**-bits
 
     def floor_ns(self, query: Query) -> float:
-        """T_min: 0.45 ns a posting (a dense term: 0.05 ns a document), 0.05 ns a document, 60 ns a term, 2.5 us a call."""
+        """T_min: 0.45 ns a posting (dense terms: 0.05 ns a document), 0.05 ns a document, 60 ns a term, 2.5 us."""
         counts = self.postings[query.distinct]
         lists = np.minimum(NS_A_POSTING * counts, NS_A_DENSE_DOCUMENT * self.n_documents).sum()
         return float(lists + NS_A_DOCUMENT * self.n_documents + NS_A_TERM * len(query.distinct) + NS_A_CALL)

@@ -1,6 +1,7 @@
 """BM25 engines in one run: the same terms, the same k, one pinned core, calls from Python one by one.
 
-    python -m benchmarks.compare lexical [--quick | --full] [--sizes N,N] [--k N,N] [--kinds nat,kw] [--json FILE] [--markdown FILE]
+    python -m benchmarks.compare lexical [--quick | --full] [--sizes N,N] [--k N,N] [--kinds nat,kw]
+                                         [--json FILE] [--markdown FILE]
 
 Ratios come first: absolute times drift on shared machines. Beside each time stands T_min, the floor that the number of
 postings, documents and terms of the query allows. Exit code 1 if Scrubjay's results differ from the exhaustive formula.
@@ -19,19 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.compare import exact, lexical_engines, machine, tables, texts, timing, workload, writes
+from benchmarks.compare import cells, exact, lexical_engines, machine, tables, texts, timing, workload, writes
 from benchmarks.compare.lexical_engines import ENGINES, NEEDS, LexicalEngine
-from benchmarks.compare.workload import QUERY_KINDS, Query, Terms
+from benchmarks.compare.workload import QUERY_KINDS, Terms
 
 QUICK_SIZES, DEFAULT_SIZES, FULL_SIZES = (500,), (1_000, 10_000, 60_000), (1_000, 10_000, 60_000, 1_000_000)
 N_QUERIES, N_QUICK_QUERIES = 2_000, 40
-N_PASSES = 3
-N_CHECKED_POSTINGS = 20_000_000
-MAX_CHECKED, LEAST_CHECKED = 200, 10
 SECONDS_A_PASS = 20.0
-"""An engine that needs longer for the queries of a cell gets fewer of them, at least 8; the table says so."""
-SLOW = 1.5
-"""One that needs even longer than this share of it gets one pass."""
 
 
 def say(what: str) -> None:
@@ -63,61 +58,11 @@ def build(name: str, documents: Sequence[str], terms: Terms) -> tuple[LexicalEng
     return engine, facts
 
 
-def calls_of(engine: LexicalEngine) -> dict[str, Callable[[Query, int], Any]]:
-    """How an engine is called, under the names of the table's rows."""
-    calls = {engine.name: engine.search}
-    if hasattr(engine, "bare"):
-        calls[f"{engine.name} bare"] = engine.bare
-    return calls
-
-
-def measure_cell(engines: Sequence[LexicalEngine], queries: Sequence[Query], k: int, seconds: float) -> dict[str, Any]:
-    """Percentiles for each way to call each engine; the passes alternate between the engines."""
-    calls = {name: call for engine in engines for name, call in calls_of(engine).items()}
-    items = {name: timing.affordable(lambda query, call=call: call(query, k), queries, seconds) for name, call in calls.items()}  # type: ignore[misc]
-    passes: dict[str, list[Any]] = {name: [] for name in calls}
-    for number in range(N_PASSES):
-        for name, call in calls.items():
-            if number and passes[name][0].sum() > SLOW * seconds * 1e9:
-                continue
-            passes[name].append(timing.time_calls(lambda query, call=call: call(query, k), items[name]))  # type: ignore[misc]
-    return {name: {**timing.percentiles_us(passes[name]), "queries": len(items[name])} for name in calls}
-
-
-def check(engines: Sequence[LexicalEngine], queries: Sequence[Query], k: int, own: exact.Exhaustive, peers: exact.Exhaustive) -> dict[str, Any]:
-    """For each engine the mean share of its formula's k best that it returns, and its mean overlap with Scrubjay's."""
-    postings = max(1, int(np.mean([own.n_postings(query) for query in queries])) + own.n_documents)
-    n_checked = max(LEAST_CHECKED, min(MAX_CHECKED, N_CHECKED_POSTINGS // postings))
-    checked = queries[:: max(1, len(queries) // n_checked)][:n_checked]
-    report: dict[str, Any] = {}
-    reference = [exact.best(own.scores(query), k).tolist() for query in checked]
-    for engine in engines:
-        if engine.name == "fts5":
-            found = [engine.found(query, k) for query in checked[:LEAST_CHECKED]]
-        else:
-            found = [engine.found(query, k) for query in checked]
-        facts = {
-            "queries": len(found),
-            "recall": float(np.mean([exact.recall(one, peers.scores(query), k) for one, query in zip(found, checked, strict=False)])),
-            "overlap": float(np.mean([len(set(one) & set(right)) / max(1, len(right)) for one, right in zip(found, reference, strict=False)])),
-        }
-        if isinstance(engine, lexical_engines.Scrubjay):
-            facts["recall"] = float(np.mean([exact.recall(one, own.scores(query), k) for one, query in zip(found, checked, strict=True)]))
-            facts["identical"] = sum(scrubjay_is_exact(engine, query, k, own) for query in checked)
-        report[engine.name] = facts
-    return report
-
-
-def scrubjay_is_exact(engine: lexical_engines.Scrubjay, query: Query, k: int, own: exact.Exhaustive) -> bool:
-    """Same documents, same order, same scores to the last bit."""
-    ids, scores = engine.search(query, k)
-    right = own.scores(query)
-    best = exact.best(right, k)
-    return bool(np.array_equal(np.asarray(ids), best) and np.array_equal(np.asarray(scores), right[best]))
-
-
-def measure_size(n: int, names: Sequence[str], documents: Sequence[str], terms: Terms, options: argparse.Namespace) -> dict[str, Any]:
+def measure_size(
+    names: Sequence[str], documents: Sequence[str], terms: Terms, options: argparse.Namespace
+) -> dict[str, Any]:
     """Everything about one size of the collection."""
+    n = len(documents)
     say(f"{n:,} documents")
     own = exact.Exhaustive(terms)
     peers = own.of_peers(terms)
@@ -125,7 +70,12 @@ def measure_size(n: int, names: Sequence[str], documents: Sequence[str], terms: 
     for name in names:
         engine, built[name] = build(name, documents, terms)
         engines.append(engine)
-    report: dict[str, Any] = {"documents": n, "postings": int(own.postings.sum()), "build": built, "cells": []}
+    report: dict[str, Any] = {
+        "documents": n,
+        "postings": int(own.postings.sum()),
+        "build": built,
+        "cells": [],
+    }
     for kind in options.kinds:
         queries = options.queries[kind]
         floors = np.array([own.floor_ns(query) for query in queries]) / 1e3
@@ -135,9 +85,11 @@ def measure_size(n: int, names: Sequence[str], documents: Sequence[str], terms: 
                 "k": k,
                 "terms": float(np.mean([len(query.distinct) for query in queries])),
                 "postings": float(np.mean([own.n_postings(query) for query in queries])),
-                "floor_us": {name: float(np.percentile(floors, at)) for name, at in timing.PERCENTILES.items()},
-                "engines": measure_cell(engines, queries, k, options.seconds),
-                "check": check(engines, queries, k, own, peers),
+                "floor_us": {
+                    name: float(np.percentile(floors, at)) for name, at in timing.PERCENTILES.items()
+                },
+                "engines": cells.measure(engines, queries, k, options.seconds),
+                "check": cells.check(engines, queries, k, own, peers),
             }
             report["cells"].append(cell)
             say("  " + tables.cell_line(cell))
@@ -149,35 +101,76 @@ def measure_size(n: int, names: Sequence[str], documents: Sequence[str], terms: 
     return report
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    def numbers(value: str) -> tuple[int, ...]:
-        return tuple(int(number.replace("_", "")) for number in value.split(","))
+def numbers(value: str) -> tuple[int, ...]:
+    return tuple(int(number.replace("_", "")) for number in value.split(","))
 
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare lexical", description=(__doc__ or "").split("\n")[0])
+
+def names_of(known: Sequence[str]) -> Callable[[str], tuple[str, ...]]:
+    """Reads a list of names of which each must be known."""
+
+    def read(value: str) -> tuple[str, ...]:
+        names = tuple(value.split(","))
+        if unknown := sorted(set(names) - set(known)):
+            raise argparse.ArgumentTypeError(f"expected some of {','.join(known)}, got {','.join(unknown)}")
+        return names
+
+    return read
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    about = (__doc__ or "").split("\n")[0]
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.compare lexical", description=about)
     amount = parser.add_mutually_exclusive_group()
     amount.add_argument("--quick", action="store_true", help="500 documents, few queries: does it run?")
-    amount.add_argument("--full", action="store_true", help="also 1,000,000 documents, long and stop-word queries, deletes")
-    parser.add_argument("--sizes", type=numbers, help="documents, ascending (default 1000,10000,60000)")
+    amount.add_argument(
+        "--full", action="store_true", help="also 1,000,000 documents, all kinds of queries, deletes"
+    )
+    parser.add_argument("--sizes", type=numbers, help="documents (default 1000,10000,60000)")
     parser.add_argument("--k", type=numbers, help="hits asked for (default 10,100)")
-    parser.add_argument("--kinds", type=lambda value: tuple(value.split(",")), help=f"of {','.join(QUERY_KINDS)} (default nat,kw; --full: all)")
-    parser.add_argument("--engines", type=lambda value: tuple(value.split(",")), default=tuple(ENGINES), help=f"of {','.join(ENGINES)}")
+    kinds = names_of(tuple(QUERY_KINDS))
+    parser.add_argument(
+        "--kinds", type=kinds, help=f"of {','.join(QUERY_KINDS)} (default nat,kw; --full: all)"
+    )
+    engines = names_of(tuple(ENGINES))
+    parser.add_argument(
+        "--engines", type=engines, default=tuple(ENGINES), help=f"of {','.join(ENGINES)} (default: all)"
+    )
     parser.add_argument("--n-queries", type=int, help=f"queries a cell (default {N_QUERIES:,})")
-    parser.add_argument("--seconds", type=float, default=SECONDS_A_PASS, help="for one pass of one engine, before it gets fewer queries")
-    parser.add_argument("--no-writes", dest="writes", action="store_false", help="leave out additions and deletes")
+    longest = "of one pass of one engine; a slower one gets fewer queries, at least 8, and the table says so"
+    parser.add_argument("--seconds", type=float, default=SECONDS_A_PASS, help=longest)
+    parser.add_argument("--no-writes", dest="writes", action="store_false", help="no additions and deletes")
+    parser.add_argument(
+        "--deletes", action="store_true", help="do spread deletes slow the queries? (--full: yes)"
+    )
     parser.add_argument("--core", type=int, help="the core to pin to (default: the last one allowed)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--fetch-descriptions", action="store_true", help="first bring Debian's long descriptions into the cache")
+    fetch = "first bring Debian's long descriptions into the cache"
+    parser.add_argument("--fetch-descriptions", action="store_true", help=fetch)
     parser.add_argument("--json", type=Path, help="write everything measured to this file")
     parser.add_argument("--markdown", type=Path, help="write the tables to this file")
     options = parser.parse_args(arguments)
-    options.sizes = options.sizes or (QUICK_SIZES if options.quick else FULL_SIZES if options.full else DEFAULT_SIZES)
+    usual = QUICK_SIZES if options.quick else FULL_SIZES if options.full else DEFAULT_SIZES
+    options.sizes = options.sizes or usual
     options.k = options.k or ((10,) if options.quick else (10, 100))
     options.kinds = options.kinds or (tuple(QUERY_KINDS) if options.full or options.quick else ("nat", "kw"))
     options.n_queries = options.n_queries or (N_QUICK_QUERIES if options.quick else N_QUERIES)
-    for given, known in ((options.kinds, QUERY_KINDS), (options.engines, ENGINES)):
-        if unknown := sorted(set(given) - set(known)):
-            parser.error(f"expected some of {', '.join(known)}, got {', '.join(unknown)}")
+    options.deletes |= options.quick or options.full
     return options
+
+
+def prepare(source: texts.Source, options: argparse.Namespace) -> tuple[list[str], Terms]:
+    """The documents of the largest size and their terms; queries and further texts go into the options."""
+    documents = workload.documents(source, max(options.sizes), options.seed)
+    cache_name = None if options.quick else f"{source.fingerprint}-{options.seed}"
+    terms = workload.terms_of(documents, cache_name=cache_name)
+    _, held_out = workload.shuffled(source, options.seed)
+    options.queries = {
+        kind: workload.queries(kind, options.n_queries, held_out, terms, options.seed)
+        for kind in options.kinds
+    }
+    options.extra_texts = held_out[: 50 if options.quick else 2_000]
+    options.extra_terms = workload.terms_of(options.extra_texts)
+    return documents, terms
 
 
 def run(options: argparse.Namespace) -> dict[str, Any]:
@@ -186,42 +179,42 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
         texts.fetch_descriptions()
     source = texts.source(use_system=not options.quick)
     names, missing = installed(options.engines)
-    largest = max(options.sizes)
-    documents = workload.documents(source, largest, options.seed)
-    cache_name = None if options.quick else f"{source.fingerprint}-{options.seed}"
-    terms = workload.terms_of(documents, cache_name=cache_name)
-    _, held_out = workload.shuffled(source, options.seed)
-    options.queries = {kind: workload.queries(kind, options.n_queries, held_out, terms, options.seed) for kind in options.kinds}
-    n_extra = min(len(held_out), 50 if options.quick else 2_000)
-    options.extra_texts = held_out[:n_extra]
-    options.extra_terms = workload.terms_of(options.extra_texts)
-    n_partitions = 50 if options.quick else 2_000
-    tiny = [writes.tiny_partitions(held_out, n_partitions, n_words) for n_words in (6, 30)] if "scrubjay" in names else []
+    documents, terms = prepare(source, options)
     report: dict[str, Any] = {
         "benchmark": "lexical",
         "machine": {**machine.describe(), "core": core},
-        "corpus": {"source": source.kind, "real_passages": len(source.passages), "seed": options.seed, "queries": options.n_queries},
+        "corpus": {
+            "source": source.kind,
+            "real_passages": len(source.passages),
+            "seed": options.seed,
+            "queries": options.n_queries,
+        },
         "engines": {name: lexical_engines.notes()[name] for name in names},
         "missing": missing,
-        "tiny_partitions": tiny,
-        "sizes": [],
+        "sizes": [measure_size(names, documents[:n], terms.head(n), options) for n in sorted(options.sizes)],
+        "tiny_partitions": [],
     }
-    for n in sorted(options.sizes):
-        report["sizes"].append(measure_size(n, names, documents[:n], terms.head(n), options))
-    if "scrubjay" in names and (options.full or options.quick):
-        n = min(60_000, largest)
-        report["deletes"] = writes.deletes_spread(documents[:n], terms.head(n), options.queries[options.kinds[0]], n // 60)
+    if "scrubjay" in names:
+        n_partitions = 50 if options.quick else 2_000
+        report["tiny_partitions"] = [
+            writes.tiny_partitions(options.extra_texts, n_partitions, n_words) for n_words in (6, 30)
+        ]
+    if "scrubjay" in names and options.deletes:
+        n = min(60_000, len(documents))
+        queries = options.queries[options.kinds[0]]
+        report["deletes"] = writes.deletes_spread(documents[:n], terms.head(n), queries, n // 60)
     return report
 
 
 def wrong_cells(report: dict[str, Any]) -> list[str]:
     """Where Scrubjay is not the exhaustive formula."""
-    return [
-        f"{size['documents']:,} documents, {cell['kind']}, k={cell['k']}: {facts['identical']} of {facts['queries']} queries equal the formula"
-        for size in report["sizes"]
-        for cell in size["cells"]
-        if (facts := cell["check"].get("scrubjay")) and facts["identical"] < facts["queries"]
-    ]
+    wrong = []
+    for size, cell in tables.each_cell(report):
+        facts = cell["check"].get("scrubjay")
+        if facts and facts["identical"] < facts["queries"]:
+            where = f"{size['documents']:,} documents, {cell['kind']}, k={cell['k']}"
+            wrong.append(f"{where}: {facts['identical']} of {facts['queries']} queries equal the formula")
+    return wrong
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -65,7 +65,9 @@ class Scrubjay:
 
 class Bm25s:
     name = "bm25s"
-    note = "retrieve() with the numba backend, one thread, warm; frozen: adding one document builds a new index"
+    note = (
+        "retrieve() with the numba backend, one thread, warm; frozen: adding one document builds a new index"
+    )
     n_adds = 0
 
     def __init__(self) -> None:
@@ -104,7 +106,7 @@ class Bm25s:
 
 class Tantivy:
     name = "tantivy"
-    note = "in memory, whitespace tokens, frequencies, one segment, TopDocs without count; an addition is commit + reload"
+    note = "in memory, frequencies, one segment, TopDocs without count; an addition is commit and reload"
     n_adds = 50
 
     def __init__(self) -> None:
@@ -194,8 +196,18 @@ class Fts5:
         )
 
 
-ENGINES: dict[str, Callable[[], LexicalEngine]] = {"scrubjay": Scrubjay, "bm25s": Bm25s, "tantivy": Tantivy, "fts5": Fts5}
-NEEDS: dict[str, Sequence[str]] = {"scrubjay": (), "bm25s": ("bm25s", "numba"), "tantivy": ("tantivy",), "fts5": ()}
+ENGINES: dict[str, Callable[[], LexicalEngine]] = {
+    "scrubjay": Scrubjay,
+    "bm25s": Bm25s,
+    "tantivy": Tantivy,
+    "fts5": Fts5,
+}
+NEEDS: dict[str, Sequence[str]] = {
+    "scrubjay": (),
+    "bm25s": ("bm25s", "numba"),
+    "tantivy": ("tantivy",),
+    "fts5": (),
+}
 RIVALS = ("bm25s", "tantivy")
 """Ratios are against the better of these."""
 

@@ -64,26 +64,35 @@ def cell_line(cell: dict[str, Any]) -> str:
 
 
 def lexical_page(report: dict[str, Any]) -> str:
-    about = report["machine"]
-    native = about["scrubjay"]
     parts = [
-        f"{about['cpu']}, {about['cores']} cores, pinned to core {about['core']}, load {about['load']}, niceness {about['niceness']}; Python {about['python']}; "
-        f"scrubjay {native.get('version')} ({native.get('simd_active')}, {native.get('compiler')}, {native.get('build_type')}); "
-        + ", ".join(f"{name} {version}" for name, version in about["peers"].items() if version),
-        f"Texts: {report['corpus']['source']} ({report['corpus']['real_passages']:,} passages, seed {report['corpus']['seed']}). "
-        + " ".join(f"{name}: {note}." for name, note in report["engines"].items())
-        + (f" Not installed: {', '.join(report['missing'])}." if report["missing"] else ""),
+        machine_line(report["machine"]),
+        corpus_line(report),
         "### Ratios: how many times faster Scrubjay is (p50 / p95), and measured time over T_min",
         ratio_table(report),
         "### Microseconds a call (p50 / p95 / p99; T_min: p50 / p95)",
         time_table(report),
-        "### Results: share of the formula's k best that is returned / overlap with Scrubjay's formula",
+        "### Results: share of the k best by the engine's own lengths / by Scrubjay's formula",
         check_table(report),
         "### Writing and memory",
         write_table(report),
     ]
-    parts += [f"- {line}" for line in remarks(report)]
-    return "\n\n".join(parts)
+    return "\n\n".join(parts) + "\n\n" + "\n".join(f"- {line}" for line in remarks(report))
+
+
+def machine_line(about: dict[str, Any]) -> str:
+    native = about["scrubjay"]
+    where = f"{about['cpu']}, {about['cores']} cores, pinned to core {about['core']}, load {about['load']}"
+    build = f"{native.get('simd_active')}, {native.get('compiler')}, {native.get('build_type')}"
+    peers = ", ".join(f"{name} {version}" for name, version in about["peers"].items() if version)
+    return f"{where}; Python {about['python']}; scrubjay {native.get('version')} ({build}); {peers}"
+
+
+def corpus_line(report: dict[str, Any]) -> str:
+    corpus = report["corpus"]
+    source = f"Texts: {corpus['source']} ({corpus['real_passages']:,} passages, seed {corpus['seed']})."
+    notes = [f"{name}: {note}." for name, note in report["engines"].items()]
+    missing = [f"Not installed: {', '.join(report['missing'])}."] if report["missing"] else []
+    return " ".join([source, *notes, *missing])
 
 
 def each_cell(report: dict[str, Any]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -107,10 +116,14 @@ def ratio_table(report: dict[str, Any]) -> str:
             continue
 
         def both(name: str, by: dict[str, float] = by) -> str:
-            return f"{number(by[f'{name}_p50'])} / {number(by[f'{name}_p95'])}" if f"{name}_p50" in by else "-"
+            return (
+                f"{number(by[f'{name}_p50'])} / {number(by[f'{name}_p95'])}" if f"{name}_p50" in by else "-"
+            )
 
         rows.append([*label(size, cell), both("best"), both("floor"), *(both(name) for name in names)])
-    return table(["documents", "queries", "k", f"better of {' and '.join(RIVALS)}", "over T_min", *names], rows)
+    return table(
+        ["documents", "queries", "k", f"better of {' and '.join(RIVALS)}", "over T_min", *names], rows
+    )
 
 
 def time_table(report: dict[str, Any]) -> str:
@@ -130,12 +143,15 @@ def time_table(report: dict[str, Any]) -> str:
 
 
 def check_table(report: dict[str, Any]) -> str:
-    names = [name for name in engine_rows(report) if any(name in cell["check"] for _, cell in each_cell(report))]
+    names = [
+        name for name in engine_rows(report) if all(name in cell["check"] for _, cell in each_cell(report))
+    ]
     rows = []
     for size, cell in each_cell(report):
         facts = cell["check"]
-        exact = f"{facts['scrubjay']['identical']} of {facts['scrubjay']['queries']}" if "scrubjay" in facts else "-"
-        shown = [f"{facts[name]['recall']:.3f} / {facts[name]['overlap']:.3f}" if name in facts else "-" for name in names]
+        mine = facts.get("scrubjay")
+        exact = f"{mine['identical']} of {mine['queries']}" if mine else "-"
+        shown = [f"{facts[name]['recall']:.3f} / {facts[name]['overlap']:.3f}" for name in names]
         rows.append([*label(size, cell), exact, *shown])
     return table(["documents", "queries", "k", "scrubjay equal to the last bit", *names], rows)
 
@@ -145,34 +161,38 @@ def write_table(report: dict[str, Any]) -> str:
     for size in report["sizes"]:
         for name, built in size["build"].items():
             written = size.get("writes", {}).get(name)
-            rows.append(
-                [
-                    f"{size['documents']:,}",
-                    name,
-                    f"{built['documents_per_second']:,.0f}",
-                    pair(written["add_us"]) if written else f"{built['seconds'] * 1e6:,.0f} (a new index)" if "writes" in size else "-",
-                    pair(written["delete_us"]) if written else "-",
-                ]
-            )
+            added, deleted = "-", "-"
+            if written:
+                added, deleted = pair(written["add_us"]), pair(written["delete_us"])
+            elif "writes" in size:
+                added = f"{built['seconds'] * 1e6:,.0f} (a new index)"
+            rate = f"{built['documents_per_second']:,.0f}"
+            rows.append([f"{size['documents']:,}", name, rate, added, deleted])
     return table(["documents", "engine", "build, documents/s", "add one, us", "delete one, us"], rows)
 
 
 def remarks(report: dict[str, Any]) -> list[str]:
+    """Memory and deletes, a line each."""
     lines = []
     for size in report["sizes"]:
         if memory := size.get("memory"):
             lines.append(
-                f"{size['documents']:,} documents: {memory['postings']:,} postings, {memory['terms']:,} terms, {memory['bytes_a_posting']:.2f} bytes a posting in all "
-                f"({memory['bytes_a_posting_beyond_terms']:.2f} beyond 45 bytes a term); {memory['memory_bytes_a_document']:,.0f} bytes a document, of which text {memory['text_bytes_a_document']:,.0f}."
+                f"{size['documents']:,} documents: {memory['postings']:,} postings, {memory['terms']:,} terms; "
+                f"{memory['bytes_a_posting']:.2f} bytes a posting in all, "
+                f"{memory['bytes_a_posting_beyond_terms']:.2f} beyond 45 bytes a term; "
+                f"{memory['memory_bytes_a_document']:,.0f} bytes a document, "
+                f"of which text {memory['text_bytes_a_document']:,.0f}."
             )
     for tiny in report["tiny_partitions"]:
         lines.append(
-            f"A partition of {tiny['documents_each']} documents of {tiny['words']} words: {tiny['reported_bytes_each']:,.0f} bytes beyond its texts as reported, "
-            f"{tiny['resident_bytes_each']:,.0f} by the resident set ({tiny['postings_each']:.0f} postings)."
+            f"A partition of {tiny['documents_each']} documents of {tiny['words']} words "
+            f"({tiny['postings_each']:.0f} postings): {tiny['reported_bytes_each']:,.0f} bytes beyond its texts "
+            f"as reported, {tiny['resident_bytes_each']:,.0f} by the resident set."
         )
     if deletes := report.get("deletes"):
         lines.append(
-            f"{deletes['deletes']:,} deletes spread over {deletes['documents']:,} documents: p50 x {deletes['ratio_p50']:.3f}, p95 x {deletes['ratio_p95']:.3f}, "
+            f"{deletes['deletes']:,} deletes spread over {deletes['documents']:,} documents: "
+            f"p50 x {deletes['ratio_p50']:.3f}, p95 x {deletes['ratio_p95']:.3f}, "
             f"median query x {deletes['ratio_of_queries_median']:.3f}."
         )
     return lines

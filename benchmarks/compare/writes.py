@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from time import perf_counter_ns
 from typing import Any
 
 import numpy as np
 
 from benchmarks.compare import timing
+from benchmarks.compare.cells import of_query
 from benchmarks.compare.lexical_engines import LexicalEngine, Scrubjay
 from benchmarks.compare.workload import Query, Terms
 from benchmarks.ingest import resident_bytes
@@ -18,7 +20,9 @@ from benchmarks.ingest import resident_bytes
 N_PASSES_DELETES = 7
 
 
-def single_writes(engines: Sequence[LexicalEngine], texts: Sequence[str], terms: Terms, n: int) -> dict[str, Any]:
+def single_writes(
+    engines: Sequence[LexicalEngine], texts: Sequence[str], terms: Terms, n: int
+) -> dict[str, Any]:
     """Microseconds to add one document, then to delete one, each visible to the next search."""
     report: dict[str, Any] = {}
     lines = [terms.line(place) for place in range(len(texts))]
@@ -27,15 +31,22 @@ def single_writes(engines: Sequence[LexicalEngine], texts: Sequence[str], terms:
         if not places:
             report[engine.name] = None
             continue
-        added = time_each(lambda place: engine.add(n + place, texts[place], lines[place]), places)
-        deleted = time_each(lambda place: engine.delete(n + place), places)
-        report[engine.name] = {"writes": len(places), "add_us": added, "delete_us": deleted}
+        rows = [(n + place, texts[place], lines[place]) for place in places]
+        added = [time_write(engine.add, *row) for row in rows]
+        deleted = [time_write(engine.delete, number) for number, _, _ in rows]
+        report[engine.name] = {
+            "writes": len(places),
+            "add_us": timing.percentiles_us([np.array(added)]),
+            "delete_us": timing.percentiles_us([np.array(deleted)]),
+        }
     return report
 
 
-def time_each(call: Any, places: Sequence[int]) -> dict[str, float]:
-    spent = np.array([timing.time_one(call, place) for place in places], dtype=np.int64)
-    return timing.percentiles_us([spent])
+def time_write(call: Callable[..., None], *arguments: Any) -> int:
+    """Nanoseconds of one write; it cannot be repeated, so a lost core counts."""
+    started = perf_counter_ns()
+    call(*arguments)
+    return perf_counter_ns() - started
 
 
 def memory(scrubjay: Scrubjay) -> dict[str, float]:
@@ -54,15 +65,20 @@ def memory(scrubjay: Scrubjay) -> dict[str, float]:
     }
 
 
-def tiny_partitions(texts: Sequence[str], n_partitions: int, n_words: int, n_each: int = 10) -> dict[str, float]:
+def tiny_partitions(
+    texts: Sequence[str], n_partitions: int, n_words: int, n_each: int = 10
+) -> dict[str, float]:
     """Bytes of a partition of ten documents of n words beyond their texts: as reported, and by the resident set.
 
     In a process of its own, because the resident set tells only of growth.
     """
     rows = [" ".join(text.split()[:n_words]) for text in texts[: n_each * 8]]
-    code = "import json, sys; from benchmarks.compare import writes; print(json.dumps(writes.write_tiny(*json.load(sys.stdin))))"
+    code = "import json, sys; from benchmarks.compare import writes as w; "
+    code += "print(json.dumps(w.write_tiny(*json.load(sys.stdin))))"
     given = json.dumps([rows, n_partitions, n_each])
-    finished = subprocess.run([sys.executable, "-c", code], input=given, capture_output=True, text=True, check=False)
+    finished = subprocess.run(
+        [sys.executable, "-c", code], input=given, capture_output=True, text=True, check=False
+    )
     if finished.returncode:
         raise RuntimeError(finished.stderr)
     return {"words": n_words, **json.loads(finished.stdout)}
@@ -79,7 +95,9 @@ def write_tiny(rows: Sequence[str], n_partitions: int, n_each: int) -> dict[str,
     before = resident_bytes()
     for number, scope in enumerate(scopes):
         first = (number * n_each) % (len(rows) - n_each + 1)
-        engine.upsert_many(ids[number * n_each : (number + 1) * n_each], rows[first : first + n_each], scope=scope)
+        engine.upsert_many(
+            ids[number * n_each : (number + 1) * n_each], rows[first : first + n_each], scope=scope
+        )
     resident = resident_bytes() - before
     stats = engine.stats()
     text_bytes = int(stats["text_bytes"])
@@ -94,23 +112,26 @@ def write_tiny(rows: Sequence[str], n_partitions: int, n_each: int) -> dict[str,
     }
 
 
-def deletes_spread(documents: Sequence[str], terms: Terms, queries: Sequence[Query], n_deletes: int, k: int = 10) -> dict[str, Any]:
+def deletes_spread(
+    documents: Sequence[str], terms: Terms, queries: Sequence[Query], n_deletes: int, k: int = 10
+) -> dict[str, Any]:
     """The same queries on the whole collection and on one with deletes spread over it, passes alternating."""
-    whole, thinned = Scrubjay(), Scrubjay()
-    for engine in (whole, thinned):
+    engines = {"whole": Scrubjay(), "thinned": Scrubjay()}
+    for engine in engines.values():
         engine.build(documents, terms)
     for number in np.linspace(0, len(documents) - 1, n_deletes, dtype=np.int64).tolist():
-        thinned.delete(number)
-    passes: dict[str, list[Any]] = {"whole": [], "thinned": []}
+        engines["thinned"].delete(number)
+    calls = {name: of_query(engine.search, k) for name, engine in engines.items()}
+    passes: dict[str, list[Any]] = {name: [] for name in calls}
     for _ in range(N_PASSES_DELETES):
-        for name, engine in (("whole", whole), ("thinned", thinned)):
-            passes[name].append(timing.time_calls(lambda query, engine=engine: engine.search(query, k), queries))  # type: ignore[misc]
+        for name, call in calls.items():
+            passes[name].append(timing.time_calls(call, queries))
     # Of each query the fastest pass: disturbances of the machine only ever add.
     fastest = {name: np.min(np.stack(times), axis=0) for name, times in passes.items()}
     return {
         "documents": len(documents),
         "deletes": n_deletes,
-        "dead": int(thinned.engine.stats()["dead"]),
+        "dead": int(engines["thinned"].engine.stats()["dead"]),
         "ratio_p50": float(np.percentile(fastest["thinned"], 50) / np.percentile(fastest["whole"], 50)),
         "ratio_p95": float(np.percentile(fastest["thinned"], 95) / np.percentile(fastest["whole"], 95)),
         "ratio_of_queries_median": float(np.median(fastest["thinned"] / fastest["whole"])),

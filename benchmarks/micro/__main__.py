@@ -29,9 +29,10 @@ def at_each_level(options: argparse.Namespace) -> dict[str, Any]:
     available = (scrubjay.show_config(as_dict=True) or {})["simd_levels"]
     found = {}
     for level in (level for level in LEVELS if level in available):
-        command = [sys.executable, "-m", "benchmarks.micro", "--documents", str(options.documents), "--calls", str(options.calls)]
-        command += ["--no-instructions", "--json", "-"]
-        finished = subprocess.run(command, env={**os.environ, "SCRUBJAY_SIMD": level}, capture_output=True, text=True, check=True)
+        command = [sys.executable, "-m", "benchmarks.micro", "--no-instructions", "--json", "-"]
+        command += ["--documents", str(options.documents), "--calls", str(options.calls)]
+        environment = {**os.environ, "SCRUBJAY_SIMD": level}
+        finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
         found[level] = json.loads(finished.stdout)["primitives"]
     return found
 
@@ -39,7 +40,9 @@ def at_each_level(options: argparse.Namespace) -> dict[str, Any]:
 def lines(report: dict[str, Any]) -> list[str]:
     """The report for a terminal."""
     about = report["machine"]
-    shown = [f"{about['cpu']}, {about['scrubjay'].get('simd_active')}, load {about['load']}, core {about['core']}"]
+    shown = [
+        f"{about['cpu']}, {about['scrubjay'].get('simd_active')}, load {about['load']}, core {about['core']}"
+    ]
     measured = report["primitives"]
     shown.append(f"one partition of {measured['documents']:,} documents; microseconds p50 / p95")
     for group in ("call", "k", "words", "keywords"):
@@ -60,11 +63,15 @@ def lines(report: dict[str, Any]) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.micro", description=(__doc__ or "").split("\n")[0])
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.micro", description=(__doc__ or "").split("\n")[0]
+    )
     parser.add_argument("--quick", action="store_true", help="few documents and calls: does it run?")
     parser.add_argument("--documents", type=int, help="documents of the partition (default 10,000)")
     parser.add_argument("--calls", type=int, help="calls of one pass (default 2,000)")
-    parser.add_argument("--no-instructions", dest="instructions", action="store_false", help="without callgrind")
+    parser.add_argument(
+        "--no-instructions", dest="instructions", action="store_false", help="without callgrind"
+    )
     parser.add_argument("--levels", action="store_true", help="also at each SIMD level")
     parser.add_argument("--core", type=int)
     parser.add_argument("--json", help="write the report to this file (-: print it instead of the table)")

@@ -24,8 +24,8 @@ def vocabulary() -> list[str]:
     words: dict[str, None] = {}
     while len(words) < N_WORDS:
         n_syllables = 1 + (len(words) > 60) + (len(words) > 4_000)
-        syllables = (numbers.choice(ONSETS) + numbers.choice(VOWELS) + numbers.choice(CODAS) for _ in range(n_syllables))
-        words["".join(syllables)] = None
+        parts = (numbers.choice(letters) for _ in range(n_syllables) for letters in (ONSETS, VOWELS, CODAS))
+        words["".join(parts)] = None
     return list(words)
 
 

@@ -1,8 +1,9 @@
 """How many instructions does each of ten fixed queries take? The guard that a busy machine cannot blur.
 
 A child process runs under callgrind; two functions of the C library that nothing else calls here (os.getsid and
-os.getpgid reach them by plain calls, unlike ctypes) mark where a query begins and ends. The cost of the markers themselves is measured and taken off. Callgrind knows no AVX-512, so the child is held
-to AVX2, or to the level that SCRUBJAY_SIMD names.
+os.getpgid reach them by plain calls, unlike ctypes) mark where a query begins and ends. The cost of the markers
+themselves is measured and taken off. Callgrind knows no AVX-512, so the child is held to AVX2, or to the level that
+SCRUBJAY_SIMD names.
 """
 
 from __future__ import annotations
@@ -28,9 +29,18 @@ def count(n_documents: int) -> dict[str, int] | None:
         return None
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "counts"
-        command = [valgrind, "--tool=callgrind", f"--callgrind-out-file={out}", f"--zero-before={BEGIN}", f"--dump-before={END}"]
-        command += [sys.executable, "-c", f"from benchmarks.micro import instructions; instructions.child({n_documents})"]
-        environment = {**os.environ, "PYTHONHASHSEED": "0", "SCRUBJAY_SIMD": os.environ.get("SCRUBJAY_SIMD", "avx2")}
+        command = [valgrind, "--tool=callgrind", f"--callgrind-out-file={out}"]
+        command += [f"--zero-before={BEGIN}", f"--dump-before={END}"]
+        command += [
+            sys.executable,
+            "-c",
+            f"from benchmarks.micro import instructions as i; i.child({n_documents})",
+        ]
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": "0",
+            "SCRUBJAY_SIMD": os.environ.get("SCRUBJAY_SIMD", "avx2"),
+        }
         finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if finished.returncode:
             raise RuntimeError(finished.stderr[-2_000:])

@@ -15,7 +15,9 @@ N_PASSES = 3
 
 def median_us(call: Callable[[], Any], n_calls: int) -> dict[str, float]:
     """Percentiles of n calls without an argument, the median of three passes."""
-    return timing.percentiles_us([timing.time_calls(lambda _: call(), range(n_calls)) for _ in range(N_PASSES)])
+    return timing.percentiles_us(
+        [timing.time_calls(lambda _: call(), range(n_calls)) for _ in range(N_PASSES)]
+    )
 
 
 def measure(n_documents: int, n_calls: int) -> dict[str, Any]:
@@ -26,6 +28,7 @@ def measure(n_documents: int, n_calls: int) -> dict[str, Any]:
     engine, scope, empty = scrubjay.Engine(), scrubjay.Scope("micro"), scrubjay.Scope("nobody")
     engine.upsert_many(list(range(n_documents)), texts.texts(n_documents), scope=scope)
     nine_words = fixed_queries()["nine words"]
+    unknown = "qqa qqb qqc qqd qqe qqf qqg qqh qqi"
 
     def search(query: str, k: int = 10, where: Any = scope) -> Any:
         return engine.search(query, scope=where, k=k, mode="lexical")
@@ -39,15 +42,18 @@ def measure(n_documents: int, n_calls: int) -> dict[str, Any]:
         "call": {
             "count(scope): the border alone": median_us(lambda: engine.count(scope), n_calls),
             "search, empty partition, 9 words": median_us(lambda: search(nine_words, where=empty), n_calls),
-            "search, 9 words none of which is known": median_us(lambda: search("qqa qqb qqc qqd qqe qqf qqg qqh qqi"), n_calls),
+            "search, 9 words none of which is known": median_us(lambda: search(unknown), n_calls),
             "search, 9 words": median_us(lambda: search(nine_words), n_calls),
             "search, 9 words, arrays taken": median_us(lambda: unpacked(nine_words), n_calls),
         },
         "k": {str(k): median_us(lambda k=k: search(nine_words, k), n_calls) for k in (1, 10, 100, 1_000)},
         "words": {
-            str(n): varied([texts.text(n) for _ in range(n_calls)], search) for n in (1, 2, 3, 6, 12, 30, 60, 100)
+            str(n): varied([texts.text(n) for _ in range(n_calls)], search)
+            for n in (1, 2, 3, 6, 12, 30, 60, 100)
         },
-        "keywords": {str(n): varied([texts.keywords(n) for _ in range(n_calls)], search) for n in (1, 2, 3, 4)},
+        "keywords": {
+            str(n): varied([texts.keywords(n) for _ in range(n_calls)], search) for n in (1, 2, 3, 4)
+        },
     }
 
 

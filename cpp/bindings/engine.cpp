@@ -8,6 +8,7 @@
 #include "bindings.hpp"
 #include "convert.hpp"
 #include "result.hpp"
+#include "sequences.hpp"
 #include "simd/kernels.hpp"
 
 namespace py = pybind11;
@@ -96,70 +97,6 @@ void upsert(Engine& engine, const py::object& id, const py::object& text, const 
   engine.upsert({&document, 1});
 }
 
-// A tuple of a sequence's items, which owns them while the GIL is away. A str is no sequence of items here.
-py::tuple items_of(const py::object& values, const char* name) {
-  if (PyUnicode_Check(values.ptr()) || PyBytes_Check(values.ptr())) {
-    throw py::type_error(std::string(name) + ": expected a sequence, got " + type_name(values));
-  }
-  PyObject* items = PySequence_Tuple(values.ptr());
-  if (!items) {
-    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
-    PyErr_Clear();
-    throw py::type_error(std::string(name) + ": expected a sequence, got " + type_name(values));
-  }
-  return py::reinterpret_steal<py::tuple>(items);
-}
-
-void check_length(const py::tuple& items, const char* name, size_t expected) {
-  if (items.size() != expected) {
-    throw py::value_error(std::string(name) + ": expected " + std::to_string(expected) +
-                          " items like ids, got " + std::to_string(items.size()));
-  }
-}
-
-std::string at(const char* name, size_t i) { return std::string(name) + "[" + std::to_string(i) + "]"; }
-
-// The vectors of a batch: a matrix, or a sequence of vectors and None.
-struct Vectors {
-  FloatArray matrix;
-  std::vector<FloatArray> rows;
-
-  Vectors(const py::object& value, const char* name, size_t expected) {
-    if (value.is_none()) return;
-    if (py::isinstance<py::array>(value)) {
-      if (py::array array = py::reinterpret_borrow<py::array>(value); array.dtype().kind() != 'O') {
-        if (array.ndim() == 2 && static_cast<size_t>(array.shape(0)) != expected) {
-          throw py::value_error(std::string(name) + ": expected " + std::to_string(expected) +
-                                " rows like ids, got " + std::to_string(array.shape(0)));
-        }
-        if (expected == 0) return;
-        matrix = to_matrix(value, name);
-        return;
-      }
-    }
-    const py::tuple items = items_of(value, name);
-    check_length(items, name, expected);
-    rows.resize(expected);
-    for (size_t i = 0; i < expected; ++i) {
-      if (!items[i].is_none()) rows[i] = to_vector(items[i], at(name, i));
-    }
-  }
-  [[nodiscard]] std::span<const float> row(size_t i) const {
-    if (!rows.empty()) return as_span(rows[i]);
-    if (matrix.ndim() != 2) return {};
-    return {matrix.data() + i * static_cast<size_t>(matrix.shape(1)), static_cast<size_t>(matrix.shape(1))};
-  }
-};
-
-std::vector<ScopePtr> to_scopes(const py::object& value, size_t n) {
-  if (py::isinstance<engine::Scope>(value)) return std::vector<ScopePtr>(n, to_scope(value, "scope"));
-  const py::tuple items = items_of(value, "scope");
-  check_length(items, "scope", n);
-  std::vector<ScopePtr> scopes(n);
-  for (size_t i = 0; i < n; ++i) scopes[i] = to_scope(items[i], at("scope", i));
-  return scopes;
-}
-
 size_t upsert_many(Engine& engine, const py::object& ids, const py::object& texts, const py::object& scope,
                    const py::object& vectors, const py::object& payloads) {
   const py::tuple id_items = items_of(ids, "ids");
@@ -189,118 +126,6 @@ size_t upsert_many(Engine& engine, const py::object& ids, const py::object& text
 size_t remove(Engine& engine, std::span<const engine::Id> ids) {
   const py::gil_scoped_release release;
   return engine.remove(ids);
-}
-
-std::vector<engine::Id> to_ids(const py::tuple& items, const char* name) {
-  std::vector<engine::Id> ids(items.size());
-  for (size_t i = 0; i < ids.size(); ++i) ids[i] = to_id(items[i], at(name, i));
-  return ids;
-}
-
-// The options of a search that have nothing to do with its text and vector.
-struct Options {
-  engine::SearchRequest request;
-  ScopePtr scope;
-
-  Options(const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k,
-          const py::object& weights, bool explain) {
-    request.k = to_count(k, "k", 1);
-    const std::string name = PyUnicode_Check(mode.ptr()) ? py::cast<std::string>(mode) : std::string();
-    if (name != "hybrid" && name != "lexical" && name != "vector") {
-      throw py::value_error("mode: expected 'hybrid', 'lexical' or 'vector', got " + quoted(mode));
-    }
-    request.lexical = name != "vector";
-    request.semantic = name != "lexical";
-    if (!candidates.is_none()) request.candidates = to_count(candidates, "candidates", 1);
-    request.rrf_k = rrf_k;
-    if (!weights.is_none()) {
-      const py::tuple pair = items_of(weights, "weights");
-      if (pair.size() != 2)
-        throw py::value_error("weights: expected (lexical, vector), got " + quoted(weights));
-      for (size_t i = 0; i < 2; ++i) {
-        const py::handle weight = pair[i];
-        if (!PyFloat_Check(weight.ptr()) && !(PyNumber_Check(weight.ptr()) && !PyBool_Check(weight.ptr()) &&
-                                              !PyUnicode_Check(weight.ptr()))) {
-          throw py::type_error("weights: expected two numbers, got " + quoted(weights));
-        }
-        (i == 0 ? request.lexical_weight : request.vector_weight) =
-            py::cast<double>(py::float_(py::reinterpret_borrow<py::object>(weight)));
-      }
-    }
-    request.explain = explain;
-  }
-};
-
-void check_inputs(const engine::SearchRequest& request) {
-  if (!request.text && request.vector.empty())
-    throw py::value_error("text, vector: expected at least one of them, got neither");
-  if (!request.semantic && !request.text)
-    throw py::value_error("text: expected a text in mode 'lexical', got None");
-  if (!request.lexical && request.vector.empty())
-    throw py::value_error("vector: expected a vector in mode 'vector', got None");
-}
-
-Result search(const Engine& engine, const py::object& text, const py::object& vector, const py::object& scope,
-              const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k,
-              const py::object& weights, const py::object& rankings, bool explain, bool exact) {
-  Options options(k, mode, candidates, rrf_k, weights, explain);
-  engine::SearchRequest& request = options.request;
-  py::object keep_text;
-  FloatArray floats;
-  options.scope = to_scope(scope, "scope");
-  request.scope = options.scope.get();
-  if (!text.is_none()) request.text = to_text(text, "text", keep_text);
-  if (!vector.is_none()) {
-    floats = to_vector(vector, "vector");
-    request.vector = as_span(floats);
-  }
-  check_inputs(request);
-  request.exact = exact;
-  std::vector<py::tuple> keep_rankings;
-  std::vector<std::vector<engine::Id>> extra;
-  if (!rankings.is_none()) {
-    const py::tuple lists = items_of(rankings, "rankings");
-    for (size_t i = 0; i < lists.size(); ++i) {
-      keep_rankings.push_back(items_of(lists[i], at("rankings", i).c_str()));
-      extra.push_back(to_ids(keep_rankings.back(), at("rankings", i).c_str()));
-    }
-    request.rankings = extra;
-  }
-  const py::gil_scoped_release release;
-  return {engine.search(request), engine.id_kind()};
-}
-
-std::vector<Result> search_batch(const Engine& engine, const py::object& texts, const py::object& vectors,
-                                 const py::object& scope, const py::object& k, const py::object& mode,
-                                 const py::object& candidates, double rrf_k, const py::object& weights,
-                                 bool explain, const py::object& threads) {
-  const Options options(k, mode, candidates, rrf_k, weights, explain);
-  if (texts.is_none() && vectors.is_none())
-    throw py::value_error("texts, vectors: expected at least one of them, got neither");
-  py::tuple text_items;
-  if (!texts.is_none()) text_items = items_of(texts, "texts");
-  const size_t n = texts.is_none() ? py::len(vectors) : text_items.size();
-  const Vectors rows(vectors, "vectors", n);
-  const std::vector<ScopePtr> scopes = to_scopes(scope, n);
-  const size_t n_threads = threads.is_none() ? 0 : to_count(threads, "threads", 1);
-  std::vector<py::object> keep(n);
-  std::vector<engine::SearchRequest> requests(n, options.request);
-  for (size_t i = 0; i < n; ++i) {
-    if (!texts.is_none() && !text_items[i].is_none())
-      requests[i].text = to_text(text_items[i], at("texts", i), keep[i]);
-    requests[i].vector = rows.row(i);
-    requests[i].scope = scopes[i].get();
-    check_inputs(requests[i]);
-  }
-  std::vector<engine::SearchResult> found;
-  {
-    const py::gil_scoped_release release;
-    found = engine.search_batch(requests, static_cast<unsigned>(std::min<size_t>(n_threads, 1024)));
-  }
-  std::vector<Result> results;
-  results.reserve(n);
-  for (engine::SearchResult& result : found) results.push_back({std::move(result), engine.id_kind()});
-  return results;
 }
 
 py::dict stats(const Engine& engine, const py::object& scope) {
@@ -404,36 +229,12 @@ Raises:
 0
 )";
 
-constexpr const char* kSearchDoc = R"(The best k visible documents, by one native call without the GIL.
-
-Args:
-    text: what the lexical arm looks for (str or bytes; invalid UTF-8 becomes U+FFFD), or None.
-    vector: (dim,) real numbers for the vector arm, or None; C-contiguous float32 is read in place.
-    scope: whose memories may be seen; nothing else influences the result.
-    k: how many, >= 1; more than there are gives all that match.
-    mode: 'hybrid' (what is given: both arms fused, or the one there is), 'lexical' or 'vector'.
-    candidates: how many each ranking contributes to the fusion, >= 1; None: max(100, k).
-    rrf_k, weights: score(d) = sum of weight / (rrf_k + rank) over the rankings that hold d (reciprocal rank fusion,
-        Cormack et al. 2009); weights are (lexical, vector), 1.0 each by default.
-    rankings: further rankings of the caller's, each a sequence of ids, best first, with weight 1.0; ids that are not
-        visible are passed over.
-    explain: fill bm25, similarities, coverage and matched_terms for every hit.
-    exact: score every visible vector, even where build_graphs() has built a graph.
-
-Returns:
-    A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent)),
-    then by order of writing. Scores: BM25 (float64, exact fixed point), similarity, or fused.
-
-Raises:
-    ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros, and so on.
-    TypeError: a wrong type, or no scope.)";
-
 }  // namespace
 
 void register_engine(py::module_& module) {
   register_document(module);
-  py::class_<Engine>(module, "Engine", kEngineDoc)
-      .def(py::init(&make_engine), py::arg("dim") = py::none(), py::arg("metric") = "cosine", py::kw_only(),
+  py::class_<Engine> type(module, "Engine", kEngineDoc);
+  type.def(py::init(&make_engine), py::arg("dim") = py::none(), py::arg("metric") = "cosine", py::kw_only(),
            py::arg("dtype") = "f16", py::arg("analyzer") = "english", py::arg("stemmer") = py::none(),
            py::arg("k1") = 1.2, py::arg("b") = 0.75, py::arg("chunk_docs") = engine::kMaxChunkDocs)
       .def_property_readonly(
@@ -511,16 +312,6 @@ Everything is checked before anything is written. Of equal ids the last counts. 
             return Document{std::move(*stored)};
           },
           py::arg("id"), "The document with this id, or None.")
-      .def("search", &search, py::arg("text") = py::none(), py::kw_only(), py::arg("vector") = py::none(),
-           py::arg("scope"), py::arg("k") = 10, py::arg("mode") = "hybrid",
-           py::arg("candidates") = py::none(), py::arg("rrf_k") = 60.0, py::arg("weights") = py::none(),
-           py::arg("rankings") = py::none(), py::arg("explain") = false, py::arg("exact") = false, kSearchDoc)
-      .def("search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(),
-           py::arg("vectors") = py::none(), py::arg("scope"), py::arg("k") = 10, py::arg("mode") = "hybrid",
-           py::arg("candidates") = py::none(), py::arg("rrf_k") = 60.0, py::arg("weights") = py::none(),
-           py::arg("explain") = false, py::arg("threads") = py::none(),
-           "n searches on `threads` threads (None: as many as the machine has); texts (n,), vectors (n, "
-           "dim), one scope or n. See search().")
       .def("stats", &stats, py::arg("scope") = py::none(),
            "Counts and bytes: documents, dead, vectors, partitions, chunks, terms, postings, memory_bytes, "
            "text_bytes, vector_bytes, posting_bytes, graphs, graph_bytes.")
@@ -569,6 +360,7 @@ scan). Below some 20,000 vectors the scan is faster.)")
         return "Engine(dim=" + dim + ", metric='" + metric_name(e.options().metric) +
                "', documents=" + std::to_string(n) + ")";
       });
+  register_search(type);
 }
 
 }  // namespace scrubjay::bindings

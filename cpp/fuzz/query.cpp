@@ -1,4 +1,5 @@
-// Searches a small, fixed engine for whatever bytes come, in every mode, and holds the answers to a brute-force model.
+// Searches a small, fixed engine for whatever bytes come, in every mode, and holds the answers to a
+// brute-force model.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -13,7 +14,8 @@ namespace {
 
 using namespace scrubjay::engine;
 
-// Documents of the kinds that queries are made of: prose, identifiers, other scripts, very long and empty ones.
+// Documents of the kinds that queries are made of: prose, identifiers, other scripts, very long and empty
+// ones.
 struct Prepared {
   EngineOptions options;
   std::unique_ptr<Engine> engine;
@@ -29,10 +31,19 @@ struct Prepared {
     scopes = {std::make_shared<Scope>("acme", none, none), std::make_shared<Scope>("acme", "jane", none),
               std::make_shared<Scope>("acme", none, "bot"), std::make_shared<Scope>("acme", "jane", "bot")};
     std::vector<std::string> texts{
-        "sk-stg-0041 is the key of staging", "TS-999: deploys fail on Fridays", "jane@acme.com prefers tea, not coffee",
-        "upgrade to v2.1.3 of src/api/chat.ts", "10.0.0.1:80 and snake_case and camelCase", "#4711 E0308 C++ C#",
-        "running runs generously, don't run", "Stra\u00dfe \u0130stanbul \ufb01ne \u65e5\u672c\u8a9e\u306e\u30c6\u30ad\u30b9\u30c8", "\ud55c\uad6d\uc5b4 \u0e44\u0e17\u0e22\u0e20\u0e32\u0e29\u0e32",
-        "a a a a a a a a a a Z 0 9999999999999999999999", "", "AND OR the of to", "\xff\xc3 broken \xe2\x82 bytes"};
+        "sk-stg-0041 is the key of staging",
+        "TS-999: deploys fail on Fridays",
+        "jane@acme.com prefers tea, not coffee",
+        "upgrade to v2.1.3 of src/api/chat.ts",
+        "10.0.0.1:80 and snake_case and camelCase",
+        "#4711 E0308 C++ C#",
+        "running runs generously, don't run",
+        "Stra\u00dfe \u0130stanbul \ufb01ne \u65e5\u672c\u8a9e\u306e\u30c6\u30ad\u30b9\u30c8",
+        "\ud55c\uad6d\uc5b4 \u0e44\u0e17\u0e22\u0e20\u0e32\u0e29\u0e32",
+        "a a a a a a a a a a Z 0 9999999999999999999999",
+        "",
+        "AND OR the of to",
+        "\xff\xc3 broken \xe2\x82 bytes"};
     std::string longest;
     for (int i = 0; i < 3000; ++i) longest += "a" + std::to_string(i % 700) + " ";
     texts.push_back(longest);

@@ -81,7 +81,9 @@ TEST(epoch_guards_nest) {
   collect_retired();
   {
     const EpochGuard outer;
-    { const EpochGuard inner; }
+    {
+      const EpochGuard inner;
+    }
     retire(std::make_unique<Counted>());
     collect_retired();
     CHECK_EQ(n_alive.load(), 1);  // the inner guard's end did not unpin

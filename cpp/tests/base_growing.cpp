@@ -19,7 +19,8 @@ namespace {
 
 uint64_t element(size_t i) { return i * 0x9e3779b97f4a7c15u; }
 
-// One writer publishes up to n by a counter; three readers check random published positions until it has finished.
+// One writer publishes up to n by a counter; three readers check random published positions until it has
+// finished.
 template <class Write, class Check>
 void write_beside_readers(uint32_t n, Write&& write, Check&& check) {
   std::atomic<uint32_t> n_published{0};

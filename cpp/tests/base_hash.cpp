@@ -7,7 +7,8 @@
 
 using namespace scrubjay::base;
 
-// From an independent implementation of the definition. These values are in stored indexes: they never change.
+// From an independent implementation of the definition. These values are in stored indexes: they never
+// change.
 TEST(hash64_has_the_values_of_the_format) {
   std::string all_bytes;
   for (int byte = 0; byte < 256; ++byte) all_bytes.push_back(static_cast<char>(byte));

@@ -24,7 +24,8 @@ struct Range {
   uint32_t least = 0, greatest = 0xffffffffu;
 };
 
-std::vector<uint64_t> best_by_top_k(TopK& best, const std::vector<uint64_t>& keys, size_t k, Range range = {}) {
+std::vector<uint64_t> best_by_top_k(TopK& best, const std::vector<uint64_t>& keys, size_t k,
+                                    Range range = {}) {
   best.reset(k, range.least, range.greatest);
   for (const uint64_t key : keys) best.push(key);
   return best.finish();
@@ -62,7 +63,8 @@ TEST(topk_equals_sorting_whatever_scores_are_expected) {
     if (round % 4 == 2) std::sort(keys.begin(), keys.end(), std::greater<>());
     const size_t k = round % 5 == 0 ? 31 + random() % 4 : 1 + random() % 6000;
     const std::vector<uint64_t> expected = best_by_sorting(keys, k);
-    for (const Range& range : {Range{}, Range{least, least + spread - 1}, Range{score(), score()}, Range{0, 0}, Range{7, 7 + 1023}, Range{0xffffffffu, 0xffffffffu}}) {
+    for (const Range& range : {Range{}, Range{least, least + spread - 1}, Range{score(), score()},
+                               Range{0, 0}, Range{7, 7 + 1023}, Range{0xffffffffu, 0xffffffffu}}) {
       CHECK(best_by_top_k(best, keys, k, range) == expected);
     }
   }
@@ -122,8 +124,17 @@ TEST(candidate_keys_order_by_score_then_by_lower_document) {
 
 TEST(sortable_floats_have_the_order_of_floats) {
   using limits = std::numeric_limits<float>;
-  std::vector<float> values{-limits::infinity(), limits::lowest(), -1.0f, -limits::min(), -limits::denorm_min(), 0.0f,
-                            limits::denorm_min(), limits::min(), 1.0f, std::nextafter(1.0f, 2.0f), limits::max(),
+  std::vector<float> values{-limits::infinity(),
+                            limits::lowest(),
+                            -1.0f,
+                            -limits::min(),
+                            -limits::denorm_min(),
+                            0.0f,
+                            limits::denorm_min(),
+                            limits::min(),
+                            1.0f,
+                            std::nextafter(1.0f, 2.0f),
+                            limits::max(),
                             limits::infinity()};
   std::mt19937 random(4);
   for (int i = 0; i < 1000; ++i) {

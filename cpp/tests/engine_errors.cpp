@@ -19,7 +19,8 @@ const ScopeRef kScope = std::make_shared<Scope>("acme", std::nullopt, std::nullo
 const ScopeRef kOther = std::make_shared<Scope>("globex", std::nullopt, std::nullopt);
 const std::vector<float> kVector{1.0f, 2.0f};
 
-DocumentInput input_of(int64_t id, std::string_view text, std::span<const float> vector = {}, const ScopeRef& scope = kScope) {
+DocumentInput input_of(int64_t id, std::string_view text, std::span<const float> vector = {},
+                       const ScopeRef& scope = kScope) {
   return {Id::of(id), text, std::nullopt, scope, vector};
 }
 
@@ -49,7 +50,9 @@ struct Fixture {
     request.scope = kScope.get();
     CHECK_EQ(difference_of_search(*engine, model, request), "");
   }
-  void refuses_search(const SearchRequest& request) { CHECK_THROWS(engine->search(request), base::InvalidArgument); }
+  void refuses_search(const SearchRequest& request) {
+    CHECK_THROWS(engine->search(request), base::InvalidArgument);
+  }
 };
 
 std::string message_of(const Engine& engine, const SearchRequest& request) {
@@ -66,8 +69,13 @@ std::string message_of(const Engine& engine, const SearchRequest& request) {
 TEST(engine_refuses_wrong_vectors) {
   Fixture f;
   const float nan = std::nanf(""), infinity = std::numeric_limits<float>::infinity();
-  for (const std::vector<float>& vector :
-       {std::vector<float>{1.0f}, {1.0f, 2.0f, 3.0f}, {0.0f, 0.0f}, {-0.0f, 0.0f}, {nan, 1.0f}, {1.0f, infinity}, {-infinity, nan}}) {
+  for (const std::vector<float>& vector : {std::vector<float>{1.0f},
+                                           {1.0f, 2.0f, 3.0f},
+                                           {0.0f, 0.0f},
+                                           {-0.0f, 0.0f},
+                                           {nan, 1.0f},
+                                           {1.0f, infinity},
+                                           {-infinity, nan}}) {
     f.refuses<base::InvalidArgument>(input_of(4, "text", vector));
     SearchRequest request;
     request.vector = vector;
@@ -192,8 +200,12 @@ TEST(engine_refuses_wrong_options) {
   EngineOptions options;
   options.dim = 4097;
   CHECK_THROWS(Engine(options), base::InvalidArgument);
-  for (const scrubjay::lexical::Bm25Parameters& wrong :
-       {scrubjay::lexical::Bm25Parameters{-0.1, 0.75}, {std::nan(""), 0.75}, {std::numeric_limits<double>::infinity(), 0.75}, {1.2, -0.1}, {1.2, 1.1}, {1.2, std::nan("")}}) {
+  for (const scrubjay::lexical::Bm25Parameters& wrong : {scrubjay::lexical::Bm25Parameters{-0.1, 0.75},
+                                                         {std::nan(""), 0.75},
+                                                         {std::numeric_limits<double>::infinity(), 0.75},
+                                                         {1.2, -0.1},
+                                                         {1.2, 1.1},
+                                                         {1.2, std::nan("")}}) {
     EngineOptions bad;
     bad.bm25 = wrong;
     CHECK_THROWS(Engine(bad), base::InvalidArgument);
@@ -223,9 +235,11 @@ TEST(engine_scopes_of_odd_names_are_different) {
     }
   }
   for (size_t i = 0; i < scopes.size(); ++i) {
-    CHECK(scopes[i]->visible_end() - scopes[i]->visible_begin() == (scopes[i]->user() ? 2 : 1) * (scopes[i]->agent() ? 2 : 1));
+    CHECK(scopes[i]->visible_end() - scopes[i]->visible_begin() ==
+          (scopes[i]->user() ? 2 : 1) * (scopes[i]->agent() ? 2 : 1));
     for (size_t j = 0; j < scopes.size(); ++j) {
-      const bool same = scopes[i]->tenant() == scopes[j]->tenant() && scopes[i]->user() == scopes[j]->user() && scopes[i]->agent() == scopes[j]->agent();
+      const bool same = scopes[i]->tenant() == scopes[j]->tenant() &&
+                        scopes[i]->user() == scopes[j]->user() && scopes[i]->agent() == scopes[j]->agent();
       CHECK_EQ(*scopes[i] == *scopes[j], same);
     }
   }

@@ -21,7 +21,8 @@ struct Vectors {
   EngineOptions options;
   std::unique_ptr<Engine> engine;
   std::unique_ptr<Model> model;
-  ScopeRef shared = std::make_shared<Scope>("acme", kNone, kNone), own = std::make_shared<Scope>("acme", "jane", kNone);
+  ScopeRef shared = std::make_shared<Scope>("acme", kNone, kNone),
+           own = std::make_shared<Scope>("acme", "jane", kNone);
   std::mt19937 random{3};
 
   explicit Vectors(uint32_t chunk_docs) {

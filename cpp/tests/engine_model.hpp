@@ -1,7 +1,8 @@
 // What should an engine hold and find? The slow, obvious twin: a list of documents in order of writing.
 //
-// It shares with the engine only the analyzer (which has tests of its own); BM25, visibility, ties and rank fusion are
-// computed anew from the documents at every question. difference_*() return what differs, or an empty string.
+// It shares with the engine only the analyzer (which has tests of its own); BM25, visibility, ties and rank
+// fusion are computed anew from the documents at every question. difference_*() return what differs, or an
+// empty string.
 #pragma once
 
 #include <algorithm>
@@ -40,8 +41,9 @@ class Model {
 
   explicit Model(const EngineOptions& options) : options_(options), analyzer_(options.analyzer) {}
 
-  // --- what the engine is told, too -------------------------------------------------------------------------------
-  // False: refused, because the id lives in another scope.
+  // --- what the engine is told, too
+  // ------------------------------------------------------------------------------- False: refused, because
+  // the id lives in another scope.
   bool upsert(int64_t id, const DocumentInput& input) {
     const auto known = documents_.find(id);
     if (known != documents_.end() && !(*known->second.scope == *input.scope)) return false;
@@ -68,7 +70,8 @@ class Model {
     });
   }
 
-  // --- what it should answer --------------------------------------------------------------------------------------
+  // --- what it should answer
+  // --------------------------------------------------------------------------------------
   [[nodiscard]] const std::map<int64_t, Document>& documents() const { return documents_; }
   [[nodiscard]] size_t count(const Scope* from) const {
     size_t n = 0;
@@ -76,7 +79,8 @@ class Model {
     return n;
   }
 
-  // Where the documents of `owner` stand among those that a search from `from` sees; -1: it does not see them.
+  // Where the documents of `owner` stand among those that a search from `from` sees; -1: it does not see
+  // them.
   [[nodiscard]] static int visible_rank(const Scope& from, const Scope& owner) {
     if (owner.tenant() != from.tenant()) return -1;
     if (owner.user() && owner.user() != from.user()) return -1;
@@ -86,14 +90,16 @@ class Model {
   // True if the first comes before the second at equal scores.
   [[nodiscard]] bool before(const Scope& from, int64_t a, int64_t b) const {
     const Document &first = documents_.at(a), &second = documents_.at(b);
-    return std::pair(visible_rank(from, *first.scope), first.written) < std::pair(visible_rank(from, *second.scope), second.written);
+    return std::pair(visible_rank(from, *first.scope), first.written) <
+           std::pair(visible_rank(from, *second.scope), second.written);
   }
 
   // Every visible match, best first.
   [[nodiscard]] std::vector<Ranked> rank_lexically(const Scope& from, std::string_view query) const {
     std::vector<std::pair<std::string, uint32_t>> terms;
     for (const text::Token& token : analyze(query)) {
-      const auto known = std::find_if(terms.begin(), terms.end(), [&](const auto& term) { return term.first == token.term; });
+      const auto known = std::find_if(terms.begin(), terms.end(),
+                                      [&](const auto& term) { return term.first == token.term; });
       if (known == terms.end()) {
         terms.emplace_back(token.term, 1);
       } else {
@@ -129,7 +135,8 @@ class Model {
         const auto found = document.tfs.find(terms[t].first);
         if (found == document.tfs.end()) continue;
         const auto tf = static_cast<float>(std::min(found->second, 31u));
-        const float weight = static_cast<float>(std::ldexp(idfs[t], bits)), product = weight * tf, sum = tf + norm;
+        const float weight = static_cast<float>(std::ldexp(idfs[t], bits)), product = weight * tf,
+                    sum = tf + norm;
         score += terms[t].second * static_cast<uint64_t>(std::max(1L, std::lrint(product / sum)));
       }
       if (score != 0) ranked.push_back({id, std::ldexp(static_cast<double>(score), -bits)});
@@ -153,9 +160,12 @@ class Model {
       distance += (q - d) * (q - d);
     }
     switch (options_.metric) {
-      case vector::Metric::cosine: return dot / (vector::norm(query) * vector::norm(vector));
-      case vector::Metric::inner_product: return dot;
-      case vector::Metric::l2: break;
+      case vector::Metric::cosine:
+        return dot / (vector::norm(query) * vector::norm(vector));
+      case vector::Metric::inner_product:
+        return dot;
+      case vector::Metric::l2:
+        break;
     }
     return -distance;
   }
@@ -164,9 +174,12 @@ class Model {
     const double storage = options_.storage == vector::Storage::f16 ? 1.1e-3 : 4e-6;
     const double q = vector::norm(query), d = vector::norm(documents_.at(id).vector);
     switch (options_.metric) {
-      case vector::Metric::cosine: return storage;
-      case vector::Metric::inner_product: return storage * q * d;
-      case vector::Metric::l2: break;
+      case vector::Metric::cosine:
+        return storage;
+      case vector::Metric::inner_product:
+        return storage * q * d;
+      case vector::Metric::l2:
+        break;
     }
     return storage * (q + d) * (q + d);
   }
@@ -215,10 +228,12 @@ class Model {
     if (!stored) break;
     const base::EpochGuard guard;
     const Chunk& chunk = *stored->chunk.get();
-    expect(chunk.id(stored->offset) == Id::of(id), "document ", id, " is ", chunk.id(stored->offset).to_string());
+    expect(chunk.id(stored->offset) == Id::of(id), "document ", id, " is ",
+           chunk.id(stored->offset).to_string());
     expect(chunk.text(stored->offset) == document.text, "text of ", id, ": ", chunk.text(stored->offset));
     const auto payload = chunk.payload(stored->offset);
-    expect(payload.has_value() == document.payload.has_value() && (!payload || *payload == *document.payload), "payload of ", id);
+    expect(payload.has_value() == document.payload.has_value() && (!payload || *payload == *document.payload),
+           "payload of ", id);
     expect(*chunk.scope() == *document.scope, "scope of ", id);
     const vector::Column* column = chunk.vectors();
     const bool has = column && column->has(stored->offset);
@@ -227,7 +242,8 @@ class Model {
     std::vector<float> read(document.vector.size());
     column->read(stored->offset, read);
     double moved = 0.0;
-    for (size_t i = 0; i < read.size(); ++i) moved += std::pow(static_cast<double>(read[i]) - static_cast<double>(document.vector[i]), 2);
+    for (size_t i = 0; i < read.size(); ++i)
+      moved += std::pow(static_cast<double>(read[i]) - static_cast<double>(document.vector[i]), 2);
     expect(std::sqrt(moved) <= 5e-4 * vector::norm(document.vector), "vector of ", id, " moved");
     const Scope& owner = *document.scope;
     expect(engine.count(&owner) == model.count(&owner), "count from the scope of ", id);
@@ -237,9 +253,11 @@ class Model {
   return out.str();
 }
 
-// One search with both inputs, either or none of which may be given, by every mode that they allow. With `exact` false the
-// engine may answer from a graph: the vector ranking is then only held to be right as far as it goes.
-[[nodiscard]] inline std::string difference_of_search(const Engine& engine, const Model& model, SearchRequest request) {
+// One search with both inputs, either or none of which may be given, by every mode that they allow. With
+// `exact` false the engine may answer from a graph: the vector ranking is then only held to be right as far
+// as it goes.
+[[nodiscard]] inline std::string difference_of_search(const Engine& engine, const Model& model,
+                                                      SearchRequest request) {
   std::ostringstream out;
   const auto expect = [&](bool held, auto&&... what) {
     if (!held && out.tellp() == 0) (out << ... << what);
@@ -261,11 +279,14 @@ class Model {
     const std::vector<Model::Ranked> expected = model.rank_lexically(from, *request.text);
     const SearchResult result = run(true, false, n_candidates);
     expect(result.mode == Mode::lexical, "mode of a search by text");
-    expect(result.hits.size() == std::min(expected.size(), n_candidates), "text: ", result.hits.size(), " hits, expected ", expected.size());
+    expect(result.hits.size() == std::min(expected.size(), n_candidates), "text: ", result.hits.size(),
+           " hits, expected ", expected.size());
     for (size_t i = 0; i < std::min(result.hits.size(), expected.size()); ++i) {
       const Hit& hit = result.hits[i];
-      expect(id_of(result, hit) == expected[i].id, "text, hit ", i, ": ", id_of(result, hit), ", expected ", expected[i].id);
-      expect(hit.score == expected[i].score && hit.bm25 == hit.score, "text, score of hit ", i, ": ", hit.score, ", expected ", expected[i].score);
+      expect(id_of(result, hit) == expected[i].id, "text, hit ", i, ": ", id_of(result, hit), ", expected ",
+             expected[i].id);
+      expect(hit.score == expected[i].score && hit.bm25 == hit.score, "text, score of hit ", i, ": ",
+             hit.score, ", expected ", expected[i].score);
       expect(hit.lexical_rank == i + 1 && hit.vector_rank == 0, "text, ranks of hit ", i);
       lexical_ids.push_back(id_of(result, hit));
     }
@@ -275,21 +296,27 @@ class Model {
     expect(result.mode == Mode::vector, "mode of a search by vector");
     std::map<int64_t, double> left;
     for (const auto& [id, document] : model.documents()) {
-      if (!document.vector.empty() && Model::visible_rank(from, *document.scope) >= 0) left[id] = model.similarity(request.vector, id);
+      if (!document.vector.empty() && Model::visible_rank(from, *document.scope) >= 0)
+        left[id] = model.similarity(request.vector, id);
     }
-    if (request.exact) expect(result.hits.size() == std::min(left.size(), n_candidates), "vector: ", result.hits.size(), " hits of ", left.size());
+    if (request.exact)
+      expect(result.hits.size() == std::min(left.size(), n_candidates), "vector: ", result.hits.size(),
+             " hits of ", left.size());
     for (size_t i = 0; i < result.hits.size(); ++i) {
       const Hit& hit = result.hits[i];
       const int64_t id = id_of(result, hit);
       const auto known = left.find(id);
-      expect(known != left.end(), "vector, hit ", i, ": ", id, " is not visible, has no vector or comes twice");
+      expect(known != left.end(), "vector, hit ", i, ": ", id,
+             " is not visible, has no vector or comes twice");
       if (known == left.end()) break;
-      expect(std::fabs(hit.score - known->second) <= model.tolerance(request.vector, id) && hit.similarity == hit.score,
+      expect(std::fabs(hit.score - known->second) <= model.tolerance(request.vector, id) &&
+                 hit.similarity == hit.score,
              "vector, similarity of ", id, ": ", hit.score, ", expected ", known->second);
       expect(hit.vector_rank == i + 1 && hit.lexical_rank == 0, "vector, ranks of hit ", i);
       if (i > 0) {
         const Hit& previous = result.hits[i - 1];
-        expect(previous.score > hit.score || (previous.score == hit.score && model.before(from, id_of(result, previous), id)),
+        expect(previous.score > hit.score ||
+                   (previous.score == hit.score && model.before(from, id_of(result, previous), id)),
                "vector, order of hits ", i - 1, " and ", i);
       }
       left.erase(known);
@@ -297,29 +324,35 @@ class Model {
     }
     if (request.exact && !result.hits.empty()) {
       for (const auto& [id, similarity] : left) {
-        expect(similarity <= result.hits.back().score + model.tolerance(request.vector, id), "vector: ", id, " was left out");
+        expect(similarity <= result.hits.back().score + model.tolerance(request.vector, id), "vector: ", id,
+               " was left out");
       }
     }
   }
   if (request.text && !request.vector.empty()) {
     std::map<int64_t, double> scores;
-    for (size_t i = 0; i < lexical_ids.size(); ++i) scores[lexical_ids[i]] += request.lexical_weight / (request.rrf_k + static_cast<double>(i + 1));
-    for (size_t i = 0; i < vector_ids.size(); ++i) scores[vector_ids[i]] += request.vector_weight / (request.rrf_k + static_cast<double>(i + 1));
+    for (size_t i = 0; i < lexical_ids.size(); ++i)
+      scores[lexical_ids[i]] += request.lexical_weight / (request.rrf_k + static_cast<double>(i + 1));
+    for (size_t i = 0; i < vector_ids.size(); ++i)
+      scores[vector_ids[i]] += request.vector_weight / (request.rrf_k + static_cast<double>(i + 1));
     std::vector<Model::Ranked> expected;
     for (const auto& [id, score] : scores) expected.push_back({id, score});
     model.sort(from, expected);
     const SearchResult result = engine.search(request);
     expect(result.mode == Mode::hybrid, "mode of a search by both");
-    expect(result.hits.size() == std::min({expected.size(), request.k, n_visible}), "hybrid: ", result.hits.size(), " hits, expected ", expected.size());
+    expect(result.hits.size() == std::min({expected.size(), request.k, n_visible}),
+           "hybrid: ", result.hits.size(), " hits, expected ", expected.size());
     for (size_t i = 0; i < std::min(result.hits.size(), expected.size()); ++i) {
       const Hit& hit = result.hits[i];
-      expect(id_of(result, hit) == expected[i].id, "hybrid, hit ", i, ": ", id_of(result, hit), ", expected ", expected[i].id);
+      expect(id_of(result, hit) == expected[i].id, "hybrid, hit ", i, ": ", id_of(result, hit), ", expected ",
+             expected[i].id);
       expect(hit.score == expected[i].score, "hybrid, score of hit ", i);
       const auto rank_in = [&](const std::vector<int64_t>& ids) {
         const auto at = std::find(ids.begin(), ids.end(), expected[i].id);
         return at == ids.end() ? 0u : static_cast<uint32_t>(at - ids.begin()) + 1;
       };
-      expect(hit.lexical_rank == rank_in(lexical_ids) && hit.vector_rank == rank_in(vector_ids), "hybrid, ranks of hit ", i);
+      expect(hit.lexical_rank == rank_in(lexical_ids) && hit.vector_rank == rank_in(vector_ids),
+             "hybrid, ranks of hit ", i);
     }
   }
   return out.str();

@@ -1,5 +1,6 @@
-// What do bytes make an engine do? A script of writes, deletions, compactions and searches, played to an engine with tiny
-// chunks and to its model at once. Random bytes make a property test of it, a fuzzer's bytes a fuzz target.
+// What do bytes make an engine do? A script of writes, deletions, compactions and searches, played to an
+// engine with tiny chunks and to its model at once. Random bytes make a property test of it, a fuzzer's bytes
+// a fuzz target.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,8 @@ class Bytes {
 
 class Script {
  public:
-  explicit Script(std::string_view input) : bytes_(input), options_(choose_options()), engine_(options_), model_(options_) {
+  explicit Script(std::string_view input)
+      : bytes_(input), options_(choose_options()), engine_(options_), model_(options_) {
     const std::optional<std::string_view> none;
     scopes_ = {std::make_shared<Scope>("acme", none, none),    std::make_shared<Scope>("acme", "jane", none),
                std::make_shared<Scope>("acme", none, "bot"),   std::make_shared<Scope>("acme", "jane", "bot"),
@@ -52,7 +54,9 @@ class Script {
     for (size_t step = 0; step < kMaxSteps && !bytes_.empty(); ++step) {
       std::string difference = one_step();
       if (difference.empty() && step % 8 == 7) difference = difference_of_content(engine_, model_);
-      if (!difference.empty()) return "step " + std::to_string(step) + ", chunks of " + std::to_string(options_.chunk_docs) + ": " + difference;
+      if (!difference.empty())
+        return "step " + std::to_string(step) + ", chunks of " + std::to_string(options_.chunk_docs) + ": " +
+               difference;
     }
     return difference_of_content(engine_, model_);
   }
@@ -84,11 +88,22 @@ class Script {
   const ScopeRef& any_scope() { return scopes_[bytes_.below(static_cast<uint32_t>(scopes_.size()))]; }
 
   std::string any_text() {
-    static constexpr std::string_view words[] = {"deploy", "staging", "tea", "train", "the", "sk-stg-0041", "TS-999", "jane@acme.com",
-                                                 "invoices", "running", "a-rather-long-identifier_name", "\u6771\u4eac\u30bf\u30ef\u30fc"};
+    static constexpr std::string_view words[] = {"deploy",
+                                                 "staging",
+                                                 "tea",
+                                                 "train",
+                                                 "the",
+                                                 "sk-stg-0041",
+                                                 "TS-999",
+                                                 "jane@acme.com",
+                                                 "invoices",
+                                                 "running",
+                                                 "a-rather-long-identifier_name",
+                                                 "\u6771\u4eac\u30bf\u30ef\u30fc"};
     if (bytes_.below(4) == 0) return std::string(bytes_.piece(bytes_.below(64)));
     std::string text;
-    for (uint32_t n = bytes_.below(10); n > 0; --n) text.append(words[bytes_.below(std::size(words))]).append(" ");
+    for (uint32_t n = bytes_.below(10); n > 0; --n)
+      text.append(words[bytes_.below(std::size(words))]).append(" ");
     return text;
   }
 
@@ -101,7 +116,8 @@ class Script {
   }
 
   Draft any_draft() {
-    Draft draft{static_cast<int64_t>(bytes_.below(kMaxIds)), any_text(), "", bytes_.below(3) == 0, any_scope(), {}};
+    Draft draft{
+        static_cast<int64_t>(bytes_.below(kMaxIds)), any_text(), "", bytes_.below(3) == 0, any_scope(), {}};
     if (draft.has_payload) draft.payload = std::string(bytes_.piece(bytes_.below(8)));
     if (bytes_.below(4) != 0) draft.vector = any_vector();
     // Most replacements stay where the document is.
@@ -121,14 +137,24 @@ class Script {
       case 1:
       case 2:
       case 3:
-      case 4: return upsert(1);
-      case 5: return upsert(1 + bytes_.below(6));
-      case 6: return refused_upsert();
-      case 7: return remove();
-      case 8: return bytes_.below(4) == 0 ? erase() : remove();
-      case 9: return bytes_.below(2) ? compact() : "";
-      case 10: return engine_.build_graphs(1 + bytes_.below(6)) <= engine_.stats(nullptr).n_partitions ? "" : "too many graphs";
-      default: return search();
+      case 4:
+        return upsert(1);
+      case 5:
+        return upsert(1 + bytes_.below(6));
+      case 6:
+        return refused_upsert();
+      case 7:
+        return remove();
+      case 8:
+        return bytes_.below(4) == 0 ? erase() : remove();
+      case 9:
+        return bytes_.below(2) ? compact() : "";
+      case 10:
+        return engine_.build_graphs(1 + bytes_.below(6)) <= engine_.stats(nullptr).n_partitions
+                   ? ""
+                   : "too many graphs";
+      default:
+        return search();
     }
   }
 
@@ -148,7 +174,8 @@ class Script {
     try {
       const size_t n_written = engine_.upsert(inputs);
       if (conflict) return "a conflict was overlooked";
-      if (n_written != last.size()) return "upsert wrote " + std::to_string(n_written) + ", expected " + std::to_string(last.size());
+      if (n_written != last.size())
+        return "upsert wrote " + std::to_string(n_written) + ", expected " + std::to_string(last.size());
     } catch (const base::Conflict&) {
       if (!conflict) return "a conflict where there is none";
       return difference_of_content(engine_, model_);
@@ -165,7 +192,8 @@ class Script {
     const uint32_t dim = engine_.dim();
     bad.vector.assign(dim == 0 ? kDim : dim, bytes_.below(2) ? 0.0f : std::nanf(""));
     if (bytes_.below(3) == 0) bad.vector.assign(kDim + 1, 1.0f);
-    if (dim == 0 && bad.vector.size() != kDim && good.vector.empty()) return "";  // the first vector may have any dimension
+    if (dim == 0 && bad.vector.size() != kDim && good.vector.empty())
+      return "";  // the first vector may have any dimension
     const DocumentInput inputs[] = {input_of(good), input_of(bad)};
     try {
       static_cast<void>(engine_.upsert(inputs));
@@ -184,14 +212,18 @@ class Script {
       expected += model_.remove(id);
     }
     const size_t n_removed = engine_.remove(ids);
-    return n_removed == expected ? "" : "removed " + std::to_string(n_removed) + ", expected " + std::to_string(expected);
+    return n_removed == expected
+               ? ""
+               : "removed " + std::to_string(n_removed) + ", expected " + std::to_string(expected);
   }
 
   std::string erase() {
     const ScopeRef& scope = any_scope();
     const bool exact = bytes_.below(2) != 0;
     const size_t n_erased = engine_.erase(*scope, exact), expected = model_.erase(*scope, exact);
-    return n_erased == expected ? "" : "erased " + std::to_string(n_erased) + ", expected " + std::to_string(expected);
+    return n_erased == expected
+               ? ""
+               : "erased " + std::to_string(n_erased) + ", expected " + std::to_string(expected);
   }
 
   std::string compact() {

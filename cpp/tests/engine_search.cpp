@@ -16,14 +16,16 @@ namespace {
 
 const std::optional<std::string_view> kNone;
 const ScopeRef kScope = std::make_shared<Scope>("acme", kNone, kNone);
-constexpr const char* kWords[] = {"deploy", "staging", "tea", "train", "berlin", "invoice", "TS-999", "sk-stg-0041", "python", "the"};
+constexpr const char* kWords[] = {"deploy",  "staging", "tea",         "train",  "berlin",
+                                  "invoice", "TS-999",  "sk-stg-0041", "python", "the"};
 
 struct Collection {
   EngineOptions options;
   std::unique_ptr<Engine> engine;
   std::unique_ptr<Model> model;
-  std::vector<ScopeRef> scopes{kScope, std::make_shared<Scope>("acme", "jane", kNone), std::make_shared<Scope>("acme", kNone, "bot"),
-                               std::make_shared<Scope>("acme", "jane", "bot"), std::make_shared<Scope>("globex", "jane", kNone)};
+  std::vector<ScopeRef> scopes{
+      kScope, std::make_shared<Scope>("acme", "jane", kNone), std::make_shared<Scope>("acme", kNone, "bot"),
+      std::make_shared<Scope>("acme", "jane", "bot"), std::make_shared<Scope>("globex", "jane", kNone)};
   std::mt19937 random{11};
 
   explicit Collection(size_t n, uint32_t chunk_docs = 7) {
@@ -63,10 +65,12 @@ bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::i
 
 bool same(const SearchResult& a, const SearchResult& b) {
   return a.mode == b.mode && ids_of(a) == ids_of(b) && a.terms == b.terms && a.matched == b.matched &&
-         std::equal(a.hits.begin(), a.hits.end(), b.hits.begin(), b.hits.end(), [](const Hit& x, const Hit& y) {
-           return x.score == y.score && same_number(x.bm25, y.bm25) && same_number(x.similarity, y.similarity) &&
-                  same_number(x.coverage, y.coverage) && x.lexical_rank == y.lexical_rank && x.vector_rank == y.vector_rank;
-         });
+         std::equal(a.hits.begin(), a.hits.end(), b.hits.begin(), b.hits.end(),
+                    [](const Hit& x, const Hit& y) {
+                      return x.score == y.score && same_number(x.bm25, y.bm25) &&
+                             same_number(x.similarity, y.similarity) && same_number(x.coverage, y.coverage) &&
+                             x.lexical_rank == y.lexical_rank && x.vector_rank == y.vector_rank;
+                    });
 }
 
 }  // namespace
@@ -132,10 +136,12 @@ TEST(engine_explains_every_hit) {
       const Hit& hit = result.hits[i];
       const int64_t id = id_of(result, hit);
       const Model::Document& document = c.model->documents().at(id);
-      const auto ranked = std::find_if(lexical.begin(), lexical.end(), [&](const Model::Ranked& r) { return r.id == id; });
+      const auto ranked =
+          std::find_if(lexical.begin(), lexical.end(), [&](const Model::Ranked& r) { return r.id == id; });
       CHECK(ranked == lexical.end() ? std::isnan(hit.bm25) : hit.bm25 == ranked->score);
       CHECK_EQ(std::isnan(hit.similarity), document.vector.empty());
-      if (!document.vector.empty()) CHECK(std::fabs(hit.similarity - c.model->similarity(vector, id)) <= c.model->tolerance(vector, id));
+      if (!document.vector.empty())
+        CHECK(std::fabs(hit.similarity - c.model->similarity(vector, id)) <= c.model->tolerance(vector, id));
       std::vector<uint32_t> matched;
       for (uint32_t t = 0; t < result.terms.size(); ++t) {
         if (document.tfs.contains(result.terms[t])) matched.push_back(t);
@@ -170,7 +176,8 @@ TEST(engine_fuses_rankings_of_the_caller) {
   Collection c(60);
   const Scope& from = *c.scopes[3];
   std::vector<int64_t> visible, hidden;
-  for (const auto& [id, document] : c.model->documents()) (Model::visible_rank(from, *document.scope) >= 0 ? visible : hidden).push_back(id);
+  for (const auto& [id, document] : c.model->documents())
+    (Model::visible_rank(from, *document.scope) >= 0 ? visible : hidden).push_back(id);
   CHECK(visible.size() > 10 && !hidden.empty());
   const Id unknown = Id::of(int64_t{99'999});
   const std::vector<std::vector<Id>> rankings{
@@ -182,7 +189,8 @@ TEST(engine_fuses_rankings_of_the_caller) {
   request.rankings = rankings;
   request.lexical = request.semantic = false;
   const SearchResult alone = c.engine->search(request);
-  CHECK_EQ(ids_of(alone), std::vector<int64_t>{visible[2], visible[5]});  // what cannot be seen is passed over
+  CHECK_EQ(ids_of(alone),
+           std::vector<int64_t>{visible[2], visible[5]});  // what cannot be seen is passed over
   CHECK(alone.hits[0].score == 1.0 / 62 + 1.0 / 61);
   CHECK(alone.hits[1].score == 1.0 / 61);
   CHECK_EQ(alone.hits[0].lexical_rank, 0);
@@ -192,7 +200,8 @@ TEST(engine_fuses_rankings_of_the_caller) {
   request.k = 1000;
   const std::vector<Model::Ranked> lexical = c.model->rank_lexically(from, *request.text);
   std::map<int64_t, double> expected;
-  for (size_t i = 0; i < lexical.size(); ++i) expected[lexical[i].id] += 1.0 / (60.0 + static_cast<double>(i + 1));
+  for (size_t i = 0; i < lexical.size(); ++i)
+    expected[lexical[i].id] += 1.0 / (60.0 + static_cast<double>(i + 1));
   expected[visible[5]] += 1.0 / 61;
   expected[visible[2]] += 1.0 / 62;
   expected[visible[2]] += 1.0 / 61;
@@ -217,7 +226,8 @@ TEST(engine_modes_say_what_ran) {
   request.lexical = false;
   CHECK(c.engine->search(request).mode == Mode::vector);
   request.lexical = true;
-  for (const char* text : {"", " .,- ", "\xff", "neverseen"}) {  // no term, or none that occurs: the other arm decides
+  for (const char* text :
+       {"", " .,- ", "\xff", "neverseen"}) {  // no term, or none that occurs: the other arm decides
     request.text = text;
     const SearchResult result = c.engine->search(request);
     CHECK(result.mode == Mode::hybrid);
@@ -276,12 +286,14 @@ TEST(engine_results_outlive_what_happens_after_them) {
   const std::optional<StoredDocument> stored = c->engine->get(Id::of(first));
   const auto check_texts = [&] {
     const base::EpochGuard guard;
-    for (size_t i = 0; i < texts.size(); ++i) CHECK_EQ(result.chunk_of(result.hits[i]).text(result.hits[i].offset), texts[i]);
+    for (size_t i = 0; i < texts.size(); ++i)
+      CHECK_EQ(result.chunk_of(result.hits[i]).text(result.hits[i].offset), texts[i]);
     CHECK_EQ(stored->chunk->text(stored->offset), texts[0]);
   };
   const Scope everything("acme", kNone, kNone);
   for (int64_t id = 0; id < 50; ++id) {
-    if (c->model->documents().at(id).scope->tenant() == "acme") c->write(id, c->model->documents().at(id).scope);
+    if (c->model->documents().at(id).scope->tenant() == "acme")
+      c->write(id, c->model->documents().at(id).scope);
   }
   check_texts();
   CHECK(c->engine->compact() > 0);

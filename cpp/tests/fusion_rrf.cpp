@@ -16,14 +16,17 @@ struct Given {
   double weight;
 };
 
-std::vector<std::pair<double, uint32_t>> fuse_plainly(const std::vector<Given>& rankings, double rrf_k, size_t k) {
+std::vector<std::pair<double, uint32_t>> fuse_plainly(const std::vector<Given>& rankings, double rrf_k,
+                                                      size_t k) {
   std::map<uint32_t, double> scores;
   for (const Given& ranking : rankings) {
-    for (size_t i = 0; i < ranking.docs.size(); ++i) scores[ranking.docs[i]] += ranking.weight / (rrf_k + static_cast<double>(i + 1));
+    for (size_t i = 0; i < ranking.docs.size(); ++i)
+      scores[ranking.docs[i]] += ranking.weight / (rrf_k + static_cast<double>(i + 1));
   }
   std::vector<std::pair<double, uint32_t>> fused;
   for (const auto& [doc, score] : scores) fused.emplace_back(score, doc);
-  std::stable_sort(fused.begin(), fused.end(), [](const auto& a, const auto& b) { return a.first > b.first; });
+  std::stable_sort(fused.begin(), fused.end(),
+                   [](const auto& a, const auto& b) { return a.first > b.first; });
   fused.resize(std::min(k, fused.size()));
   return fused;
 }

@@ -24,7 +24,8 @@ constexpr size_t kWanted = 10;
 
 bool everything(uint32_t) { return true; }
 
-// Points around centres, as embeddings of a topic lie together; three columns, some documents without a vector.
+// Points around centres, as embeddings of a topic lie together; three columns, some documents without a
+// vector.
 struct Clustered {
   std::vector<std::unique_ptr<Column>> columns;
   std::vector<const Column*> pointers;
@@ -55,14 +56,17 @@ struct Clustered {
       }
       pointers.push_back(columns.back().get());
     }
-    for (int q = 0; q < 100; ++q) prepare_query(columns[0]->options(), near_a_centre(), queries.emplace_back());
+    for (int q = 0; q < 100; ++q)
+      prepare_query(columns[0]->options(), near_a_centre(), queries.emplace_back());
     graph = Graph::build(pointers, n_docs, {}, [] { return false; });
   }
 
-  [[nodiscard]] std::vector<uint32_t> nearest(const PreparedQuery& query, const std::function<bool(uint32_t)>& visible) const {
+  [[nodiscard]] std::vector<uint32_t> nearest(const PreparedQuery& query,
+                                              const std::function<bool(uint32_t)>& visible) const {
     base::TopK best;
     best.reset(1u << 20);
-    for (uint32_t c = 0; c < columns.size(); ++c) scan_chunk({n_docs[c], nullptr, columns[c].get()}, c, 0, query, best);
+    for (uint32_t c = 0; c < columns.size(); ++c)
+      scan_chunk({n_docs[c], nullptr, columns[c].get()}, c, 0, query, best);
     std::vector<uint32_t> docs;
     for (const uint64_t key : best.finish()) {
       if (docs.size() < kWanted && visible(base::key_doc(key))) docs.push_back(base::key_doc(key));
@@ -163,7 +167,8 @@ TEST(graph_build_is_deterministic_and_can_be_cancelled) {
 TEST(graph_serves_many_threads) {
   const Clustered& data = cosine_f16();
   std::vector<std::vector<uint32_t>> expected(data.queries.size());
-  for (size_t q = 0; q < expected.size(); ++q) CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, expected[q]));
+  for (size_t q = 0; q < expected.size(); ++q)
+    CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, expected[q]));
   std::vector<std::thread> threads;
   for (size_t t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {

@@ -95,7 +95,8 @@ class CheckedTable {
   base::Bitmap dead_;
 };
 
-std::vector<uint16_t> offsets_of(const PostingTable& table, uint64_t key, std::string_view term, uint32_t n_docs) {
+std::vector<uint16_t> offsets_of(const PostingTable& table, uint64_t key, std::string_view term,
+                                 uint32_t n_docs) {
   const base::EpochGuard guard;
   TermPostings found;
   table.find(key, term, n_docs, nullptr, found);
@@ -183,7 +184,8 @@ TEST(posting_table_undo_of_what_is_not_there_changes_nothing) {
 TEST(posting_table_tells_long_terms_with_one_key_apart) {
   PostingTable table;
   const uint64_t key = text::kHashedTermFlag | 42;
-  const std::string terms[] = {"collision-one", "collision-two", "collision-on", std::string(255, 'x'), std::string(254, 'x')};
+  const std::string terms[] = {"collision-one", "collision-two", "collision-on", std::string(255, 'x'),
+                               std::string(254, 'x')};
   for (uint16_t doc = 0; doc < 60; ++doc) table.append(key, terms[doc % 5], doc, pack_payload(1, 1), nullptr);
   CHECK_EQ(table.n_terms(), 5);
   for (uint16_t t = 0; t < 5; ++t) {
@@ -198,7 +200,8 @@ TEST(posting_table_tells_long_terms_with_one_key_apart) {
 TEST(posting_table_holds_a_full_chunk) {
   PostingTable table;
   const uint64_t key = text::term_key("word");
-  for (uint32_t doc = 0; doc < 65536; ++doc) table.append(key, "word", static_cast<uint16_t>(doc), pack_payload(1, 7), nullptr);
+  for (uint32_t doc = 0; doc < 65536; ++doc)
+    table.append(key, "word", static_cast<uint16_t>(doc), pack_payload(1, 7), nullptr);
   const base::EpochGuard guard;
   TermPostings found;
   table.find(key, "word", 65536, nullptr, found);
@@ -211,12 +214,15 @@ TEST(posting_table_holds_a_full_chunk) {
   CHECK_EQ(found.n, 65535);
 }
 
-// A writer adds documents; readers must find, for the count they loaded before, exactly the postings below it.
+// A writer adds documents; readers must find, for the count they loaded before, exactly the postings below
+// it.
 TEST(posting_table_readers_see_whole_lists_while_it_is_written) {
   PostingTable table;
   const uint32_t n_docs = 20'000;
   std::atomic<uint32_t> n_published{0};
-  const auto term_of = [](uint32_t t) { return t % 2 ? "t" + std::to_string(t) : "a-long-term-" + std::to_string(t); };
+  const auto term_of = [](uint32_t t) {
+    return t % 2 ? "t" + std::to_string(t) : "a-long-term-" + std::to_string(t);
+  };
   // Document d holds term t if t divides d + 1: lists of every length.
   const uint32_t n_terms = 200;
   std::vector<std::thread> readers;

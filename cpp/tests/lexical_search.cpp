@@ -27,7 +27,9 @@ struct Document {
   bool dead = false;
 };
 
-std::string term_of(uint32_t t) { return t % 3 == 0 ? "a-long-term-" + std::to_string(t) : "t" + std::to_string(t); }
+std::string term_of(uint32_t t) {
+  return t % 3 == 0 ? "a-long-term-" + std::to_string(t) : "t" + std::to_string(t);
+}
 
 // Some chunks of documents, as the posting tables hold them and as plain lists.
 struct Collection {
@@ -46,16 +48,19 @@ struct Collection {
       dead.push_back(std::make_unique<base::Bitmap>(static_cast<uint32_t>(documents.size())));
       for (size_t offset = 0; offset < documents.size(); ++offset) {
         Document& document = documents[offset];
-        for (uint32_t i = random() % 8; i > 0; --i) document.tfs[std::min(random() % n_terms, random() % n_terms)] += 1 + random() % 3;
+        for (uint32_t i = random() % 8; i > 0; --i)
+          document.tfs[std::min(random() % n_terms, random() % n_terms)] += 1 + random() % 3;
         for (const auto& [t, tf] : document.tfs) document.length += tf;
         document.length += random() % length_scale;
         max_length_code = std::max(max_length_code, encode_length(document.length));
         for (const auto& [t, tf] : document.tfs) {
           const std::string term = term_of(t);
-          table->append(text::term_key(term), term, static_cast<uint16_t>(offset), pack_payload(tf, encode_length(document.length)), dead.back().get());
+          table->append(text::term_key(term), term, static_cast<uint16_t>(offset),
+                        pack_payload(tf, encode_length(document.length)), dead.back().get());
         }
         if (random() % death == 0) {
-          for (const auto& [t, tf] : document.tfs) table->count_dead(text::term_key(term_of(t)), term_of(t), static_cast<uint16_t>(offset));
+          for (const auto& [t, tf] : document.tfs)
+            table->count_dead(text::term_key(term_of(t)), term_of(t), static_cast<uint16_t>(offset));
           dead.back()->set(static_cast<uint32_t>(offset));
           document.dead = true;
         } else {
@@ -73,8 +78,11 @@ struct PlainBm25 {
   unsigned bits = 20;
   std::vector<float> weights;
 
-  PlainBm25(const Bm25Parameters& parameters, const Statistics& statistics, const std::vector<uint64_t>& dfs, const std::vector<uint32_t>& counts)
-      : k1(parameters.k1), b(parameters.b), average(statistics.n_docs ? double(statistics.total_length) / double(statistics.n_docs) : 0.0) {
+  PlainBm25(const Bm25Parameters& parameters, const Statistics& statistics, const std::vector<uint64_t>& dfs,
+            const std::vector<uint32_t>& counts)
+      : k1(parameters.k1),
+        b(parameters.b),
+        average(statistics.n_docs ? double(statistics.total_length) / double(statistics.n_docs) : 0.0) {
     std::vector<double> idfs;
     double total = 0.0;
     for (size_t t = 0; t < dfs.size(); ++t) {
@@ -87,7 +95,8 @@ struct PlainBm25 {
   }
   [[nodiscard]] uint32_t contribution(size_t t, uint32_t tf, uint32_t length) const {
     const double ratio = average > 0.0 ? decode_length(encode_length(length)) / average : 0.0;
-    const float norm = static_cast<float>(k1 * ((1.0 - b) + b * ratio)), frequency = static_cast<float>(std::min(tf, 31u));
+    const float norm = static_cast<float>(k1 * ((1.0 - b) + b * ratio)),
+                frequency = static_cast<float>(std::min(tf, 31u));
     const float product = weights[t] * frequency, sum = frequency + norm;
     return std::max(1u, static_cast<uint32_t>(std::lrint(product / sum)));
   }
@@ -119,7 +128,8 @@ void check_random_search(std::mt19937& random, std::vector<std::unique_ptr<Prune
   }
   const Bm25Parameters parameters{random() % 5 == 0 ? 0.0 : 1.2, random() % 5 == 0 ? 1.0 : 0.75};
   Statistics statistics = collection.statistics;
-  if (random() % 8 == 0) statistics.n_docs *= 1'000'000;  // rare terms of a large collection: the greatest weights
+  if (random() % 8 == 0)
+    statistics.n_docs *= 1'000'000;  // rare terms of a large collection: the greatest weights
   Weighting weighting;
   weighting.prepare(parameters, statistics, dfs, counts, collection.max_length_code);
   const Query query{chunk_postings, counts, &weighting};
@@ -157,7 +167,8 @@ void check_random_search(std::mt19937& random, std::vector<std::unique_ptr<Prune
 // Used for all, as a thread keeps one: with windows that end in the middle of chunks and with the usual one.
 std::vector<std::unique_ptr<PrunedSearch>> pruned_searches() {
   std::vector<std::unique_ptr<PrunedSearch>> searches;
-  for (const uint32_t window : {16u, 64u, PrunedSearch::kWindow}) searches.push_back(std::make_unique<PrunedSearch>(window));
+  for (const uint32_t window : {16u, 64u, PrunedSearch::kWindow})
+    searches.push_back(std::make_unique<PrunedSearch>(window));
   return searches;
 }
 
@@ -189,7 +200,8 @@ TEST(lexical_pruned_search_equals_exhaustive_on_long_lists) {
       for (uint32_t t = 0; t < n_terms; ++t) {
         if (random() % strides[t] != 0) continue;
         const uint32_t tf = random() % 8 == 0 ? 1 + random() % 31 : 1 + random() % 3;
-        table.append(text::term_key(term_of(t)), term_of(t), static_cast<uint16_t>(doc), pack_payload(tf, code), nullptr);
+        table.append(text::term_key(term_of(t)), term_of(t), static_cast<uint16_t>(doc),
+                     pack_payload(tf, code), nullptr);
       }
     }
   }
@@ -232,14 +244,15 @@ TEST(lexical_pruned_search_equals_exhaustive_on_long_lists) {
   base::collect_retired();
 }
 
-// While a document is prepared its postings may already raise a list's bounds: to a length that no visible document has,
-// and that the query's norms do not reach.
+// While a document is prepared its postings may already raise a list's bounds: to a length that no visible
+// document has, and that the query's norms do not reach.
 TEST(lexical_pruned_search_ignores_the_bounds_of_unseen_postings) {
   for (const uint32_t unseen_code : {1900u, kMaxLengthCode, 0u}) {
     PostingTable table;
     const uint32_t n_docs = 3000;
     for (uint32_t doc = 0; doc <= n_docs; ++doc) {
-      const uint16_t payload = doc < n_docs ? pack_payload(1 + doc % 2, 3 + doc % 7) : pack_payload(31, unseen_code);
+      const uint16_t payload =
+          doc < n_docs ? pack_payload(1 + doc % 2, 3 + doc % 7) : pack_payload(31, unseen_code);
       table.append(text::term_key("word"), "word", static_cast<uint16_t>(doc), payload, nullptr);
     }
     const base::EpochGuard guard;
@@ -297,15 +310,17 @@ TEST(weighting_of_an_empty_collection_and_of_empty_documents) {
 TEST(contribution_is_never_nothing_and_grows_with_frequency) {
   CHECK_EQ(contribution(0.001f, 1, 100.0f), 1);
   for (const float norm : {0.0f, 0.3f, 1.2f, 50.0f}) {
-    for (uint32_t tf = 1; tf < kMaxTf; ++tf) CHECK(contribution(1e6f, tf, norm) <= contribution(1e6f, tf + 1, norm));
+    for (uint32_t tf = 1; tf < kMaxTf; ++tf)
+      CHECK(contribution(1e6f, tf, norm) <= contribution(1e6f, tf + 1, norm));
   }
   CHECK_EQ(contribution(1024.0f, 1, 0.0f), 1024);
   CHECK_EQ(contribution(5.0f, 1, 1.0f), 2);  // 2.5: half to even
   CHECK_EQ(contribution(7.0f, 1, 1.0f), 4);  // 3.5
 }
 
-// Rounding in single precision lets a smaller frequency win by a few units where weights are greatest and norms are
-// nothing: a list's bound must allow for it. Collections of which such a list is a part hold ten million documents.
+// Rounding in single precision lets a smaller frequency win by a few units where weights are greatest and
+// norms are nothing: a list's bound must allow for it. Collections of which such a list is a part hold ten
+// million documents.
 TEST(lexical_pruned_bounds_hold_for_the_greatest_weights) {
   const Bm25Parameters no_norm{0.0, 0.75};
   size_t n_telling = 0;
@@ -316,7 +331,8 @@ TEST(lexical_pruned_bounds_hold_for_the_greatest_weights) {
     weighting.prepare(no_norm, {n_docs, 10 * n_docs}, dfs, counts, 10);
     uint32_t worth[kMaxTf + 1];
     for (uint32_t tf = 1; tf <= kMaxTf; ++tf) worth[tf] = contribution(weighting.weight(0), tf, 0.0f);
-    // Chunk 0 holds `first`; chunk 1 holds `last` and a `best` that is worth more than both, with a lower frequency.
+    // Chunk 0 holds `first`; chunk 1 holds `last` and a `best` that is worth more than both, with a lower
+    // frequency.
     const uint32_t last = static_cast<uint32_t>(std::min_element(worth + 1, worth + kMaxTf + 1) - worth);
     const uint32_t best_tf = static_cast<uint32_t>(std::max_element(worth + 1, worth + last) - worth);
     for (uint32_t first = 1; first <= kMaxTf; ++first) {

@@ -36,7 +36,8 @@ TEST(simd_impact_tables_hold_the_contributions_at_every_level) {
   std::mt19937 random(1);
   for (int round = 0; round < 60; ++round) {
     const uint32_t max_tf = 1 + random() % kMaxTf, first = random() % (kMaxLengthCode + 1);
-    const uint32_t last = std::min(kMaxLengthCode, static_cast<uint32_t>(first + random() % (round % 3 == 0 ? 2048 : 40)));
+    const uint32_t last =
+        std::min(kMaxLengthCode, static_cast<uint32_t>(first + random() % (round % 3 == 0 ? 2048 : 40)));
     const uint32_t count = 1 + random() % 3;
     const std::vector<float> norms = random_norms(random, last);
     const float weight = random_weight(random);
@@ -66,12 +67,14 @@ TEST(simd_accumulating_adds_every_posting_once_at_every_level) {
       std::shuffle(offsets.begin(), offsets.end(), random);
       offsets.resize(n);
       std::sort(offsets.begin(), offsets.end());
-      for (size_t i = 0; i < n; ++i) payloads.push_back(pack_payload(1 + random() % kMaxTf, random() % (last + 1)));
+      for (size_t i = 0; i < n; ++i)
+        payloads.push_back(pack_payload(1 + random() % kMaxTf, random() % (last + 1)));
       std::vector<uint32_t> before(2000);
       for (uint32_t& sum : before) sum = random() % 1000;
       std::vector<uint32_t> expected = before;
       for (size_t i = 0; i < n; ++i) {
-        expected[offsets[i]] += count * contribution(weight, payload_tf(payloads[i]), norms[payload_length_code(payloads[i])]);
+        expected[offsets[i]] +=
+            count * contribution(weight, payload_tf(payloads[i]), norms[payload_length_code(payloads[i])]);
       }
       for (const simd::Kernels* level : simd::available_kernels()) {
         std::vector<uint32_t> table(kEntries), sums = before;
@@ -79,7 +82,8 @@ TEST(simd_accumulating_adds_every_posting_once_at_every_level) {
         level->accumulate(offsets.data(), payloads.data(), n, table.data(), sums.data());
         CHECK(sums == expected);
         sums = before;
-        level->accumulate_directly(offsets.data(), payloads.data(), n, weight, count, norms.data(), sums.data());
+        level->accumulate_directly(offsets.data(), payloads.data(), n, weight, count, norms.data(),
+                                   sums.data());
         CHECK(sums == expected);
       }
     }
@@ -91,7 +95,8 @@ TEST(simd_harvest_takes_what_exceeds_and_clears_all_at_every_level) {
   for (const size_t n : {0, 16, 32, 48, 1024}) {
     for (const uint32_t threshold : {0u, 1u, 500u, 0x40000000u, 0x7ffffffeu, 0x7fffffffu}) {
       std::vector<uint32_t> sums(n);
-      for (uint32_t& sum : sums) sum = random() % 3 == 0 ? static_cast<uint32_t>(random() >> 1) : random() % 3 * 500;
+      for (uint32_t& sum : sums)
+        sum = random() % 3 == 0 ? static_cast<uint32_t>(random() >> 1) : random() % 3 * 500;
       if (n != 0) sums[n - 1] = 0x7fffffffu;
       std::vector<uint32_t> expected_positions, expected_scores;
       for (uint32_t i = 0; i < n; ++i) {
@@ -126,8 +131,8 @@ TEST(simd_group_maxima_are_those_of_disjoint_groups_at_every_level) {
         CHECK(maxima.size() <= n);
         if (first.empty()) first = maxima;
         CHECK(maxima == first);
-        // Of disjoint groups that cover everything: the greatest of all is among them, and the k-th best of them is
-        // reached by k of all.
+        // Of disjoint groups that cover everything: the greatest of all is among them, and the k-th best of
+        // them is reached by k of all.
         std::sort(maxima.begin(), maxima.end(), std::greater<>());
         CHECK_EQ(maxima.front(), sorted.front());
         for (size_t k = 0; k < maxima.size(); ++k) CHECK(maxima[k] <= sorted[k]);
@@ -156,14 +161,17 @@ TEST(simd_completing_looks_up_every_candidate_at_every_level) {
       };
       const std::vector<uint32_t> postings = some_of(n_postings), candidates = some_of(n_candidates);
       std::vector<uint16_t> offsets(postings.begin(), postings.end()), payloads;
-      while (payloads.size() < offsets.size()) payloads.push_back(pack_payload(1 + random() % kMaxTf, random() % (kMaxLengthCode + 1)));
+      while (payloads.size() < offsets.size())
+        payloads.push_back(pack_payload(1 + random() % kMaxTf, random() % (kMaxLengthCode + 1)));
       const auto n = static_cast<uint32_t>(offsets.size());
       offsets.resize(n + 2);  // readable beyond the end
       payloads.resize(n + 2);
       std::vector<uint32_t> scores;
       for (size_t i = 0; i < candidates.size(); ++i) scores.push_back(static_cast<uint32_t>(random() % 1000));
       const uint32_t rest = static_cast<uint32_t>(random() % 500);
-      const uint32_t threshold = static_cast<uint32_t>(random() % 3 == 0 ? 0 : random() % 2 ? 700 : weight + 200.0f);
+      const uint32_t threshold = static_cast<uint32_t>(random() % 3 == 0 ? 0
+                                                       : random() % 2    ? 700
+                                                                         : weight + 200.0f);
       std::vector<uint32_t> expected_positions, expected_scores;
       for (size_t i = 0; i < candidates.size(); ++i) {
         uint32_t score = scores[i];
@@ -180,8 +188,9 @@ TEST(simd_completing_looks_up_every_candidate_at_every_level) {
         std::vector<uint32_t> positions = candidates, completed = scores;
         positions.resize(candidates.size() + 16);
         completed.resize(candidates.size() + 16);
-        const size_t n_kept = level->complete(offsets.data(), payloads.data(), n, weight, count, norms.data(), rest, threshold,
-                                              positions.data(), completed.data(), candidates.size());
+        const size_t n_kept =
+            level->complete(offsets.data(), payloads.data(), n, weight, count, norms.data(), rest, threshold,
+                            positions.data(), completed.data(), candidates.size());
         positions.resize(n_kept);
         completed.resize(n_kept);
         CHECK_EQ(positions, expected_positions);

@@ -28,7 +28,8 @@ uint16_t half_of(float value) {
   const double magnitude = std::fabs(static_cast<double>(value));
   if (magnitude >= 65520.0) return static_cast<uint16_t>(sign | 0x7c00u);
   const int exponent = magnitude < std::ldexp(1.0, -14) ? -14 : std::ilogb(magnitude);
-  // In units of the last place, ties to even; a carry out of the mantissa runs into the exponent as it should.
+  // In units of the last place, ties to even; a carry out of the mantissa runs into the exponent as it
+  // should.
   const auto units = static_cast<uint32_t>(std::nearbyint(std::ldexp(magnitude, 10 - exponent)));
   const uint32_t biased = units < 1024 ? 0 : static_cast<uint32_t>(exponent + 15 - 1);
   return static_cast<uint16_t>(sign | ((biased << 10) + units));
@@ -38,7 +39,8 @@ bool finite(uint32_t half) { return (half & 0x7c00u) != 0x7c00u; }
 
 uint32_t bits(float value) { return std::bit_cast<uint32_t>(value); }
 
-// Finite halves of any magnitude or of those that unit vectors have; some rows with zeros at the end, as padding is.
+// Finite halves of any magnitude or of those that unit vectors have; some rows with zeros at the end, as
+// padding is.
 std::vector<uint16_t> random_halves(std::mt19937& random, size_t n, bool any_magnitude) {
   std::vector<uint16_t> halves(n);
   for (uint16_t& half : halves) {
@@ -52,12 +54,14 @@ std::vector<uint16_t> random_halves(std::mt19937& random, size_t n, bool any_mag
 std::vector<float> random_floats(std::mt19937& random, size_t n) {
   std::vector<float> floats(n);
   for (float& value : floats) {
-    value = std::ldexp(static_cast<float>(static_cast<int32_t>(random())) * 0x1p-31f, static_cast<int>(random() % 24) - 12);
+    value = std::ldexp(static_cast<float>(static_cast<int32_t>(random())) * 0x1p-31f,
+                       static_cast<int>(random() % 24) - 12);
   }
   return floats;
 }
 
-constexpr size_t kSizes[] = {16, 32, 48, 64, 80, 128, 144, 256, 368, 384, 512, 768, 784, 1024, 1536, 2048, 3072, 4080, 4096};
+constexpr size_t kSizes[] = {16,  32,  48,  64,   80,   128,  144,  256,  368, 384,
+                             512, 768, 784, 1024, 1536, 2048, 3072, 4080, 4096};
 
 }  // namespace
 
@@ -67,9 +71,11 @@ TEST(simd_tables_are_complete) {
   const std::string_view names[] = {"baseline", "avx2", "avx512"};
   for (size_t i = 0; i < levels.size(); ++i) {
     CHECK_EQ(std::string_view(levels[i]->level), names[i]);
-    CHECK(levels[i]->dot_rows_f16 && levels[i]->dot_rows_f32 && levels[i]->dot_f16_f16 && levels[i]->dot_f32_f32);
+    CHECK(levels[i]->dot_rows_f16 && levels[i]->dot_rows_f32 && levels[i]->dot_f16_f16 &&
+          levels[i]->dot_f32_f32);
     CHECK(levels[i]->fill_impacts && levels[i]->accumulate && levels[i]->accumulate_directly);
-    CHECK(levels[i]->group_maxima && levels[i]->harvest && levels[i]->complete && levels[i]->to_f16 && levels[i]->from_f16);
+    CHECK(levels[i]->group_maxima && levels[i]->harvest && levels[i]->complete && levels[i]->to_f16 &&
+          levels[i]->from_f16);
   }
   bool chosen = false;
   for (const Kernels* level : levels) chosen |= &kernels() == level;
@@ -102,12 +108,31 @@ TEST(simd_from_f16_is_exact_at_every_level) {
 
 TEST(simd_to_f16_rounds_to_nearest_even_at_every_level) {
   using limits = std::numeric_limits<float>;
-  std::vector<float> floats{0.0f, -0.0f, limits::denorm_min(), -limits::denorm_min(), limits::min(), limits::max(),
-                            limits::lowest(), limits::infinity(), -limits::infinity(), 65504.0f, 65519.996f, 65520.0f,
-                            65536.0f, -65520.0f, 0x1p-24f, 0x1p-25f, 0x1.000002p-25f, 0x1.8p-24f, 0x1p-14f, 0x1.ffcp-15f,
-                            0x1.ffep-15f, 0x1.fffffep-15f};
+  std::vector<float> floats{0.0f,
+                            -0.0f,
+                            limits::denorm_min(),
+                            -limits::denorm_min(),
+                            limits::min(),
+                            limits::max(),
+                            limits::lowest(),
+                            limits::infinity(),
+                            -limits::infinity(),
+                            65504.0f,
+                            65519.996f,
+                            65520.0f,
+                            65536.0f,
+                            -65520.0f,
+                            0x1p-24f,
+                            0x1p-25f,
+                            0x1.000002p-25f,
+                            0x1.8p-24f,
+                            0x1p-14f,
+                            0x1.ffcp-15f,
+                            0x1.ffep-15f,
+                            0x1.fffffep-15f};
   for (uint32_t half = 0; half < 0x7c00u; ++half) {  // the middle of two halves, and its neighbours
-    const auto middle = static_cast<float>((value_of_half(static_cast<uint16_t>(half)) + value_of_half(static_cast<uint16_t>(half + 1))) / 2);
+    const auto middle = static_cast<float>(
+        (value_of_half(static_cast<uint16_t>(half)) + value_of_half(static_cast<uint16_t>(half + 1))) / 2);
     if (half + 1 == 0x7c00u) break;
     for (const float value : {std::nextafter(middle, 0.0f), middle, std::nextafter(middle, 1e9f)}) {
       floats.push_back(value);
@@ -182,7 +207,8 @@ TEST(simd_dot_products_are_right) {
     float got = 0.0f;
     baseline().dot_rows_f16(row.data(), 1, n, query.data(), &got);
     // Each product passes n/64 + 7 roundings at most.
-    CHECK(std::fabs(static_cast<double>(got) - exact) <= magnitude * (static_cast<double>(n) / 64 + 8) * 0x1p-24);
+    CHECK(std::fabs(static_cast<double>(got) - exact) <=
+          magnitude * (static_cast<double>(n) / 64 + 8) * 0x1p-24);
   }
   float nothing = 1.0f;
   baseline().dot_rows_f32(nullptr, 0, 16, nullptr, &nothing);

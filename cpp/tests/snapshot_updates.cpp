@@ -1,6 +1,7 @@
 // Does every search see one state of a partition, while a writer replaces documents in it without a pause?
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <set>
@@ -22,9 +23,16 @@ constexpr int64_t kFixed = 1, kChanging = 2, kBystander = 3;
 constexpr const char* kFixedText = "common river";
 // The second version is longer and holds the common word too: N, df and the average length differ.
 constexpr const char* kVersions[] = {"alpha stone", "beta common stone stone hill hill tree"};
-constexpr auto kDuration = std::chrono::milliseconds(700);
 
-const ScopeRef kShared = std::make_shared<Scope>("acme", kNone, kNone), kOwn = std::make_shared<Scope>("acme", "jane", kNone);
+const ScopeRef kShared = std::make_shared<Scope>("acme", kNone, kNone),
+               kOwn = std::make_shared<Scope>("acme", "jane", kNone);
+
+// A quarter of SCRUBJAY_SOAK_SECONDS (default 2) for each case: what tears a state apart is a preemption in
+// the wrong place.
+std::chrono::duration<double> duration() {
+  const char* given = std::getenv("SCRUBJAY_SOAK_SECONDS");
+  return std::chrono::duration<double>(given ? std::atof(given) / 4 : 0.5);
+}
 
 EngineOptions small_chunks(uint32_t chunk_docs) {
   EngineOptions options;
@@ -33,15 +41,18 @@ EngineOptions small_chunks(uint32_t chunk_docs) {
   return options;
 }
 
-void write(Engine& engine, int64_t id, std::string_view text, std::vector<float> vector, const ScopeRef& scope = kShared) {
+void write(Engine& engine, int64_t id, std::string_view text, std::vector<float> vector,
+           const ScopeRef& scope = kShared) {
   const DocumentInput input{Id::of(id), text, std::nullopt, scope, vector};
   CHECK_EQ(engine.upsert({&input, 1}), 1);
 }
 void write_version(Engine& engine, size_t version) {
-  write(engine, kChanging, kVersions[version], version == 0 ? std::vector<float>{1, 0} : std::vector<float>{0, 1});
+  write(engine, kChanging, kVersions[version],
+        version == 0 ? std::vector<float>{1, 0} : std::vector<float>{0, 1});
 }
 
-std::map<int64_t, std::pair<std::string, Hit>> found_by(const Engine& engine, const Scope& scope, std::string_view text, bool with_vector) {
+std::map<int64_t, std::pair<std::string, Hit>> found_by(const Engine& engine, const Scope& scope,
+                                                        std::string_view text, bool with_vector) {
   const float vector[] = {1, 1};
   SearchRequest request;
   request.text = text;
@@ -52,7 +63,8 @@ std::map<int64_t, std::pair<std::string, Hit>> found_by(const Engine& engine, co
   const base::EpochGuard guard;
   for (const Hit& hit : result.hits) {
     const Chunk& chunk = result.chunk_of(hit);
-    const bool inserted = found.try_emplace(chunk.id(hit.offset).integer, std::string(chunk.text(hit.offset)), hit).second;
+    const bool inserted =
+        found.try_emplace(chunk.id(hit.offset).integer, std::string(chunk.text(hit.offset)), hit).second;
     CHECK(inserted);  // never both versions
   }
   return found;
@@ -89,7 +101,8 @@ TEST(snapshot_shows_exactly_one_version_of_an_updated_document) {
           const size_t version = text == kVersions[0] ? 0 : 1;
           CHECK_EQ(text, kVersions[version]);
           ++n_seen[version];
-          // The statistics are those of the version that was seen: this one's length and terms, and no other's.
+          // The statistics are those of the version that was seen: this one's length and terms, and no
+          // other's.
           const double score = found.at(kFixed).second.bm25;
           if (r != 0) CHECK_EQ(score, fixed_scores[version]);
           if (r != 1) CHECK(std::abs(found.at(kChanging).second.similarity - 0.70710678) < 1e-3);
@@ -102,7 +115,7 @@ TEST(snapshot_shows_exactly_one_version_of_an_updated_document) {
         }
       });
     }
-    const auto end = std::chrono::steady_clock::now() + kDuration;
+    const auto end = std::chrono::steady_clock::now() + duration();
     for (size_t step = 1; std::chrono::steady_clock::now() < end; ++step) {
       write_version(engine, step % 2);
       if (step % 200 == 0) static_cast<void>(engine.compact());
@@ -135,13 +148,14 @@ TEST(snapshot_shows_a_deleted_document_wholly_or_not_at_all) {
       while (!done.load()) {
         const auto found = found_by(engine, *kShared, "common", false);
         CHECK(found.contains(kFixed));
-        if (found.contains(kFixed)) CHECK_EQ(found.at(kFixed).second.bm25, fixed_scores[found.contains(kChanging)]);
+        if (found.contains(kFixed))
+          CHECK_EQ(found.at(kFixed).second.bm25, fixed_scores[found.contains(kChanging)]);
         const size_t count = engine.count(kShared.get());
         CHECK(count == 1 || count == 2);
       }
     });
   }
-  const auto end = std::chrono::steady_clock::now() + kDuration;
+  const auto end = std::chrono::steady_clock::now() + duration();
   const Id changing = Id::of(kChanging);
   for (size_t step = 0; std::chrono::steady_clock::now() < end; ++step) {
     write_version(engine, 1);
@@ -175,7 +189,7 @@ TEST(snapshot_of_a_neighbour_is_untouched_by_erasing) {
       }
     });
   }
-  const auto end = std::chrono::steady_clock::now() + kDuration;
+  const auto end = std::chrono::steady_clock::now() + duration();
   while (std::chrono::steady_clock::now() < end) {
     for (int64_t id = 10; id < 17; ++id) write(engine, id, "common river common", {1, 0}, other);
     CHECK_EQ(engine.count(other.get()), 7);

@@ -1,7 +1,9 @@
-// Does everything at once go well for long? Four threads do everything that an engine offers, on the same documents, for
-// SCRUBJAY_SOAK_SECONDS (default 2). Most of its worth is under the address and thread sanitizers.
+// Does everything at once go well for long? Four threads do everything that an engine offers, on the same
+// documents, for SCRUBJAY_SOAK_SECONDS (default 2). Most of its worth is under the address and thread
+// sanitizers.
 //
-// Every text names its document, its scope and its version, so that whatever is read can be held against what it claims.
+// Every text names its document, its scope and its version, so that whatever is read can be held against what
+// it claims.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -26,7 +28,8 @@ using Clock = std::chrono::steady_clock;
 constexpr size_t kThreads = 4, kScopes = 9;
 constexpr int64_t kSharedIds = 400, kOwnIds = 100;  // written by all threads; by one thread each
 constexpr uint32_t kDim = 8;
-constexpr const char* kWords[] = {"deploy", "staging", "tea", "train", "berlin", "invoice", "the", "a-rather-long-identifier", "TS-999"};
+constexpr const char* kWords[] = {
+    "deploy", "staging", "tea", "train", "berlin", "invoice", "the", "a-rather-long-identifier", "TS-999"};
 const std::optional<std::string_view> kNone;
 
 double soak_seconds() {
@@ -52,7 +55,8 @@ class Soak {
   }
 
   void run() {
-    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(soak_seconds()));
+    const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                        std::chrono::duration<double>(soak_seconds()));
     std::vector<std::thread> threads;
     for (size_t t = 0; t < kThreads; ++t) {
       threads.emplace_back([this, t, end] { Worker(*this, t).run(end); });
@@ -69,13 +73,15 @@ class Soak {
     options.dim = kDim;
     return options;
   }
-  // Shared ids may be erased by anybody, so they have tenants of their own: the first two. Own ids live with the third.
+  // Shared ids may be erased by anybody, so they have tenants of their own: the first two. Own ids live with
+  // the third.
   [[nodiscard]] const ScopeRef& home_of(int64_t id) const {
     return id < kSharedIds ? scopes_[static_cast<size_t>(id) % 6] : scopes_[6 + static_cast<size_t>(id) % 3];
   }
   [[nodiscard]] static std::string name_of(int64_t id) { return word_of('n', static_cast<uint64_t>(id)); }
   [[nodiscard]] static size_t visible_partitions(const Scope& from, const Scope& owner) {
-    return from.tenant() == owner.tenant() && (!owner.user() || owner.user() == from.user()) && (!owner.agent() || owner.agent() == from.agent());
+    return from.tenant() == owner.tenant() && (!owner.user() || owner.user() == from.user()) &&
+           (!owner.agent() || owner.agent() == from.agent());
   }
 
   // A document as found: its text belongs to its id and its scope, its payload to its text.
@@ -104,7 +110,8 @@ class Soak {
   // One thread.
   class Worker {
    public:
-    Worker(Soak& soak, size_t number) : soak_(soak), engine_(soak.engine_), number_(number), random_(number) {}
+    Worker(Soak& soak, size_t number)
+        : soak_(soak), engine_(soak.engine_), number_(number), random_(number) {}
 
     void run(Clock::time_point end) {
       while (Clock::now() < end) {
@@ -116,27 +123,51 @@ class Soak {
    private:
     void step() {
       switch (random_() % 64) {
-        case 0: static_cast<void>(engine_.compact()); return;
-        case 1: static_cast<void>(engine_.build_graphs(20)); return;
-        case 2: static_cast<void>(engine_.erase(*soak_.scopes_[random_() % 6], random_() % 2 == 0)); return;
-        case 3: check_stats(); return;
-        case 4: upsert_many(); return;
-        default: break;
+        case 0:
+          static_cast<void>(engine_.compact());
+          return;
+        case 1:
+          static_cast<void>(engine_.build_graphs(20));
+          return;
+        case 2:
+          static_cast<void>(engine_.erase(*soak_.scopes_[random_() % 6], random_() % 2 == 0));
+          return;
+        case 3:
+          check_stats();
+          return;
+        case 4:
+          upsert_many();
+          return;
+        default:
+          break;
       }
       switch (random_() % 8) {
         case 0:
-        case 1: upsert(static_cast<int64_t>(random_() % kSharedIds)); return;
-        case 2: update_own(); return;
-        case 3: remove(); return;
-        case 4: get(); return;
-        case 5: search_batch(); return;
-        default: search(); return;
+        case 1:
+          upsert(static_cast<int64_t>(random_() % kSharedIds));
+          return;
+        case 2:
+          update_own();
+          return;
+        case 3:
+          remove();
+          return;
+        case 4:
+          get();
+          return;
+        case 5:
+          search_batch();
+          return;
+        default:
+          search();
+          return;
       }
     }
 
     std::string text_of(int64_t id, const std::string& payload) {
       std::string text = Soak::name_of(id) + " ";
-      for (uint64_t n = random_() % 20; n > 0; --n) text.append(kWords[random_() % std::size(kWords)]).append(" ");
+      for (uint64_t n = random_() % 20; n > 0; --n)
+        text.append(kWords[random_() % std::size(kWords)]).append(" ");
       if (random_() % 50 == 0) {
         for (int i = 0; i < 1200; ++i) text += "long ";
       }
@@ -162,13 +193,15 @@ class Soak {
       for (int i = 0; i < 30; ++i) {
         const auto id = static_cast<int64_t>(random_() % kSharedIds);
         const std::string& payload = kept.emplace_back(new_version());
-        inputs.push_back({Id::of(id), kept.emplace_back(text_of(id, payload)), payload, soak_.home_of(id), {}});
+        inputs.push_back(
+            {Id::of(id), kept.emplace_back(text_of(id, payload)), payload, soak_.home_of(id), {}});
       }
       CHECK(engine_.upsert(inputs) <= 30);
     }
     // Nobody else touches it: what was just written is what is found.
     void update_own() {
-      const int64_t id = kSharedIds + static_cast<int64_t>(number_) * kOwnIds + static_cast<int64_t>(random_() % kOwnIds);
+      const int64_t id =
+          kSharedIds + static_cast<int64_t>(number_) * kOwnIds + static_cast<int64_t>(random_() % kOwnIds);
       const Id key = Id::of(id);
       const std::string payload = new_version(), text = text_of(id, payload);
       const std::vector<float> vector = any_vector();
@@ -202,7 +235,8 @@ class Soak {
     }
     void remove() {
       std::vector<Id> ids;
-      for (uint64_t n = 1 + random_() % 4; n > 0; --n) ids.push_back(Id::of(static_cast<int64_t>(random_() % kSharedIds)));
+      for (uint64_t n = 1 + random_() % 4; n > 0; --n)
+        ids.push_back(Id::of(static_cast<int64_t>(random_() % kSharedIds)));
       CHECK(engine_.remove(ids) <= ids.size());
     }
     void get() {
@@ -224,7 +258,8 @@ class Soak {
 
     SearchRequest any_request(std::string& text, std::vector<float>& vector) {
       text = random_() % 4 == 0 ? Soak::name_of(static_cast<int64_t>(random_() % kSharedIds)) + " " : "";
-      for (uint64_t n = random_() % 4; n > 0; --n) text.append(kWords[random_() % std::size(kWords)]).append(" ");
+      for (uint64_t n = random_() % 4; n > 0; --n)
+        text.append(kWords[random_() % std::size(kWords)]).append(" ");
       vector = any_vector();
       SearchRequest request;
       if (random_() % 4 != 0) request.text = text;
@@ -268,7 +303,8 @@ class Soak {
     std::deque<SearchResult> held_;
   };
 
-  // Nobody writes any more: all ways to count agree, every document is found by its name, and all memory comes back.
+  // Nobody writes any more: all ways to count agree, every document is found by its name, and all memory
+  // comes back.
   void check_at_rest() {
     std::vector<Id> alive;
     for (int64_t id = 0; id < kSharedIds + static_cast<int64_t>(kThreads) * kOwnIds; ++id) {

@@ -36,9 +36,12 @@ double dot(const Vector& a, const Vector& b) {
 
 double exact_similarity(Metric metric, const Vector& query, const Vector& vector) {
   switch (metric) {
-    case Metric::cosine: return dot(query, vector) / (norm(query) * norm(vector));
-    case Metric::inner_product: return dot(query, vector);
-    case Metric::l2: break;
+    case Metric::cosine:
+      return dot(query, vector) / (norm(query) * norm(vector));
+    case Metric::inner_product:
+      return dot(query, vector);
+    case Metric::l2:
+      break;
   }
   double sum = 0.0;
   for (size_t i = 0; i < query.size(); ++i) {
@@ -48,12 +51,16 @@ double exact_similarity(Metric metric, const Vector& query, const Vector& vector
   return -sum;
 }
 
-// What rounding a sum in single precision may cost; the expanded square of the distance loses as much of |q|^2 + |d|^2.
+// What rounding a sum in single precision may cost; the expanded square of the distance loses as much of
+// |q|^2 + |d|^2.
 double bound(Metric metric, double query_norm, double vector_norm) {
   switch (metric) {
-    case Metric::cosine: return 1e-6;
-    case Metric::inner_product: return 1e-6 * query_norm * vector_norm;
-    case Metric::l2: break;
+    case Metric::cosine:
+      return 1e-6;
+    case Metric::inner_product:
+      return 1e-6 * query_norm * vector_norm;
+    case Metric::l2:
+      break;
   }
   return 1e-6 * (query_norm + vector_norm) * (query_norm + vector_norm);
 }
@@ -83,7 +90,8 @@ TEST(column_similarities_are_within_the_documented_bound) {
           for (uint32_t doc = 0; doc < 10; ++doc) {
             const Vector stored = read(column, doc);
             const double exact = exact_similarity(metric, query, stored);
-            CHECK(std::fabs(static_cast<double>(column.similarity(doc, prepared)) - exact) <= bound(metric, norm(query), norm(stored)));
+            CHECK(std::fabs(static_cast<double>(column.similarity(doc, prepared)) - exact) <=
+                  bound(metric, norm(query), norm(stored)));
           }
         }
       }
@@ -114,7 +122,9 @@ TEST(column_returns_what_its_storage_can_hold_exactly) {
     Column column({20, Metric::l2, storage});
     for (uint32_t doc = 0; doc < 50; ++doc) {
       Vector given(20);
-      for (float& x : given) x = std::ldexp(static_cast<float>(static_cast<int>(random() % 2001) - 1000), static_cast<int>(doc) - 25);
+      for (float& x : given)
+        x = std::ldexp(static_cast<float>(static_cast<int>(random() % 2001) - 1000),
+                       static_cast<int>(doc) - 25);
       given[doc % 20] = std::ldexp(1000.0f, static_cast<int>(doc) - 25);
       column.append(doc, given);
       CHECK(read(column, doc) == given);
@@ -135,8 +145,10 @@ TEST(column_of_a_vector_with_itself) {
         prepare_query(column.options(), read(column, doc), prepared);
         const double length = norm(given), similarity = column.similarity(doc, prepared);
         if (metric == Metric::cosine) CHECK(std::fabs(similarity - 1.0) <= 1e-6);
-        if (metric == Metric::inner_product) CHECK(std::fabs(similarity - length * length) <= 1.1e-3 * length * length);
-        if (metric == Metric::l2) CHECK(similarity <= 0.0 && similarity >= -4e-6 * length * length);  // never positive
+        if (metric == Metric::inner_product)
+          CHECK(std::fabs(similarity - length * length) <= 1.1e-3 * length * length);
+        if (metric == Metric::l2)
+          CHECK(similarity <= 0.0 && similarity >= -4e-6 * length * length);  // never positive
       }
     }
   }
@@ -146,7 +158,8 @@ TEST(column_of_a_vector_with_itself) {
 TEST(column_takes_the_extremes_that_the_engine_admits) {
   for (const Storage storage : kStorages) {
     Column cosine({3, Metric::cosine, storage}), products({3, Metric::inner_product, storage});
-    const Vector tiny{1e-45f, 0.0f, 0.0f}, small{1e-30f, -1e-30f, 1e-38f}, huge{3e38f, 0.0f, 1e30f}, large{0.0f, 9e17f, 0.0f};
+    const Vector tiny{1e-45f, 0.0f, 0.0f}, small{1e-30f, -1e-30f, 1e-38f}, huge{3e38f, 0.0f, 1e30f},
+        large{0.0f, 9e17f, 0.0f};
     for (Column* column : {&cosine, &products}) {
       column->append(0, tiny);
       column->append(1, small);

@@ -17,24 +17,28 @@ namespace {
 
 std::vector<float> random_vector(std::mt19937& random, uint32_t dim) {
   std::vector<float> vector(dim);
-  for (float& x : vector) x = static_cast<float>(static_cast<int>(random() % 7)) - 3.0f;  // coarse: equal similarities
-  vector[random() % dim] += 0.5f;                                                         // and never all zero
+  for (float& x : vector)
+    x = static_cast<float>(static_cast<int>(random() % 7)) - 3.0f;  // coarse: equal similarities
+  vector[random() % dim] += 0.5f;                                   // and never all zero
   return vector;
 }
 
-std::vector<uint64_t> scan_one_by_one(const Column& column, uint32_t n_docs, const base::Bitmap* dead, uint32_t chunk,
-                                      uint32_t first_doc, const PreparedQuery& query, size_t k) {
+std::vector<uint64_t> scan_one_by_one(const Column& column, uint32_t n_docs, const base::Bitmap* dead,
+                                      uint32_t chunk, uint32_t first_doc, const PreparedQuery& query,
+                                      size_t k) {
   std::vector<uint64_t> keys;
   for (uint32_t doc = first_doc; doc < n_docs; ++doc) {
     if (!column.has(doc) || (dead && dead->test(doc))) continue;
-    keys.push_back(base::candidate_key(base::sortable_float(column.similarity(doc, query)), chunk << 16 | doc));
+    keys.push_back(
+        base::candidate_key(base::sortable_float(column.similarity(doc, query)), chunk << 16 | doc));
   }
   std::sort(keys.begin(), keys.end(), std::greater<>());
   keys.resize(std::min(k, keys.size()));
   return keys;
 }
 
-std::vector<uint64_t> scan(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query, size_t k) {
+std::vector<uint64_t> scan(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc,
+                           const PreparedQuery& query, size_t k) {
   base::TopK best;
   best.reset(k);
   scan_chunk(vectors, chunk, first_doc, query, best);
@@ -58,7 +62,8 @@ TEST(scan_equals_a_loop_over_all_vectors) {
     PreparedQuery query;
     prepare_query(column.options(), random_vector(random, dim), query);
     const base::Bitmap* bitmap = random() % 3 == 0 ? nullptr : &dead;
-    const uint32_t seen = n_docs == 0 ? 0 : random() % (n_docs + 1);  // a snapshot that ends before the column does
+    const uint32_t seen =
+        n_docs == 0 ? 0 : random() % (n_docs + 1);  // a snapshot that ends before the column does
     const uint32_t first = random() % 2 ? 0 : random() % (seen + 1), chunk = random() % 3;
     const size_t k = 1 + random() % (random() % 2 ? 10 : 4000);
     CHECK_EQ(scan({seen, bitmap, &column}, chunk, first, query, k),
@@ -79,13 +84,15 @@ TEST(scan_of_no_column_finds_nothing) {
 TEST(scan_reads_no_row_that_was_never_written) {
   std::mt19937 random(2);
   for (const Storage storage : {Storage::f16, Storage::f32}) {
-    for (const std::set<uint32_t>& docs : {std::set<uint32_t>{0, 1500}, {3, 1024}, {63, 64, 5000}, {1030, 2050, 4100}, {0, 65535}}) {
+    for (const std::set<uint32_t>& docs :
+         {std::set<uint32_t>{0, 1500}, {3, 1024}, {63, 64, 5000}, {1030, 2050, 4100}, {0, 65535}}) {
       Column column({16, Metric::cosine, storage});
       for (const uint32_t doc : docs) column.append(doc, random_vector(random, 16));
       PreparedQuery query;
       prepare_query(column.options(), random_vector(random, 16), query);
       const uint32_t n_docs = *docs.rbegin() + 1;
-      CHECK_EQ(scan({n_docs, nullptr, &column}, 0, 0, query, 10), scan_one_by_one(column, n_docs, nullptr, 0, 0, query, 10));
+      CHECK_EQ(scan({n_docs, nullptr, &column}, 0, 0, query, 10),
+               scan_one_by_one(column, n_docs, nullptr, 0, 0, query, 10));
     }
     Column column({16, Metric::cosine, storage});  // told of documents without a vector
     column.append(0, random_vector(random, 16));

@@ -21,14 +21,14 @@ STEMS = """
     a ab add agr arsen bat bl cann car cat com commun dent dy earr egg emerg even exc fam gener gly hap
     herr hop inn inter ion ist late later log min mov nat off ol om organ out past pol proc ran sens
     sing sk skat stat succ sy t tru univers ut war x y yes yy z
-""".split()  # noqa: SIM905
+""".split()
 SUFFIXES = """
     's ' 's' s es ed edly ing ingly eed eedly y ly al ally ational tional tion ation ator alism aliti
     ality alize ate ative atively ance anci ancy ence enci able ably abli ible bly bli bility biliti
     ement ment ent ently entli er ers ful fully fulli fulness ic ical ically icate iciti ies ied ism ist
     ogist ogi ogy ion ous ously ousli ousness less lessly lessli ness sses ss us l ll lle e ee i li ive
     iveness iviti ize izer ization bbing dded tting ying
-""".split()  # noqa: SIM905
+""".split()
 
 
 @pytest.fixture(scope="module")

@@ -102,16 +102,18 @@ EpochGuard::~EpochGuard() {
   if (--state.depth == 0) state.slot->epoch.store(kIdle, std::memory_order_release);
 }
 
-void retire(void* object, void (*destroy)(void*) noexcept) {
+void retire(void* object, void (*destroy)(void*) noexcept) noexcept {
   Domain& d = domain();
   size_t waiting = 0;
-  {
+  try {
     const std::lock_guard lock(d.mutex);
+    d.retired.push_back({object, destroy, 0});
     // A reader that pins an epoch after this increment was ordered after the unlinking and cannot find the
     // object.
-    const uint64_t epoch = d.epoch.fetch_add(1, std::memory_order_seq_cst);
-    d.retired.push_back({object, destroy, epoch});
+    d.retired.back().epoch = d.epoch.fetch_add(1, std::memory_order_seq_cst);
     waiting = d.retired.size();
+  } catch (...) {
+    return;  // no memory to remember it: the object leaks, which harms nobody who may still read it
   }
   if (waiting % 64 == 0) collect_retired();
 }

@@ -19,11 +19,13 @@ class EpochGuard {
   EpochGuard& operator=(const EpochGuard&) = delete;
 };
 
-// Takes ownership of `object`, which must be unreachable for readers that pin from now on.
-void retire(void* object, void (*destroy)(void*) noexcept);
+// Takes ownership of `object`, which must be unreachable for readers that pin from now on. Never fails, so
+// that it can follow a publication; where not even the memory to remember the object can be had, the object
+// leaks.
+void retire(void* object, void (*destroy)(void*) noexcept) noexcept;
 
 template <class T>
-void retire(std::unique_ptr<T> object) {
+void retire(std::unique_ptr<T> object) noexcept {
   if (object) retire(object.release(), [](void* raw) noexcept { delete static_cast<T*>(raw); });
 }
 

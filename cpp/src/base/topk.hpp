@@ -114,7 +114,7 @@ class TopK {
       hole = child;
     }
     keys_[hole] = key;
-    threshold_ = keys_.front();
+    threshold_ = std::max(threshold_, keys_.front());
   }
 
   // Keeps the best k (any order) and raises the threshold to the worst of them.

@@ -66,10 +66,15 @@ PrunedSearch::~PrunedSearch() {
 }
 
 void PrunedSearch::run(const Query& query, base::TopK& best) {
-  prepare_impacts(query);
-  for (uint32_t c = 0; c < query.chunks.size(); ++c) {
-    open_chunk(query, query.chunks[c]);
-    search_chunk(query, c, best);
+  try {
+    prepare_impacts(query);
+    for (uint32_t c = 0; c < query.chunks.size(); ++c) {
+      open_chunk(query, query.chunks[c]);
+      search_chunk(query, c, best);
+    }
+  } catch (...) {  // no memory: the next search must find the sums as it expects them
+    std::fill_n(sums_.get(), window_, 0u);
+    throw;
   }
 }
 

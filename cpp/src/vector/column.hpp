@@ -11,7 +11,8 @@
 // the *stored* vector, and half precision moves a stored vector by at most 5e-4 of its norm from the given
 // one.
 //
-// One writer, any number of readers under an epoch guard; rows below the published document count never change.
+// One writer, any number of readers under an epoch guard; rows below the published document count never
+// change.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,261 @@
+// Searching: the call that everything else exists for.
+#include <pybind11/stl.h>
+
+#include "base/errors.hpp"
+#include "bindings.hpp"
+#include "convert.hpp"
+#include "engine/engine.hpp"
+#include "result.hpp"
+#include "sequences.hpp"
+
+namespace py = pybind11;
+
+namespace scrubjay::bindings {
+namespace {
+
+using engine::Engine;
+
+constexpr int kDefaultK = 10;
+constexpr double kDefaultRrfK = 60.0;
+
+// The options of a search that have nothing to do with its text and vector.
+struct Options {
+  engine::SearchRequest request;
+  ScopePtr scope;
+
+  Options(const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k,
+          const py::object& weights, bool explain) {
+    request.k = to_count(k, "k", 1);
+    const std::string name = PyUnicode_Check(mode.ptr()) ? py::cast<std::string>(mode) : std::string();
+    if (name != "hybrid" && name != "lexical" && name != "vector") {
+      throw py::value_error("mode: expected 'hybrid', 'lexical' or 'vector', got " + quoted(mode));
+    }
+    request.lexical = name != "vector";
+    request.semantic = name != "lexical";
+    if (!candidates.is_none()) request.candidates = to_count(candidates, "candidates", 1);
+    request.rrf_k = rrf_k;
+    if (!weights.is_none()) {
+      const py::tuple pair = items_of(weights, "weights");
+      if (pair.size() != 2)
+        throw py::value_error("weights: expected (lexical, vector), got " + quoted(weights));
+      for (size_t i = 0; i < 2; ++i) {
+        const py::handle weight = pair[i];
+        if (!PyFloat_Check(weight.ptr()) && !(PyNumber_Check(weight.ptr()) && !PyBool_Check(weight.ptr()) &&
+                                              !PyUnicode_Check(weight.ptr()))) {
+          throw py::type_error("weights: expected two numbers, got " + quoted(weights));
+        }
+        (i == 0 ? request.lexical_weight : request.vector_weight) =
+            py::cast<double>(py::float_(py::reinterpret_borrow<py::object>(weight)));
+      }
+    }
+    request.explain = explain;
+  }
+};
+
+void check_inputs(const engine::SearchRequest& request) {
+  if (!request.text && request.vector.empty())
+    throw py::value_error("text, vector: expected at least one of them, got neither");
+  if (!request.semantic && !request.text)
+    throw py::value_error("text: expected a text in mode 'lexical', got None");
+  if (!request.lexical && request.vector.empty())
+    throw py::value_error("vector: expected a vector in mode 'vector', got None");
+}
+
+Result search(const Engine& engine, const py::object& text, const py::object& vector, const py::object& scope,
+              const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k,
+              const py::object& weights, const py::object& rankings, bool explain, bool exact) {
+  Options options(k, mode, candidates, rrf_k, weights, explain);
+  engine::SearchRequest& request = options.request;
+  py::object keep_text;
+  FloatArray floats;
+  options.scope = to_scope(scope, "scope");
+  request.scope = options.scope.get();
+  if (!text.is_none()) request.text = to_text(text, "text", keep_text);
+  if (!vector.is_none()) {
+    floats = to_vector(vector, "vector");
+    request.vector = as_span(floats);
+  }
+  check_inputs(request);
+  request.exact = exact;
+  std::vector<py::tuple> keep_rankings;
+  std::vector<std::vector<engine::Id>> extra;
+  if (!rankings.is_none()) {
+    const py::tuple lists = items_of(rankings, "rankings");
+    for (size_t i = 0; i < lists.size(); ++i) {
+      keep_rankings.push_back(items_of(lists[i], at("rankings", i).c_str()));
+      extra.push_back(to_ids(keep_rankings.back(), at("rankings", i).c_str()));
+    }
+    request.rankings = extra;
+  }
+  const py::gil_scoped_release release;
+  return {engine.search(request), engine.id_kind()};
+}
+
+std::vector<Result> search_batch(const Engine& engine, const py::object& texts, const py::object& vectors,
+                                 const py::object& scope, const py::object& k, const py::object& mode,
+                                 const py::object& candidates, double rrf_k, const py::object& weights,
+                                 bool explain, const py::object& threads) {
+  const Options options(k, mode, candidates, rrf_k, weights, explain);
+  if (texts.is_none() && vectors.is_none())
+    throw py::value_error("texts, vectors: expected at least one of them, got neither");
+  py::tuple text_items;
+  if (!texts.is_none()) text_items = items_of(texts, "texts");
+  const size_t n = texts.is_none() ? py::len(vectors) : text_items.size();
+  const Vectors rows(vectors, "vectors", n);
+  const std::vector<ScopePtr> scopes = to_scopes(scope, n);
+  const size_t n_threads = threads.is_none() ? 0 : to_count(threads, "threads", 1);
+  std::vector<py::object> keep(n);
+  std::vector<engine::SearchRequest> requests(n, options.request);
+  for (size_t i = 0; i < n; ++i) {
+    if (!texts.is_none() && !text_items[i].is_none())
+      requests[i].text = to_text(text_items[i], at("texts", i), keep[i]);
+    requests[i].vector = rows.row(i);
+    requests[i].scope = scopes[i].get();
+    check_inputs(requests[i]);
+  }
+  std::vector<engine::SearchResult> found;
+  {
+    const py::gil_scoped_release release;
+    found = engine.search_batch(requests, static_cast<unsigned>(std::min<size_t>(n_threads, 1024)));
+  }
+  std::vector<Result> results;
+  results.reserve(n);
+  for (engine::SearchResult& result : found) results.push_back({std::move(result), engine.id_kind()});
+  return results;
+}
+
+// --- the fast way in
+// ---------------------------------------------------------------------------------------------- pybind11
+// builds a dict of the keyword arguments and probes it once per parameter, half a microsecond a call. This
+// entry compares interned names instead. Whatever is unusual, and every error, goes through pybind11's entry,
+// which stands behind it with the same signature and the same documentation.
+
+enum Parameter {
+  kText,
+  kVector,
+  kScope,
+  kK,
+  kMode,
+  kCandidates,
+  kRrfK,
+  kWeights,
+  kRankings,
+  kExplain,
+  kExact,
+  kNParameters
+};
+constexpr const char* kNames[kNParameters] = {"text",  "vector",  "scope",    "k",       "mode", "candidates",
+                                              "rrf_k", "weights", "rankings", "explain", "exact"};
+
+struct FastSearch {
+  PyObject* names[kNParameters];
+  PyObject* slow;  // pybind11's entry
+  std::string documentation;
+  PyMethodDef definition;
+};
+FastSearch* fast_search_state = nullptr;  // lives as long as the process
+
+PyObject* search_slowly(PyObject* self, PyObject* const* arguments, Py_ssize_t n_positional,
+                        PyObject* keywords) {
+  std::vector<PyObject*> all{self};
+  const Py_ssize_t n_keywords = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+  all.insert(all.end(), arguments, arguments + n_positional + n_keywords);
+  return PyObject_Vectorcall(fast_search_state->slow, all.data(), static_cast<size_t>(n_positional + 1),
+                             keywords);
+}
+
+PyObject* search_fast(PyObject* self, PyObject* const* arguments, Py_ssize_t n_positional,
+                      PyObject* keywords) {
+  try {
+    if (n_positional > 1) return search_slowly(self, arguments, n_positional, keywords);
+    PyObject* given[kNParameters] = {};
+    if (n_positional == 1) given[kText] = arguments[0];
+    const Py_ssize_t n_keywords = keywords ? PyTuple_GET_SIZE(keywords) : 0;
+    for (Py_ssize_t i = 0; i < n_keywords; ++i) {
+      PyObject* name = PyTuple_GET_ITEM(keywords, i);
+      int parameter = 0;
+      while (parameter < kNParameters && fast_search_state->names[parameter] != name) ++parameter;
+      if (parameter == kNParameters || given[parameter])
+        return search_slowly(self, arguments, n_positional, keywords);
+      given[parameter] = arguments[n_positional + i];
+    }
+    const auto usual = [&](Parameter parameter, bool (*check)(PyObject*)) {
+      return !given[parameter] || check(given[parameter]);
+    };
+    if (!given[kScope] || !usual(kRrfK, [](PyObject* o) { return PyFloat_CheckExact(o) != 0; }) ||
+        !usual(kExplain, [](PyObject* o) { return PyBool_Check(o) != 0; }) ||
+        !usual(kExact, [](PyObject* o) { return PyBool_Check(o) != 0; })) {
+      return search_slowly(self, arguments, n_positional, keywords);
+    }
+    const auto object = [&](Parameter parameter) {
+      return py::reinterpret_borrow<py::object>(given[parameter] ? given[parameter] : Py_None);
+    };
+    const auto& engine = py::cast<const Engine&>(py::handle(self));
+    const double rrf_k = given[kRrfK] ? PyFloat_AS_DOUBLE(given[kRrfK]) : kDefaultRrfK;
+    const py::object k = given[kK] ? object(kK) : py::object(py::int_(kDefaultK));
+    const py::object mode = given[kMode] ? object(kMode) : py::object(py::str("hybrid"));
+    return py::cast(search(engine, object(kText), object(kVector), object(kScope), k, mode,
+                           object(kCandidates), rrf_k, object(kWeights), object(kRankings),
+                           given[kExplain] == Py_True, given[kExact] == Py_True))
+        .release()
+        .ptr();
+  } catch (...) {  // pybind11's entry raises the same error properly
+    PyErr_Clear();
+    return search_slowly(self, arguments, n_positional, keywords);
+  }
+}
+
+void install_fast_search(py::class_<Engine>& type) {
+  auto* state = new FastSearch;
+  for (int i = 0; i < kNParameters; ++i) state->names[i] = PyUnicode_InternFromString(kNames[i]);
+  state->slow = py::object(type.attr("search")).release().ptr();
+  state->documentation = py::cast<std::string>(type.attr("search").attr("__doc__"));
+  state->definition = {"search", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&search_fast)),
+                       METH_FASTCALL | METH_KEYWORDS, state->documentation.c_str()};
+  fast_search_state = state;
+  type.attr("search") = py::reinterpret_steal<py::object>(
+      PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &state->definition));
+}
+
+constexpr const char* kSearchDoc = R"(The best k visible documents, by one native call without the GIL.
+
+Args:
+    text: what the lexical arm looks for (str or bytes; invalid UTF-8 becomes U+FFFD), or None.
+    vector: (dim,) real numbers for the vector arm, or None; C-contiguous float32 is read in place.
+    scope: whose memories may be seen; nothing else influences the result.
+    k: how many, >= 1; more than there are gives all that match.
+    mode: 'hybrid' (what is given: both arms fused, or the one there is), 'lexical' or 'vector'.
+    candidates: how many each ranking contributes to the fusion, >= 1; None: max(100, k).
+    rrf_k, weights: score(d) = sum of weight / (rrf_k + rank) over the rankings that hold d (reciprocal rank fusion,
+        Cormack et al. 2009); weights are (lexical, vector), 1.0 each by default.
+    rankings: further rankings of the caller's, each a sequence of ids, best first, with weight 1.0; ids that are not
+        visible are passed over.
+    explain: fill bm25, similarities, coverage and matched_terms for every hit.
+    exact: score every visible vector, even where build_graphs() has built a graph.
+
+Returns:
+    A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent)),
+    then by order of writing. Scores: BM25 (float64, exact fixed point), similarity, or fused.
+
+Raises:
+    ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros, and so on.
+    TypeError: a wrong type, or no scope.)";
+
+}  // namespace
+
+void register_search(py::class_<Engine>& type) {
+  type.def("search", &search, py::arg("text") = py::none(), py::kw_only(), py::arg("vector") = py::none(),
+           py::arg("scope"), py::arg("k") = kDefaultK, py::arg("mode") = "hybrid",
+           py::arg("candidates") = py::none(), py::arg("rrf_k") = kDefaultRrfK,
+           py::arg("weights") = py::none(), py::arg("rankings") = py::none(), py::arg("explain") = false,
+           py::arg("exact") = false, kSearchDoc)
+      .def("search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(),
+           py::arg("vectors") = py::none(), py::arg("scope"), py::arg("k") = kDefaultK,
+           py::arg("mode") = "hybrid", py::arg("candidates") = py::none(), py::arg("rrf_k") = kDefaultRrfK,
+           py::arg("weights") = py::none(), py::arg("explain") = false, py::arg("threads") = py::none(),
+           "n searches on `threads` threads (None: as many as the machine has); texts (n,), vectors (n, "
+           "dim), one scope or n. See search().");
+  install_fast_search(type);
+}
+
+}  // namespace scrubjay::bindings

@@ -1,0 +1,71 @@
+#include "sequences.hpp"
+
+namespace py = pybind11;
+
+namespace scrubjay::bindings {
+
+py::tuple items_of(const py::object& values, const char* name) {
+  if (PyUnicode_Check(values.ptr()) || PyBytes_Check(values.ptr())) {
+    throw py::type_error(std::string(name) + ": expected a sequence, got " + type_name(values));
+  }
+  PyObject* items = PySequence_Tuple(values.ptr());
+  if (!items) {
+    if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
+    PyErr_Clear();
+    throw py::type_error(std::string(name) + ": expected a sequence, got " + type_name(values));
+  }
+  return py::reinterpret_steal<py::tuple>(items);
+}
+
+void check_length(const py::tuple& items, const char* name, size_t expected) {
+  if (items.size() != expected) {
+    throw py::value_error(std::string(name) + ": expected " + std::to_string(expected) +
+                          " items like ids, got " + std::to_string(items.size()));
+  }
+}
+
+std::string at(const char* name, size_t i) { return std::string(name) + "[" + std::to_string(i) + "]"; }
+
+Vectors::Vectors(const py::object& value, const char* name, size_t expected) {
+  if (value.is_none()) return;
+  if (py::isinstance<py::array>(value)) {
+    if (py::array array = py::reinterpret_borrow<py::array>(value); array.dtype().kind() != 'O') {
+      if (array.ndim() == 2 && static_cast<size_t>(array.shape(0)) != expected) {
+        throw py::value_error(std::string(name) + ": expected " + std::to_string(expected) +
+                              " rows like ids, got " + std::to_string(array.shape(0)));
+      }
+      if (expected == 0) return;
+      matrix = to_matrix(value, name);
+      return;
+    }
+  }
+  const py::tuple items = items_of(value, name);
+  check_length(items, name, expected);
+  rows.resize(expected);
+  for (size_t i = 0; i < expected; ++i) {
+    if (!items[i].is_none()) rows[i] = to_vector(items[i], at(name, i));
+  }
+}
+
+std::span<const float> Vectors::row(size_t i) const {
+  if (!rows.empty()) return as_span(rows[i]);
+  if (matrix.ndim() != 2) return {};
+  return {matrix.data() + i * static_cast<size_t>(matrix.shape(1)), static_cast<size_t>(matrix.shape(1))};
+}
+
+std::vector<ScopePtr> to_scopes(const py::object& value, size_t n) {
+  if (py::isinstance<engine::Scope>(value)) return std::vector<ScopePtr>(n, to_scope(value, "scope"));
+  const py::tuple items = items_of(value, "scope");
+  check_length(items, "scope", n);
+  std::vector<ScopePtr> scopes(n);
+  for (size_t i = 0; i < n; ++i) scopes[i] = to_scope(items[i], at("scope", i));
+  return scopes;
+}
+
+std::vector<engine::Id> to_ids(const py::tuple& items, const char* name) {
+  std::vector<engine::Id> ids(items.size());
+  for (size_t i = 0; i < ids.size(); ++i) ids[i] = to_id(items[i], at(name, i));
+  return ids;
+}
+
+}  // namespace scrubjay::bindings

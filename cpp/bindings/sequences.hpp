@@ -1,0 +1,33 @@
+// Sequences of ids, texts, vectors and scopes: the arguments of batches.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "convert.hpp"
+
+namespace scrubjay::bindings {
+
+// A tuple of a sequence's items, which owns them while the GIL is away. A str is no sequence of items here.
+[[nodiscard]] pybind11::tuple items_of(const pybind11::object& values, const char* name);
+void check_length(const pybind11::tuple& items, const char* name, size_t expected);
+
+// "ids[3]", for error messages.
+[[nodiscard]] std::string at(const char* name, size_t i);
+
+// The vectors of a batch: a matrix, or a sequence of vectors and None.
+struct Vectors {
+  FloatArray matrix;
+  std::vector<FloatArray> rows;
+
+  Vectors(const pybind11::object& value, const char* name, size_t expected);
+  [[nodiscard]] std::span<const float> row(size_t i) const;
+};
+
+[[nodiscard]] std::vector<ScopePtr> to_scopes(const pybind11::object& value, size_t n);
+[[nodiscard]] std::vector<engine::Id> to_ids(const pybind11::tuple& items, const char* name);
+
+}  // namespace scrubjay::bindings
