@@ -115,7 +115,7 @@ class Tantivy:
         self._tantivy = tantivy
         builder = tantivy.SchemaBuilder()
         builder.add_text_field("text", stored=False, tokenizer_name="plain", index_option="freq")
-        builder.add_unsigned_field("number", stored=False, indexed=True, fast=True)
+        builder.add_integer_field("number", stored=False, indexed=True, fast=True)
         self._schema = builder.build()
         self.index = tantivy.Index(self._schema)
         plain = tantivy.TextAnalyzerBuilder(tantivy.Tokenizer.whitespace()).build()

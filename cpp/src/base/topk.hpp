@@ -50,7 +50,9 @@ class TopK {
     const unsigned width = static_cast<unsigned>(std::bit_width(greatest - least));
     shift_ = width > kBinBits ? width - kBinBits : 0;
     histogram_.assign(size_t{1} << kBinBits, 0);
-    threshold_bin_ = n_at_threshold_ = 0;
+    threshold_bin_ = 0;
+    n_at_threshold_ = 0;
+    trimmed_ = false;
   }
 
   [[nodiscard]] size_t k() const noexcept { return k_; }
@@ -81,8 +83,10 @@ class TopK {
   // The best k, best first. The reference stays valid until the next reset, and nothing may be pushed before
   // that.
   [[nodiscard]] const std::vector<uint64_t>& finish() {
-    if (keys_.size() > k_) trim();
-    std::sort(keys_.begin(), keys_.end(), std::greater<>());
+    if (k_ <= kHeapK || !sort_by_bins()) {
+      if (keys_.size() > k_) trim();
+      std::sort(keys_.begin(), keys_.end(), std::greater<>());
+    }
     return keys_;
   }
 
@@ -90,12 +94,43 @@ class TopK {
   static constexpr size_t kHeapK = 32;
   static constexpr unsigned kBinBits = 10;
 
-  // Counts a key of the buffer; raises the threshold to the greatest bin edge that k keys reach.
-  void count(uint64_t key) noexcept {
+  [[nodiscard]] uint32_t bin_of(uint64_t key) const noexcept {
     const uint32_t score = key_score(key);
     const uint32_t above = score > least_ ? score - least_ : 0;
-    const uint32_t bin = std::min(above >> shift_, (1u << kBinBits) - 1);
-    ++histogram_[bin];
+    return std::min(above >> shift_, (1u << kBinBits) - 1);
+  }
+
+  // Sorts by the bins that were counted anyway, then within them; keeps the best k. A third of the time of
+  // std::sort. False, and nothing done, if the scores crowd in few bins or the buffer was trimmed.
+  [[nodiscard]] bool sort_by_bins() {
+    constexpr uint32_t kCrowded = 24;
+    if (trimmed_ || keys_.size() < 2 * kHeapK) return false;
+    starts_.resize(histogram_.size());
+    uint32_t start = 0;
+    for (size_t bin = histogram_.size(); bin-- > threshold_bin_;) {
+      if (histogram_[bin] > kCrowded) return false;
+      starts_[bin] = start;
+      start += histogram_[bin];
+    }
+    sorted_.resize(start);
+    for (const uint64_t key : keys_) {
+      const uint32_t bin = bin_of(key);
+      if (bin >= threshold_bin_) sorted_[starts_[bin]++] = key;
+    }
+    for (size_t i = 1; i < sorted_.size(); ++i) {
+      const uint64_t key = sorted_[i];
+      size_t hole = i;
+      for (; hole > 0 && sorted_[hole - 1] < key; --hole) sorted_[hole] = sorted_[hole - 1];
+      sorted_[hole] = key;
+    }
+    if (sorted_.size() > k_) sorted_.resize(k_);
+    keys_.swap(sorted_);
+    return true;
+  }
+
+  // Counts a key of the buffer; raises the threshold to the greatest bin edge that k keys reach.
+  void count(uint64_t key) noexcept {
+    ++histogram_[bin_of(key)];
     ++n_at_threshold_;  // keys in the bins from threshold_bin_ on: a key below them was refused
     while (n_at_threshold_ - histogram_[threshold_bin_] >= k_) {
       n_at_threshold_ -= histogram_[threshold_bin_++];
@@ -124,6 +159,7 @@ class TopK {
     keys_.resize(k_);
     threshold_ = std::max(threshold_, keys_.back());
     limit_ = std::max(limit_, 2 * k_);
+    trimmed_ = true;
   }
 
   size_t k_ = 1;
@@ -135,6 +171,9 @@ class TopK {
   std::vector<uint32_t> histogram_;
   uint32_t threshold_bin_ = 0;
   uint64_t n_at_threshold_ = 0;
+  bool trimmed_ = false;
+  std::vector<uint32_t> starts_;
+  std::vector<uint64_t> sorted_;
 };
 
 }  // namespace scrubjay::base
