@@ -131,9 +131,8 @@ class Tantivy:
 
     def _add(self, number: int, line: str) -> None:
         document = self._tantivy.Document(text=[line])
-        document.add_unsigned(
-            "number", number
-        )  # as a keyword argument it would be signed, and the writer would die
+        # By its type, and signed: a keyword is read as another type, and deletes find nothing in an unsigned field.
+        document.add_integer("number", number)
         self._writer.add_document(document)
 
     def _reload(self) -> None:

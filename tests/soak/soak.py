@@ -4,8 +4,9 @@
 
 Each thread owns a tenant and writes only there, so that it can keep a model of its own scope and compare every search
 with it bit for bit, while the other threads write next to it; searches of foreign tenants are checked for what any
-reader may rely on. Runs against a sanitizer build unchanged: load the sanitizer's runtime first (CONTRIBUTING.md), and
-use --no-model where the model's own time would drown the engine's.
+reader may rely on. Runs against a sanitizer build unchanged: preload its runtime
+(LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0) and
+give --no-model, because the model's own time would drown the engine's.
 """
 
 from __future__ import annotations
@@ -139,7 +140,7 @@ class Resident:
             "explain": self.random.random() < 0.3,
         }
         given = self.engine.search(query, **options)
-        assert all(id.startswith(f"{self.tenant}/") for id in given.ids), list(given.ids)
+        assert all(id.startswith(f"{self.tenant}/") for id in given.ids), (query, options, list(given.ids), given.mode)
         for index in range(len(given)):
             assert given.payload(index) == given.ids[index].encode()
         if self.model is not None:

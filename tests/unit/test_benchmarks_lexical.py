@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks import report
 from benchmarks.compare import exact, lexical, lexical_engines, tables, texts, timing, workload
 from benchmarks.micro import __main__ as micro
 from benchmarks.micro import data, instructions
@@ -169,14 +170,14 @@ def test_the_quick_comparison_runs_and_is_exact(tmp_path: Path, capsys: pytest.C
         lexical.main(["--quick", "--engines", "scrubjay,fts5", "--markdown", str(page), "--json", str(facts)])
         == 0
     )
-    report = json.loads(facts.read_text())
+    stored = json.loads(facts.read_text())
     assert page.read_text().strip() == capsys.readouterr().out.strip()
-    assert {cell["kind"] for size in report["sizes"] for cell in size["cells"]} == set(workload.QUERY_KINDS)
-    for _, cell in tables.each_cell(report):
+    assert {cell["kind"] for size in stored["sizes"] for cell in size["cells"]} == set(workload.QUERY_KINDS)
+    for _, cell in tables.each_cell(stored):
         mine, theirs = cell["engines"]["scrubjay"], cell["engines"]["fts5"]
         assert tables.ratios(cell)["fts5_p50"] == pytest.approx(theirs["p50"] / mine["p50"])
         assert cell["check"]["scrubjay"]["recall"] == 1.0
-    assert report["sizes"][0]["memory"]["postings"] == report["sizes"][0]["postings"]
+    assert stored["sizes"][0]["memory"]["postings"] == stored["sizes"][0]["postings"]
 
 
 def test_a_wrong_result_fails_the_comparison(
@@ -216,3 +217,40 @@ def test_instructions_are_counted_and_grow_with_the_query() -> None:
         pytest.skip("valgrind is not installed")
     assert counted["one rare word"] > 1_000
     assert counted["sixty words"] > 2 * counted["three keywords"]
+
+
+def micro_report(**counts: int) -> dict[str, object]:
+    times = {"p50": 1.0, "p95": 2.0, "p99": 3.0}
+    groups = {group: {"1": times} for group in ("call", "k", "words", "keywords")}
+    about = {"cpu": "a CPU", "scrubjay": {}, "load": None, "core": 0}
+    return {
+        "benchmark": "micro",
+        "machine": about,
+        "primitives": {"documents": 10, **groups},
+        "tokenizing": None,
+        "instructions_documents": 10,
+        "instructions": counts,
+    }
+
+
+@pytest.mark.parametrize(("grown", "code"), [(103, 0), (104, 1), (50, 0)])
+def test_more_instructions_than_before_are_a_fault(tmp_path: Path, grown: int, code: int) -> None:
+    old, new = tmp_path / "old.json", tmp_path / "new.json"
+    old.write_text(json.dumps(micro_report(words=100, other=7)))
+    new.write_text(json.dumps(micro_report(words=grown, other=7, added=10**6)))
+    assert report.main([str(new), "--against", str(old)]) == code
+
+
+def test_a_stored_comparison_reads_as_it_did(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    facts = tmp_path / "facts.json"
+    assert (
+        lexical.main(
+            ["--quick", "--engines", "scrubjay", "--kinds", "kw", "--no-writes", "--json", str(facts)]
+        )
+        == 0
+    )
+    shown = capsys.readouterr().out
+    assert report.main([str(facts), "--against", str(facts)]) == 0
+    again = capsys.readouterr().out
+    assert again.startswith(shown)
+    assert "->" in again

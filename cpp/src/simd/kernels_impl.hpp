@@ -42,14 +42,18 @@ inline F32x16 widen_f16(const unsigned short* from) {
 inline F32x16 widen(const unsigned short* from) { return widen_f16(from); }
 inline F32x16 widen(const float* from) { return load<F32x16>(from); }
 
-// The order of these additions is part of the result: it is the same at every level.
+// The order of these additions (lane i with lane i + 8, + 4, + 2, + 1) is part of the result: it is the same
+// at every level. Halves are taken by narrower loads, which compilers turn into extractions.
+typedef float F32x8 __attribute__((vector_size(32)));
+typedef float F32x4 __attribute__((vector_size(16)));
 inline float sum(F32x16 v) {
-  float lanes[16];
-  __builtin_memcpy(lanes, &v, sizeof(lanes));
-  for (int width = 8; width > 0; width /= 2) {
-    for (int i = 0; i < width; ++i) lanes[i] += lanes[i + width];
-  }
-  return lanes[0];
+  F32x8 eights[2];
+  __builtin_memcpy(eights, &v, sizeof(v));
+  const F32x8 eight = eights[0] + eights[1];
+  F32x4 fours[2];
+  __builtin_memcpy(fours, &eight, sizeof(eight));
+  const F32x4 four = fours[0] + fours[1];
+  return (four[0] + four[2]) + (four[1] + four[3]);
 }
 
 // Four accumulators hide the latency of the additions: element i goes to lane i % 64.
