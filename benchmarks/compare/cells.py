@@ -23,7 +23,7 @@ Call = Callable[[Query, int], Any]
 
 def calls_of(engine: LexicalEngine) -> dict[str, Call]:
     """How an engine is called, under the names of the table's rows."""
-    calls = {engine.name: engine.search}
+    calls: dict[str, Call] = {engine.name: engine.search}
     if hasattr(engine, "bare"):
         calls[f"{engine.name} bare"] = engine.bare
     return calls

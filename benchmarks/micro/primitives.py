@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -46,7 +47,7 @@ def measure(n_documents: int, n_calls: int) -> dict[str, Any]:
             "search, 9 words": median_us(lambda: search(nine_words), n_calls),
             "search, 9 words, arrays taken": median_us(lambda: unpacked(nine_words), n_calls),
         },
-        "k": {str(k): median_us(lambda k=k: search(nine_words, k), n_calls) for k in (1, 10, 100, 1_000)},
+        "k": {str(k): median_us(partial(search, nine_words, k), n_calls) for k in (1, 10, 100, 1_000)},
         "words": {
             str(n): varied([texts.text(n) for _ in range(n_calls)], search)
             for n in (1, 2, 3, 6, 12, 30, 60, 100)

@@ -325,3 +325,39 @@ TEST(engine_handles_long_texts) {
     CHECK_EQ(difference_of_search(*c.engine, *c.model, request), "");
   }
 }
+
+// Ids of any length, one the beginning of another, with bytes that no text would hold.
+TEST(engine_string_ids_are_kept_apart) {
+  EngineOptions options;
+  options.chunk_docs = 3;
+  Engine engine(options);
+  std::map<std::string, std::string> model;
+  std::vector<std::string> ids{
+      "a", "aa", std::string("a\0", 2), std::string("\0", 1), "\xff\xfe", std::string(300, 'a')};
+  for (int i = 0; i < 40; ++i) ids.push_back("id-" + std::to_string(i));
+  std::mt19937 random(4);
+  for (int step = 0; step < 2000; ++step) {
+    const std::string& name = ids[random() % ids.size()];
+    const Id id = Id::of(std::string_view(name));
+    if (random() % 3 == 0) {
+      CHECK_EQ(engine.remove({&id, 1}), model.erase(name));
+    } else {
+      const std::string text = "text" + std::to_string(step);
+      const DocumentInput input{id, text, std::nullopt, kScope, {}};
+      CHECK_EQ(engine.upsert({&input, 1}), 1);
+      model[name] = text;
+    }
+    if (step % 300 == 299) static_cast<void>(engine.compact());
+    if (step % 50 != 0) continue;
+    CHECK_EQ(engine.count(nullptr), model.size());
+    const base::EpochGuard guard;
+    for (const std::string& each : ids) {
+      const auto stored = engine.get(Id::of(std::string_view(each)));
+      const auto known = model.find(each);
+      CHECK_EQ(stored.has_value(), known != model.end());
+      if (!stored || known == model.end()) continue;
+      CHECK_EQ(stored->chunk->text(stored->offset), known->second);
+      CHECK(stored->chunk->id(stored->offset) == Id::of(std::string_view(each)));
+    }
+  }
+}
