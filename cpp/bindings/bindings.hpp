@@ -3,6 +3,10 @@
 
 #include <pybind11/pybind11.h>
 
+namespace scrubjay::engine {
+class Engine;
+}
+
 namespace scrubjay::bindings {
 
 void register_errors(pybind11::module_& module);
@@ -10,5 +14,6 @@ void register_config(pybind11::module_& module);
 void register_scope(pybind11::module_& module);
 void register_result(pybind11::module_& module);
 void register_engine(pybind11::module_& module);
+void register_residence(pybind11::class_<engine::Engine>& type);  // more methods of Engine
 
 }  // namespace scrubjay::bindings

@@ -2,24 +2,12 @@
 """
 The native core of Scrubjay. Use it through the package `scrubjay`.
 """
-
 from __future__ import annotations
 import collections.abc
 import numpy
 import numpy.typing
 import typing
-
-__all__: list[str] = [
-    "Document",
-    "Engine",
-    "Result",
-    "Scope",
-    "analyze",
-    "porter2",
-    "sanitize_utf8",
-    "show_config_dict",
-]
-
+__all__: list[str] = ['Document', 'Engine', 'Result', 'Scope', 'analyze', 'porter2', 'sanitize_utf8', 'show_config_dict']
 class Scope:
     """
     Whose memory this is: a tenant, and optionally a user and an agent of it.
@@ -45,16 +33,22 @@ class Scope:
     >>> Scope("acme").contains(Scope("acme", user="jane"))
     True
     """
-    def __eq__(self, arg0: typing.Any) -> typing.Any: ...
-    def __getstate__(self) -> tuple[str, typing.Any, typing.Any]: ...
-    def __hash__(self) -> int: ...
-    def __init__(self, tenant: typing.Any, user: typing.Any = None, agent: typing.Any = None) -> None: ...
+    def __eq__(self, arg0: typing.Any) -> typing.Any:
+        ...
+    def __getstate__(self) -> tuple[str, typing.Any, typing.Any]:
+        ...
+    def __hash__(self) -> int:
+        ...
+    def __init__(self, tenant: typing.Any, user: typing.Any = None, agent: typing.Any = None) -> None:
+        ...
     def __lt__(self, other: Scope) -> bool:
         """
         By tenant, then user, then agent; None comes first.
         """
-    def __repr__(self) -> str: ...
-    def __setstate__(self, arg0: tuple) -> None: ...
+    def __repr__(self) -> str:
+        ...
+    def __setstate__(self, arg0: tuple) -> None:
+        ...
     def contains(self, other: Scope) -> bool:
         """
         Whether `other` agrees with every component that this scope names: what erase(self) would remove.
@@ -74,16 +68,18 @@ class Scope:
         """
         The user, or None.
         """
-
 class Result:
     """
     What one search of an Engine found, best first; equal scores in order of partition, then of writing.
 
     Arrays are made when asked for. Texts and payloads are those of the moment of the search. Unpacks into `ids, scores`.
     """
-    def __iter__(self) -> collections.abc.Iterator: ...
-    def __len__(self) -> int: ...
-    def __repr__(self) -> str: ...
+    def __iter__(self) -> collections.abc.Iterator:
+        ...
+    def __len__(self) -> int:
+        ...
+    def __repr__(self) -> str:
+        ...
     def id(self, i: typing.SupportsInt | typing.SupportsIndex) -> int | str:
         """
         The id of hit i.
@@ -144,12 +140,12 @@ class Result:
         """
         int32 (n,): rank in the vector ranking from 1; 0 where it does not occur there.
         """
-
 class Document:
     """
     A stored document as it was when it was looked up.
     """
-    def __repr__(self) -> str: ...
+    def __repr__(self) -> str:
+        ...
     @property
     def id(self) -> int | str:
         """
@@ -175,7 +171,6 @@ class Document:
         """
         float32 (dim,), as stored (rounded to the engine's dtype), or None.
         """
-
 class Engine:
     """
     BM25 and vector search over one set of documents, native, in memory, thread-safe.
@@ -205,21 +200,22 @@ class Engine:
     >>> len(engine.search("sk-stg-0041", scope=Scope("acme", user="joe")))
     0
     """
-    def __contains__(self, id: typing.Any) -> bool: ...
-    def __init__(
-        self,
-        dim: typing.Any = None,
-        metric: str = "cosine",
-        *,
-        dtype: str = "f16",
-        analyzer: str = "english",
-        stemmer: typing.Any = None,
-        k1: typing.SupportsFloat | typing.SupportsIndex = 1.2,
-        b: typing.SupportsFloat | typing.SupportsIndex = 0.75,
-        chunk_docs: typing.SupportsInt | typing.SupportsIndex = 65536,
-    ) -> None: ...
-    def __len__(self) -> int: ...
-    def __repr__(self) -> str: ...
+    def __contains__(self, id: typing.Any) -> bool:
+        ...
+    def __init__(self, dim: typing.Any = None, metric: str = 'cosine', *, dtype: str = 'f16', analyzer: str = 'english', stemmer: typing.Any = None, k1: typing.SupportsFloat | typing.SupportsIndex = 1.2, b: typing.SupportsFloat | typing.SupportsIndex = 0.75, chunk_docs: typing.SupportsInt | typing.SupportsIndex = 65536) -> None:
+        ...
+    def __len__(self) -> int:
+        ...
+    def __repr__(self) -> str:
+        ...
+    def build_graphs(self, min_vectors: typing.Any = 50000) -> int:
+        """
+        Builds an HNSW graph for every partition with at least `min_vectors` vectors and returns for how many.
+
+        Searches and writes go on meanwhile; documents written later are scanned beside the graph until it is built again. What a
+        graph finds is scored from the stored originals; only the choice of candidates is approximate (search with exact=True to
+        scan). Below some 20,000 vectors the scan is faster.
+        """
     def compact(self) -> int:
         """
         Rewrites partitions that hold deleted documents, gives their memory back, and returns how many went.
@@ -236,6 +232,11 @@ class Engine:
         """
         Deletes documents; returns how many existed.
         """
+    def digest(self, scope: typing.Any) -> dict:
+        """
+        Counts and order-sensitive hashes of what the partition of exactly this scope holds: equal for equal documents in equal
+        order, whatever was deleted before. `miscounted` is 0 unless a counter disagrees with its list.
+        """
     def erase(self, scope: typing.Any, *, exact: bool = False) -> int:
         """
         Erases every document whose scope agrees with all components of `scope` (a tenant: everything of it); with
@@ -245,21 +246,22 @@ class Engine:
         """
         The document with this id, or None.
         """
-    def search(
-        self,
-        text: typing.Any = None,
-        *,
-        vector: typing.Any = None,
-        scope: typing.Any,
-        k: typing.Any = 10,
-        mode: typing.Any = "hybrid",
-        candidates: typing.Any = None,
-        rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0,
-        weights: typing.Any = None,
-        rankings: typing.Any = None,
-        explain: bool = False,
-        exact: bool = False,
-    ) -> Result:
+    def load_partition(self, scope: typing.Any, images: list) -> int:
+        """
+        Takes the documents of save_partition()'s images as the partition of `scope`; returns how many.
+
+        Raises: CorruptIndexError if the bytes cannot be what was written for an engine like this one, ValueError if the engine has
+        documents of exactly this scope; nothing is changed then.
+        """
+    def partition_bytes(self, scope: typing.Any) -> int:
+        """
+        The memory of the partition of exactly this scope, its share of the id map included.
+        """
+    def save_partition(self, scope: typing.Any) -> list:
+        """
+        The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none.
+        """
+    def search(self, text: typing.Any = None, *, vector: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, rankings: typing.Any = None, explain: bool = False, exact: bool = False) -> Result:
         """
         The best k visible documents, by one native call without the GIL.
 
@@ -275,7 +277,7 @@ class Engine:
             rankings: further rankings of the caller's, each a sequence of ids, best first, with weight 1.0; ids that are not
                 visible are passed over.
             explain: fill bm25, similarities, coverage and matched_terms for every hit.
-            exact: score every visible vector from the stored originals.
+            exact: score every visible vector, even where build_graphs() has built a graph.
 
         Returns:
             A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent)),
@@ -285,54 +287,29 @@ class Engine:
             ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros, and so on.
             TypeError: a wrong type, or no scope.
         """
-    def search_batch(
-        self,
-        texts: typing.Any = None,
-        *,
-        vectors: typing.Any = None,
-        scope: typing.Any,
-        k: typing.Any = 10,
-        mode: typing.Any = "hybrid",
-        candidates: typing.Any = None,
-        rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0,
-        weights: typing.Any = None,
-        explain: bool = False,
-        threads: typing.Any = None,
-    ) -> list[Result]:
+    def search_batch(self, texts: typing.Any = None, *, vectors: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, explain: bool = False, threads: typing.Any = None) -> list[Result]:
         """
         n searches on `threads` threads (None: as many as the machine has); texts (n,), vectors (n, dim), one scope or n. See search().
         """
     def stats(self, scope: typing.Any = None) -> dict:
         """
-        Counts and bytes: documents, dead, vectors, partitions, chunks, terms, postings, memory_bytes, text_bytes, vector_bytes, posting_bytes.
+        Counts and bytes: documents, dead, vectors, partitions, chunks, terms, postings, memory_bytes, text_bytes, vector_bytes, posting_bytes, graphs, graph_bytes.
         """
-    def upsert(
-        self,
-        id: typing.Any,
-        text: typing.Any,
-        *,
-        scope: typing.Any,
-        vector: typing.Any = None,
-        payload: typing.Any = None,
-    ) -> None:
+    def upsert(self, id: typing.Any, text: typing.Any, *, scope: typing.Any, vector: typing.Any = None, payload: typing.Any = None) -> None:
         """
         Inserts a document or replaces the one with this id; visible to the next search of any thread.
 
         Raises: ValueError or TypeError for bad arguments, ConflictError if the id exists in another scope; nothing is changed then.
         """
-    def upsert_many(
-        self,
-        ids: typing.Any,
-        texts: typing.Any,
-        *,
-        scope: typing.Any,
-        vectors: typing.Any = None,
-        payloads: typing.Any = None,
-    ) -> int:
+    def upsert_many(self, ids: typing.Any, texts: typing.Any, *, scope: typing.Any, vectors: typing.Any = None, payloads: typing.Any = None) -> int:
         """
         Upserts n documents in order: ids (n,), texts (n,), one scope or n, vectors (n, dim) or n vectors and Nones.
 
         Everything is checked before anything is written. Of equal ids the last counts. Returns how many distinct ids were written.
+        """
+    def validate(self, ids: typing.Any, texts: typing.Any, *, scope: typing.Any, vectors: typing.Any = None, payloads: typing.Any = None) -> None:
+        """
+        Raises what upsert_many() would raise for the documents themselves (conflicts with stored ones aside); writes nothing.
         """
     @property
     def analyzer(self) -> str:
@@ -364,14 +341,7 @@ class Engine:
         """
         'cosine', 'ip' or 'l2'.
         """
-
-def analyze(
-    text: str,
-    analyzer: str = "english",
-    *,
-    stemmer: typing.Any = None,
-    cache_bytes: typing.SupportsInt | typing.SupportsIndex = 2097152,
-) -> list:
+def analyze(text: str | bytes, analyzer: str = 'english', *, stemmer: typing.Any = None, cache_bytes: typing.SupportsInt | typing.SupportsIndex = 4194304) -> list[tuple[str, str]]:
     """
     The terms of a text in order of appearance, each with its kind.
 
@@ -383,9 +353,9 @@ def analyze(
     >>> analyze("Keys: TS-999")
     [('key', 'word'), ('ts-999', 'whole'), ('ts', 'part'), ('999', 'part'), ('ts999', 'joined')]
 
-    Raises ValueError for an unknown analyzer name, and whatever the stemmer raises.
+    Raises ValueError for an unknown analyzer name or a str with a lone surrogate, TypeError for
+    another type, and whatever the stemmer raises.
     """
-
 def porter2(word: str) -> str:
     """
     The English stem of a lower-case word (Porter2, as Snowball 3.1 defines it).
@@ -393,18 +363,15 @@ def porter2(word: str) -> str:
     >>> porter2("conversations")
     'convers'
     """
-
-def sanitize_utf8(text: str) -> str:
+def sanitize_utf8(text: str | bytes) -> str:
     """
     The text of some bytes, with one U+FFFD for each maximal ill-formed subpart.
 
     >>> sanitize_utf8(b"caf\\xc3\\xa9 \\xff")
     'café \\ufffd'
     """
-
 def show_config_dict() -> dict:
     """
     How the native part was built and which SIMD level it runs: version, compiler, build_type, simd_levels (what this CPU can run, best last), simd_active (SCRUBJAY_SIMD forces one), n_cpus.
     """
-
-__version__: str = "0.1.0"
+__version__: str = '0.1.0'

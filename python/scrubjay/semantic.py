@@ -93,6 +93,10 @@ class Semantics:
             progress.update(len(batch))
         return vectors
 
+    def restore(self, model: str | None) -> None:
+        """Remember the model of the vectors that a store holds."""
+        self._written_by = model
+
     def wrote(self) -> None:
         """Remember the model: vectors of it are stored now."""
         if self._embedder is not None:

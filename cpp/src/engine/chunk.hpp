@@ -98,6 +98,7 @@ class Chunk {
     uint32_t payload_size;  // kNoPayload: none
   };
   static constexpr uint32_t kNoPayload = 0xffffffffu;
+  friend struct ChunkParts;  // image.cpp
 
   ~Chunk();
 

@@ -11,7 +11,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "base/bitmap.hpp"
@@ -57,6 +59,23 @@ class PostingTable {
   void undo(uint64_t key, std::string_view term, uint16_t offset) noexcept;
   // Counts one more dead posting. Inside the partition's publication (readers retry), never before.
   void count_dead(uint64_t key, std::string_view term, uint16_t offset) noexcept;
+
+  // --- the writer, for images (engine/image.hpp) -----------------------------------------------------------------
+  static constexpr uint32_t kNotCounted = 0xffffffffu;
+  struct List {
+    uint64_t key = 0;
+    std::string_view long_term;  // its bytes, if the key alone does not say them
+    const uint16_t* offsets = nullptr;
+    const uint16_t* payloads = nullptr;
+    uint32_t n = 0;
+    uint32_t n_dead = 0;  // kNotCounted for the short lists, whose dead are counted when they are read
+  };
+  // Every list, in no particular order; the views are valid during the call.
+  void for_each(const std::function<void(const List&)>& visit) const;
+  // Makes room for the terms of an empty table.
+  void reserve_terms(size_t n_terms);
+  // Adds the list of a term that has none; offsets ascend, nothing is dead. False, and no change, if it has one.
+  [[nodiscard]] bool adopt(uint64_t key, std::string_view term, std::span<const uint16_t> offsets, std::span<const uint16_t> payloads);
 
   // --- readers --------------------------------------------------------------------------------------------------
   // The postings of `term` with offset < n_docs; `n` is zero if there are none.
