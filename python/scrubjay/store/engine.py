@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from scrubjay._native import Engine, Result, Scope
 from scrubjay.errors import ClosedError, EmbedderMismatchError
 from scrubjay.payload import times_of
+from scrubjay.progress import Progress
 from scrubjay.semantic import as_text
+from scrubjay.store.files import rewrite_file
 from scrubjay.store.protocol import Identity, NewRow, RowId, Written
 from scrubjay.store.residency import Residency, visible_from
 from scrubjay.store.sqlite import SqliteStore, Transaction
@@ -393,6 +395,28 @@ class DurableEngine:
         kind = self.identity.id_kind
         right = isinstance(id, str) if kind == "str" else isinstance(id, (int, np.integer))
         return right and kind is not None and self.get(id) is not None  # type: ignore[arg-type]
+
+    # ------------------------------------------------------------------ care
+
+    def empty_native(self) -> Engine:
+        """Return a native engine of the same kind without documents."""
+        return self._make_engine(self.dim)
+
+    def compact(self, progress: Progress | None = None) -> int:
+        """Forget deleted documents everywhere, write fresh images, and rewrite the file; how many went from memory."""
+        self._check_open()
+        n_dropped = self.native.compact()
+        with self.store.writing("compacting") as transaction:
+            transaction.forget_tombstones()
+        for scope in self.store.stale_scopes():
+            partition = self.residency.partition(scope)
+            self.residency.bring(partition)
+            self.residency.save([partition], wait=True)
+            self.residency.evict()
+            if progress is not None:
+                progress.update(1)
+        rewrite_file(self.store)
+        return n_dropped
 
     # ------------------------------------------------------------------ the end
 

@@ -133,7 +133,7 @@ class Residency:
             partition.last_used = next(self._tick)
             stamp += partition.generation
             if not partition.ready:
-                self._bring(partition)
+                self.bring(partition)
                 brought = True
             elif partition.next_expiry != NEVER and partition.next_expiry <= self._clock():
                 self._expire(partition)
@@ -203,7 +203,8 @@ class Residency:
 
     # ------------------------------------------------------------------ reading a partition in
 
-    def _bring(self, partition: Partition) -> None:
+    def bring(self, partition: Partition) -> None:
+        """Make a partition resident and current."""
         with partition.lock:
             while not partition.ready and not partition.retired:
                 try:

@@ -220,6 +220,15 @@ class SqliteStore:
             Event(at, reason, _scope(tenant, user, agent), n) for at, reason, tenant, user, agent, n in found
         ]
 
+    def stale_scopes(self) -> list[Scope]:
+        """Return scopes with documents whose images are missing or older than the last write."""
+        with translated(self.path, "reading"):
+            found = self._reader.execute(
+                "SELECT tenant, user, agent FROM scope s WHERE documents > 0 AND NOT EXISTS("
+                "SELECT 1 FROM image i WHERE i.scope = s.key AND i.version = s.version)"
+            ).fetchall()
+        return [_scope(*names) for names in found]
+
     def image(self, key: int) -> tuple[int, list[bytes]] | None:
         """Return (version, chunks) of a scope's images; None if there are none, or not all of them."""
         with translated(self.path, "reading"):
