@@ -126,7 +126,7 @@ def _difference(found: State, candidates: list[State]) -> str:
     return f"lost {lost}, phantom {phantom}, changed {changed}, or the order differs"
 
 
-def main(n_rounds: int, seed: int, folder: Path, longest_ms: float = 40.0) -> Tally:
+def main(n_rounds: int, seed: int, folder: Path, longest_ms: float = 60.0) -> Tally:
     """Run rounds; raise AssertionError at the first disagreement."""
     rng = random.Random(seed)
     tally = Tally()
