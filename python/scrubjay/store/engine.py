@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import Engine, Result, Scope
-from scrubjay.errors import ClosedError, EmbedderMismatchError
+from scrubjay.errors import ClosedError, CorruptIndexError, EmbedderMismatchError
 from scrubjay.payload import times_of
 from scrubjay.progress import Progress
 from scrubjay.semantic import as_text
@@ -408,6 +408,7 @@ class DurableEngine:
         n_dropped = self.native.compact()
         with self.store.writing("compacting") as transaction:
             transaction.forget_tombstones()
+        self._drop_damaged_images()
         for scope in self.store.stale_scopes():
             partition = self.residency.partition(scope)
             self.residency.bring(partition)
@@ -417,6 +418,16 @@ class DurableEngine:
                 progress.update(1)
         rewrite_file(self.store)
         return n_dropped
+
+    def _drop_damaged_images(self) -> None:
+        for scope, state in self.store.scopes():
+            image = self.store.image(state.key)
+            try:
+                if image is not None:
+                    self.empty_native().load_partition(scope, image[1])
+            except CorruptIndexError:
+                with self.store.writing("compacting") as transaction:
+                    transaction.drop_image(state.key)
 
     # ------------------------------------------------------------------ the end
 

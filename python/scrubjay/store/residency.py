@@ -129,8 +129,9 @@ class Residency:
             view = self._make_view(scope)
         stamp = 0
         brought = False
+        tick = next(self._tick)
         for partition in view:
-            partition.last_used = next(self._tick)
+            partition.last_used = tick
             stamp += partition.generation
             if not partition.ready:
                 self.bring(partition)
