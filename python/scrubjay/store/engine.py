@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import Engine, Result, Scope
-from scrubjay.errors import ClosedError, CorruptIndexError, EmbedderMismatchError
+from scrubjay.errors import ClosedError, ConflictError, CorruptIndexError, EmbedderMismatchError
 from scrubjay.payload import times_of
 from scrubjay.progress import Progress
 from scrubjay.semantic import as_text
@@ -185,6 +185,10 @@ class DurableEngine:
     ) -> list[NewRow]:
         """Return the rows to write, the last of those with one id, where that one stands."""
         last = {id: i for i, id in enumerate(ids)}
+        if len(last) < len(ids):
+            for i, id in enumerate(ids):
+                if scopes[i] != scopes[last[id]]:
+                    raise ConflictError(f"id: {id!r} is given for two scopes; expected one scope for an id")
         kept = [i for i, id in enumerate(ids) if last[id] == i]
         given = [i for i in kept if vectors[i] is not None]
         encoded: dict[int, bytes] = {}
