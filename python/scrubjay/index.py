@@ -138,12 +138,14 @@ class Index(StoredIndex):
             durability=durability,
             busy_timeout=busy_timeout,
             memory_budget=memory_budget,
+            with_embedder=embedder is not None,
             model=lambda: None if index._semantics.embedder is None else index._semantics.embedder.name,
         )
         index._expiry = Expiry(index._engine)
         try:
             index._semantics.restore(index._engine.identity.model)
             index._semantics.use(embedder, index._engine.dim)
+            index._engine.on_new_model = index._semantics.restore
             if embedder is not None and dim is not None and dim != embedder.dim:
                 raise ValueError(f"dim: expected the embedder's {embedder.dim}, got {dim}")
         except BaseException:
@@ -312,22 +314,42 @@ class Index(StoredIndex):
         (7, 1, 1, ['sail'], 0.6)
         """
         degraded: tuple[str, ...] = ()
+        generation = self._generation
+        embedded = None
         if vector is None and text is not None and mode != "lexical":
-            vector, degraded = self._semantics.query(text)
-        plan = make_plan(mode, text, vector, keywords, degraded)
+            embedded, degraded = self._semantics.query(text)
+        plan = make_plan(mode, text, embedded if vector is None else vector, keywords, degraded)
         if self._expiry.pending:
             self._expiry.remove_due()
-        result = self._engine.search(
-            plan.lexical_text,
-            vector=plan.vector,
-            scope=scope,
-            k=k,
-            mode=plan.mode,
-            candidates=candidates,
-            rrf_k=rrf_k,
-            weights=weights,
-            explain=explain,
-        )
+        try:
+            result = self._engine.search(
+                plan.lexical_text,
+                vector=plan.vector,
+                scope=scope,
+                k=k,
+                mode=plan.mode,
+                candidates=candidates,
+                rrf_k=rrf_k,
+                weights=weights,
+                explain=explain,
+            )
+        except ValueError:
+            if self._generation == generation or embedded is None:
+                raise
+            result = None
+        if result is None or (self._generation != generation and embedded is not None):
+            # Another process changed the model while the text was embedded with the old one.
+            return self.search(
+                text,
+                scope=scope,
+                keywords=keywords,
+                k=k,
+                mode=mode,
+                candidates=candidates,
+                rrf_k=rrf_k,
+                weights=weights,
+                explain=explain,
+            )
         return Hits(result, plan.degraded, explain)
 
     def search_batch(

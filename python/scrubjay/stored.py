@@ -13,6 +13,7 @@ from pathlib import Path
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Engine, Scope
+from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import EmbedderMismatchError, StoreError, StoreFormatError
 from scrubjay.expiry import Expiry
 from scrubjay.progress import open_progress
@@ -22,6 +23,7 @@ from scrubjay.store.engine import DurableEngine
 from scrubjay.store.files import ErasureReport, back_up, search_files, vector_needles
 from scrubjay.store.jsonl import read_export, write_export
 from scrubjay.store.protocol import Event
+from scrubjay.store.reembedding import reembed_store
 
 __all__ = ["StoredIndex"]
 
@@ -38,6 +40,11 @@ class StoredIndex:
     def path(self) -> Path | None:
         """The file; None for an index in this process's memory."""
         return self._engine.store.path if isinstance(self._engine, DurableEngine) else None
+
+    @property
+    def _generation(self) -> int:
+        """Changes when the stored vectors become those of another model."""
+        return self._engine.residency.generation if isinstance(self._engine, DurableEngine) else 0
 
     def close(self) -> None:
         """Close the file; what changed since is kept ready for the next opening. Other calls raise ClosedError then."""
@@ -122,6 +129,36 @@ class StoredIndex:
             return check_store(engine, bar)
         finally:
             bar.close()
+
+    def reembed(
+        self, embedder: Embedder, *, progress: bool | None = None, batch_size: int = 256
+    ) -> int:
+        """Change the model: give every memory a vector of `embedder`, then search with it; return how many were embedded.
+
+        Searches go on with the old model until everything is embedded. If the process ends before, calling this again with
+        the same embedder goes on where it stopped. Other processes that have the file open answer by keywords until they
+        open it with the new embedder. Vectors that callers gave are replaced, too.
+
+        Raises:
+            EmbedderError: the embedder failed; the index is as it was.
+        """
+        engine = self._stored("reembed")
+        fresh = Semantics(embedder, None, 0)
+        silent = open_progress(False, total=0, what="", unit="")
+        bar = open_progress(progress, total=len(engine), what="reembedding", unit="texts")
+        try:
+            n_embedded = reembed_store(
+                engine,
+                embedder.name,
+                embedder.dim,
+                lambda texts: fresh.documents(texts, batch_size, silent),
+                bar,
+                batch_size=batch_size,
+            )
+        finally:
+            bar.close()
+        self._semantics.replace(embedder)
+        return n_embedded
 
     def backup(self, path: str | Path, *, progress: bool | None = False) -> int:
         """Copy the index as of now into a new file while everybody goes on; return the copy's size in bytes.

@@ -69,8 +69,14 @@ class DurableEngine:
         self._make_engine = make_engine
         self._identity = store.identity()
         self.residency = Residency(
-            store, make_engine(self._identity.dim), budget_bytes=budget_bytes, clock=clock
+            store,
+            make_engine(self._identity.dim),
+            budget_bytes=budget_bytes,
+            clock=clock,
+            generation=self._identity.generation,
+            on_new_model=self.adopt_model,
         )
+        self.on_new_model: Callable[[str | None], None] = lambda model: None
         self._closed = False
         _opened.add(self)
 
@@ -432,6 +438,12 @@ class DurableEngine:
             except CorruptIndexError:
                 with self.store.writing("compacting") as transaction:
                     transaction.drop_image(state.key)
+
+    def adopt_model(self) -> None:
+        """The vectors were changed for those of another model: start with an empty native engine of its dimension."""
+        self._identity = self.store.identity()
+        self.residency.restart(self._make_engine(self._identity.dim), self._identity.generation)
+        self.on_new_model(self._identity.model)
 
     # ------------------------------------------------------------------ the end
 

@@ -27,8 +27,12 @@ def open_engine(
     busy_timeout: float,
     memory_budget: int | None,
     model: Callable[[], str | None],
+    with_embedder: bool = False,
 ) -> DurableEngine:
-    """Open or create the file; None stands for what the file says, or the default of a new one."""
+    """Open or create the file; None stands for what the file says, or the default of a new one.
+
+    With an embedder its dimension is for a new file only: whether it fits an existing one is for the caller to say.
+    """
     if durability not in ("full", "normal"):
         raise ValueError(f"durability: expected 'full' or 'normal', got {durability!r}")
     if not (isinstance(busy_timeout, (int, float)) and 0 <= busy_timeout <= 86400):
@@ -51,7 +55,7 @@ def open_engine(
         stored = store.identity()
         wanted = Identity(None, metric or "", dtype or "", analyzer or "")
         check_identity(stored, wanted, path)
-        if model() is None:  # an embedder of another dimension is told so in its own words
+        if not with_embedder:
             check_identity(stored, Identity(dim, "", "", ""), path)
 
         def make_engine(dim: int | None) -> Engine:

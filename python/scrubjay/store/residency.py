@@ -104,8 +104,17 @@ class Residency:
     """The partitions of one native engine over one store."""
 
     def __init__(
-        self, store: SqliteStore, engine: Engine, *, budget_bytes: int | None, clock: Callable[[], int]
+        self,
+        store: SqliteStore,
+        engine: Engine,
+        *,
+        budget_bytes: int | None,
+        clock: Callable[[], int],
+        generation: int = 0,
+        on_new_model: Callable[[], None] = lambda: None,
     ) -> None:
+        self.generation = generation  # of the model whose vectors the engine holds
+        self._on_new_model = on_new_model
         self.engine = engine
         self._store = store
         self._clock = clock
@@ -157,7 +166,8 @@ class Residency:
     def mark_changed(self) -> None:
         """Find the scopes that were written to since the last time, and mark their partitions as behind."""
         with self._lock:
-            for scope, version in self._store.scopes_since(self._seen):
+            changed = self._store.scopes_since(self._seen)
+            for scope, version in changed:
                 self._seen = max(self._seen, version)
                 partition = self._partitions.get(scope)
                 if partition is None or version <= partition.version:
@@ -165,6 +175,8 @@ class Residency:
                 partition.version = version
                 if version > partition.in_flight:
                     partition.ready = False
+        if changed and self._store.generation() != self.generation:
+            self._on_new_model()
 
     def partition(self, scope: Scope) -> Partition:
         """Return the partition of exactly this scope."""
@@ -346,11 +358,17 @@ class Residency:
         partition.next_expiry = NEVER
         self.engine.erase(partition.scope, exact=True)
 
-    def restart(self, engine: Engine) -> None:
-        """Go on with an empty engine."""
+    def restart(self, engine: Engine, generation: int) -> None:
+        """Go on with an empty engine, for vectors of another model."""
         with self._lock:
             known = list(self._partitions.values())
-        self.engine = engine
+            if generation == self.generation:
+                return
+            for partition in known:  # a search that overlaps must not take an empty engine for an answer
+                partition.generation += 1
+                partition.ready = False
+            self.generation = generation
+            self.engine = engine
         for partition in known:
             with partition.lock:
                 self.drop(partition)

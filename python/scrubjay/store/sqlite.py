@@ -11,6 +11,7 @@ import threading
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import ClosedError, ConflictError, StoreBusyError, StoreError, StoreFormatError
@@ -86,6 +87,11 @@ class SqliteStore:
                 "SELECT tenant, user, agent, version FROM scope WHERE version > ?", (version,)
             ).fetchall()
         return [(_scope(tenant, user, agent), at) for tenant, user, agent, at in found]
+
+    def generation(self) -> int:
+        """Return how often the model was changed."""
+        with translated(self.path, "reading"):
+            return int(self._reader.execute("SELECT value FROM meta WHERE name = 'generation'").fetchone()[0])
 
     def last_version(self) -> int:
         """Return the number of the last write."""
@@ -325,6 +331,11 @@ class Transaction:
     def identity(self) -> Identity:
         """Return what the index is made of."""
         return schema.read_identity(self.connection)
+
+    def meta(self, name: str) -> Any:
+        """Return one value of the identity or of what is going on; None if it is not set."""
+        found = self.connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+        return None if found is None else found[0]
 
     def settle(self, **values: object) -> None:
         """Write values of the identity."""
