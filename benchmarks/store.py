@@ -109,7 +109,9 @@ def cold(path: Path, n_partitions: int) -> dict[str, float]:
     order = np.random.default_rng(2).permutation(n_partitions)[: min(n_partitions, 1000)]
 
     def ask(partition: int, i: int) -> None:
-        hits = index.search(queries[i % 2000], vector=vectors[i % 2000], scope=scope_of(partition), candidates=50)
+        hits = index.search(
+            queries[i % 2000], vector=vectors[i % 2000], scope=scope_of(partition), candidates=50
+        )
         assert len(hits) == 10
 
     ask(int(order[0]), 0)  # the first touches what every search touches
@@ -164,7 +166,9 @@ def writes(path: Path, n_partitions: int) -> dict[str, float]:
             index.warm(scope_of(1))
 
             def upsert(i: int, index: Index = index, durability: str = durability) -> None:
-                index.upsert(10**9 + i + 10**6 * len(durability), texts[i], scope=scope_of(1), vector=vectors[i])
+                index.upsert(
+                    10**9 + i + 10**6 * len(durability), texts[i], scope=scope_of(1), vector=vectors[i]
+                )
 
             name = f"upsert ({durability})"
             figures.update(percentiles(name, upsert, 1000))

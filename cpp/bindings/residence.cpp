@@ -59,20 +59,26 @@ py::dict digest(const Engine& engine, const py::object& scope) {
 }  // namespace
 
 void register_residence(py::class_<Engine>& type) {
-  type.def("save_partition", &save_partition, py::arg("scope"),
-           R"(The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none.)")
+  type.def(
+          "save_partition", &save_partition, py::arg("scope"),
+          R"(The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none.)")
       .def("load_partition", &load_partition, py::arg("scope"), py::arg("images"),
            R"(Takes the documents of save_partition()'s images as the partition of `scope`; returns how many.
 
 Raises: CorruptIndexError if the bytes cannot be what was written for an engine like this one, ValueError if the engine has
 documents of exactly this scope; nothing is changed then.)")
-      .def("partition_bytes", [](const Engine& e, const py::object& scope) {
-        const ScopePtr wanted = to_scope(scope, "scope");
-        const py::gil_scoped_release release;
-        return e.partition_bytes(*wanted);
-      }, py::arg("scope"), "The memory of the partition of exactly this scope, its share of the id map included.")
-      .def("digest", &digest, py::arg("scope"),
-           R"(Counts and order-sensitive hashes of what the partition of exactly this scope holds: equal for equal documents in equal
+      .def(
+          "partition_bytes",
+          [](const Engine& e, const py::object& scope) {
+            const ScopePtr wanted = to_scope(scope, "scope");
+            const py::gil_scoped_release release;
+            return e.partition_bytes(*wanted);
+          },
+          py::arg("scope"),
+          "The memory of the partition of exactly this scope, its share of the id map included.")
+      .def(
+          "digest", &digest, py::arg("scope"),
+          R"(Counts and order-sensitive hashes of what the partition of exactly this scope holds: equal for equal documents in equal
 order, whatever was deleted before. `miscounted` is 0 unless a counter disagrees with its list.)");
 }
 

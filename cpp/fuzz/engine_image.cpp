@@ -1,5 +1,6 @@
-// Reads arbitrary bytes as the image of a chunk. With the checksum and the sizes put right, so that the values behind
-// them are reached: whatever comes, it is refused or it is a chunk that can be searched, written to and saved again.
+// Reads arbitrary bytes as the image of a chunk. With the checksum and the sizes put right, so that the
+// values behind them are reached: whatever comes, it is refused or it is a chunk that can be searched,
+// written to and saved again.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -30,7 +31,8 @@ std::string repaired(std::string image) {
   std::memcpy(image.data() + kBodyBytes, &body, 8);
   std::memset(image.data() + kChecksum, 0, 8);
   const std::string_view all = image;
-  const uint64_t sum = engine::checksum(all.substr(kHeaderBytes), engine::checksum(all.substr(0, kHeaderBytes), 0));
+  const uint64_t sum =
+      engine::checksum(all.substr(kHeaderBytes), engine::checksum(all.substr(0, kHeaderBytes), 0));
   std::memcpy(image.data() + kChecksum, &sum, 8);
   return image;
 }
@@ -40,7 +42,8 @@ std::string seed_image(const std::shared_ptr<const Scope>& scope) {
   Engine engine({});
   const float vector[] = {1.0f, -2.0f, 3.0f};
   for (int64_t i = 0; i < 8; ++i) {
-    const engine::DocumentInput document{Id::of(i), "oak jay internationalization sk-stg-0041", "payload", scope, vector};
+    const engine::DocumentInput document{Id::of(i), "oak jay internationalization sk-stg-0041", "payload",
+                                         scope, vector};
     static_cast<void>(engine.upsert({&document, 1}));
   }
   return engine.save_partition(*scope).front();

@@ -1,4 +1,5 @@
-// Images of chunks: what is written comes back the same; what is damaged is refused and leaves the engine as it was.
+// Images of chunks: what is written comes back the same; what is damaged is refused and leaves the engine as
+// it was.
 #include "engine/image.hpp"
 
 #include <random>
@@ -31,14 +32,19 @@ ScopeRef scope() { return std::make_shared<Scope>("acme", "jane", std::nullopt);
 // Documents with short and long terms, some without vectors, some deleted, some replaced.
 void fill(Engine& engine, const ScopeRef& where, int n_docs, bool string_ids, unsigned seed) {
   std::mt19937 random(seed);
-  const char* words[] = {"oak", "jay", "acorn", "sk-stg-0041", "internationalization", "na\xc3\xafve", "\xe9\xb8\x9f"};
+  const char* words[] = {"oak",          "jay",         "acorn", "sk-stg-0041", "internationalization",
+                         "na\xc3\xafve", "\xe9\xb8\x9f"};
   std::vector<std::string> names;
   for (int i = 0; i < n_docs; ++i) names.push_back("document-" + std::to_string(i));
-  const auto id_of = [&](int i) { return string_ids ? Id::of(std::string_view(names[static_cast<size_t>(i)])) : Id::of(int64_t{i} - 3); };
+  const auto id_of = [&](int i) {
+    return string_ids ? Id::of(std::string_view(names[static_cast<size_t>(i)])) : Id::of(int64_t{i} - 3);
+  };
   for (int i = 0; i < n_docs; ++i) {
     std::string text;
-    for (unsigned w = random() % 30; w != 0; --w) text += std::string(words[random() % 7]) + " t" + std::to_string(random() % 40) + " ";
-    const float vector[] = {static_cast<float>(random() % 100) - 50.5f, 1e-6f, static_cast<float>(random() % 7), -2.0f};
+    for (unsigned w = random() % 30; w != 0; --w)
+      text += std::string(words[random() % 7]) + " t" + std::to_string(random() % 40) + " ";
+    const float vector[] = {static_cast<float>(random() % 100) - 50.5f, 1e-6f,
+                            static_cast<float>(random() % 7), -2.0f};
     DocumentInput document{id_of(i), text, std::nullopt, where, {}};
     if (i % 5 != 0) document.vector = vector;
     if (i % 3 == 0) document.payload = "payload \xff bytes";
@@ -50,7 +56,9 @@ void fill(Engine& engine, const ScopeRef& where, int n_docs, bool string_ids, un
   }
 }
 
-std::vector<std::string_view> views(const std::vector<std::string>& images) { return {images.begin(), images.end()}; }
+std::vector<std::string_view> views(const std::vector<std::string>& images) {
+  return {images.begin(), images.end()};
+}
 
 void check_same(const engine::Digest& a, const engine::Digest& b) {
   CHECK_EQ(a.n_docs, b.n_docs);
@@ -89,7 +97,8 @@ TEST(image_of_a_partition_comes_back_the_same) {
         CHECK_EQ(expected.hits.size(), given.hits.size());
         for (size_t i = 0; i < expected.hits.size(); ++i) {
           CHECK_EQ(expected.hits[i].score, given.hits[i].score);
-          CHECK(expected.chunk_of(expected.hits[i]).text(expected.hits[i].offset) == given.chunk_of(given.hits[i]).text(given.hits[i].offset));
+          CHECK(expected.chunk_of(expected.hits[i]).text(expected.hits[i].offset) ==
+                given.chunk_of(given.hits[i]).text(given.hits[i].offset));
         }
 
         // It can be written to like any other.

@@ -27,7 +27,8 @@ __all__ = ["Index"]
 
 
 class Index(StoredIndex):
-    """Memories, in this process or in a file (:meth:`open`): searched by keywords and by meaning, inside one scope, fused in native code.
+    """Memories, in this process or in a file (:meth:`open`): searched by keywords and by meaning, inside one
+    scope, fused in native code.
 
     Args:
         embedder: turns texts into vectors (see :mod:`scrubjay.embedders`). None: vectors are the caller's, and without
@@ -96,7 +97,8 @@ class Index(StoredIndex):
         """Open the index in a file, or create it; what is written survives.
 
         Args:
-            path: one SQLite file (beside it, while it is open, its log `-wal` and `-shm`). Several processes may have it
+            path: one SQLite file (beside it, while it is open, its log `-wal` and `-shm`). Several processes
+            may have it
                 open on one machine, not over a network file system.
             embedder: as in the constructor; it must be the model whose vectors the file holds (see :meth:`reembed`).
             dim, metric, dtype, analyzer: of a new index, by default as in the constructor; of an existing one they are
@@ -105,7 +107,8 @@ class Index(StoredIndex):
             durability: "full": an acknowledged write survives the loss of power. "normal": it survives the death of the
                 process; after a loss of power the last writes may be missing, but nothing is torn.
             busy_timeout: seconds to wait for another writer.
-            memory_budget: bytes for partitions in memory; what was used least recently makes room. The partitions of one
+            memory_budget: bytes for partitions in memory; what was used least recently makes room. The
+            partitions of one
                 search are in memory together, whatever the budget. None: no limit.
 
         A partition is read when a search first needs it. Use the index as a context manager, or :meth:`close` it.
@@ -176,7 +179,8 @@ class Index(StoredIndex):
             vector: (dim,) numbers in place of the embedding.
             metadata: JSON values under str keys; returned with each hit. Tuples come back as lists.
             created_at: a datetime, an ISO 8601 str, or seconds since 1970; naive times are UTC.
-            expires_at, ttl: from when on nobody finds it any more: a time, or how long from now (a timedelta or seconds).
+            expires_at, ttl: from when on nobody finds it any more: a time, or how long from now (a timedelta
+            or seconds).
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -210,8 +214,9 @@ class Index(StoredIndex):
 
         Args:
             records: mappings or dataclass instances (:class:`Record`, or one of yours) with the fields of
-                :meth:`upsert`: id, text, scope, vector, metadata, created_at, expires_at, ttl. A mapping's `scope` may itself be a
-                mapping of tenant, user, agent. Of several records with one id the last one counts.
+                :meth:`upsert`: id, text, scope, vector, metadata, created_at, expires_at, ttl. A mapping's
+                `scope` may itself be a mapping of tenant, user, agent. Of several records with one id the last
+                one counts.
             scope: for the records that have none.
             progress: show a bar on standard error; None: if that is a terminal.
             batch_size: texts the embedder gets at a time.

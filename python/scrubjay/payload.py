@@ -1,7 +1,8 @@
 """How do metadata and created_at become the bytes that the engine keeps beside a document, and back?
 
 The engine stores them uninterpreted, as one UTF-8 JSON object with the keys that are present: ``metadata`` (an object),
-``created_at`` and ``expires_at`` (ISO 8601, UTC). A document with none of them stores nothing. Everything is checked before it is written.
+``created_at`` and ``expires_at`` (ISO 8601, UTC). A document with none of them stores nothing. Everything is
+checked before it is written.
 """
 
 from __future__ import annotations

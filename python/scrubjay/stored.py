@@ -74,8 +74,8 @@ class StoredIndex:
         """Give back memory, and make what was deleted or erased disappear from the files; return how many documents
         that were deleted were still in memory.
 
-        Images are written for partitions that have none, so the next opening is fast. Takes time and, for a moment, disk
-        space in proportion to the file; other writers wait.
+        Images are written for partitions that have none, so the next opening is fast. Takes time and, for a
+        moment, disk space in proportion to the file; other writers wait.
 
         Raises:
             StoreBusyError: another process is using the index; call it again.
@@ -98,8 +98,8 @@ class StoredIndex:
     ) -> ErasureReport:
         """Search the index's own files for what should be gone: texts, vectors, or any bytes.
 
-        Run :meth:`compact` first. Of a long sequence its parts are looked for as well, so words that a memory shares with
-        one that is still there are found, too: the report says where and which.
+        Run :meth:`compact` first. Of a long sequence its parts are looked for as well, so words that a memory
+        shares with one that is still there are found, too: the report says where and which.
 
         >>> import tempfile
         >>> from scrubjay import Index
@@ -130,14 +130,13 @@ class StoredIndex:
         finally:
             bar.close()
 
-    def reembed(
-        self, embedder: Embedder, *, progress: bool | None = None, batch_size: int = 256
-    ) -> int:
-        """Change the model: give every memory a vector of `embedder`, then search with it; return how many were embedded.
+    def reembed(self, embedder: Embedder, *, progress: bool | None = None, batch_size: int = 256) -> int:
+        """Change the model: give every memory a vector of `embedder`, then search with it; return how many
+        were embedded.
 
-        Searches go on with the old model until everything is embedded. If the process ends before, calling this again with
-        the same embedder goes on where it stopped. Other processes that have the file open answer by keywords until they
-        open it with the new embedder. Vectors that callers gave are replaced, too.
+        Searches go on with the old model until everything is embedded. If the process ends before, calling
+        this again with the same embedder goes on where it stopped. Other processes that have the file open
+        answer by keywords until they open it with the new embedder. Vectors that callers gave are replaced, too.
 
         Raises:
             EmbedderError: the embedder failed; the index is as it was.
@@ -189,8 +188,8 @@ class StoredIndex:
     def import_(self, path: str | Path, *, progress: bool | None = False, batch_size: int = 1000) -> int:
         """Write the memories of an export, in batches that are all or nothing each; return how many.
 
-        Vectors are taken as they are; the index's embedder must be the one that made them. Memories with the same ids are
-        replaced, so an import that was cut short can be repeated.
+        Vectors are taken as they are; the index's embedder must be the one that made them. Memories with the
+        same ids are replaced, so an import that was cut short can be repeated.
 
         Raises:
             StoreFormatError: the file is no export.

@@ -96,8 +96,7 @@ def _judge(path: Path, state: State, lines: list[str], seed: int, tally: Tally) 
     if len(numbers) > n_acknowledged:
         op = operation(seed, numbers[-1])
         if op.kind == "delete":  # one call an id: a prefix of them
-            for n in range(1, len(op.ids) + 1):
-                candidates.append(expected(state, op._replace(ids=op.ids[:n])))
+            candidates += [expected(state, op._replace(ids=op.ids[: n + 1])) for n in range(len(op.ids))]
         else:
             candidates.append(expected(state, op))
     elif not lines:
@@ -105,7 +104,9 @@ def _judge(path: Path, state: State, lines: list[str], seed: int, tally: Tally) 
     tally.acknowledged += n_acknowledged
     with _open(path, "normal") as index:
         found = stored(index)
-        matching = [i for i, candidate in enumerate(candidates) if list(candidate.items()) == list(found.items())]
+        matching = [
+            i for i, candidate in enumerate(candidates) if list(candidate.items()) == list(found.items())
+        ]
         assert matching, _difference(found, candidates)
         if len(candidates) > 1 and candidates[0] != candidates[-1]:
             if matching[0] == 0:

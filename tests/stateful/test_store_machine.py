@@ -15,7 +15,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import scrubjay
 from scrubjay import Index, Scope
 
-SCOPES = [Scope("a"), Scope("a", user="u"), Scope("a", agent="g"), Scope("a", user="u", agent="g"), Scope("b")]
+SCOPES = [
+    Scope("a"),
+    Scope("a", user="u"),
+    Scope("a", agent="g"),
+    Scope("a", user="u", agent="g"),
+    Scope("b"),
+]
 WORDS = ["oak", "jay", "acorn", "sk-stg-0041", "winter"]
 ids = st.integers(0, 25)
 scopes = st.sampled_from(SCOPES)
@@ -46,7 +52,10 @@ class StoreMachine(RuleBasedStateMachine):
         engine.clock = engine.residency._clock = lambda: self.now  # type: ignore[union-attr]
         return index
 
-    @rule(rows=st.lists(st.tuples(ids, scopes, texts, vectors), min_size=1, max_size=8), ttl=st.sampled_from([None, 1, 3]))
+    @rule(
+        rows=st.lists(st.tuples(ids, scopes, texts, vectors), min_size=1, max_size=8),
+        ttl=st.sampled_from([None, 1, 3]),
+    )
     def upsert_many(self, rows: list[tuple[int, Scope, str, Any]], ttl: int | None) -> None:
         expiry = None if ttl is None else (self.now + ttl) / 1e6
         records = [{"id": i, "scope": s, "text": t, "vector": v, "expires_at": expiry} for i, s, t, v in rows]
@@ -72,7 +81,9 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(scope=scopes, exact=st.booleans())
     def erase(self, scope: Scope, exact: bool) -> None:
-        gone = [id for id, row in self.model.items() if (row[0] == scope if exact else scope.contains(row[0]))]
+        gone = [
+            id for id, row in self.model.items() if (row[0] == scope if exact else scope.contains(row[0]))
+        ]
         assert self.index.erase(scope, exact=exact) == len(gone)
         for id in gone:
             del self.model[id]
@@ -125,7 +136,11 @@ class StoreMachine(RuleBasedStateMachine):
             with partition.lock:
                 residency.drop(partition)
 
-    @rule(scope=scopes, query=texts, vector=st.one_of(st.none(), st.lists(st.integers(1, 9), min_size=3, max_size=3)))
+    @rule(
+        scope=scopes,
+        query=texts,
+        vector=st.one_of(st.none(), st.lists(st.integers(1, 9), min_size=3, max_size=3)),
+    )
     def search(self, scope: Scope, query: str, vector: Any) -> None:
         live = {id: row for id, row in self.model.items() if row[3] is None or row[3] > self.now}
         expected = Index(dtype=self.dtype)
@@ -134,7 +149,9 @@ class StoreMachine(RuleBasedStateMachine):
         options: dict[str, Any] = {"scope": scope, "k": 30, "explain": True}
         given = self.index.search(query, vector=vector, **options)
         wanted = expected.search(query, vector=vector, **options)
-        assert [(h.id, h.score, h.bm25, h.text) for h in given] == [(h.id, h.score, h.bm25, h.text) for h in wanted]
+        assert [(h.id, h.score, h.bm25, h.text) for h in given] == [
+            (h.id, h.score, h.bm25, h.text) for h in wanted
+        ]
         if expected.stats()["dim"] is not None:
             np.testing.assert_array_equal(given._result.similarities, wanted._result.similarities)
         assert self.index.count(scope) == expected.count(scope)

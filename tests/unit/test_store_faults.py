@@ -1,4 +1,5 @@
-"""What if the disk is full, a file may not grow, or the engine fails just after the commit? Typed errors, nothing lost."""
+"""What if the disk is full, a file may not grow, or the engine fails just after the commit? Typed errors,
+nothing lost."""
 
 from __future__ import annotations
 
@@ -41,13 +42,15 @@ def test_a_full_disk_is_a_typed_error_and_the_index_goes_on(path: Path) -> None:
             try:
                 index.upsert(f"b{i}", "oak " + "x" * 2000, scope=JANE)
                 written.append(f"b{i}")
-            except scrubjay.StoreError as error:
+            except scrubjay.StoreError as error:  # noqa: PERF203
                 assert "full" in str(error)  # noqa: PT017
                 failed += 1
         assert failed > 10
         assert [id for id, _ in state(index)] == sorted(written)
         with pytest.raises(scrubjay.StoreError, match="full"):
-            index.upsert_many([{"id": f"c{i}", "text": "oak " + "y" * 500, "scope": JANE} for i in range(100)])
+            index.upsert_many(
+                [{"id": f"c{i}", "text": "oak " + "y" * 500, "scope": JANE} for i in range(100)]
+            )
         assert [id for id, _ in state(index)] == sorted(written)
         assert index.check().problems == []
         writer.execute("PRAGMA max_page_count = 1073741823")
@@ -85,8 +88,8 @@ def test_no_write_step_can_fail_without_a_typed_error(path: Path, tmp_path: Path
                     continue
                 for i in range(40):
                     try:
-                        index.upsert_many([{"id": 2 * i + j, "text": "oak " + "z" * 900, "scope": jane} for j in (0, 1)])
-                        written += [2 * i, 2 * i + 1]
+                        index.upsert_many([{"id": 2 * i + j, "text": "oak " + "z" * 900, "scope": jane} for j
+                        in (0, 1)]) written += [2 * i, 2 * i + 1]
                     except scrubjay.StoreError:
                         outcomes.add("write refused")
                     try:
@@ -110,7 +113,11 @@ def test_no_write_step_can_fail_without_a_typed_error(path: Path, tmp_path: Path
         )
     )
     done = subprocess.run(
-        [sys.executable, str(script), str(path), "40000"], capture_output=True, text=True, check=False, timeout=300
+        [sys.executable, str(script), str(path), "40000"],
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert "write refused" in done.stdout

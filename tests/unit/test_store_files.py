@@ -32,7 +32,13 @@ def vector(i: int) -> np.ndarray:
 
 def fill(index: Index, n: int = 40) -> None:
     for i in range(n):
-        index.upsert(f"m{i}", secret(i), scope=JANE if i % 2 else BOB, vector=vector(i), metadata={"s": secret(1000 + i)[:60]})
+        index.upsert(
+            f"m{i}",
+            secret(i),
+            scope=JANE if i % 2 else BOB,
+            vector=vector(i),
+            metadata={"s": secret(1000 + i)[:60]},
+        )
 
 
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
@@ -44,7 +50,9 @@ def test_erased_bytes_are_gone_from_every_file(path: Path, dtype: str, how: str)
         kept, gone = range(0, 40, 2), range(1, 40, 2)
         everything = ([secret(i) for i in gone], [vector(i) for i in gone])
         before = index.verify_erased(*everything)
-        assert {number for _, _, number in before.found} >= set(range(20)), "the search itself finds what is there"
+        assert {number for _, _, number in before.found} >= set(range(20)), (
+            "the search itself finds what is there"
+        )
         assert {number for _, _, number in before.found if number >= 20}, "vectors, too"
         if how == "erase":
             assert index.erase(JANE) == 20

@@ -36,7 +36,9 @@ def test_a_golden_file_is_read(name: str, tmp_path: Path) -> None:
         without = index.get("m5")
         assert without is not None
         assert without.vector is None
-        assert [(event.reason, event.scope, event.documents) for event in index.events()] == [("delete", JANE, 1)]
+        assert [(event.reason, event.scope, event.documents) for event in index.events()] == [
+            ("delete", JANE, 1)
+        ]
         report = index.check()
         assert report.problems == []
         assert report.images == 2

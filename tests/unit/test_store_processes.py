@@ -170,7 +170,9 @@ def test_threads_load_evict_write_and_search(path: Path, budget: int | None) -> 
     users = [Scope("acme", user=f"u{i}") for i in range(n_users)]
     with Index.open(path, durability="normal") as index:
         for i, user in enumerate(users):
-            index.upsert_many([{"id": i * 1000 + j, "text": f"oak {j}", "scope": user} for j in range(n_each)])
+            index.upsert_many(
+                [{"id": i * 1000 + j, "text": f"oak {j}", "scope": user} for j in range(n_each)]
+            )
     failures: list[str] = []
     stop = time.monotonic() + 1.5
     with Index.open(path, durability="normal", memory_budget=budget) as index:
@@ -214,13 +216,15 @@ def test_a_budget_is_kept_and_pinned_partitions_stay(path: Path) -> None:
     users = [Scope("acme", user=f"u{i}") for i in range(30)]
     with Index.open(path, durability="normal") as index:
         for i, user in enumerate(users):
-            index.upsert_many([{"id": i * 1000 + j, "text": f"oak number {j}", "scope": user} for j in range(50)])
+            index.upsert_many(
+                [{"id": i * 1000 + j, "text": f"oak number {j}", "scope": user} for j in range(50)]
+            )
         index.compact()
         one = index.engine.native.partition_bytes(users[0])  # type: ignore[union-attr]
     with Index.open(path, memory_budget=6 * one) as index:
         assert index.warm(users[0], pin=True) == 50
         for _ in range(2):
-            for i, user in enumerate(users):
+            for user in users:
                 assert len(ids(index, scope=user)) == 50
                 stats = index.stats()
                 assert stats["resident_partitions"] <= 7 + 1  # the tenant's own counts as one

@@ -59,7 +59,9 @@ def fill(index: Index, rng: np.random.Generator, n: int = 200) -> None:
 @pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
 @pytest.mark.parametrize("images", ["fresh", "none", "stale"])
-def test_a_reopened_index_answers_the_same_bit_for_bit(path: Path, metric: str, dtype: str, images: str) -> None:
+def test_a_reopened_index_answers_the_same_bit_for_bit(
+    path: Path, metric: str, dtype: str, images: str
+) -> None:
     rng = np.random.default_rng(5)
     query = rng.normal(size=8)
     with Index.open(path, metric=metric, dtype=dtype, durability="normal") as index:
@@ -157,7 +159,7 @@ def test_identity_is_checked(path: Path, tmp_path: Path) -> None:
     ):
         with pytest.raises(scrubjay.StoreFormatError, match=message):
             Index.open(path, **arguments)  # type: ignore[arg-type]
-    with pytest.raises(scrubjay.EmbedderMismatchError, match="'abc'.*'other'"):
+    with pytest.raises(scrubjay.EmbedderMismatchError, match=r"'abc'.*'other'"):
         Index.open(path, abc("other"))
     with Index.open(path, abc()) as index:
         assert index.search("abba", scope=ACME).mode == "hybrid"
@@ -281,6 +283,6 @@ def test_ttl_and_expires_at_are_checked() -> None:
         ({"ttl": 1e30}, ValueError),
         ({"expires_at": "soon"}, ValueError),
     ):
-        with pytest.raises(error, match="ttl|expires_at"):
+        with pytest.raises(error, match=r"ttl|expires_at"):
             index.upsert("a", "b", scope=ACME, **arguments)  # type: ignore[arg-type]
     assert len(index) == 0

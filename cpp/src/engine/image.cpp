@@ -51,7 +51,8 @@ static_assert(sizeof(RecordImage) == 16);
   return checksum(body, checksum({reinterpret_cast<const char*>(&header), sizeof header}, 0));
 }
 
-// Every element of a stored row is at most 1 in magnitude (column.hpp), which also rules out NaN and infinity.
+// Every element of a stored row is at most 1 in magnitude (column.hpp), which also rules out NaN and
+// infinity.
 template <class Word>
 [[nodiscard]] bool row_in_range(const char* row, uint32_t n, Word magnitude_mask, Word one) noexcept {
   bool in_range = true, any = false;
@@ -67,7 +68,8 @@ template <class Word>
 [[nodiscard]] bool scale_in_range(const vector::RowScale& scale) noexcept {
   int exponent = 0;
   return std::isfinite(scale.scale) && scale.scale > 0.0f && std::frexp(scale.scale, &exponent) == 0.5f &&
-         std::isfinite(scale.factor) && scale.factor > 0.0f && std::isfinite(scale.square) && scale.square >= 0.0f;
+         std::isfinite(scale.factor) && scale.factor > 0.0f && std::isfinite(scale.square) &&
+         scale.square >= 0.0f;
 }
 
 }  // namespace
@@ -84,13 +86,16 @@ struct ChunkParts {
  private:
   // Live documents by their old offsets, and the new offset of each.
   static void number_live(const Chunk& chunk, std::vector<uint32_t>& live, std::vector<uint32_t>& renumbered);
-  static void write_terms(const Chunk& chunk, const std::vector<uint32_t>& renumbered, Header& header, std::string& out);
+  static void write_terms(const Chunk& chunk, const std::vector<uint32_t>& renumbered, Header& header,
+                          std::string& out);
   static void read_documents(Chunk& chunk, const Header& header, ImageReader& in);
-  static void read_vectors(Chunk& chunk, const Header& header, ImageReader& in, const ImageIdentity& identity);
+  static void read_vectors(Chunk& chunk, const Header& header, ImageReader& in,
+                           const ImageIdentity& identity);
   static void read_terms(Chunk& chunk, const Header& header, ImageReader& in);
 };
 
-void ChunkParts::number_live(const Chunk& chunk, std::vector<uint32_t>& live, std::vector<uint32_t>& renumbered) {
+void ChunkParts::number_live(const Chunk& chunk, std::vector<uint32_t>& live,
+                             std::vector<uint32_t>& renumbered) {
   const uint32_t n_docs = chunk.n_docs();
   renumbered.assign(n_docs, kNoOffset);
   live.clear();
@@ -125,14 +130,15 @@ void ChunkParts::write(const Chunk& chunk, const ImageIdentity& identity, std::s
   for (const uint32_t offset : live) put_value(out, chunk.length_codes_.read()[offset]);
   for (const uint32_t offset : live) {
     const Record& record = records[offset];
-    const size_t size = (chunk.id_kind_ == IdKind::string ? static_cast<size_t>(record.id) : 0) + record.text_size +
-                        (record.payload_size == kNoPayload ? 0 : record.payload_size);
+    const size_t size = (chunk.id_kind_ == IdKind::string ? static_cast<size_t>(record.id) : 0) +
+                        record.text_size + (record.payload_size == kNoPayload ? 0 : record.payload_size);
     if (size != 0) out.append(record.bytes, size);
     header.text_bytes += size;
   }
   if (column) {
     header.dim = column->options().dim;
-    while (header.n_with_column < live.size() && live[header.n_with_column] < column->size()) ++header.n_with_column;
+    while (header.n_with_column < live.size() && live[header.n_with_column] < column->size())
+      ++header.n_with_column;
     for (uint32_t i = 0; i < header.n_with_column; ++i) put_value(out, column->scales()[live[i]]);
     for (uint32_t i = 0; i < header.n_with_column; ++i) {
       if (column->has(live[i])) out.append(column->rows().row(live[i]), column->rows().row_bytes());
@@ -145,7 +151,8 @@ void ChunkParts::write(const Chunk& chunk, const ImageIdentity& identity, std::s
 }
 
 // A term: its key, for a long one its bytes behind a length byte, the number of postings, offsets, payloads.
-void ChunkParts::write_terms(const Chunk& chunk, const std::vector<uint32_t>& renumbered, Header& header, std::string& out) {
+void ChunkParts::write_terms(const Chunk& chunk, const std::vector<uint32_t>& renumbered, Header& header,
+                             std::string& out) {
   std::vector<uint16_t> offsets, payloads;
   chunk.postings_.for_each([&](const lexical::PostingTable::List& list) {
     offsets.clear();
@@ -202,7 +209,8 @@ void ChunkParts::read_documents(Chunk& chunk, const Header& header, ImageReader&
     const uint64_t payload_size = image.payload_size == kNoPayload ? 0 : image.payload_size;
     if (id_size + image.text_size + payload_size > texts.size() - at) in.fail("a text's size");
     const std::string_view text = texts.substr(at + id_size, image.text_size);
-    if (text::valid_utf8_prefix(texts.substr(at, id_size)) != id_size || text::valid_utf8_prefix(text) != text.size()) {
+    if (text::valid_utf8_prefix(texts.substr(at, id_size)) != id_size ||
+        text::valid_utf8_prefix(text) != text.size()) {
       in.fail("a text that is not UTF-8");
     }
     chunk.records_.data()[i] = {bytes + at, image.id, image.text_size, image.payload_size};
@@ -217,7 +225,8 @@ void ChunkParts::read_documents(Chunk& chunk, const Header& header, ImageReader&
   chunk.total_length_.store(total_length, std::memory_order_relaxed);
 }
 
-void ChunkParts::read_vectors(Chunk& chunk, const Header& header, ImageReader& in, const ImageIdentity& identity) {
+void ChunkParts::read_vectors(Chunk& chunk, const Header& header, ImageReader& in,
+                              const ImageIdentity& identity) {
   vector::ColumnOptions options = identity.vectors;
   options.dim = header.dim;
   const bool half = options.storage == vector::Storage::f16;
@@ -241,7 +250,8 @@ void ChunkParts::read_vectors(Chunk& chunk, const Header& header, ImageReader& i
 }
 
 void ChunkParts::read_terms(Chunk& chunk, const Header& header, ImageReader& in) {
-  // A term takes 16 bytes here at least, so a false count cannot ask for more memory than the image has bytes.
+  // A term takes 16 bytes here at least, so a false count cannot ask for more memory than the image has
+  // bytes.
   if (header.n_terms > in.left() / 16) in.fail("the number of terms");
   chunk.postings_.reserve_terms(header.n_terms);
   const uint16_t* codes = chunk.length_codes_.read();
@@ -264,8 +274,11 @@ void ChunkParts::read_terms(Chunk& chunk, const Header& header, ImageReader& in)
     in.array(n, offsets);
     in.array(n, payloads);
     for (uint32_t i = 0; i < n; ++i) {
-      if (offsets[i] >= header.n_docs || (i != 0 && offsets[i] <= offsets[i - 1])) in.fail("a posting's document");
-      if (lexical::payload_tf(payloads[i]) == 0 || lexical::payload_length_code(payloads[i]) != codes[offsets[i]]) in.fail("a posting");
+      if (offsets[i] >= header.n_docs || (i != 0 && offsets[i] <= offsets[i - 1]))
+        in.fail("a posting's document");
+      if (lexical::payload_tf(payloads[i]) == 0 ||
+          lexical::payload_length_code(payloads[i]) != codes[offsets[i]])
+        in.fail("a posting");
     }
     if (!chunk.postings_.adopt(key, term, offsets, payloads)) in.fail("a term twice");
   }
@@ -274,7 +287,9 @@ void ChunkParts::read_terms(Chunk& chunk, const Header& header, ImageReader& in)
 void ChunkParts::digest(const Chunk& chunk, uint64_t first, Digest& digest) {
   std::vector<uint32_t> live, renumbered;
   number_live(chunk, live, renumbered);
-  const auto mix = [](uint64_t a, uint64_t b) { return base::mix64(a ^ 0x9e3779b97f4a7c15ull, b ^ 0xe7037ed1a0b428dbull); };
+  const auto mix = [](uint64_t a, uint64_t b) {
+    return base::mix64(a ^ 0x9e3779b97f4a7c15ull, b ^ 0xe7037ed1a0b428dbull);
+  };
   const vector::Column* column = chunk.vectors();
   uint64_t total_length = 0;
   for (const uint32_t offset : live) {
@@ -291,7 +306,8 @@ void ChunkParts::digest(const Chunk& chunk, uint64_t first, Digest& digest) {
     digest.vectors += mix(mix(row, base::hash64({reinterpret_cast<const char*>(&scale), sizeof scale})), doc);
   }
   digest.n_docs += live.size();
-  if (live.size() != chunk.n_live() || total_length != chunk.total_length_.load(std::memory_order_relaxed)) ++digest.n_miscounted;
+  if (live.size() != chunk.n_live() || total_length != chunk.total_length_.load(std::memory_order_relaxed))
+    ++digest.n_miscounted;
   digest.total_length += total_length;
   chunk.postings_.for_each([&](const lexical::PostingTable::List& list) {
     const uint64_t term = mix(list.key, base::hash64(list.long_term));
@@ -323,12 +339,16 @@ ChunkRef read_image(std::string_view bytes, const ScopeRef& scope, const ImageId
   if (header.body_bytes != in.left()) in.fail("the size");
   if (header.checksum != checksum_of(header, bytes.substr(sizeof header))) in.fail("the checksum");
   if (header.analyzer != base::hash64(identity.analyzer)) in.fail("the analyzer");
-  if (header.storage != static_cast<uint8_t>(identity.vectors.storage) || header.metric != static_cast<uint8_t>(identity.vectors.metric)) {
+  if (header.storage != static_cast<uint8_t>(identity.vectors.storage) ||
+      header.metric != static_cast<uint8_t>(identity.vectors.metric)) {
     in.fail("the kind of vectors");
   }
   const auto kind = static_cast<IdKind>(header.id_kind);
-  if ((kind != IdKind::integer && kind != IdKind::string) || (identity.id_kind != IdKind::unset && kind != identity.id_kind)) in.fail("the kind of ids");
-  if (header.n_docs == 0 || header.n_docs > kMaxChunkDocs || header.n_with_column > header.n_docs) in.fail("the number of documents");
+  if ((kind != IdKind::integer && kind != IdKind::string) ||
+      (identity.id_kind != IdKind::unset && kind != identity.id_kind))
+    in.fail("the kind of ids");
+  if (header.n_docs == 0 || header.n_docs > kMaxChunkDocs || header.n_with_column > header.n_docs)
+    in.fail("the number of documents");
   if (header.dim > vector::kMaxDim || (header.dim == 0 && header.n_with_column != 0) ||
       (header.dim != 0 && identity.vectors.dim != 0 && header.dim != identity.vectors.dim)) {
     in.fail("the dimension");
@@ -340,6 +360,8 @@ ChunkRef read_image(std::string_view bytes, const ScopeRef& scope, const ImageId
   return owner;
 }
 
-void add_digest(const Chunk& chunk, uint64_t first, Digest& digest) { ChunkParts::digest(chunk, first, digest); }
+void add_digest(const Chunk& chunk, uint64_t first, Digest& digest) {
+  ChunkParts::digest(chunk, first, digest);
+}
 
 }  // namespace scrubjay::engine

@@ -1,4 +1,5 @@
-// Image bytes: appending values, taking them back with every length checked, and the checksum. Private to image.cpp.
+// Image bytes: appending values, taking them back with every length checked, and the checksum. Private to
+// image.cpp.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Partitions that come and go as images, while the store keeps their documents: writing them, reading them, and what
-// proves that one equals another.
+// Partitions that come and go as images, while the store keeps their documents: writing them, reading them,
+// and what proves that one equals another.
 
 #include "base/epoch.hpp"
 #include "base/errors.hpp"
@@ -11,7 +11,9 @@ namespace scrubjay::engine {
 
 void Engine::validate(std::span<const DocumentInput> documents) const { check(documents); }
 
-ImageIdentity Engine::image_identity() const noexcept { return {column_options(), analyzer_.name(), id_kind()}; }
+ImageIdentity Engine::image_identity() const noexcept {
+  return {column_options(), analyzer_.name(), id_kind()};
+}
 
 std::vector<std::string> Engine::save_partition(const Scope& scope) const {
   auto& self = const_cast<Engine&>(*this);  // images read what only writers may: take a writer's turn
@@ -40,8 +42,11 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
 
   const WriteLock lock(*this);
   const base::EpochGuard guard;
-  if (partitions_.find(scope->key(), scope->hash())) throw base::InvalidArgument("scope: expected one without documents here");
-  const auto corrupt = [](const char* what) { throw base::Corrupt(std::string("images of a partition: ") + what); };
+  if (partitions_.find(scope->key(), scope->hash()))
+    throw base::InvalidArgument("scope: expected one without documents here");
+  const auto corrupt = [](const char* what) {
+    throw base::Corrupt(std::string("images of a partition: ") + what);
+  };
   uint32_t dim = this->dim();
   IdKind kind = id_kind();
   for (const ChunkRef& chunk : list->chunks) {
@@ -78,7 +83,8 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
       // Take back what was put, in the same order.
       for (size_t undo_c = 0; undo_c <= c; ++undo_c) {
         const uint32_t end = undo_c == c ? offset : chunks[undo_c]->n_docs();
-        for (uint32_t undo = 0; undo < end; ++undo) ids_.erase(chunks[undo_c]->id(undo).hash(), {&partition, local_doc(undo_c, undo)});
+        for (uint32_t undo = 0; undo < end; ++undo)
+          ids_.erase(chunks[undo_c]->id(undo).hash(), {&partition, local_doc(undo_c, undo)});
       }
       partitions_.remove(partition);
       corrupt("an id that another document has");
@@ -93,7 +99,8 @@ size_t Engine::partition_bytes(const Scope& scope) const {
   const base::EpochGuard guard;
   const Partition* partition = partitions_.find(scope.key(), scope.hash());
   if (!partition) return 0;
-  constexpr size_t kIdBytes = 24 * 2;  // an entry of the id map, which is between a third and three quarters full
+  constexpr size_t kIdBytes =
+      24 * 2;  // an entry of the id map, which is between a third and three quarters full
   size_t n_bytes = sizeof(Partition) + sizeof(Scope) + partition->scope()->key().size();
   if (const PartitionGraph* graph = partition->graph()) n_bytes += graph->graph->memory_bytes();
   for (const ChunkRef& chunk : partition->chunks()) {

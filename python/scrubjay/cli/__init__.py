@@ -1,4 +1,5 @@
-"""The command `scrubjay`: demo, search, index, stats; check, compact, backup, export. `scrubjay --help` says the rest."""
+"""The command `scrubjay`: demo, search, index, stats; check, compact, backup, export. `scrubjay --help` says
+the rest."""
 
 from __future__ import annotations
 

@@ -142,6 +142,6 @@ def _compare(
 ) -> None:
     for name, value in expected.items():
         if found[name] != value:
-            report.add(f"{scope!r}: {what} differs from the rows in {name}: expected {value}, got {found[name]}")
-
-
+            report.add(
+                f"{scope!r}: {what} differs from the rows in {name}: expected {value}, got {found[name]}"
+            )

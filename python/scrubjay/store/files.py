@@ -60,7 +60,8 @@ def vector_needles(vectors: Iterable[ArrayLike]) -> list[bytes]:
 def search_files(paths: Sequence[Path], needles: Sequence[bytes]) -> ErasureReport:
     """Search files for byte sequences.
 
-    SQLite may cut a long value where a page ends, so of a sequence longer than 32 bytes every 32 bytes are looked for, too:
+    SQLite may cut a long value where a page ends, so of a sequence longer than 32 bytes every 32 bytes are
+    looked for, too:
     whatever 63 bytes of it are left in one place are found. Words that other documents share are found as well.
     """
     found = []
@@ -87,9 +88,7 @@ def search_files(paths: Sequence[Path], needles: Sequence[bytes]) -> ErasureRepo
 def _pieces(needle: bytes) -> list[bytes]:
     if len(needle) <= _PIECE_BYTES:
         return [needle]
-    pieces = [
-        needle[at : at + _PIECE_BYTES] for at in range(0, len(needle) - _PIECE_BYTES + 1, _PIECE_BYTES)
-    ]
+    pieces = [needle[at : at + _PIECE_BYTES] for at in range(0, len(needle) - _PIECE_BYTES + 1, _PIECE_BYTES)]
     return [piece for piece in pieces if any(piece)]  # a run of zeros proves nothing
 
 
@@ -108,7 +107,9 @@ def rewrite_file(store: SqliteStore) -> None:
 def _empty_log(connection: sqlite3.Connection, path: Path) -> None:
     (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
     if busy:
-        raise StoreBusyError(f"compacting: another process is using the index, its log cannot be emptied: {path}")
+        raise StoreBusyError(
+            f"compacting: another process is using the index, its log cannot be emptied: {path}"
+        )
 
 
 def back_up(store: SqliteStore, target: Path, progress: Progress) -> int:

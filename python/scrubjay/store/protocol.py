@@ -2,7 +2,8 @@
 
 Rows are the truth, everything native is rebuilt from them. Every write has a sequence number, ascending over the whole
 store; a scope's `version` is the number of the last write that touched it. A partition in memory that has applied
-everything up to its scope's version is current; that is all the coherence there is, between threads and processes alike.
+everything up to its scope's version is current; that is all the coherence there is, between threads and
+processes alike.
 """
 
 from __future__ import annotations

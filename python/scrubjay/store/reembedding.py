@@ -1,8 +1,8 @@
 """How does an index change its model while the old vectors go on serving?
 
-New vectors are gathered in a table beside the old ones, in small transactions, so that a killed process goes on where it
-stopped. When every document has one, both tables change places in a single transaction, and every partition is read anew.
-Documents written meanwhile get vectors of the old model, and new ones before the change.
+New vectors are gathered in a table beside the old ones, in small transactions, so that a killed process goes
+on where it stopped. When every document has one, both tables change places in a single transaction, and every
+partition is read anew. Documents written meanwhile get vectors of the old model, and new ones before the change.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def reembed_store(
 ) -> int:
     """Give every document a vector of `model`; return how many documents were embedded by this call.
 
-    `embed` returns a vector for each text, or None for one in which the model finds nothing. Whatever it raises ends the
-    call; what was embedded until then is kept for the next one with the same model.
+    `embed` returns a vector for each text, or None for one in which the model finds nothing. Whatever it
+    raises ends the call; what was embedded until then is kept for the next one with the same model.
     """
     store = engine.store
     with store.writing("reembedding") as transaction:

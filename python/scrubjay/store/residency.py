@@ -3,8 +3,8 @@
 A partition is resident when the engine holds its documents as of version `applied` of its scope. A search asks for the
 partitions that it sees; what is not resident is read from its images or rows, what is behind is caught up from the rows
 that came and the ids that went since. `generation` changes whenever documents leave the engine other than by being
-deleted, so a search that overlapped can see that it must run again. Time that passes is a change, too: expired documents
-are taken out before a search looks.
+deleted, so a search that overlapped can see that it must run again. Time that passes is a change, too: expired
+documents are taken out before a search looks.
 
 One lock a partition: one thread reads it in, others that need it wait for just that. The writer applies its own commits
 directly when it finds the partition where it left it; in every other case the partition is marked as behind.
@@ -220,11 +220,14 @@ class Residency:
         """Make a partition resident and current."""
         with partition.lock:
             while not partition.ready and not partition.retired:
-                try:
-                    self._read(partition)
-                except BaseException:
-                    self.drop(partition)
-                    raise
+                self._read_or_drop(partition)
+
+    def _read_or_drop(self, partition: Partition) -> None:
+        try:
+            self._read(partition)
+        except BaseException:
+            self.drop(partition)
+            raise
 
     def _read(self, partition: Partition) -> None:
         now = self._clock()

@@ -484,7 +484,8 @@ class Transaction:
         for (key,) in scopes:
             # What is older than the last tombstone cannot be caught up once it is gone.
             self.connection.execute(
-                "UPDATE scope SET horizon = max(horizon, (SELECT max(seq) FROM tombstone WHERE scope = ?)) WHERE key = ?",
+                "UPDATE scope SET horizon = max(horizon, (SELECT max(seq) FROM tombstone WHERE scope = ?)) "
+                "WHERE key = ?",
                 (key, key),
             )
         n = self.connection.execute("DELETE FROM tombstone").rowcount
