@@ -391,6 +391,7 @@ class Index(StoredIndex):
             lengths = ", ".join(str(len(given)) for given in questions)
             raise ValueError(f"texts, vectors, keywords, scope: expected equal lengths, got {lengths}")
         nothing: list[None] = [None] * n_questions
+        generation = self._generation
         plans = make_plans(
             self._semantics,
             mode,
@@ -400,20 +401,44 @@ class Index(StoredIndex):
         )
         found: list[Hits | None] = list(nothing)
         self._expiry.remove_due()
-        for run_mode in {plan.mode for plan in plans}:
-            rows = [row for row, plan in enumerate(plans) if plan.mode == run_mode]
-            results = self._engine.search_batch(
-                [plans[row].lexical_text for row in rows],
-                vectors=[plans[row].vector for row in rows],
-                scope=scope if isinstance(scope, Scope) else [scope[row] for row in rows],
+
+        def again() -> list[Hits]:
+            """Another process changed the model while the texts were embedded with the old one."""
+            return self.search_batch(
+                texts,
+                scope=scope,
+                vectors=vectors,
+                keywords=keywords,
                 k=k,
-                mode=run_mode,
+                mode=mode,
                 candidates=candidates,
                 rrf_k=rrf_k,
                 weights=weights,
                 explain=explain,
                 threads=threads,
             )
+
+        for run_mode in {plan.mode for plan in plans}:
+            rows = [row for row, plan in enumerate(plans) if plan.mode == run_mode]
+            try:
+                results = self._engine.search_batch(
+                    [plans[row].lexical_text for row in rows],
+                    vectors=[plans[row].vector for row in rows],
+                    scope=scope if isinstance(scope, Scope) else [scope[row] for row in rows],
+                    k=k,
+                    mode=run_mode,
+                    candidates=candidates,
+                    rrf_k=rrf_k,
+                    weights=weights,
+                    explain=explain,
+                    threads=threads,
+                )
+            except ValueError:
+                if self._generation == generation:
+                    raise
+                return again()
+            if self._generation != generation:
+                return again()
             for row, result in zip(rows, results, strict=True):
                 found[row] = Hits(result, plans[row].degraded, explain)
         return [hits for hits in found if hits is not None]

@@ -88,12 +88,19 @@ def test_a_change_that_failed_goes_on_where_it_stopped(path: Path) -> None:
         assert index.reembed(New(), progress=False) == 40
 
 
+def test_a_batch_in_another_process_is_answered_by_keywords(path: Path) -> None:
+    with Index.open(path, old()) as one, Index.open(path, old()) as two:
+        one.upsert_many(texts(10))
+        assert [hits.mode for hits in two.search_batch(["bbb", "a"], scope=JANE)] == ["hybrid"] * 2
+        one.reembed(New(), progress=False)
+        assert [hits.mode for hits in two.search_batch(["bbb", "a"], scope=JANE)] == ["lexical"] * 2
+
+
 def test_another_process_answers_by_keywords_until_it_has_the_model(path: Path) -> None:
     with Index.open(path, old()) as one, Index.open(path, old()) as two:
         one.upsert_many(texts(10))
         assert two.search("bbb", scope=JANE).mode == "hybrid"
         one.reembed(New(), progress=False)
-        hits = two.search("bbb", scope=JANE)
         hits = two.search("bbb", scope=JANE)
         assert hits.mode == "lexical"
         assert hits.degraded[0].startswith("embedder_mismatch")
