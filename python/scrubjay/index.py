@@ -107,8 +107,8 @@ class Index(StoredIndex):
             durability: "full": an acknowledged write survives the loss of power. "normal": it survives the death of the
                 process; after a loss of power the last writes may be missing, but nothing is torn.
             busy_timeout: seconds to wait for another writer.
-            memory_budget: bytes for partitions in memory; what was used least recently makes room. The
-            partitions of one
+            memory_budget: bytes for the index in memory, three quarters of them for partitions; what was used
+            least recently makes room. The partitions of one
                 search are in memory together, whatever the budget. None: no limit.
 
         A partition is read when a search first needs it. Use the index as a context manager, or :meth:`close` it.

@@ -388,8 +388,10 @@ class Residency:
 
         Pinned ones and those in `keep` stay, and so do dirty ones whose images cannot be written right now.
         """
-        budget = self._budget_bytes
-        if budget is None or not self._evicting.acquire(blocking=False):
+        if self._budget_bytes is None:
+            return
+        budget = self._budget_bytes * 3 // 4  # the rest is the allocator's, SQLite's, and images on their way
+        if not self._evicting.acquire(blocking=False):
             return
         try:
             resident = self.resident()
@@ -400,7 +402,7 @@ class Residency:
                     partition.memory_bytes = self.engine.partition_bytes(partition.scope)
             total = sum(p.memory_bytes for p in resident)
             for partition in sorted(resident, key=lambda p: p.last_used):
-                if total <= budget * 9 // 10:
+                if total <= budget * 97 // 100:
                     break
                 if partition.pinned or partition in keep:
                     continue
