@@ -88,8 +88,9 @@ def test_no_write_step_can_fail_without_a_typed_error(path: Path, tmp_path: Path
                     continue
                 for i in range(40):
                     try:
-                        index.upsert_many([{"id": 2 * i + j, "text": "oak " + "z" * 900, "scope": jane} for j
-                        in (0, 1)]) written += [2 * i, 2 * i + 1]
+                        rows = [{"id": 2 * i + j, "text": "oak " + "z" * 900, "scope": jane} for j in (0, 1)]
+                        index.upsert_many(rows)
+                        written += [2 * i, 2 * i + 1]
                     except scrubjay.StoreError:
                         outcomes.add("write refused")
                     try:
