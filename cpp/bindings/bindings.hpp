@@ -15,5 +15,6 @@ void register_scope(pybind11::module_& module);
 void register_result(pybind11::module_& module);
 void register_engine(pybind11::module_& module);
 void register_search(pybind11::class_<engine::Engine>& type);
+void register_residence(pybind11::class_<engine::Engine>& type);  // more methods of Engine
 
 }  // namespace scrubjay::bindings

@@ -97,30 +97,48 @@ void upsert(Engine& engine, const py::object& id, const py::object& text, const 
   engine.upsert({&document, 1});
 }
 
+// The arguments of upsert_many() as the engine takes them, and what owns their bytes.
+struct Batch {
+  std::vector<py::object> keep;
+  py::tuple ids, texts, payloads;
+  std::optional<Vectors> rows;
+  std::vector<engine::DocumentInput> documents;
+
+  Batch(const py::object& id_values, const py::object& text_values, const py::object& scope,
+        const py::object& vectors, const py::object& payload_values)
+      : ids(items_of(id_values, "ids")), texts(items_of(text_values, "texts")) {
+    const size_t n = ids.size();
+    check_length(texts, "texts", n);
+    const std::vector<ScopePtr> scopes = to_scopes(scope, n);
+    rows.emplace(vectors, "vectors", n);
+    if (!payload_values.is_none()) {
+      payloads = items_of(payload_values, "payloads");
+      check_length(payloads, "payloads", n);
+    }
+    keep.resize(n);
+    documents.resize(n);
+    for (size_t i = 0; i < n; ++i) {
+      documents[i].id = to_id(ids[i], at("ids", i));
+      documents[i].text = to_text(texts[i], at("texts", i), keep[i]);
+      documents[i].scope = scopes[i];
+      documents[i].vector = rows->row(i);
+      if (!payload_values.is_none()) documents[i].payload = to_payload(payloads[i], at("payloads", i));
+    }
+  }
+};
+
 size_t upsert_many(Engine& engine, const py::object& ids, const py::object& texts, const py::object& scope,
                    const py::object& vectors, const py::object& payloads) {
-  const py::tuple id_items = items_of(ids, "ids");
-  const size_t n = id_items.size();
-  const py::tuple text_items = items_of(texts, "texts");
-  check_length(text_items, "texts", n);
-  const std::vector<ScopePtr> scopes = to_scopes(scope, n);
-  const Vectors rows(vectors, "vectors", n);
-  py::tuple payload_items;
-  if (!payloads.is_none()) {
-    payload_items = items_of(payloads, "payloads");
-    check_length(payload_items, "payloads", n);
-  }
-  std::vector<py::object> keep(n);
-  std::vector<engine::DocumentInput> documents(n);
-  for (size_t i = 0; i < n; ++i) {
-    documents[i].id = to_id(id_items[i], at("ids", i));
-    documents[i].text = to_text(text_items[i], at("texts", i), keep[i]);
-    documents[i].scope = scopes[i];
-    documents[i].vector = rows.row(i);
-    if (!payloads.is_none()) documents[i].payload = to_payload(payload_items[i], at("payloads", i));
-  }
+  const Batch batch(ids, texts, scope, vectors, payloads);
   const py::gil_scoped_release release;
-  return engine.upsert(documents);
+  return engine.upsert(batch.documents);
+}
+
+void validate(const Engine& engine, const py::object& ids, const py::object& texts, const py::object& scope,
+              const py::object& vectors, const py::object& payloads) {
+  const Batch batch(ids, texts, scope, vectors, payloads);
+  const py::gil_scoped_release release;
+  engine.validate(batch.documents);
 }
 
 size_t remove(Engine& engine, std::span<const engine::Id> ids) {
@@ -269,6 +287,10 @@ Raises: ValueError or TypeError for bad arguments, ConflictError if the id exist
           R"(Upserts n documents in order: ids (n,), texts (n,), one scope or n, vectors (n, dim) or n vectors and Nones.
 
 Everything is checked before anything is written. Of equal ids the last counts. Returns how many distinct ids were written.)")
+      .def("validate", &validate, py::arg("ids"), py::arg("texts"), py::kw_only(), py::arg("scope"),
+           py::arg("vectors") = py::none(), py::arg("payloads") = py::none(),
+           "Raises what upsert_many() would raise for the documents themselves (conflicts with stored ones "
+           "aside); writes nothing.")
       .def(
           "delete",
           [](Engine& e, const py::object& id) {
@@ -361,6 +383,7 @@ scan). Below some 20,000 vectors the scan is faster.)")
                "', documents=" + std::to_string(n) + ")";
       });
   register_search(type);
+  register_residence(type);
 }
 
 }  // namespace scrubjay::bindings

@@ -124,8 +124,8 @@ std::vector<Result> search_batch(const Engine& engine, const py::object& texts, 
   return results;
 }
 
-// --- the fast way in
-// ---------------------------------------------------------------------------------------------- pybind11
+// --- the fast way in -----------------------------------------------------------------------------
+// pybind11
 // builds a dict of the keyword arguments and probes it once per parameter, half a microsecond a call. This
 // entry compares interned names instead. Whatever is unusual, and every error, goes through pybind11's entry,
 // which stands behind it with the same signature and the same documentation.

@@ -23,12 +23,16 @@ from scrubjay import embedders
 from scrubjay._native import Engine, Result, Scope
 from scrubjay.config import analyze, show_config
 from scrubjay.errors import (
+    ClosedError,
     ConflictError,
     CorruptIndexError,
     EmbedderError,
     EmbedderMismatchError,
     Error,
     MissingExtraError,
+    StoreBusyError,
+    StoreError,
+    StoreFormatError,
 )
 from scrubjay.index import Index
 from scrubjay.records import Record
@@ -38,6 +42,7 @@ from scrubjay.stemming import snowball
 __version__: str = _native.show_config_dict()["version"]
 
 __all__ = [
+    "ClosedError",
     "ConflictError",
     "CorruptIndexError",
     "EmbedderError",
@@ -51,6 +56,9 @@ __all__ = [
     "Record",
     "Result",
     "Scope",
+    "StoreBusyError",
+    "StoreError",
+    "StoreFormatError",
     "__version__",
     "analyze",
     "embedders",

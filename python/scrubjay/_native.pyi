@@ -232,6 +232,11 @@ class Engine:
         """
         Deletes documents; returns how many existed.
         """
+    def digest(self, scope: typing.Any) -> dict:
+        """
+        Counts and order-sensitive hashes of what the partition of exactly this scope holds: equal for equal documents in equal
+        order, whatever was deleted before. `miscounted` is 0 unless a counter disagrees with its list.
+        """
     def erase(self, scope: typing.Any, *, exact: bool = False) -> int:
         """
         Erases every document whose scope agrees with all components of `scope` (a tenant: everything of it); with
@@ -240,6 +245,21 @@ class Engine:
     def get(self, id: typing.Any) -> Document | None:
         """
         The document with this id, or None.
+        """
+    def load_partition(self, scope: typing.Any, images: list) -> int:
+        """
+        Takes the documents of save_partition()'s images as the partition of `scope`; returns how many.
+
+        Raises: CorruptIndexError if the bytes cannot be what was written for an engine like this one, ValueError if the engine has
+        documents of exactly this scope; nothing is changed then.
+        """
+    def partition_bytes(self, scope: typing.Any) -> int:
+        """
+        The memory of the partition of exactly this scope, its share of the id map included.
+        """
+    def save_partition(self, scope: typing.Any) -> list:
+        """
+        The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none.
         """
     def search(self, text: typing.Any = None, *, vector: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, rankings: typing.Any = None, explain: bool = False, exact: bool = False) -> Result:
         """
@@ -286,6 +306,10 @@ class Engine:
         Upserts n documents in order: ids (n,), texts (n,), one scope or n, vectors (n, dim) or n vectors and Nones.
 
         Everything is checked before anything is written. Of equal ids the last counts. Returns how many distinct ids were written.
+        """
+    def validate(self, ids: typing.Any, texts: typing.Any, *, scope: typing.Any, vectors: typing.Any = None, payloads: typing.Any = None) -> None:
+        """
+        Raises what upsert_many() would raise for the documents themselves (conflicts with stored ones aside); writes nothing.
         """
     @property
     def analyzer(self) -> str:

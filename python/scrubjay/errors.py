@@ -7,12 +7,16 @@ Python derives from :class:`Error`. The native module looks its types up here wh
 from __future__ import annotations
 
 __all__ = [
+    "ClosedError",
     "ConflictError",
     "CorruptIndexError",
     "EmbedderError",
     "EmbedderMismatchError",
     "Error",
     "MissingExtraError",
+    "StoreBusyError",
+    "StoreError",
+    "StoreFormatError",
 ]
 
 
@@ -26,6 +30,22 @@ class ConflictError(Error):
 
 class CorruptIndexError(Error):
     """Stored bytes that cannot be what Scrubjay wrote."""
+
+
+class ClosedError(Error):
+    """An index that was closed, or that was opened before the process forked."""
+
+
+class StoreError(Error):
+    """A file that could not be read or written: full disk, no permission, I/O error. What was acknowledged stands."""
+
+
+class StoreBusyError(StoreError):
+    """Another process or thread was writing for longer than the index waits. Nothing was written; try again."""
+
+
+class StoreFormatError(StoreError, ValueError):
+    """A file that is no Scrubjay index, is of a newer format, or holds another kind of index than was asked for."""
 
 
 class EmbedderError(Error):

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -10,17 +13,22 @@ from numpy.typing import ArrayLike
 from scrubjay._native import Engine, Scope
 from scrubjay.degrade import make_plan, make_plans
 from scrubjay.embedders.protocol import Embedder
+from scrubjay.expiry import Expiry
 from scrubjay.payload import CreatedAt
 from scrubjay.progress import open_progress
 from scrubjay.records import Record, VectorRule, as_scope, check_row, read_rows, to_record
 from scrubjay.results import Hits
 from scrubjay.semantic import Semantics
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.open import open_engine
+from scrubjay.stored import StoredIndex
 
 __all__ = ["Index"]
 
 
-class Index:
-    """Memories in this process: searched by keywords and by meaning, inside one scope, fused in native code.
+class Index(StoredIndex):
+    """Memories, in this process or in a file (:meth:`open`): searched by keywords and by meaning, inside one
+    scope, fused in native code.
 
     Args:
         embedder: turns texts into vectors (see :mod:`scrubjay.embedders`). None: vectors are the caller's, and without
@@ -63,7 +71,90 @@ class Index:
         self._semantics = Semantics(embedder, dim, query_cache)
         if embedder is not None:
             dim = embedder.dim
-        self._engine = Engine(dim, metric, dtype=dtype, analyzer=analyzer, stemmer=stemmer, k1=k1, b=b)
+        self._engine: Engine | DurableEngine = Engine(
+            dim, metric, dtype=dtype, analyzer=analyzer, stemmer=stemmer, k1=k1, b=b
+        )
+        self._expiry = Expiry(self._engine)
+
+    @classmethod
+    def open(
+        cls,
+        path: str | Path,
+        embedder: Embedder | None = None,
+        *,
+        dim: int | None = None,
+        metric: str | None = None,
+        dtype: str | None = None,
+        analyzer: str | None = None,
+        stemmer: Callable[[str], str] | None = None,
+        k1: float = 1.2,
+        b: float = 0.75,
+        query_cache: int = 1024,
+        durability: str = "full",
+        busy_timeout: float = 5.0,
+        memory_budget: int | None = None,
+    ) -> Index:
+        """Open the index in a file, or create it; what is written survives.
+
+        Args:
+            path: one SQLite file (beside it, while it is open, its log `-wal` and `-shm`). Several processes
+            may have it
+                open on one machine, not over a network file system.
+            embedder: as in the constructor; it must be the model whose vectors the file holds (see :meth:`reembed`).
+            dim, metric, dtype, analyzer: of a new index, by default as in the constructor; of an existing one they are
+                known, and what is given must agree.
+            stemmer, k1, b, query_cache: as in the constructor; a custom stemmer must be given every time.
+            durability: "full": an acknowledged write survives the loss of power. "normal": it survives the death of the
+                process; after a loss of power the last writes may be missing, but nothing is torn.
+            busy_timeout: seconds to wait for another writer.
+            memory_budget: bytes for the index in memory, three quarters of them for partitions; what was used
+            least recently makes room. The partitions of one
+                search are in memory together, whatever the budget. None: no limit.
+
+        A partition is read when a search first needs it. Use the index as a context manager, or :meth:`close` it.
+
+        Raises:
+            StoreFormatError: the file is no index, is of a newer format, or holds another kind of index.
+            StoreError, StoreBusyError, CorruptIndexError: it cannot be opened, or is damaged.
+            EmbedderMismatchError: it holds vectors of another model.
+
+        >>> import tempfile
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with Index.open(folder.name + "/memories.scrubjay") as index:
+        ...     index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
+        >>> with Index.open(folder.name + "/memories.scrubjay") as index:
+        ...     index.search("train", scope=Scope("acme"))[0].id
+        'm1'
+        >>> folder.cleanup()
+        """
+        index = cls.__new__(cls)
+        index._semantics = Semantics(None, None, query_cache)
+        index._engine = open_engine(
+            Path(path),
+            dim=dim if embedder is None else embedder.dim,
+            metric=metric,
+            dtype=dtype,
+            analyzer=analyzer,
+            stemmer=stemmer,
+            k1=k1,
+            b=b,
+            durability=durability,
+            busy_timeout=busy_timeout,
+            memory_budget=memory_budget,
+            with_embedder=embedder is not None,
+            model=lambda: None if index._semantics.embedder is None else index._semantics.embedder.name,
+        )
+        index._expiry = Expiry(index._engine)
+        try:
+            index._semantics.restore(index._engine.identity.model)
+            index._semantics.use(embedder, index._engine.dim)
+            index._engine.on_new_model = index._semantics.restore
+            if embedder is not None and dim is not None and dim != embedder.dim:
+                raise ValueError(f"dim: expected the embedder's {embedder.dim}, got {dim}")
+        except BaseException:
+            index.close()
+            raise
+        return index
 
     # ------------------------------------------------------------------ writing
 
@@ -76,6 +167,8 @@ class Index:
         vector: ArrayLike | None = None,
         metadata: Mapping[str, Any] | None = None,
         created_at: CreatedAt | None = None,
+        expires_at: CreatedAt | None = None,
+        ttl: timedelta | float | None = None,
     ) -> None:
         """Write one memory; one with this id in this scope is replaced whole.
 
@@ -86,14 +179,17 @@ class Index:
             vector: (dim,) numbers in place of the embedding.
             metadata: JSON values under str keys; returned with each hit. Tuples come back as lists.
             created_at: a datetime, an ISO 8601 str, or seconds since 1970; naive times are UTC.
+            expires_at, ttl: from when on nobody finds it any more: a time, or how long from now (a timedelta
+            or seconds).
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
             ConflictError: the id exists in another scope.
             EmbedderError: the embedder failed.
+            StoreError, StoreBusyError: the file could not be written.
             In each case nothing was written.
         """
-        row = check_row(id, text, scope, vector, metadata, created_at, self._vector_rule())
+        row = check_row(id, text, scope, vector, metadata, created_at, self._vector_rule(), expires_at, ttl)
         if vector is None and self._semantics.embedder is not None:
             row.vector = self._semantics.documents(
                 [text], 1, open_progress(False, total=0, what="", unit="")
@@ -102,6 +198,7 @@ class Index:
         else:
             embedded = False
         self._engine.upsert(row.id, row.text, scope=row.scope, vector=row.vector, payload=row.payload)
+        self._expiry.add([row])
         if embedded:
             self._semantics.wrote()
 
@@ -117,8 +214,9 @@ class Index:
 
         Args:
             records: mappings or dataclass instances (:class:`Record`, or one of yours) with the fields of
-                :meth:`upsert`: id, text, scope, vector, metadata, created_at. A mapping's `scope` may itself be a
-                mapping of tenant, user, agent. Of several records with one id the last one counts.
+                :meth:`upsert`: id, text, scope, vector, metadata, created_at, expires_at, ttl. A mapping's
+                `scope` may itself be a mapping of tenant, user, agent. Of several records with one id the last
+                one counts.
             scope: for the records that have none.
             progress: show a bar on standard error; None: if that is a terminal.
             batch_size: texts the embedder gets at a time.
@@ -159,6 +257,7 @@ class Index:
             vectors=[row.vector for row in rows],
             payloads=[row.payload for row in rows],
         )
+        self._expiry.add(rows)
         if any(vector is not None for vector in vectors):
             self._semantics.wrote()
         return written
@@ -220,20 +319,42 @@ class Index:
         (7, 1, 1, ['sail'], 0.6)
         """
         degraded: tuple[str, ...] = ()
+        generation = self._generation
+        embedded = None
         if vector is None and text is not None and mode != "lexical":
-            vector, degraded = self._semantics.query(text)
-        plan = make_plan(mode, text, vector, keywords, degraded)
-        result = self._engine.search(
-            plan.lexical_text,
-            vector=plan.vector,
-            scope=scope,
-            k=k,
-            mode=plan.mode,
-            candidates=candidates,
-            rrf_k=rrf_k,
-            weights=weights,
-            explain=explain,
-        )
+            embedded, degraded = self._semantics.query(text)
+        plan = make_plan(mode, text, embedded if vector is None else vector, keywords, degraded)
+        if self._expiry.pending:
+            self._expiry.remove_due()
+        try:
+            result = self._engine.search(
+                plan.lexical_text,
+                vector=plan.vector,
+                scope=scope,
+                k=k,
+                mode=plan.mode,
+                candidates=candidates,
+                rrf_k=rrf_k,
+                weights=weights,
+                explain=explain,
+            )
+        except ValueError:
+            if self._generation == generation or embedded is None:
+                raise
+            result = None
+        if result is None or (self._generation != generation and embedded is not None):
+            # Another process changed the model while the text was embedded with the old one.
+            return self.search(
+                text,
+                scope=scope,
+                keywords=keywords,
+                k=k,
+                mode=mode,
+                candidates=candidates,
+                rrf_k=rrf_k,
+                weights=weights,
+                explain=explain,
+            )
         return Hits(result, plan.degraded, explain)
 
     def search_batch(
@@ -270,6 +391,7 @@ class Index:
             lengths = ", ".join(str(len(given)) for given in questions)
             raise ValueError(f"texts, vectors, keywords, scope: expected equal lengths, got {lengths}")
         nothing: list[None] = [None] * n_questions
+        generation = self._generation
         plans = make_plans(
             self._semantics,
             mode,
@@ -278,20 +400,45 @@ class Index:
             nothing if keywords is None else keywords,
         )
         found: list[Hits | None] = list(nothing)
-        for run_mode in {plan.mode for plan in plans}:
-            rows = [row for row, plan in enumerate(plans) if plan.mode == run_mode]
-            results = self._engine.search_batch(
-                [plans[row].lexical_text for row in rows],
-                vectors=[plans[row].vector for row in rows],
-                scope=scope if isinstance(scope, Scope) else [scope[row] for row in rows],
+        self._expiry.remove_due()
+
+        def again() -> list[Hits]:
+            """Another process changed the model while the texts were embedded with the old one."""
+            return self.search_batch(
+                texts,
+                scope=scope,
+                vectors=vectors,
+                keywords=keywords,
                 k=k,
-                mode=run_mode,
+                mode=mode,
                 candidates=candidates,
                 rrf_k=rrf_k,
                 weights=weights,
                 explain=explain,
                 threads=threads,
             )
+
+        for run_mode in {plan.mode for plan in plans}:
+            rows = [row for row, plan in enumerate(plans) if plan.mode == run_mode]
+            try:
+                results = self._engine.search_batch(
+                    [plans[row].lexical_text for row in rows],
+                    vectors=[plans[row].vector for row in rows],
+                    scope=scope if isinstance(scope, Scope) else [scope[row] for row in rows],
+                    k=k,
+                    mode=run_mode,
+                    candidates=candidates,
+                    rrf_k=rrf_k,
+                    weights=weights,
+                    explain=explain,
+                    threads=threads,
+                )
+            except ValueError:
+                if self._generation == generation:
+                    raise
+                return again()
+            if self._generation != generation:
+                return again()
             for row, result in zip(rows, results, strict=True):
                 found[row] = Hits(result, plans[row].degraded, explain)
         return [hits for hits in found if hits is not None]
@@ -300,11 +447,13 @@ class Index:
 
     def get(self, id: str | int) -> Record | None:
         """Return the memory with this id, its vector included; None if there is none."""
+        self._expiry.remove_due()
         document = self._engine.get(id)
         return None if document is None else to_record(document)
 
     def count(self, scope: Scope | None = None) -> int:
         """Return how many memories a search from `scope` would look at; without one, how many there are."""
+        self._expiry.remove_due()
         return self._engine.count(scope)
 
     def stats(self) -> dict[str, int | float | str | None]:
@@ -338,17 +487,28 @@ class Index:
         self._semantics.use(embedder, self._engine.dim)
 
     @property
-    def engine(self) -> Engine:
-        """The native engine below. What is written to it directly is found here too, but is not embedded."""
+    def engine(self) -> Engine | DurableEngine:
+        """The engine below: the native one, or the one over a file. What is written to it is found here too, but is not
+        embedded."""
         return self._engine
 
     def _vector_rule(self) -> VectorRule:
         return VectorRule(self._engine.dim, self._engine.metric)
 
+    def __enter__(self) -> Index:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
     def __len__(self) -> int:
+        self._expiry.remove_due()
         return len(self._engine)
 
     def __contains__(self, id: object) -> bool:
+        self._expiry.remove_due()
         return isinstance(id, (str, int)) and id in self._engine
 
     def __repr__(self) -> str:

@@ -1,7 +1,8 @@
 """How do metadata and created_at become the bytes that the engine keeps beside a document, and back?
 
-The engine stores them uninterpreted, as one UTF-8 JSON object with the keys that are present: ``metadata`` (an object)
-and ``created_at`` (ISO 8601, UTC). A document with neither stores nothing. Everything is checked before it is written.
+The engine stores them uninterpreted, as one UTF-8 JSON object with the keys that are present: ``metadata`` (an object),
+``created_at`` and ``expires_at`` (ISO 8601, UTC). A document with none of them stores nothing. Everything is
+checked before it is written.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-__all__ = ["CreatedAt", "decode", "encode", "to_utc"]
+__all__ = ["CreatedAt", "decode", "encode", "expiry", "expiry_of", "microseconds", "times_of", "to_utc"]
 
 CreatedAt = datetime | str | int | float
 """What `created_at` accepts: a datetime, an ISO 8601 string, or seconds since 1970-01-01T00:00:00Z."""
@@ -22,8 +23,10 @@ _MAX_DEPTH = 100
 _encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
-def to_utc(value: CreatedAt | None) -> datetime | None:
+def to_utc(value: CreatedAt | None, name: str = "created_at") -> datetime | None:
     """Return `value` as an aware datetime in UTC; a naive datetime or string is taken as UTC.
+
+    `name` is the argument's, for messages.
 
     Raises:
         TypeError: `value` is of another type.
@@ -42,15 +45,15 @@ def to_utc(value: CreatedAt | None) -> datetime | None:
         try:  # Python 3.10 does not read the suffix Z
             moment = datetime.fromisoformat(value[:-1] + "+00:00" if value.endswith(("Z", "z")) else value)
         except ValueError:
-            raise ValueError(f"created_at: expected an ISO 8601 time, got {value!r}") from None
+            raise ValueError(f"{name}: expected an ISO 8601 time, got {value!r}") from None
     elif isinstance(value, (int, float)) and not isinstance(value, bool):
         try:
             return _EPOCH + timedelta(seconds=value)
         except (OverflowError, ValueError):
-            raise ValueError(f"created_at: expected seconds since 1970 (UTC), got {value!r}") from None
+            raise ValueError(f"{name}: expected seconds since 1970 (UTC), got {value!r}") from None
     else:
         raise TypeError(
-            f"created_at: expected a datetime, an ISO 8601 str or seconds since 1970, got {type(value).__name__}"
+            f"{name}: expected a datetime, an ISO 8601 str or seconds since 1970, got {type(value).__name__}"
         )
     if moment.tzinfo is None:
         return moment.replace(tzinfo=timezone.utc)
@@ -58,11 +61,13 @@ def to_utc(value: CreatedAt | None) -> datetime | None:
         return moment.astimezone(timezone.utc)
     except OverflowError:
         raise ValueError(
-            f"created_at: expected a time between the years 1 and 9999 in UTC, got {value!r}"
+            f"{name}: expected a time between the years 1 and 9999 in UTC, got {value!r}"
         ) from None
 
 
-def encode(metadata: Mapping[str, Any] | None, created_at: CreatedAt | None) -> bytes | None:
+def encode(
+    metadata: Mapping[str, Any] | None, created_at: CreatedAt | None, expires_at: datetime | None = None
+) -> bytes | None:
     """Return the payload bytes, None if there is nothing to keep. Tuples become JSON arrays.
 
     Raises:
@@ -70,7 +75,7 @@ def encode(metadata: Mapping[str, Any] | None, created_at: CreatedAt | None) -> 
         ValueError: `metadata` holds NaN, an infinity or itself; `created_at` is no time.
     """
     moment = to_utc(created_at)
-    if metadata is None and moment is None:
+    if metadata is None and moment is None and expires_at is None:
         return None
     fields: dict[str, Any] = {}
     if metadata is not None:
@@ -81,6 +86,8 @@ def encode(metadata: Mapping[str, Any] | None, created_at: CreatedAt | None) -> 
         fields["metadata"] = _checked(metadata, "metadata", 0)
     if moment is not None:
         fields["created_at"] = moment.isoformat()
+    if expires_at is not None:
+        fields["expires_at"] = expires_at.isoformat()
     return _encode_json(fields).encode("utf-8", "surrogatepass")
 
 
@@ -95,6 +102,57 @@ def decode(payload: bytes | None) -> tuple[dict[str, Any], datetime | None]:
     fields = json.loads(payload)
     moment = fields.get("created_at")
     return fields.get("metadata", {}), None if moment is None else datetime.fromisoformat(moment)
+
+
+def expiry_of(expires_at: CreatedAt | None, ttl: timedelta | float | None) -> datetime | None:
+    """Return when a document expires that is given either a time or how long it lives from now (seconds).
+
+    Raises:
+        TypeError, ValueError: both are given, or one of them is no time.
+    """
+    if ttl is None:
+        return to_utc(expires_at, "expires_at")
+    if expires_at is not None:
+        raise ValueError("ttl: expected either expires_at or ttl, got both")
+    if isinstance(ttl, bool) or not isinstance(ttl, (timedelta, int, float)):
+        raise TypeError(f"ttl: expected a timedelta or seconds, got {type(ttl).__name__}")
+    try:
+        return datetime.now(timezone.utc) + (ttl if isinstance(ttl, timedelta) else timedelta(seconds=ttl))
+    except (OverflowError, ValueError):
+        raise ValueError(f"ttl: expected a time from now before the year 9999, got {ttl!r}") from None
+
+
+def microseconds(moment: datetime) -> int:
+    """Return microseconds since 1970 (UTC), exactly.
+
+    >>> microseconds(datetime(1970, 1, 2, tzinfo=timezone.utc))
+    86400000000
+    """
+    return (moment - _EPOCH) // timedelta(microseconds=1)
+
+
+def times_of(payload: bytes | None) -> tuple[int | None, int | None]:
+    """Return (created_at, expires_at) of payload bytes in microseconds.
+
+    >>> times_of(encode({"a": 1}, 1.5)), times_of(None)
+    ((1500000, None), (None, None))
+    """
+    if payload is None or b'_at"' not in payload:  # most have neither: no need to parse
+        return None, None
+    fields = json.loads(payload)
+    created, expires = (
+        None if fields.get(name) is None else microseconds(datetime.fromisoformat(fields[name]))
+        for name in ("created_at", "expires_at")
+    )
+    return created, expires
+
+
+def expiry(payload: bytes | None) -> datetime | None:
+    """Return the expires_at of payload bytes."""
+    if payload is None or b'"expires_at"' not in payload:
+        return None
+    moment = json.loads(payload).get("expires_at")
+    return None if moment is None else datetime.fromisoformat(moment)
 
 
 def _checked(value: Any, path: str, depth: int) -> Any:

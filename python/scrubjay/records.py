@@ -24,8 +24,8 @@ __all__ = ["Record", "Row", "VectorRule", "as_scope", "check_row", "read_rows", 
 class Record:
     """One memory: the caller's id (str or int), its text and scope, and what is optional.
 
-    `vector` is a float32 array of shape (dim,), or None where the index holds none; `created_at` is an aware datetime
-    in UTC or None. Two records are equal if everything but the vector is.
+    `vector` is a float32 array of shape (dim,), or None where the index holds none; `created_at` and
+    `expires_at` are aware datetimes in UTC or None. Two records are equal if everything but the vector is.
     """
 
     id: str | int
@@ -34,6 +34,7 @@ class Record:
     metadata: Mapping[str, Any] | None = None
     created_at: payload.CreatedAt | None = None
     vector: ArrayLike | None = dataclasses.field(default=None, compare=False, repr=False)
+    expires_at: payload.CreatedAt | None = None
 
 
 @dataclasses.dataclass(slots=True)
@@ -45,6 +46,7 @@ class Row:
     scope: Scope
     vector: NDArray[Any] | None
     payload: bytes | None
+    expires_at: int | None = None  # microseconds since 1970; in the payload, too
 
 
 class VectorRule(NamedTuple):
@@ -54,7 +56,7 @@ class VectorRule(NamedTuple):
     metric: str
 
 
-_FIELDS = ("id", "text", "scope", "vector", "metadata", "created_at")
+_FIELDS = ("id", "text", "scope", "vector", "metadata", "created_at", "expires_at", "ttl")
 _SCOPE_FIELDS = ("tenant", "user", "agent")
 
 
@@ -73,19 +75,29 @@ def as_scope(value: Any) -> Scope:
 
 
 def check_row(
-    id: Any, text: Any, scope: Any, vector: ArrayLike | None, metadata: Any, created_at: Any, rule: VectorRule
+    id: Any,
+    text: Any,
+    scope: Any,
+    vector: ArrayLike | None,
+    metadata: Any,
+    created_at: Any,
+    rule: VectorRule,
+    expires_at: Any = None,
+    ttl: Any = None,
 ) -> Row:
     """Check the fields of one record; the messages begin with the field."""
     if isinstance(id, (bool, np.bool_)) or not isinstance(id, (str, int, np.integer)):
         raise TypeError(f"id: expected str or int, got {type(id).__name__}")
     if not isinstance(text, (str, bytes)):
         raise TypeError(f"text: expected str or bytes, got {type(text).__name__}")
+    expiry = payload.expiry_of(expires_at, ttl)
     return Row(
         id=id if isinstance(id, str) else int(id),
         text=text,
         scope=as_scope(scope),
         vector=None if vector is None else _check_vector(vector, rule),
-        payload=payload.encode(metadata, created_at),
+        payload=payload.encode(metadata, created_at, expiry),
+        expires_at=None if expiry is None else payload.microseconds(expiry),
     )
 
 
@@ -123,6 +135,8 @@ def read_record(record: Any, default_scope: Scope | None, rule: VectorRule) -> R
         fields.get("metadata"),
         fields.get("created_at"),
         rule,
+        fields.get("expires_at"),
+        fields.get("ttl"),
     )
 
 
@@ -148,7 +162,8 @@ def to_record(document: Any) -> Record:
     """Make a Record of an engine's document."""
     metadata, created_at = payload.decode(document.payload)
     moment: datetime | None = created_at
-    return Record(document.id, document.text, document.scope, metadata, moment, document.vector)
+    expires_at = payload.expiry(document.payload)
+    return Record(document.id, document.text, document.scope, metadata, moment, document.vector, expires_at)
 
 
 def _check_vector(vector: ArrayLike, rule: VectorRule) -> NDArray[Any]:

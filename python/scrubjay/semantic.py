@@ -93,6 +93,15 @@ class Semantics:
             progress.update(len(batch))
         return vectors
 
+    def restore(self, model: str | None) -> None:
+        """Remember the model of the vectors that a store holds. Another embedder answers no query from then on."""
+        self._written_by = model
+
+    def replace(self, embedder: Embedder) -> None:
+        """Take another embedder, whose vectors are stored now."""
+        self.cache.clear()
+        self._embedder, self._written_by = embedder, embedder.name
+
     def wrote(self) -> None:
         """Remember the model: vectors of it are stored now."""
         if self._embedder is not None:
@@ -107,6 +116,8 @@ class Semantics:
         embedder = self._embedder
         if embedder is None:
             return None, (_NO_EMBEDDER,)
+        if self._written_by is not None and self._written_by != embedder.name:
+            return None, (_other_model(embedder, self._written_by),)
         key = as_text(text)
         vector = self.cache.get(key)
         if vector is None:
@@ -125,6 +136,9 @@ class Semantics:
         keys = [None if text is None else as_text(text) for text in texts]
         if embedder is None:
             return [(None, () if key is None else (_NO_EMBEDDER,)) for key in keys]
+        if self._written_by is not None and self._written_by != embedder.name:
+            reasons = (_other_model(embedder, self._written_by),)
+            return [(None, () if key is None else reasons) for key in keys]
         known: dict[str, Vectors | None] = {}
         for key in keys:
             if key is not None and key not in known:
@@ -162,6 +176,10 @@ def as_text(text: str | bytes) -> str:
     if isinstance(text, bytes):
         return text.decode("utf-8", "replace")
     raise TypeError(f"text: expected str or bytes, got {type(text).__name__}")
+
+
+def _other_model(embedder: Embedder, model: str) -> str:
+    return f"embedder_mismatch: the vectors are of {model!r} since another process changed them, not {embedder.name!r}"
 
 
 def _failed(embedder: Embedder, error: Exception) -> str:

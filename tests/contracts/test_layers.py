@@ -49,12 +49,14 @@ PYTHON_HEIGHT = {
     "results": 3,
     "degrade": 4,
     "store": 4,
-    "index": 5,
-    "retriever": 6,
-    "memory": 7,
-    "demo": 8,
-    "adapters": 8,
-    "cli": 9,
+    "expiry": 5,
+    "stored": 6,
+    "index": 7,
+    "retriever": 8,
+    "memory": 9,
+    "demo": 10,
+    "adapters": 10,
+    "cli": 11,
 }
 
 

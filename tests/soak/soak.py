@@ -140,7 +140,12 @@ class Resident:
             "explain": self.random.random() < 0.3,
         }
         given = self.engine.search(query, **options)
-        assert all(id.startswith(f"{self.tenant}/") for id in given.ids), (query, options, list(given.ids), given.mode)
+        assert all(id.startswith(f"{self.tenant}/") for id in given.ids), (
+            query,
+            options,
+            list(given.ids),
+            given.mode,
+        )
         for index in range(len(given)):
             assert given.payload(index) == given.ids[index].encode()
         if self.model is not None:

@@ -48,8 +48,7 @@ class Chunk {
  public:
   explicit Chunk(ScopeRef scope);
 
-  // --- the writer
-  // -----------------------------------------------------------------------------------------------
+  // --- the writer --------------------------------------------------------------------------------
   [[nodiscard]] uint32_t n_docs() const noexcept { return n_docs_.load(std::memory_order_relaxed); }
   [[nodiscard]] bool full() const noexcept { return n_docs() == capacity_; }
   // Tests make chunks small to cross their borders often.
@@ -77,8 +76,7 @@ class Chunk {
   [[nodiscard]] size_t vector_bytes() const noexcept;
   [[nodiscard]] const lexical::PostingTable& postings() const noexcept { return postings_; }
 
-  // --- readers
-  // --------------------------------------------------------------------------------------------------
+  // --- readers -----------------------------------------------------------------------------------
   [[nodiscard]] ChunkSnapshot snapshot() const noexcept;
   [[nodiscard]] const vector::Column* vectors() const noexcept {
     return vectors_.load(std::memory_order_acquire);
@@ -108,6 +106,7 @@ class Chunk {
     uint32_t payload_size;  // kNoPayload: none
   };
   static constexpr uint32_t kNoPayload = 0xffffffffu;
+  friend struct ChunkParts;  // image.cpp
 
   ~Chunk();
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "engine/id_map.hpp"
+#include "engine/image.hpp"
 #include "engine/partition_table.hpp"
 #include "engine/result.hpp"
 #include "lexical/bm25.hpp"
@@ -69,8 +70,7 @@ class Engine {
   explicit Engine(EngineOptions options);
   ~Engine();
 
-  // --- writing
-  // ----------------------------------------------------------------------------------------------------
+  // --- writing -----------------------------------------------------------------------------------
   // Inserts or replaces documents, in order; of equal ids the last counts. Everything is checked before
   // anything is written: base::InvalidArgument (with the row), base::WrongType, base::Conflict (an id that
   // lives in another scope). Returns how many distinct ids were written.
@@ -89,8 +89,21 @@ class Engine {
   // again.
   size_t build_graphs(size_t min_vectors);
 
-  // --- reading
-  // ----------------------------------------------------------------------------------------------------
+  // --- residence: a store keeps the documents, the engine holds partitions while they are needed
+  // (residence.cpp) ----- Throws what upsert() would throw for what is wrong with the documents themselves,
+  // and writes nothing.
+  void validate(std::span<const DocumentInput> documents) const;
+  // The images of the partition of exactly this scope, chunk by chunk; none if it has no documents. Writers
+  // wait.
+  [[nodiscard]] std::vector<std::string> save_partition(const Scope& scope) const;
+  // Takes the documents of the images as the partition of `scope`, which must not be here; returns how many.
+  // Throws base::Corrupt, and then has changed nothing. To let a partition go again: erase(scope, true).
+  size_t load_partition(const ScopeRef& scope, std::span<const std::string_view> images);
+  // What the partition of exactly this scope occupies, and what its content amounts to.
+  [[nodiscard]] size_t partition_bytes(const Scope& scope) const;
+  [[nodiscard]] Digest digest(const Scope& scope) const;
+
+  // --- reading -----------------------------------------------------------------------------------
   [[nodiscard]] SearchResult search(const SearchRequest& request) const {
     return search_row(request, kOnlyRow);
   }
@@ -113,6 +126,7 @@ class Engine {
   class WriteLock;
 
   [[nodiscard]] vector::ColumnOptions column_options() const noexcept;
+  [[nodiscard]] ImageIdentity image_identity() const noexcept;
   void check(std::span<const DocumentInput> documents) const;
   static constexpr size_t kOnlyRow = SIZE_MAX;  // for messages: the argument is one item, not row i of many
   void check_vector(std::span<const float> vector, uint32_t dim, size_t row) const;

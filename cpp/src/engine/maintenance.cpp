@@ -8,6 +8,10 @@
 namespace scrubjay::engine {
 
 size_t Engine::erase(const Scope& scope, bool exact) {
+  // Destroyed last, when the guard is gone: what was erased leaves memory now, not some erasures later.
+  struct Collect {
+    ~Collect() { base::collect_retired(); }
+  } const collect;
   const WriteLock lock(*this);
   const base::EpochGuard guard;
   std::vector<Partition*> erased;

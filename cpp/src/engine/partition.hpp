@@ -50,8 +50,7 @@ class Partition {
 
   [[nodiscard]] const ScopeRef& scope() const noexcept { return scope_; }
 
-  // --- readers, under an epoch guard
-  // ------------------------------------------------------------------------------
+  // --- readers, under an epoch guard -------------------------------------------------------------
   [[nodiscard]] std::span<const ChunkRef> chunks() const noexcept {
     const ChunkList* list = chunks_.load(std::memory_order_acquire);
     return list ? std::span<const ChunkRef>(list->chunks) : std::span<const ChunkRef>();
@@ -74,8 +73,8 @@ class Partition {
   }
   [[nodiscard]] uint64_t n_live() const;
 
-  // --- the writer
-  // ----------------------------------------------------------------------------------------------- The chunk
+  // --- the writer --------------------------------------------------------------------------------
+  // The chunk
   // that takes the next document.
   [[nodiscard]] Chunk& open_chunk();
   [[nodiscard]] Chunk& chunk(uint32_t ordinal) noexcept;

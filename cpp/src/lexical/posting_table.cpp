@@ -307,6 +307,65 @@ void PostingTable::find(uint64_t key, std::string_view term, uint32_t n_docs, co
   }
 }
 
+void PostingTable::for_each(const std::function<void(const List&)>& visit) const {
+  const Table* table = table_.load(std::memory_order_acquire);
+  for (size_t i = 0; table && i < table->n_slots; ++i) {
+    const Slot& slot = table->slots[i];
+    const uint32_t count = slot.count.load(std::memory_order_acquire);
+    List list;
+    list.key = slot.key.load(std::memory_order_relaxed);
+    if (list.key == 0 || count == 0) continue;
+    if (list.key >> 63 != 0) {
+      const char* at = long_terms_.read() + slot.term_at.load(std::memory_order_relaxed);
+      list.long_term = {at + 1, static_cast<unsigned char>(*at)};
+    }
+    uint16_t offsets[kMaxInline], payloads[kMaxInline];
+    list.n = count & ~kListBit;
+    if (count & kListBit) {
+      Block* block = slot.block();
+      list.offsets = block->offsets();
+      list.payloads = block->payloads();
+      list.n_dead = block->n_dead.load(std::memory_order_relaxed);
+    } else {
+      for (uint32_t k = 0; k < list.n; ++k) {
+        offsets[k] = static_cast<uint16_t>(slot.inline_posting(k));
+        payloads[k] = static_cast<uint16_t>(slot.inline_posting(k) >> 16);
+      }
+      list.offsets = offsets;
+      list.payloads = payloads;
+      list.n_dead = kNotCounted;
+    }
+    visit(list);
+  }
+}
+
+void PostingTable::reserve_terms(size_t n_terms) {
+  const Table* table = table_.load(std::memory_order_relaxed);
+  const size_t n_slots = (n_terms + 1) * 4 / 3 + 2;
+  if (n_terms == 0 || (table && table->n_slots >= n_slots)) return;
+  auto reserved = std::make_unique<Table>(n_slots);
+  delete table_.exchange(reserved.release(), std::memory_order_release);  // empty, and nobody reads it yet
+}
+
+bool PostingTable::adopt(uint64_t key, std::string_view term, std::span<const uint16_t> offsets,
+                         std::span<const uint16_t> payloads) {
+  Slot& slot = find_or_insert(key, term);
+  if (slot.count.load(std::memory_order_relaxed) != 0) return false;
+  const auto n = static_cast<uint32_t>(offsets.size());
+  if (n <= kMaxInline) {
+    for (uint32_t i = 0; i < n; ++i) slot.set_inline_posting(i, pack(offsets[i], payloads[i]));
+    slot.count.store(n, std::memory_order_release);
+  } else {
+    Block* block = Block::make((n + 3) & ~3u);
+    for (uint32_t i = 0; i < n; ++i) block->put(i, offsets[i], payloads[i]);
+    slot.set_block(block);
+    slot.count.store(n | kListBit, std::memory_order_release);
+    block_bytes_ += Block::bytes(block->capacity);
+  }
+  n_postings_ += n;
+  return true;
+}
+
 size_t PostingTable::memory_bytes() const noexcept {
   const Table* table = table_.load(std::memory_order_relaxed);
   return block_bytes_ + long_terms_.memory_bytes() +

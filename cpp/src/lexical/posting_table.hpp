@@ -12,7 +12,9 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <span>
 #include <string_view>
 
 #include "base/bitmap.hpp"
@@ -50,8 +52,8 @@ class PostingTable {
   PostingTable& operator=(const PostingTable&) = delete;
   ~PostingTable();
 
-  // --- the writer
-  // ----------------------------------------------------------------------------------------------- Adds a
+  // --- the writer --------------------------------------------------------------------------------
+  // Adds a
   // posting for the (not yet published) document `offset`; offsets ascend. `dead` is the published bitmap of
   // dead documents or null. May throw std::bad_alloc, and then has changed nothing.
   void append(uint64_t key, std::string_view term, uint16_t offset, uint16_t payload,
@@ -61,9 +63,27 @@ class PostingTable {
   // Counts one more dead posting. Inside the partition's publication (readers retry), never before.
   void count_dead(uint64_t key, std::string_view term, uint16_t offset) noexcept;
 
-  // --- readers
-  // -------------------------------------------------------------------------------------------------- The
-  // postings of `term` with offset < n_docs; `n` is zero if there are none.
+  // --- the writer, for images (engine/image.hpp) -------------------------------------------------
+  static constexpr uint32_t kNotCounted = 0xffffffffu;
+  struct List {
+    uint64_t key = 0;
+    std::string_view long_term;  // its bytes, if the key alone does not say them
+    const uint16_t* offsets = nullptr;
+    const uint16_t* payloads = nullptr;
+    uint32_t n = 0;
+    uint32_t n_dead = 0;  // kNotCounted for the short lists, whose dead are counted when they are read
+  };
+  // Every list, in no particular order; the views are valid during the call.
+  void for_each(const std::function<void(const List&)>& visit) const;
+  // Makes room for the terms of an empty table.
+  void reserve_terms(size_t n_terms);
+  // Adds the list of a term that has none; offsets ascend, nothing is dead. False, and no change, if it has
+  // one.
+  [[nodiscard]] bool adopt(uint64_t key, std::string_view term, std::span<const uint16_t> offsets,
+                           std::span<const uint16_t> payloads);
+
+  // --- readers -----------------------------------------------------------------------------------
+  // The postings of `term` with offset < n_docs; `n` is zero if there are none.
   void find(uint64_t key, std::string_view term, uint32_t n_docs, const base::Bitmap* dead,
             TermPostings& out) const;
   // Asks for the cache line where find() will look first.

@@ -26,10 +26,13 @@ void Column::reserve(uint32_t doc) {
 }
 
 void Column::append_copy(uint32_t doc, const Column& from, uint32_t from_doc) {
+  append_stored(doc, from.scales()[from_doc], from.rows_.row(from_doc));
+}
+
+void Column::append_stored(uint32_t doc, const RowScale& scale, const char* row) {
   reserve(doc);
-  std::memcpy(rows_.place(doc, size_.load(std::memory_order_relaxed)), from.rows_.row(from_doc),
-              rows_.row_bytes());
-  scales_.data()[doc] = from.scales()[from_doc];
+  std::memcpy(rows_.place(doc, size_.load(std::memory_order_relaxed)), row, rows_.row_bytes());
+  scales_.data()[doc] = scale;
   size_.store(doc + 1, std::memory_order_release);
 }
 

@@ -59,6 +59,9 @@ class Column {
   // The same with the vector that a column of the same options stores for document `from_doc`, bit for bit.
   void append_copy(uint32_t doc, const Column& from, uint32_t from_doc);
 
+  // The same with a row (of the options' row_bytes) and its scale that were taken from such a column earlier.
+  void append_stored(uint32_t doc, const RowScale& scale, const char* row);
+
   // Readers: documents >= the return value of size() have no vector; it may lag behind the chunk's document
   // count.
   [[nodiscard]] uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }

@@ -65,6 +65,21 @@ def make_parser() -> argparse.ArgumentParser:
     stats.add_argument("files", metavar="FILE", nargs="+")
     _add_scope(stats)
     _add_common(stats, k=None)
+
+    for name, help, target in (
+        ("check", "compare rows, images and both retrievers of an index in a file", None),
+        ("compact", "make what was deleted disappear from an index's files, and make opening fast", None),
+        ("backup", "copy an index as of now, while it is in use", "a new file"),
+        ("export", "write the memories of an index as JSON Lines", "a new .jsonl file"),
+    ):
+        command = _command(commands, name, help, "INDEX is a file that Index.open() made.")
+        command.add_argument("index", metavar="INDEX")
+        if target is not None:
+            command.add_argument("target", metavar="TARGET", help=target)
+        command.add_argument("--json", action="store_true", help="print JSON")
+        command.add_argument(
+            "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
+        )
     return parser
 
 

@@ -1,0 +1,217 @@
+"""Does an index in a file meet its promises of speed? Prints one line a figure, with the promise beside it.
+
+    python -m benchmarks.store [--partitions N] [--folder DIR] [--keep] [--json]
+
+Builds a file of N partitions of 1,000 memories and five of 10,000 (256 dimensions, vectors given) through
+Index.upsert_many in batches of 1,000 with durability "normal"; then, in a new process each: opening, first queries of
+cold partitions, warm queries against an engine in memory with the same documents, memory under a budget, single writes,
+and the check for other processes' writes. The files are in the page cache, as they are after any use.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.corpus import Corpus
+from benchmarks.ingest import clustered_vectors, resident_bytes
+from scrubjay import Index, Scope
+
+DIM = 256
+BATCH = 1000
+N_LARGE, LARGE = 5, 10_000
+BUDGET_BYTES = 256 << 20
+
+PROMISES = {
+    "ingest documents/s": ">= 10,000",
+    "open ms": "<= 50",
+    "cold 1,000 p95 ms": "<= 5",
+    "cold 10,000 p95 ms": "<= 20",
+    "warm over in memory": "<= 1.10",
+    "resident MB over budget": "<= 0",
+    "upsert p95 ms (normal)": "<= 2",
+    "check us": "<= 5",
+}
+
+
+def scope_of(partition: int) -> Scope:
+    return Scope("bench", user=f"u{partition}")
+
+
+def pool() -> tuple[list[str], Any, list[str]]:
+    corpus = Corpus(7)
+    texts = corpus.texts(20_000)
+    return texts, clustered_vectors(20_000, DIM, 7), [corpus.query(text) for text in texts[:2000]]
+
+
+def sizes(n_partitions: int) -> list[int]:
+    return [1000] * n_partitions + [LARGE] * N_LARGE
+
+
+def build(path: Path, n_partitions: int) -> dict[str, float]:
+    texts, vectors, _ = pool()
+    seconds = cpu_seconds = 0.0
+    n_written = 0
+    rng = np.random.default_rng(1)
+    with Index.open(path, dim=DIM, durability="normal", memory_budget=BUDGET_BYTES) as index:
+        for partition, size in enumerate(sizes(n_partitions)):
+            for _ in range(0, size, BATCH):
+                picks = rng.integers(len(texts), size=BATCH)
+                records = [
+                    {"id": n_written + i, "text": texts[pick], "vector": vectors[pick]}
+                    for i, pick in enumerate(picks)
+                ]
+                start, cpu_start = time.perf_counter(), time.process_time()
+                index.upsert_many(records, scope=scope_of(partition), progress=False)
+                seconds += time.perf_counter() - start
+                cpu_seconds += time.process_time() - cpu_start
+                n_written += BATCH
+        start = time.perf_counter()
+    closing = time.perf_counter() - start
+    return {
+        "documents": n_written,
+        "ingest documents/s": n_written / seconds,
+        "ingest documents/CPU s": n_written / cpu_seconds,
+        "closing s": closing,
+        "file MB": path.stat().st_size / 1e6,
+    }
+
+
+def percentiles(name: str, call: Callable[[int], Any], n: int) -> dict[str, float]:
+    times, cpu_times = [], []
+    for i in range(n):
+        start, cpu_start = time.perf_counter(), time.process_time()
+        call(i)
+        times.append((time.perf_counter() - start) * 1000)
+        cpu_times.append((time.process_time() - cpu_start) * 1000)
+    times.sort()
+    cpu_times.sort()
+    return {
+        f"{name} p95 CPU ms": cpu_times[min(n - 1, int(n * 0.95))],  # what a quiet machine would show
+        f"{name} p50 ms": statistics.median(times),
+        f"{name} p95 ms": times[min(n - 1, int(n * 0.95))],
+        f"{name} max ms": times[-1],
+    }
+
+
+def cold(path: Path, n_partitions: int) -> dict[str, float]:
+    _, vectors, queries = pool()
+    before = resident_bytes()
+    start = time.perf_counter()
+    index = Index.open(path, memory_budget=BUDGET_BYTES)
+    figures = {"open ms": (time.perf_counter() - start) * 1000}
+    order = np.random.default_rng(2).permutation(n_partitions)[: min(n_partitions, 1000)]
+
+    def ask(partition: int, i: int) -> None:
+        hits = index.search(
+            queries[i % 2000], vector=vectors[i % 2000], scope=scope_of(partition), candidates=50
+        )
+        assert len(hits) == 10
+
+    ask(int(order[0]), 0)  # the first touches what every search touches
+    figures.update(percentiles("cold 1,000", lambda i: ask(int(order[i]), i), len(order)))
+    large = [n_partitions + i for i in range(N_LARGE)]
+    figures.update(percentiles("cold 10,000", lambda i: ask(large[i], i), N_LARGE))
+    figures["resident MB over budget"] = (resident_bytes() - before - BUDGET_BYTES) / 1e6
+    figures["partitions MB"] = index.stats()["memory_bytes"] / 1e6  # type: ignore[operator]
+    index.close()
+    return figures
+
+
+def warm(path: Path, n_partitions: int) -> dict[str, float]:
+    _, vectors, queries = pool()
+    index = Index.open(path)
+    memory = Index(dim=DIM)
+    scope = scope_of(0)
+    store = index.engine.store  # type: ignore[union-attr]
+    for row in store.rows(scope, now=0):
+        memory.upsert(row.id, row.text, scope=scope, vector=index.get(row.id).vector)  # type: ignore[union-attr]
+
+    def once(which: Index) -> float:
+        start = time.perf_counter()
+        for i in range(2000):
+            which.search(queries[i], vector=vectors[i], scope=scope, candidates=50)
+        return (time.perf_counter() - start) / 2000 * 1e6
+
+    pairs = [(once(index), once(memory)) for _ in range(7)]
+    check = min(_time_of(store.changed) for _ in range(5))
+    figures = {
+        "warm us": min(pair[0] for pair in pairs),
+        "in memory us": min(pair[1] for pair in pairs),
+        "warm over in memory": statistics.median(a / b for a, b in pairs),
+        "check us": check,
+    }
+    index.close()
+    return figures
+
+
+def _time_of(call: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    for _ in range(10_000):
+        call()
+    return (time.perf_counter() - start) / 10_000 * 1e6
+
+
+def writes(path: Path, n_partitions: int) -> dict[str, float]:
+    texts, vectors, _ = pool()
+    figures: dict[str, float] = {}
+    for durability in ("normal", "full"):
+        with Index.open(path, durability=durability) as index:
+            index.warm(scope_of(1))
+
+            def upsert(i: int, index: Index = index, durability: str = durability) -> None:
+                index.upsert(
+                    10**9 + i + 10**6 * len(durability), texts[i], scope=scope_of(1), vector=vectors[i]
+                )
+
+            name = f"upsert ({durability})"
+            figures.update(percentiles(name, upsert, 1000))
+    return {name.replace(" (normal) p95 ms", " p95 ms (normal)"): value for name, value in figures.items()}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--partitions", type=int, default=1000)
+    parser.add_argument("--folder", type=Path)
+    parser.add_argument("--keep", action="store_true", help="leave the file, and use one that is there")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--phase", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    folder = arguments.folder or Path(tempfile.mkdtemp())
+    path = folder / "benchmark.scrubjay"
+    phases = {"build": build, "cold": cold, "warm": warm, "writes": writes}
+    if arguments.phase:
+        print(json.dumps(phases[arguments.phase](path, arguments.partitions)))
+        return
+    figures: dict[str, float] = {}
+    for phase in phases:
+        if phase == "build" and arguments.keep and path.exists():
+            continue
+        command = [sys.executable, "-m", "benchmarks.store", "--phase", phase, "--folder", str(folder)]
+        done = subprocess.run(
+            [*command, "--partitions", str(arguments.partitions)], check=True, capture_output=True, text=True
+        )
+        figures.update(json.loads(done.stdout))
+        print(f"{phase} done", file=sys.stderr)
+    if arguments.json:
+        print(json.dumps(figures, indent=2))
+    else:
+        for name, value in figures.items():
+            print(f"{name:<28}{value:>14,.3f}   {PROMISES.get(name, '')}")
+    if not arguments.keep:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,85 @@
+// Partitions as images: what the Python store needs of the engine to keep it in step with its rows.
+#include <pybind11/stl.h>
+
+#include "bindings.hpp"
+#include "convert.hpp"
+#include "engine/engine.hpp"
+
+namespace py = pybind11;
+
+namespace scrubjay::bindings {
+namespace {
+
+using engine::Engine;
+
+py::list save_partition(const Engine& engine, const py::object& scope) {
+  const ScopePtr saved = to_scope(scope, "scope");
+  std::vector<std::string> images;
+  {
+    const py::gil_scoped_release release;
+    images = engine.save_partition(*saved);
+  }
+  py::list out;
+  for (const std::string& image : images) out.append(py::bytes(image));
+  return out;
+}
+
+size_t load_partition(Engine& engine, const py::object& scope, const py::list& images) {
+  const ScopePtr loaded = to_scope(scope, "scope");
+  std::vector<std::string_view> views;
+  std::vector<py::object> keep;
+  for (const py::handle image : images) {
+    if (!PyBytes_Check(image.ptr())) throw py::type_error("images: expected bytes, got " + type_name(image));
+    views.emplace_back(PyBytes_AS_STRING(image.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(image.ptr())));
+    keep.push_back(py::reinterpret_borrow<py::object>(image));
+  }
+  const py::gil_scoped_release release;
+  return engine.load_partition(loaded, views);
+}
+
+py::dict digest(const Engine& engine, const py::object& scope) {
+  const ScopePtr wanted = to_scope(scope, "scope");
+  engine::Digest d;
+  {
+    const py::gil_scoped_release release;
+    d = engine.digest(*wanted);
+  }
+  py::dict out;
+  out["n_documents"] = d.n_docs;
+  out["n_postings"] = d.n_postings;
+  out["n_vectors"] = d.n_vectors;
+  out["total_length"] = d.total_length;
+  out["documents"] = d.documents;
+  out["postings"] = d.postings;
+  out["vectors"] = d.vectors;
+  out["miscounted"] = d.n_miscounted;
+  return out;
+}
+
+}  // namespace
+
+void register_residence(py::class_<Engine>& type) {
+  type.def(
+          "save_partition", &save_partition, py::arg("scope"),
+          R"(The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none.)")
+      .def("load_partition", &load_partition, py::arg("scope"), py::arg("images"),
+           R"(Takes the documents of save_partition()'s images as the partition of `scope`; returns how many.
+
+Raises: CorruptIndexError if the bytes cannot be what was written for an engine like this one, ValueError if the engine has
+documents of exactly this scope; nothing is changed then.)")
+      .def(
+          "partition_bytes",
+          [](const Engine& e, const py::object& scope) {
+            const ScopePtr wanted = to_scope(scope, "scope");
+            const py::gil_scoped_release release;
+            return e.partition_bytes(*wanted);
+          },
+          py::arg("scope"),
+          "The memory of the partition of exactly this scope, its share of the id map included.")
+      .def(
+          "digest", &digest, py::arg("scope"),
+          R"(Counts and order-sensitive hashes of what the partition of exactly this scope holds: equal for equal documents in equal
+order, whatever was deleted before. `miscounted` is 0 unless a counter disagrees with its list.)");
+}
+
+}  // namespace scrubjay::bindings

@@ -1,0 +1,367 @@
+#include "engine/image.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "base/hash.hpp"
+#include "engine/image_bytes.hpp"
+#include "lexical/posting.hpp"
+#include "text/term_key.hpp"
+#include "text/utf8.hpp"
+
+namespace scrubjay::engine {
+namespace {
+
+constexpr char kMagic[8] = {'S', 'J', 'C', 'H', 'U', 'N', 'K', '\n'};
+constexpr uint32_t kNoOffset = 0xffffffffu;
+
+struct Header {
+  char magic[8];
+  uint32_t version;
+  uint32_t n_docs;
+  uint64_t analyzer;  // hash of the name
+  uint32_t dim;       // 0: no vectors
+  uint8_t storage;
+  uint8_t metric;
+  uint8_t id_kind;
+  uint8_t unused;
+  uint32_t n_with_column;  // documents that the vector column reaches
+  uint32_t n_terms;
+  uint64_t text_bytes;
+  uint64_t body_bytes;
+  uint64_t checksum;  // of the header with this field zero, and the body
+};
+static_assert(sizeof(Header) == 64 && std::is_trivially_copyable_v<Header>);
+static_assert(std::endian::native == std::endian::little, "images are little-endian");
+
+struct RecordImage {
+  int64_t id;  // an integer id, or the size of a string id
+  uint32_t text_size;
+  uint32_t payload_size;  // as in Chunk::Record
+};
+static_assert(sizeof(RecordImage) == 16);
+
+[[nodiscard]] uint64_t checksum_of(Header header, std::string_view body) {
+  header.checksum = 0;
+  return checksum(body, checksum({reinterpret_cast<const char*>(&header), sizeof header}, 0));
+}
+
+// Every element of a stored row is at most 1 in magnitude (column.hpp), which also rules out NaN and
+// infinity.
+template <class Word>
+[[nodiscard]] bool row_in_range(const char* row, uint32_t n, Word magnitude_mask, Word one) noexcept {
+  bool in_range = true, any = false;
+  for (uint32_t i = 0; i < n; ++i) {
+    Word word;
+    std::memcpy(&word, row + i * sizeof word, sizeof word);
+    in_range &= static_cast<Word>(word & magnitude_mask) <= one;
+    any |= (word & magnitude_mask) != 0;
+  }
+  return in_range && any;
+}
+
+[[nodiscard]] bool scale_in_range(const vector::RowScale& scale) noexcept {
+  int exponent = 0;
+  return std::isfinite(scale.scale) && scale.scale > 0.0f && std::frexp(scale.scale, &exponent) == 0.5f &&
+         std::isfinite(scale.factor) && scale.factor > 0.0f && std::isfinite(scale.square) &&
+         scale.square >= 0.0f;
+}
+
+}  // namespace
+
+// The chunk's private parts, for images only.
+struct ChunkParts {
+  using Record = Chunk::Record;
+  static constexpr uint32_t kNoPayload = Chunk::kNoPayload;
+
+  static void write(const Chunk& chunk, const ImageIdentity& identity, std::string& out);
+  static void read(Chunk& chunk, const Header& header, ImageReader& in, const ImageIdentity& identity);
+  static void digest(const Chunk& chunk, uint64_t first, Digest& digest);
+
+ private:
+  // Live documents by their old offsets, and the new offset of each.
+  static void number_live(const Chunk& chunk, std::vector<uint32_t>& live, std::vector<uint32_t>& renumbered);
+  static void write_terms(const Chunk& chunk, const std::vector<uint32_t>& renumbered, Header& header,
+                          std::string& out);
+  static void read_documents(Chunk& chunk, const Header& header, ImageReader& in);
+  static void read_vectors(Chunk& chunk, const Header& header, ImageReader& in,
+                           const ImageIdentity& identity);
+  static void read_terms(Chunk& chunk, const Header& header, ImageReader& in);
+};
+
+void ChunkParts::number_live(const Chunk& chunk, std::vector<uint32_t>& live,
+                             std::vector<uint32_t>& renumbered) {
+  const uint32_t n_docs = chunk.n_docs();
+  renumbered.assign(n_docs, kNoOffset);
+  live.clear();
+  for (uint32_t offset = 0; offset < n_docs; ++offset) {
+    if (chunk.dead(offset)) continue;
+    renumbered[offset] = static_cast<uint32_t>(live.size());
+    live.push_back(offset);
+  }
+}
+
+void ChunkParts::write(const Chunk& chunk, const ImageIdentity& identity, std::string& out) {
+  std::vector<uint32_t> live, renumbered;
+  number_live(chunk, live, renumbered);
+  const vector::Column* column = chunk.vectors();
+  Header header{};
+  std::memcpy(header.magic, kMagic, sizeof kMagic);
+  header.version = kImageVersion;
+  header.n_docs = static_cast<uint32_t>(live.size());
+  header.analyzer = base::hash64(identity.analyzer);
+  header.storage = static_cast<uint8_t>(identity.vectors.storage);
+  header.metric = static_cast<uint8_t>(identity.vectors.metric);
+  header.id_kind = static_cast<uint8_t>(chunk.id_kind_);
+  out.clear();
+  out.reserve(sizeof header + chunk.memory_bytes());
+  put_value(out, header);  // again below, when it is known
+
+  const Record* records = chunk.records_.read();
+  for (const uint32_t offset : live) {
+    const Record& record = records[offset];
+    put_value(out, RecordImage{record.id, record.text_size, record.payload_size});
+  }
+  for (const uint32_t offset : live) put_value(out, chunk.length_codes_.read()[offset]);
+  for (const uint32_t offset : live) {
+    const Record& record = records[offset];
+    const size_t size = (chunk.id_kind_ == IdKind::string ? static_cast<size_t>(record.id) : 0) +
+                        record.text_size + (record.payload_size == kNoPayload ? 0 : record.payload_size);
+    if (size != 0) out.append(record.bytes, size);
+    header.text_bytes += size;
+  }
+  if (column) {
+    header.dim = column->options().dim;
+    while (header.n_with_column < live.size() && live[header.n_with_column] < column->size())
+      ++header.n_with_column;
+    for (uint32_t i = 0; i < header.n_with_column; ++i) put_value(out, column->scales()[live[i]]);
+    for (uint32_t i = 0; i < header.n_with_column; ++i) {
+      if (column->has(live[i])) out.append(column->rows().row(live[i]), column->rows().row_bytes());
+    }
+  }
+  write_terms(chunk, renumbered, header, out);
+  header.body_bytes = out.size() - sizeof header;
+  header.checksum = checksum_of(header, std::string_view(out).substr(sizeof header));
+  std::memcpy(out.data(), &header, sizeof header);
+}
+
+// A term: its key, for a long one its bytes behind a length byte, the number of postings, offsets, payloads.
+void ChunkParts::write_terms(const Chunk& chunk, const std::vector<uint32_t>& renumbered, Header& header,
+                             std::string& out) {
+  std::vector<uint16_t> offsets, payloads;
+  chunk.postings_.for_each([&](const lexical::PostingTable::List& list) {
+    offsets.clear();
+    payloads.clear();
+    for (uint32_t i = 0; i < list.n; ++i) {
+      // An unpublished remainder of a failed write lies past the numbered documents.
+      if (list.offsets[i] >= renumbered.size() || renumbered[list.offsets[i]] == kNoOffset) continue;
+      offsets.push_back(static_cast<uint16_t>(renumbered[list.offsets[i]]));
+      payloads.push_back(list.payloads[i]);
+    }
+    if (offsets.empty()) return;
+    ++header.n_terms;
+    put_value(out, list.key);
+    if (list.key >> 63 != 0) {
+      put_value(out, static_cast<uint8_t>(list.long_term.size()));
+      out.append(list.long_term);
+    }
+    put_value(out, static_cast<uint32_t>(offsets.size()));
+    put_array(out, offsets);
+    put_array(out, payloads);
+  });
+}
+
+void ChunkParts::read(Chunk& chunk, const Header& header, ImageReader& in, const ImageIdentity& identity) {
+  read_documents(chunk, header, in);
+  if (header.dim != 0) read_vectors(chunk, header, in, identity);
+  read_terms(chunk, header, in);
+  if (!in.empty()) in.fail("bytes after the end");
+  chunk.n_live_.store(header.n_docs, std::memory_order_relaxed);
+  chunk.n_docs_.store(header.n_docs, std::memory_order_release);
+}
+
+void ChunkParts::read_documents(Chunk& chunk, const Header& header, ImageReader& in) {
+  const uint32_t n = header.n_docs;
+  chunk.id_kind_ = static_cast<IdKind>(header.id_kind);
+  chunk.records_.reserve(n, 0);
+  chunk.length_codes_.reserve(n, 0);
+  const std::string_view records = in.take(size_t{n} * sizeof(RecordImage));
+  const std::string_view codes = in.take(size_t{n} * sizeof(uint16_t));
+  const std::string_view texts = in.take(header.text_bytes);
+  char* bytes = chunk.texts_.allocate(texts.size());
+  if (!texts.empty()) std::memcpy(bytes, texts.data(), texts.size());
+  if (n != 0) std::memcpy(chunk.length_codes_.data(), codes.data(), codes.size());
+  uint64_t at = 0, total_length = 0;
+  uint32_t greatest_code = 0;
+  for (uint32_t i = 0; i < n; ++i) {
+    RecordImage image;
+    std::memcpy(&image, records.data() + i * sizeof image, sizeof image);
+    uint64_t id_size = 0;
+    if (chunk.id_kind_ == IdKind::string) {
+      if (image.id < 1 || image.id > 65535) in.fail("an id's size");
+      id_size = static_cast<uint64_t>(image.id);
+    }
+    const uint64_t payload_size = image.payload_size == kNoPayload ? 0 : image.payload_size;
+    if (id_size + image.text_size + payload_size > texts.size() - at) in.fail("a text's size");
+    const std::string_view text = texts.substr(at + id_size, image.text_size);
+    if (text::valid_utf8_prefix(texts.substr(at, id_size)) != id_size ||
+        text::valid_utf8_prefix(text) != text.size()) {
+      in.fail("a text that is not UTF-8");
+    }
+    chunk.records_.data()[i] = {bytes + at, image.id, image.text_size, image.payload_size};
+    at += id_size + image.text_size + payload_size;
+    const uint32_t code = chunk.length_codes_.data()[i];
+    if (code > lexical::kMaxLengthCode) in.fail("a length");
+    greatest_code = std::max(greatest_code, code);
+    total_length += lexical::decode_length(code);
+  }
+  if (at != texts.size()) in.fail("the size of the texts");
+  chunk.max_length_code_.store(greatest_code, std::memory_order_relaxed);
+  chunk.total_length_.store(total_length, std::memory_order_relaxed);
+}
+
+void ChunkParts::read_vectors(Chunk& chunk, const Header& header, ImageReader& in,
+                              const ImageIdentity& identity) {
+  vector::ColumnOptions options = identity.vectors;
+  options.dim = header.dim;
+  const bool half = options.storage == vector::Storage::f16;
+  const std::string_view scales = in.take(size_t{header.n_with_column} * sizeof(vector::RowScale));
+  auto column = std::make_unique<vector::Column>(options);
+  for (uint32_t i = 0; i < header.n_with_column; ++i) {
+    vector::RowScale scale;
+    std::memcpy(&scale, scales.data() + i * sizeof scale, sizeof scale);
+    if (scale.scale == 0.0f) {
+      column->append(i, {});
+      continue;
+    }
+    const char* row = in.take(options.row_bytes()).data();
+    const bool in_range = half ? row_in_range<uint16_t>(row, options.padded_dim(), 0x7fffu, 0x3c00u)
+                               : row_in_range<uint32_t>(row, options.padded_dim(), 0x7fffffffu, 0x3f800000u);
+    if (!in_range || !scale_in_range(scale)) in.fail("a vector");
+    column->append_stored(i, scale, row);
+    ++chunk.n_vectors_;
+  }
+  chunk.vectors_.store(column.release(), std::memory_order_relaxed);
+}
+
+void ChunkParts::read_terms(Chunk& chunk, const Header& header, ImageReader& in) {
+  // A term takes 16 bytes here at least, so a false count cannot ask for more memory than the image has
+  // bytes.
+  if (header.n_terms > in.left() / 16) in.fail("the number of terms");
+  chunk.postings_.reserve_terms(header.n_terms);
+  const uint16_t* codes = chunk.length_codes_.read();
+  std::vector<uint16_t> offsets, payloads;
+  char short_term[8];
+  for (uint32_t t = 0; t < header.n_terms; ++t) {
+    const auto key = in.value<uint64_t>();
+    std::string_view term;
+    if (key >> 63 != 0) {
+      term = in.take(in.value<uint8_t>());
+    } else {
+      const uint64_t size = key >> 56;
+      if (size < 1 || size > 7) in.fail("a term");
+      std::memcpy(short_term, &key, 8);
+      term = {short_term, static_cast<size_t>(size)};
+    }
+    if (text::term_key(term) != key) in.fail("a term");
+    const auto n = in.value<uint32_t>();
+    if (n == 0 || n > header.n_docs) in.fail("a number of postings");
+    in.array(n, offsets);
+    in.array(n, payloads);
+    for (uint32_t i = 0; i < n; ++i) {
+      if (offsets[i] >= header.n_docs || (i != 0 && offsets[i] <= offsets[i - 1]))
+        in.fail("a posting's document");
+      if (lexical::payload_tf(payloads[i]) == 0 ||
+          lexical::payload_length_code(payloads[i]) != codes[offsets[i]])
+        in.fail("a posting");
+    }
+    if (!chunk.postings_.adopt(key, term, offsets, payloads)) in.fail("a term twice");
+  }
+}
+
+void ChunkParts::digest(const Chunk& chunk, uint64_t first, Digest& digest) {
+  std::vector<uint32_t> live, renumbered;
+  number_live(chunk, live, renumbered);
+  const auto mix = [](uint64_t a, uint64_t b) {
+    return base::mix64(a ^ 0x9e3779b97f4a7c15ull, b ^ 0xe7037ed1a0b428dbull);
+  };
+  const vector::Column* column = chunk.vectors();
+  uint64_t total_length = 0;
+  for (const uint32_t offset : live) {
+    const uint64_t doc = first + renumbered[offset];
+    const std::optional<std::string_view> payload = chunk.payload(offset);
+    uint64_t hash = mix(chunk.id(offset).hash(), base::hash64(chunk.text(offset)));
+    hash = mix(hash, payload ? base::hash64(*payload) : 1);
+    digest.documents += mix(mix(hash, chunk.length_codes_.read()[offset]), doc);
+    total_length += lexical::decode_length(chunk.length_codes_.read()[offset]);
+    if (!column || !column->has(offset)) continue;
+    ++digest.n_vectors;
+    const vector::RowScale& scale = column->scales()[offset];
+    const uint64_t row = base::hash64({column->rows().row(offset), column->rows().row_bytes()});
+    digest.vectors += mix(mix(row, base::hash64({reinterpret_cast<const char*>(&scale), sizeof scale})), doc);
+  }
+  digest.n_docs += live.size();
+  if (live.size() != chunk.n_live() || total_length != chunk.total_length_.load(std::memory_order_relaxed))
+    ++digest.n_miscounted;
+  digest.total_length += total_length;
+  chunk.postings_.for_each([&](const lexical::PostingTable::List& list) {
+    const uint64_t term = mix(list.key, base::hash64(list.long_term));
+    uint32_t n_dead = 0;
+    for (uint32_t i = 0; i < list.n; ++i) {
+      if (list.offsets[i] >= renumbered.size()) continue;
+      if (renumbered[list.offsets[i]] == kNoOffset) {
+        ++n_dead;
+        continue;
+      }
+      ++digest.n_postings;
+      digest.postings += mix(mix(term, list.payloads[i]), first + renumbered[list.offsets[i]]);
+    }
+    if (list.n_dead != lexical::PostingTable::kNotCounted && list.n_dead != n_dead) ++digest.n_miscounted;
+  });
+}
+
+std::string write_image(const Chunk& chunk, const ImageIdentity& identity) {
+  std::string out;
+  ChunkParts::write(chunk, identity, out);
+  return out;
+}
+
+ChunkRef read_image(std::string_view bytes, const ScopeRef& scope, const ImageIdentity& identity) {
+  ImageReader in(bytes);
+  const auto header = in.value<Header>();
+  if (std::memcmp(header.magic, kMagic, sizeof kMagic) != 0) in.fail("the magic number");
+  if (header.version != kImageVersion) in.fail("the version");
+  if (header.body_bytes != in.left()) in.fail("the size");
+  if (header.checksum != checksum_of(header, bytes.substr(sizeof header))) in.fail("the checksum");
+  if (header.analyzer != base::hash64(identity.analyzer)) in.fail("the analyzer");
+  if (header.storage != static_cast<uint8_t>(identity.vectors.storage) ||
+      header.metric != static_cast<uint8_t>(identity.vectors.metric)) {
+    in.fail("the kind of vectors");
+  }
+  const auto kind = static_cast<IdKind>(header.id_kind);
+  if ((kind != IdKind::integer && kind != IdKind::string) ||
+      (identity.id_kind != IdKind::unset && kind != identity.id_kind))
+    in.fail("the kind of ids");
+  if (header.n_docs == 0 || header.n_docs > kMaxChunkDocs || header.n_with_column > header.n_docs)
+    in.fail("the number of documents");
+  if (header.dim > vector::kMaxDim || (header.dim == 0 && header.n_with_column != 0) ||
+      (header.dim != 0 && identity.vectors.dim != 0 && header.dim != identity.vectors.dim)) {
+    in.fail("the dimension");
+  }
+  auto* chunk = new Chunk(scope);
+  const ChunkRef owner(chunk);
+  chunk->drop_reference();  // the owner holds it now
+  ChunkParts::read(*chunk, header, in, identity);
+  return owner;
+}
+
+void add_digest(const Chunk& chunk, uint64_t first, Digest& digest) {
+  ChunkParts::digest(chunk, first, digest);
+}
+
+}  // namespace scrubjay::engine

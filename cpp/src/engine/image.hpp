@@ -1,0 +1,51 @@
+// Image: how does a chunk become bytes that a store can keep, and bytes a chunk again?
+//
+// An image holds the live documents of one chunk, renumbered without gaps: ids, texts, payloads, length
+// codes, stored vectors and postings. Nothing of a dead document is in it. Little-endian; a header with a
+// version, what the engine's options were, the size and a checksum comes first.
+//
+// Reading trusts nothing: whatever bytes are given, the result is a chunk that searches can use or
+// base::Corrupt. What the checksum cannot see (an image made by somebody else) is checked value by value:
+// ranges, order, UTF-8, that every posting names a document and carries its length.
+//
+// Acceleration only: rows are the truth, and an image that cannot be read is rebuilt from them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "engine/chunk.hpp"
+#include "engine/scope.hpp"
+#include "vector/column.hpp"
+
+namespace scrubjay::engine {
+
+inline constexpr uint32_t kImageVersion = 1;
+
+// What an image must agree on with the engine that reads it.
+struct ImageIdentity {
+  vector::ColumnOptions vectors;   // dim 0: the first vector decides
+  std::string_view analyzer;       // the versioned name
+  IdKind id_kind = IdKind::unset;  // unset: any
+};
+
+// The bytes of a chunk's live documents. No writer may work on the chunk meanwhile. May throw std::bad_alloc.
+[[nodiscard]] std::string write_image(const Chunk& chunk, const ImageIdentity& identity);
+
+// A new chunk of `scope` with the documents of an image. Throws base::Corrupt.
+[[nodiscard]] ChunkRef read_image(std::string_view bytes, const ScopeRef& scope,
+                                  const ImageIdentity& identity);
+
+// What two partitions with the same documents in the same order share, however they are cut into chunks and
+// whatever died in them before: sums of hashes over documents, postings and vectors.
+struct Digest {
+  uint64_t n_docs = 0, n_postings = 0, n_vectors = 0;
+  uint64_t documents = 0, postings = 0, vectors = 0;
+  uint64_t total_length = 0;  // as the chunk's own counter has it
+  uint64_t n_miscounted = 0;  // lists whose count of dead postings is wrong
+};
+// Adds a chunk whose first live document is number `first` of its partition.
+void add_digest(const Chunk& chunk, uint64_t first, Digest& digest);
+
+}  // namespace scrubjay::engine

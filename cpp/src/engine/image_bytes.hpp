@@ -1,0 +1,78 @@
+// Image bytes: appending values, taking them back with every length checked, and the checksum. Private to
+// image.cpp.
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "base/hash.hpp"
+
+namespace scrubjay::engine {
+
+template <class T>
+void put_value(std::string& out, const T& value) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  out.append(reinterpret_cast<const char*>(&value), sizeof value);
+}
+
+template <class T>
+void put_array(std::string& out, const std::vector<T>& values) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+}
+
+// Four lanes of the multiply-and-fold hash, so that memory and not the multiplier sets the pace.
+[[nodiscard]] inline uint64_t checksum(std::string_view bytes, uint64_t seed) noexcept {
+  constexpr uint64_t kSecret = 0xe7037ed1a0b428dbull;
+  uint64_t lanes[4] = {seed, seed ^ 1, seed ^ 2, seed ^ 3};
+  size_t at = 0;
+  for (; at + 32 <= bytes.size(); at += 32) {
+    for (size_t lane = 0; lane < 4; ++lane) {
+      uint64_t word;
+      std::memcpy(&word, bytes.data() + at + 8 * lane, 8);
+      lanes[lane] = base::mix64(lanes[lane] ^ kSecret, word ^ 0xa0761d6478bd642full) ^ word;
+    }
+  }
+  const uint64_t all = base::mix64(lanes[0] ^ kSecret, lanes[1]) ^ base::mix64(lanes[2] ^ kSecret, lanes[3]);
+  return base::mix64(all ^ kSecret, base::hash64(bytes.substr(at)) ^ bytes.size());
+}
+
+// Takes values from the front of an image; throws base::Corrupt where there are not enough.
+class ImageReader {
+ public:
+  explicit ImageReader(std::string_view bytes) noexcept : rest_(bytes) {}
+
+  [[nodiscard]] bool empty() const noexcept { return rest_.empty(); }
+  [[nodiscard]] size_t left() const noexcept { return rest_.size(); }
+  [[nodiscard]] std::string_view take(uint64_t n_bytes) {
+    if (n_bytes > rest_.size()) fail("the size");
+    const std::string_view taken = rest_.substr(0, static_cast<size_t>(n_bytes));
+    rest_.remove_prefix(taken.size());
+    return taken;
+  }
+  template <class T>
+  [[nodiscard]] T value() {
+    T value;
+    std::memcpy(&value, take(sizeof value).data(), sizeof value);
+    return value;
+  }
+  template <class T>
+  void array(uint32_t n, std::vector<T>& out) {
+    const std::string_view bytes = take(uint64_t{n} * sizeof(T));
+    out.resize(n);
+    if (n != 0) std::memcpy(out.data(), bytes.data(), bytes.size());
+  }
+  [[noreturn]] void fail(const char* what) const {
+    throw base::Corrupt(std::string("image of a chunk: ") + what + " cannot be what was written");
+  }
+
+ private:
+  std::string_view rest_;
+};
+
+}  // namespace scrubjay::engine

@@ -1,0 +1,178 @@
+// Images of chunks: what is written comes back the same; what is damaged is refused and leaves the engine as
+// it was.
+#include "engine/image.hpp"
+
+#include <random>
+#include <string>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "check.hpp"
+#include "engine/engine.hpp"
+
+namespace {
+
+using namespace scrubjay;
+using engine::DocumentInput;
+using engine::Engine;
+using engine::EngineOptions;
+using engine::Id;
+using engine::Scope;
+using engine::ScopeRef;
+
+EngineOptions options(vector::Storage storage = vector::Storage::f16, uint32_t chunk_docs = 64) {
+  EngineOptions made;
+  made.storage = storage;
+  made.chunk_docs = chunk_docs;
+  return made;
+}
+
+ScopeRef scope() { return std::make_shared<Scope>("acme", "jane", std::nullopt); }
+
+// Documents with short and long terms, some without vectors, some deleted, some replaced.
+void fill(Engine& engine, const ScopeRef& where, int n_docs, bool string_ids, unsigned seed) {
+  std::mt19937 random(seed);
+  const char* words[] = {"oak",          "jay",         "acorn", "sk-stg-0041", "internationalization",
+                         "na\xc3\xafve", "\xe9\xb8\x9f"};
+  std::vector<std::string> names;
+  for (int i = 0; i < n_docs; ++i) names.push_back("document-" + std::to_string(i));
+  const auto id_of = [&](int i) {
+    return string_ids ? Id::of(std::string_view(names[static_cast<size_t>(i)])) : Id::of(int64_t{i} - 3);
+  };
+  for (int i = 0; i < n_docs; ++i) {
+    std::string text;
+    for (unsigned w = random() % 30; w != 0; --w)
+      text += std::string(words[random() % 7]) + " t" + std::to_string(random() % 40) + " ";
+    const float vector[] = {static_cast<float>(random() % 100) - 50.5f, 1e-6f,
+                            static_cast<float>(random() % 7), -2.0f};
+    DocumentInput document{id_of(i), text, std::nullopt, where, {}};
+    if (i % 5 != 0) document.vector = vector;
+    if (i % 3 == 0) document.payload = "payload \xff bytes";
+    static_cast<void>(engine.upsert({&document, 1}));
+  }
+  for (int i = 0; i < n_docs; i += 4) {
+    const Id id = id_of(i);
+    CHECK_EQ(engine.remove({&id, 1}), 1u);
+  }
+}
+
+std::vector<std::string_view> views(const std::vector<std::string>& images) {
+  return {images.begin(), images.end()};
+}
+
+void check_same(const engine::Digest& a, const engine::Digest& b) {
+  CHECK_EQ(a.n_docs, b.n_docs);
+  CHECK_EQ(a.n_postings, b.n_postings);
+  CHECK_EQ(a.n_vectors, b.n_vectors);
+  CHECK_EQ(a.documents, b.documents);
+  CHECK_EQ(a.postings, b.postings);
+  CHECK_EQ(a.vectors, b.vectors);
+  CHECK_EQ(a.total_length, b.total_length);
+  CHECK_EQ(b.n_miscounted, 0u);
+}
+
+}  // namespace
+
+TEST(image_of_a_partition_comes_back_the_same) {
+  for (const vector::Storage storage : {vector::Storage::f16, vector::Storage::f32}) {
+    for (const bool string_ids : {false, true}) {
+      for (const int n_docs : {1, 2, 63, 64, 65, 300}) {
+        Engine written(options(storage));
+        fill(written, scope(), n_docs, string_ids, 17);
+        const std::vector<std::string> images = written.save_partition(*scope());
+        Engine read(options(storage));
+        CHECK_EQ(read.load_partition(scope(), views(images)), written.count(nullptr));
+        CHECK_EQ(read.count(nullptr), written.count(nullptr));
+        check_same(written.digest(*scope()), read.digest(*scope()));
+        CHECK(read.partition_bytes(*scope()) > 0 || written.count(nullptr) == 0);
+
+        const float query[] = {1.0f, 2.0f, 3.0f, 4.0f};
+        engine::SearchRequest request;
+        request.text = "oak internationalization t7";
+        request.vector = query;
+        const ScopeRef from = scope();
+        request.scope = from.get();
+        request.k = 1000;
+        const auto expected = written.search(request), given = read.search(request);
+        CHECK_EQ(expected.hits.size(), given.hits.size());
+        for (size_t i = 0; i < expected.hits.size(); ++i) {
+          CHECK_EQ(expected.hits[i].score, given.hits[i].score);
+          CHECK(expected.chunk_of(expected.hits[i]).text(expected.hits[i].offset) ==
+                given.chunk_of(given.hits[i]).text(given.hits[i].offset));
+        }
+
+        // It can be written to like any other.
+        fill(written, scope(), n_docs, string_ids, 18);
+        fill(read, scope(), n_docs, string_ids, 18);
+        check_same(written.digest(*scope()), read.digest(*scope()));
+        CHECK_EQ(read.erase(*scope(), true), written.count(nullptr));
+      }
+    }
+  }
+}
+
+TEST(image_does_not_hold_the_dead) {
+  Engine engine(options());
+  const DocumentInput kept{Id::of(int64_t{1}), "acorn kept", std::nullopt, scope(), {}};
+  const DocumentInput gone{Id::of(int64_t{2}), "verysecretword", "secretpayload", scope(), {}};
+  static_cast<void>(engine.upsert({&kept, 1}));
+  static_cast<void>(engine.upsert({&gone, 1}));
+  CHECK_EQ(engine.remove({&gone.id, 1}), 1u);
+  const auto images = engine.save_partition(*scope());
+  CHECK_EQ(images.size(), 1u);
+  CHECK(images[0].find("kept") != std::string::npos);
+  CHECK(images[0].find("secret") == std::string::npos);
+}
+
+TEST(image_that_was_damaged_is_refused) {
+  Engine written(options());
+  fill(written, scope(), 100, true, 3);
+  const auto images = written.save_partition(*scope());
+  std::mt19937 random(5);
+  for (int round = 0; round < 3000; ++round) {
+    std::vector<std::string> damaged = images;
+    std::string& image = damaged[random() % damaged.size()];
+    if (round % 3 == 0) {
+      image.resize(random() % image.size());
+    } else if (round % 3 == 1) {
+      image[random() % image.size()] ^= static_cast<char>(1u << (random() % 8));
+    } else {
+      image.append(1 + random() % 9, '\0');
+    }
+    Engine read(options());
+    CHECK_THROWS(static_cast<void>(read.load_partition(scope(), views(damaged))), base::Corrupt);
+    CHECK_EQ(read.count(nullptr), 0u);
+    CHECK_EQ(read.load_partition(scope(), views(images)), written.count(nullptr));
+  }
+}
+
+TEST(image_must_fit_the_engine) {
+  Engine written(options());
+  fill(written, scope(), 30, false, 3);
+  const auto images = written.save_partition(*scope());
+  const auto refuses = [&](EngineOptions other) {
+    Engine read(std::move(other));
+    CHECK_THROWS(static_cast<void>(read.load_partition(scope(), views(images))), base::Corrupt);
+  };
+  refuses(options(vector::Storage::f32));
+  EngineOptions other = options();
+  other.metric = vector::Metric::l2;
+  refuses(other);
+  other = options();
+  other.dim = 5;
+  refuses(other);
+  other = options();
+  other.analyzer.name = "plain";
+  refuses(other);
+
+  // The same ids twice, in another scope or in the same images.
+  const ScopeRef elsewhere = std::make_shared<Scope>("globex", std::nullopt, std::nullopt);
+  CHECK_THROWS(static_cast<void>(written.load_partition(elsewhere, views(images))), base::Corrupt);
+  CHECK_THROWS(static_cast<void>(written.load_partition(scope(), views(images))), base::InvalidArgument);
+  Engine twice(options());
+  std::vector<std::string_view> doubled = views(images);
+  doubled.push_back(doubled[0]);
+  CHECK_THROWS(static_cast<void>(twice.load_partition(scope(), doubled)), base::Corrupt);
+  CHECK_EQ(twice.count(nullptr), 0u);
+  CHECK_EQ(twice.load_partition(scope(), views(images)), written.count(nullptr));
+}

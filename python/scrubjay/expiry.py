@@ -1,0 +1,61 @@
+"""When does a memory that is kept in this process only expire?
+
+An index in a file has this from its rows (:mod:`scrubjay.store.residency`); for one without a file the times are kept
+here, and what is due is deleted before anybody looks.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections.abc import Iterable
+
+from scrubjay import payload
+from scrubjay._native import Engine
+from scrubjay.records import Row
+from scrubjay.store.engine import DurableEngine
+
+__all__ = ["Expiry"]
+
+
+class Expiry:
+    """The times at which documents of a native engine expire. Thread-safe."""
+
+    def __init__(self, engine: Engine | DurableEngine) -> None:
+        self._engine = engine if isinstance(engine, Engine) else None
+        self._lock = threading.Lock()
+        self._heap: list[tuple[int, int, str | int]] = []
+        self._n_added = 0
+
+    @property
+    def pending(self) -> bool:
+        """Whether anything will ever expire."""
+        return bool(self._heap)
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Remember when rows that were just written expire."""
+        if self._engine is None:
+            return
+        for row in rows:
+            if row.expires_at is not None:
+                with self._lock:
+                    self._n_added += 1  # ids of two kinds do not compare
+                    heapq.heappush(self._heap, (row.expires_at, self._n_added, row.id))
+
+    def remove_due(self) -> int:
+        """Delete what has expired; return how many documents."""
+        if not self._heap or self._engine is None:
+            return 0
+        n_removed = 0
+        with self._lock:
+            now = time.time_ns() // 1000
+            while self._heap and self._heap[0][0] <= now:
+                id = heapq.heappop(self._heap)[2]
+                document = self._engine.get(id)
+                if document is None:
+                    continue
+                expires_at = payload.expiry(document.payload)  # it may have been written anew since
+                if expires_at is not None and payload.microseconds(expires_at) <= now:
+                    n_removed += self._engine.delete(id)
+        return n_removed

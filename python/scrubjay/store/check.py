@@ -1,0 +1,147 @@
+"""Do rows, images and both retrievers agree?
+
+SQLite's own integrity check, counts, every row's hash and vector, every image; then each partition as the engine has it
+is compared with one that is built from the rows alone: documents, postings, vectors and their order.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError
+from scrubjay.progress import Progress
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.residency import decoded
+from scrubjay.store.vectors import content_hash, n_bytes
+
+__all__ = ["CheckReport", "check_store"]
+
+_MAX_PROBLEMS = 100
+
+
+@dataclass
+class CheckReport:
+    """What was looked at, and what was wrong (at most 100 sentences; empty: nothing)."""
+
+    documents: int = 0
+    partitions: int = 0
+    images: int = 0
+    problems: list[str] = field(default_factory=list)
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing was wrong."""
+        return not self.problems
+
+    def add(self, problem: str) -> None:
+        """Add what is wrong."""
+        if len(self.problems) < _MAX_PROBLEMS:
+            self.problems.append(problem)
+
+
+_CONTRADICTIONS = {
+    "documents of a scope that does not exist": (
+        "SELECT count(*) FROM document WHERE scope NOT IN (SELECT key FROM scope)"
+    ),
+    "scopes whose count of documents is wrong": (
+        "SELECT count(*) FROM scope s WHERE documents <> (SELECT count(*) FROM document d WHERE d.scope = s.key)"
+    ),
+    "documents newer than their scope": (
+        "SELECT count(*) FROM document d JOIN scope s ON s.key = d.scope WHERE d.seq > s.version"
+    ),
+    "vectors without a document": "SELECT count(*) FROM vector WHERE seq NOT IN (SELECT seq FROM document)",
+    "staged vectors without a document": (
+        "SELECT count(*) FROM staged_vector WHERE seq NOT IN (SELECT seq FROM document)"
+    ),
+    "images newer than their scope": (
+        "SELECT count(*) FROM image i JOIN scope s ON s.key = i.scope WHERE i.version > s.version"
+    ),
+    "images without a scope": "SELECT count(*) FROM image WHERE scope NOT IN (SELECT key FROM scope)",
+}
+
+
+def check_store(engine: DurableEngine, progress: Progress) -> CheckReport:
+    """Check everything; writers may go on (their documents are then compared as of the moment they are reached)."""
+    report = CheckReport()
+    store = engine.store
+    with store.snapshot():
+        connection = store.reading_connection()
+        for (said,) in connection.execute("PRAGMA integrity_check").fetchall():
+            if said != "ok":
+                report.add(f"SQLite: {said}")
+        for what, query in _CONTRADICTIONS.items():
+            (n,) = connection.execute(query).fetchone()
+            if n:
+                report.add(f"{n} {what}")
+        (counted,) = connection.execute("SELECT value FROM meta WHERE name = 'documents'").fetchone()
+        (n_documents,) = connection.execute("SELECT count(*) FROM document").fetchone()
+        if counted != n_documents:
+            report.add(f"{n_documents} documents, {counted} were counted")
+        _check_rows(engine, report)
+        scopes = [scope for scope, _ in store.scopes()]
+    for scope in scopes:
+        _check_partition(engine, scope, report)
+        progress.update(1)
+    return report
+
+
+def _check_rows(engine: DurableEngine, report: CheckReport) -> None:
+    identity = engine.identity
+    expected = None if identity.dim is None else n_bytes(identity.dim, identity.dtype)
+    found = engine.store.reading_connection().execute(
+        "SELECT d.id, d.text, d.payload, d.hash, length(v.data) FROM document d LEFT JOIN vector v ON v.seq = d.seq"
+    )
+    for id, text, payload, stored_hash, size in found:
+        report.documents += 1
+        if not isinstance(text, str) or content_hash(text, payload) != stored_hash:
+            report.add(f"document {id!r}: text or payload are not what was written")
+        if size is not None and size != expected:
+            report.add(f"document {id!r}: its vector has {size} bytes, expected {expected}")
+
+
+def _check_partition(engine: DurableEngine, scope: Scope, report: CheckReport) -> None:
+    report.partitions += 1
+    store = engine.store
+    partition = engine.residency.partition(scope)
+    engine.residency.view(scope)
+    with partition.lock, store.snapshot():
+        state = store.scope_state(scope)
+        if state is None or not partition.ready or partition.applied != state.version:
+            return  # written to at this moment
+        rebuilt = engine.empty_native()
+        rows = list(store.rows(scope, now=engine.clock()))
+        for start in range(0, len(rows), 2000):
+            part = rows[start : start + 2000]
+            rebuilt.upsert_many(
+                [row.id for row in part],
+                [row.text for row in part],
+                scope=scope,
+                vectors=decoded([row.vector for row in part], engine.dtype),
+                payloads=[row.payload for row in part],
+            )
+        expected = rebuilt.digest(scope)
+        _compare(scope, "the engine", engine.native.digest(scope), expected, report)
+        image = store.image(state.key)
+        if image is None:
+            return
+        report.images += 1
+        if image[0] == state.version:
+            read = engine.empty_native()
+            try:
+                read.load_partition(scope, image[1])
+            except CorruptIndexError as error:
+                report.add(f"{scope!r}: {error} (it is not used; compact() writes it anew)")
+                return
+            if len(read) == len(rebuilt):  # expired documents may still be in an image
+                _compare(scope, "the image", read.digest(scope), expected, report)
+
+
+def _compare(
+    scope: Scope, what: str, found: dict[str, int], expected: dict[str, int], report: CheckReport
+) -> None:
+    for name, value in expected.items():
+        if found[name] != value:
+            report.add(
+                f"{scope!r}: {what} differs from the rows in {name}: expected {value}, got {found[name]}"
+            )

@@ -1,0 +1,117 @@
+"""What is a store: which questions does the index ask of the rows, and what may it rely on?
+
+Rows are the truth, everything native is rebuilt from them. Every write has a sequence number, ascending over the whole
+store; a scope's `version` is the number of the last write that touched it. A partition in memory that has applied
+everything up to its scope's version is current; that is all the coherence there is, between threads and
+processes alike.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from scrubjay._native import Scope
+
+__all__ = ["Changes", "Event", "Identity", "NewRow", "RowId", "ScopeState", "Store", "StoredRow", "Written"]
+
+RowId = str | int
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What an index is made of: settled when it is created, or by its first write (None until then).
+
+    `model` is the embedder whose vectors are stored; `generation` counts changes of the model.
+    """
+
+    dim: int | None
+    metric: str
+    dtype: str
+    analyzer: str
+    model: str | None = None
+    id_kind: str | None = None
+    generation: int = 0
+
+
+class NewRow(NamedTuple):
+    """A document to be written; `vector` is in the bytes of :mod:`scrubjay.store.vectors`, times are microseconds."""
+
+    id: RowId
+    scope: Scope
+    text: str
+    payload: bytes | None
+    vector: bytes | None
+    created_at: int | None
+    expires_at: int | None
+
+
+class StoredRow(NamedTuple):
+    """A document as it is stored."""
+
+    seq: int
+    id: RowId
+    text: str
+    payload: bytes | None
+    vector: bytes | None
+
+
+class ScopeState(NamedTuple):
+    """What a store knows of one exact scope. Images and memory older than `horizon` cannot be caught up."""
+
+    key: int
+    version: int
+    horizon: int
+    documents: int
+
+
+class Written(NamedTuple):
+    """What a write did to one scope: it stood at version `before` with `documents_before`, and is at `after` now."""
+
+    scope: Scope
+    before: int
+    after: int
+    documents_before: int
+    deleted: Sequence[RowId] = ()
+    erased: bool = False
+
+
+class Changes(NamedTuple):
+    """What happened to a scope after a version: ids that went, rows that came, in order of writing."""
+
+    deleted: Sequence[RowId]
+    rows: Sequence[StoredRow]
+
+
+class Event(NamedTuple):
+    """That something was deleted, without what it was: when (microseconds), why, from which scope, how many."""
+
+    at: int
+    reason: str
+    scope: Scope
+    documents: int
+
+
+class Store(Protocol):
+    """Rows with transactions. Safe to use from several threads: one writes at a time, readers never wait for it."""
+
+    def identity(self) -> Identity:
+        """Return what the index is made of, as of now."""
+        ...
+
+    def changed(self) -> bool:
+        """Whether anything may have been committed since this thread last asked. The cheap check before a search."""
+        ...
+
+    def scopes_since(self, version: int) -> list[tuple[Scope, int]]:
+        """Return scopes written to after `version`, with their versions."""
+        ...
+
+    def scope_state(self, scope: Scope) -> ScopeState | None:
+        """Return the state of exactly this scope; None if nothing was ever written to it."""
+        ...
+
+    def rows(self, scope: Scope, *, now: int) -> Iterator[StoredRow]:
+        """Yield the unexpired documents of exactly this scope in order of writing."""
+        ...

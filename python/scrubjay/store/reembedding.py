@@ -1,0 +1,102 @@
+"""How does an index change its model while the old vectors go on serving?
+
+New vectors are gathered in a table beside the old ones, in small transactions, so that a killed process goes
+on where it stopped. When every document has one, both tables change places in a single transaction, and every
+partition is read anew. Documents written meanwhile get vectors of the old model, and new ones before the change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scrubjay.errors import StoreError
+from scrubjay.progress import Progress
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.sqlite import Transaction
+from scrubjay.store.vectors import encode_many
+
+__all__ = ["reembed_store"]
+
+Embed = Callable[[Sequence[str]], Sequence[NDArray[np.float32] | None]]
+
+_MISSING = "FROM document d WHERE NOT EXISTS(SELECT 1 FROM staged_vector n WHERE n.seq = d.seq)"
+
+
+def reembed_store(
+    engine: DurableEngine, model: str, dim: int, embed: Embed, progress: Progress, *, batch_size: int
+) -> int:
+    """Give every document a vector of `model`; return how many documents were embedded by this call.
+
+    `embed` returns a vector for each text, or None for one in which the model finds nothing. Whatever it
+    raises ends the call; what was embedded until then is kept for the next one with the same model.
+    """
+    store = engine.store
+    with store.writing("reembedding") as transaction:
+        goal = f"{model}\n{dim}"
+        if transaction.meta("reembedding") != goal:  # what another model began is of no use
+            transaction.connection.execute("DELETE FROM staged_vector")
+            transaction.settle(reembedding=goal)
+    n_embedded = 0
+    while True:
+        missing = _missing(engine, batch_size)
+        if missing:
+            rows = _embed(missing, embed, dim, engine.dtype)
+            with store.writing("reembedding") as transaction:
+                _stage(transaction, rows, goal)
+            n_embedded += len(rows)
+            progress.update(len(rows))
+            continue
+        if _swap(engine, model, dim, goal):
+            return n_embedded
+
+
+def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, str]]:
+    connection = engine.store.reading_connection()
+    found = connection.execute(f"SELECT d.seq, d.text {_MISSING} ORDER BY d.seq LIMIT ?", (limit,)).fetchall()
+    return [(seq, text) for seq, text in found]
+
+
+def _embed(
+    missing: Sequence[tuple[int, str]], embed: Embed, dim: int, dtype: str
+) -> list[tuple[int, bytes | None]]:
+    vectors = embed([text for _, text in missing])
+    present = [np.asarray(vector, dtype=np.float32) for vector in vectors if vector is not None]
+    encoded = iter(encode_many(np.stack(present), dtype) if present else [])
+    return [
+        (seq, None if vector is None else next(encoded))
+        for (seq, _), vector in zip(missing, vectors, strict=True)
+    ]
+
+
+def _stage(transaction: Transaction, rows: Sequence[tuple[int, bytes | None]], goal: str) -> None:
+    if transaction.meta("reembedding") != goal:
+        raise StoreError("reembedding: another process began to change to another model")
+    # A document may have been deleted or replaced while its text was embedded: then it has no row of this number.
+    transaction.connection.executemany(
+        "INSERT OR REPLACE INTO staged_vector SELECT seq, ? FROM document WHERE seq = ?",
+        [(data, seq) for seq, data in rows],
+    )
+
+
+def _swap(engine: DurableEngine, model: str, dim: int, goal: str) -> bool:
+    """Let the new vectors take the place of the old ones, if every document has one."""
+    with engine.store.writing("reembedding") as transaction:
+        execute = transaction.connection.execute
+        if transaction.meta("reembedding") != goal:
+            raise StoreError("reembedding: another process began to change to another model")
+        if execute(f"SELECT 1 {_MISSING} LIMIT 1").fetchone() is not None:
+            return False
+        execute("DELETE FROM vector")
+        execute("INSERT INTO vector SELECT seq, data FROM staged_vector WHERE data IS NOT NULL")
+        execute("DELETE FROM staged_vector")
+        execute("DELETE FROM image")
+        for (key,) in execute("SELECT key FROM scope WHERE documents > 0").fetchall():
+            transaction.renew(key)
+        generation = transaction.identity().generation + 1
+        transaction.settle(model=model, dim=dim, generation=generation, reembedding=None)
+        transaction.commit()
+        engine.adopt_model()
+    return True

@@ -1,0 +1,223 @@
+"""What can be done with an index because it has a file: closing, warming, sweeping, compacting, proving, copying.
+
+Half of :class:`scrubjay.Index`, apart so that either half can be read in one sitting. Without a file the same calls do
+what makes sense in memory, or say that there is no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import islice
+from pathlib import Path
+
+from numpy.typing import ArrayLike
+
+from scrubjay._native import Engine, Scope
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.errors import EmbedderMismatchError, StoreError, StoreFormatError
+from scrubjay.expiry import Expiry
+from scrubjay.progress import open_progress
+from scrubjay.semantic import Semantics
+from scrubjay.store.check import CheckReport, check_store
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.files import ErasureReport, back_up, search_files, vector_needles
+from scrubjay.store.jsonl import read_export, write_export
+from scrubjay.store.protocol import Event
+from scrubjay.store.reembedding import reembed_store
+
+__all__ = ["StoredIndex"]
+
+
+class StoredIndex:
+    """The part of an index that knows of its file."""
+
+    upsert_many: Callable[..., int]
+    _engine: Engine | DurableEngine
+    _semantics: Semantics
+    _expiry: Expiry
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None for an index in this process's memory."""
+        return self._engine.store.path if isinstance(self._engine, DurableEngine) else None
+
+    @property
+    def _generation(self) -> int:
+        """Changes when the stored vectors become those of another model."""
+        return self._engine.residency.generation if isinstance(self._engine, DurableEngine) else 0
+
+    def close(self) -> None:
+        """Close the file; what changed since is kept ready for the next opening. Other calls raise ClosedError then."""
+        if isinstance(self._engine, DurableEngine):
+            self._engine.close()
+
+    def warm(self, scope: Scope, *, pin: bool = False) -> int:
+        """Read what a search from `scope` sees into memory; return how many memories that is.
+
+        With `pin` its partitions stay in memory, whatever the budget.
+        """
+        if isinstance(self._engine, DurableEngine):
+            self._engine.warm(scope, pin=pin)
+        return self._engine.count(scope)
+
+    def sweep(self) -> int:
+        """Delete expired memories for good (searches do not see them anyway); return how many."""
+        if isinstance(self._engine, DurableEngine):
+            return self._engine.sweep()
+        return self._expiry.remove_due()
+
+    def events(self) -> list[Event]:
+        """Return what was deleted from the file, without its content: when, why, from which scope, how many."""
+        return self._stored("events").store.events()
+
+    def compact(self, *, progress: bool | None = False) -> int:
+        """Give back memory, and make what was deleted or erased disappear from the files; return how many documents
+        that were deleted were still in memory.
+
+        Images are written for partitions that have none, so the next opening is fast. Takes time and, for a
+        moment, disk space in proportion to the file; other writers wait.
+
+        Raises:
+            StoreBusyError: another process is using the index; call it again.
+        """
+        if not isinstance(self._engine, DurableEngine):
+            return self._engine.compact()
+        bar = open_progress(
+            progress, total=len(self._engine.store.stale_scopes()), what="compacting", unit="partitions"
+        )
+        try:
+            return self._engine.compact(bar)
+        finally:
+            bar.close()
+
+    def verify_erased(
+        self,
+        texts: Iterable[str] = (),
+        vectors: Iterable[ArrayLike] = (),
+        sequences: Iterable[bytes] = (),
+    ) -> ErasureReport:
+        """Search the index's own files for what should be gone: texts, vectors, or any bytes.
+
+        Run :meth:`compact` first. Of a long sequence its parts are looked for as well, so words that a memory
+        shares with one that is still there are found, too: the report says where and which.
+
+        >>> import tempfile
+        >>> from scrubjay import Index
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with Index.open(folder.name + "/memories.scrubjay") as index:
+        ...     index.upsert("m1", "The door code is 4711.", scope=Scope("acme"))
+        ...     n = index.erase(Scope("acme"))
+        ...     n = index.compact()
+        ...     index.verify_erased(["The door code is 4711."]).clean
+        True
+        >>> folder.cleanup()
+        """
+        engine = self._stored("verify_erased")
+        needles = [text.encode() for text in texts] + vector_needles(vectors) + list(sequences)
+        if not needles or not all(needles):
+            raise ValueError("texts, vectors, sequences: expected at least one, and none empty")
+        return search_files(engine.files(), needles)
+
+    def check(self, *, progress: bool | None = False) -> CheckReport:
+        """Compare rows, images and what the engine has of each partition; the report says what is wrong.
+
+        Every partition is read in and built a second time from its rows.
+        """
+        engine = self._stored("check")
+        bar = open_progress(progress, total=len(engine.store.scopes()), what="checking", unit="partitions")
+        try:
+            return check_store(engine, bar)
+        finally:
+            bar.close()
+
+    def reembed(self, embedder: Embedder, *, progress: bool | None = None, batch_size: int = 256) -> int:
+        """Change the model: give every memory a vector of `embedder`, then search with it; return how many
+        were embedded.
+
+        Searches go on with the old model until everything is embedded. If the process ends before, calling
+        this again with the same embedder goes on where it stopped. Other processes that have the file open
+        answer by keywords until they open it with the new embedder. Vectors that callers gave are replaced, too.
+
+        Raises:
+            EmbedderError: the embedder failed; the index is as it was.
+        """
+        engine = self._stored("reembed")
+        fresh = Semantics(embedder, None, 0)
+        silent = open_progress(False, total=0, what="", unit="")
+        bar = open_progress(progress, total=len(engine), what="reembedding", unit="texts")
+        try:
+            n_embedded = reembed_store(
+                engine,
+                embedder.name,
+                embedder.dim,
+                lambda texts: fresh.documents(texts, batch_size, silent),
+                bar,
+                batch_size=batch_size,
+            )
+        finally:
+            bar.close()
+        self._semantics.replace(embedder)
+        return n_embedded
+
+    def backup(self, path: str | Path, *, progress: bool | None = False) -> int:
+        """Copy the index as of now into a new file while everybody goes on; return the copy's size in bytes.
+
+        Raises:
+            StoreError: the file exists, or cannot be written.
+        """
+        engine = self._stored("backup")
+        total = engine.files()[0].stat().st_size // 4096
+        bar = open_progress(progress, total=total, what="backing up", unit="pages")
+        try:
+            return back_up(engine.store, Path(path), bar)
+        finally:
+            bar.close()
+
+    def export(self, path: str | Path, *, progress: bool | None = False) -> int:
+        """Write every memory with its vector to a new JSON Lines file; return how many. :meth:`import_` reads it."""
+        engine = self._stored("export")
+        bar = open_progress(progress, total=len(engine), what="exporting", unit="memories")
+        try:
+            with Path(path).open("x", encoding="utf-8") as file:
+                return write_export(engine, file, bar)
+        except OSError as error:
+            raise StoreError(f"export: {error.strerror or error}: {path}") from error
+        finally:
+            bar.close()
+
+    def import_(self, path: str | Path, *, progress: bool | None = False, batch_size: int = 1000) -> int:
+        """Write the memories of an export, in batches that are all or nothing each; return how many.
+
+        Vectors are taken as they are; the index's embedder must be the one that made them. Memories with the
+        same ids are replaced, so an import that was cut short can be repeated.
+
+        Raises:
+            StoreFormatError: the file is no export.
+            EmbedderMismatchError: its vectors are of another model.
+        """
+        lines = read_export(Path(path))
+        try:
+            header = next(lines, None)
+            if header is None:
+                raise StoreFormatError(f"{path}: expected an export of Scrubjay, got an empty file")
+            made_by, model = header.get("embedder"), self._semantics.model
+            if made_by is not None and model is not None and made_by != model:
+                raise EmbedderMismatchError(
+                    f"embedder: the export's vectors are of {made_by!r}, the index's of {model!r}"
+                )
+            bar = open_progress(progress, total=1 << 40, what="importing", unit="memories")
+            n_written = 0
+            try:
+                while batch := list(islice(lines, batch_size)):
+                    n_written += self.upsert_many(batch, progress=False)
+                    bar.update(len(batch))
+            finally:
+                bar.close()
+            return n_written
+        except OSError as error:
+            raise StoreError(f"import_: {error.strerror or error}: {path}") from error
+
+    def _stored(self, doing: str) -> DurableEngine:
+        if not isinstance(self._engine, DurableEngine):
+            raise StoreError(f"{doing}: this index has no file; open one with Index.open(path)")
+        return self._engine

@@ -1,0 +1,159 @@
+"""Kill a writing process at a random moment, open the file again, and hold it to what was acknowledged; many times.
+
+    python -m tests.crash.driver --rounds 10000 --seed 1
+
+Every round forks a child that opens the index and works; it says over a pipe which operation it begins and which has
+been acknowledged. SIGKILL comes at a random moment, in opening too. Then: every acknowledged write is there, the one in
+flight is there whole or not at all, order included; check() finds rows, images and both retrievers equal.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import select
+import signal
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from scrubjay import Index
+from tests.crash.workload import LIMIT_BYTES, State, expected, operation, run, stored
+
+ROUNDS_A_FILE = 40
+
+
+@dataclass
+class Tally:
+    """What happened in all rounds."""
+
+    rounds: int = 0
+    acknowledged: int = 0
+    in_flight_kept: int = 0
+    in_flight_gone: int = 0
+    killed_while_opening: int = 0
+
+
+def _open(path: Path, durability: str) -> Index:
+    return Index.open(path, durability=durability, memory_budget=LIMIT_BYTES)
+
+
+def _work(path: Path, seed: int, first: int, durability: str, out: int) -> None:
+    index = _open(path, durability)
+    number = first
+    while True:
+        op = operation(seed, number)
+        os.write(out, b"b%d\n" % number)
+        if op.kind == "reopen":
+            index.close()
+            index = _open(path, durability)
+        else:
+            run(index, op)
+        os.write(out, b"a%d\n" % number)
+        number += 1
+
+
+def _killed_child(path: Path, seed: int, first: int, durability: str, delay: float) -> list[str]:
+    """Run the workload in a child until it is killed after `delay` seconds; return what it said."""
+    incoming, outgoing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(incoming)
+        try:
+            _work(path, seed, first, durability, outgoing)
+        except BaseException as error:  # noqa: BLE001 - the parent shall hear of it, whatever it is
+            os.write(outgoing, f"!{type(error).__name__}: {error}\n".encode())
+        os._exit(1)
+    os.close(outgoing)
+    said = b""
+    deadline = time.monotonic() + delay
+    while (left := deadline - time.monotonic()) > 0:
+        if select.select([incoming], [], [], left)[0]:
+            part = os.read(incoming, 65536)
+            if not part:
+                break
+            said += part
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    while part := os.read(incoming, 65536):
+        said += part
+    os.close(incoming)
+    return said.decode().splitlines()
+
+
+def _judge(path: Path, state: State, lines: list[str], seed: int, tally: Tally) -> State:
+    """Open the file again and return its state, which must follow from what was said."""
+    failures = [line for line in lines if line.startswith("!")]
+    assert not failures, failures
+    n_acknowledged = sum(line.startswith("a") for line in lines)
+    numbers = [int(line[1:]) for line in lines if line.startswith("b")]
+    for number in numbers[:n_acknowledged]:
+        state = expected(state, operation(seed, number))
+    candidates = [state]
+    if len(numbers) > n_acknowledged:
+        op = operation(seed, numbers[-1])
+        if op.kind == "delete":  # one call an id: a prefix of them
+            candidates += [expected(state, op._replace(ids=op.ids[: n + 1])) for n in range(len(op.ids))]
+        else:
+            candidates.append(expected(state, op))
+    elif not lines:
+        tally.killed_while_opening += 1
+    tally.acknowledged += n_acknowledged
+    with _open(path, "normal") as index:
+        found = stored(index)
+        matching = [
+            i for i, candidate in enumerate(candidates) if list(candidate.items()) == list(found.items())
+        ]
+        assert matching, _difference(found, candidates)
+        if len(candidates) > 1 and candidates[0] != candidates[-1]:
+            if matching[0] == 0:
+                tally.in_flight_gone += 1
+            else:
+                tally.in_flight_kept += 1
+        assert len(index) == len(found)
+        report = index.check()
+        assert report.clean, report.problems
+    return found
+
+
+def _difference(found: State, candidates: list[State]) -> str:
+    wanted = candidates[-1]
+    lost = [id for id in candidates[0] if id not in found]
+    phantom = [id for id in found if all(id not in candidate for candidate in candidates)]
+    changed = [id for id in wanted if id in found and wanted[id] != found[id]]
+    return f"lost {lost}, phantom {phantom}, changed {changed}, or the order differs"
+
+
+def main(n_rounds: int, seed: int, folder: Path, longest_ms: float = 60.0) -> Tally:
+    """Run rounds; raise AssertionError at the first disagreement."""
+    rng = random.Random(seed)
+    tally = Tally()
+    path = folder / "crash.scrubjay"
+    state: State = {}
+    first = 0
+    for number in range(n_rounds):
+        if number % ROUNDS_A_FILE == 0:
+            for old in folder.glob("crash.scrubjay*"):
+                old.unlink()
+            state = {}
+        durability = rng.choice(["full", "normal"])
+        delay = rng.random() * longest_ms / 1000 * rng.choice([0.2, 1.0, 3.0])
+        lines = _killed_child(path, seed, first, durability, delay)
+        state = _judge(path, state, lines, seed, tally)
+        first += len(lines) + 1
+        tally.rounds += 1
+        if number % 500 == 499:
+            print(tally, file=sys.stderr, flush=True)
+    return tally
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as temporary:
+        print(main(arguments.rounds, arguments.seed, Path(temporary)))

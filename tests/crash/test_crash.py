@@ -1,0 +1,26 @@
+"""Does an index survive SIGKILL at any moment? (SCRUBJAY_CRASH_ROUNDS for more rounds; CI runs the default.)"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+ROUNDS = int(os.environ.get("SCRUBJAY_CRASH_ROUNDS", "30"))
+
+
+def test_nothing_acknowledged_is_lost_and_nothing_is_half_there() -> None:
+    """In a process of its own: it forks, and pytest may have threads and open files."""
+    finished = subprocess.run(
+        [sys.executable, "-m", "tests.crash.driver", "--rounds", str(ROUNDS), "--seed", "7"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=60 + ROUNDS * 2,
+    )
+    assert finished.returncode == 0, finished.stderr[-3000:]
+    assert f"rounds={ROUNDS}" in finished.stdout
+    assert "acknowledged=0" not in finished.stdout

@@ -1,0 +1,112 @@
+"""A random workload that writer and judge can both derive from its seed: operation number n is the same everywhere."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from scrubjay import Index, Scope
+
+DIM = 8
+SCOPES = [
+    Scope("acme"),
+    Scope("acme", user="jane"),
+    Scope("acme", agent="coder"),
+    Scope("acme", user="jane", agent="coder"),
+    Scope("globex"),
+]
+WORDS = ["oak", "jay", "acorn", "cache", "sk-stg-0041", "trains", "winter", "feather", "naïve", "鸟"]
+LIMIT_BYTES = 60_000  # of memory, so that partitions come and go
+
+State = dict[int, tuple[Scope, str, tuple[float, ...] | None]]
+
+
+class Operation(NamedTuple):
+    """One write: what to call, and its rows or arguments."""
+
+    kind: str
+    rows: tuple[tuple[int, Scope, str, tuple[float, ...] | None], ...] = ()
+    ids: tuple[int, ...] = ()
+    scope: Scope | None = None
+    exact: bool = False
+
+
+def operation(seed: int, number: int) -> Operation:
+    """Return operation `number` of the workload `seed`."""
+    rng = random.Random(f"{seed}:{number}")
+    kind = rng.choices(
+        ["upsert", "many", "delete", "erase", "compact", "save", "search", "reopen"],
+        weights=[30, 30, 12, 3, 2, 6, 15, 3],
+    )[0]
+    if kind in ("upsert", "many"):
+        n = 1 if kind == "upsert" else rng.randint(2, 40)
+        return Operation(kind, rows=tuple(_row(rng) for _ in range(n)))
+    if kind == "delete":
+        return Operation(kind, ids=tuple(rng.randrange(300) for _ in range(rng.randint(1, 5))))
+    if kind == "erase":
+        return Operation(kind, scope=rng.choice(SCOPES[1:]), exact=rng.random() < 0.5)
+    return Operation(kind, scope=rng.choice(SCOPES))
+
+
+def _row(rng: random.Random) -> tuple[int, Scope, str, tuple[float, ...] | None]:
+    id = rng.randrange(300)
+    # An id always lives in one scope here: writing it elsewhere would be refused.
+    scope = SCOPES[id % len(SCOPES)]
+    text = " ".join(rng.choices(WORDS, k=rng.randint(1, 12))) + f" v{rng.randrange(10**9)}"
+    vector = None if rng.random() < 0.3 else tuple(float(rng.randint(-8, 8) or 1) for _ in range(DIM))
+    return id, scope, text, vector
+
+
+def expected(state: State, op: Operation) -> State:
+    """Return the state after an operation."""
+    after = dict(state)
+    for id, scope, text, vector in op.rows:
+        after.pop(id, None)  # an update is a new write: it goes to the end
+        after[id] = (scope, text, vector)
+    for id in op.ids:
+        after.pop(id, None)
+    if op.kind == "erase":
+        assert op.scope is not None
+        for id, (scope, _, _) in state.items():
+            if scope == op.scope if op.exact else op.scope.contains(scope):
+                del after[id]
+    return after
+
+
+def run(index: Index, op: Operation) -> None:
+    """Do it."""
+    if op.rows:
+        records: list[dict[str, Any]] = [
+            {"id": id, "scope": scope, "text": text, "vector": vector} for id, scope, text, vector in op.rows
+        ]
+        if op.kind == "upsert":
+            index.upsert(**records[0])
+        else:
+            index.upsert_many(records)
+    for id in op.ids:
+        index.delete(id)
+    if op.kind == "erase":
+        assert op.scope is not None
+        index.erase(op.scope, exact=op.exact)
+    elif op.kind == "compact":
+        index.compact()
+    elif op.kind == "save":
+        residency = index.engine.residency  # type: ignore[union-attr]
+        residency.save(residency.resident(), wait=True)
+    elif op.kind == "search":
+        assert op.scope is not None
+        index.search("oak winter", vector=np.ones(DIM), scope=op.scope)
+
+
+def stored(index: Index, n_ids: int = 300) -> State:
+    """Return what the index holds, in order of writing."""
+    store = index.engine.store  # type: ignore[union-attr]
+    state: State = {}
+    for _, id in store.ids_after(0, 1 << 30, now=0):
+        record = index.get(id)
+        assert record is not None
+        vector = None if record.vector is None else tuple(np.asarray(record.vector).tolist())
+        state[int(id)] = (record.scope, record.text, vector)
+    return state

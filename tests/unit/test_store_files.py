@@ -1,0 +1,219 @@
+"""Copies, exports, images that are damaged, and whether what was erased is gone from the files."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import scrubjay
+from scrubjay import Index, Scope
+
+JANE = Scope("acme", user="jane")
+BOB = Scope("acme", user="bob")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memories.scrubjay"
+
+
+def secret(i: int) -> str:
+    rng = random.Random(i)
+    return " ".join("".join(rng.choices("abcdefghijklmnop", k=9)) for _ in range(8 if i % 3 else 700))
+
+
+def vector(i: int) -> np.ndarray:
+    return np.random.default_rng(i).normal(size=96).astype(np.float32)
+
+
+def fill(index: Index, n: int = 40) -> None:
+    for i in range(n):
+        index.upsert(
+            f"m{i}",
+            secret(i),
+            scope=JANE if i % 2 else BOB,
+            vector=vector(i),
+            metadata={"s": secret(1000 + i)[:60]},
+        )
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("how", ["delete", "erase", "update", "sweep"])
+def test_erased_bytes_are_gone_from_every_file(path: Path, dtype: str, how: str) -> None:
+    with Index.open(path, dtype=dtype) as index:
+        fill(index)
+        index.compact()  # images hold everything once
+        kept, gone = range(0, 40, 2), range(1, 40, 2)
+        everything = ([secret(i) for i in gone], [vector(i) for i in gone])
+        before = index.verify_erased(*everything)
+        assert {number for _, _, number in before.found} >= set(range(20)), (
+            "the search itself finds what is there"
+        )
+        assert {number for _, _, number in before.found if number >= 20}, "vectors, too"
+        if how == "erase":
+            assert index.erase(JANE) == 20
+        elif how == "delete":
+            for i in gone:
+                index.delete(f"m{i}")
+        elif how == "update":
+            for i in gone:
+                index.upsert(f"m{i}", "nothing", scope=JANE)
+        else:
+            for i in gone:
+                index.upsert(f"m{i}", "nothing", scope=JANE, expires_at=0)
+            assert index.sweep() == 20
+        index.compact()
+        metadata = [secret(1000 + i)[:60] for i in gone]
+        report = index.verify_erased([*everything[0], *metadata], everything[1])
+        assert report.clean, report.found[:5]
+        assert report.n_bytes > 10_000
+        assert len(report.files) >= 1
+        still = index.verify_erased([secret(i) for i in kept])
+        assert len(still.found) >= 20, "what was not erased is still there"
+        assert index.check().problems == []
+
+
+def test_without_compaction_the_search_of_the_files_finds_the_rest(path: Path) -> None:
+    with Index.open(path) as index:
+        fill(index)
+        index.erase(JANE)
+        assert not index.verify_erased([secret(1)]).clean  # in the log
+
+
+def test_deleted_ids_do_not_come_back_from_an_older_image(path: Path) -> None:
+    with Index.open(path) as index:
+        fill(index)
+        index.compact()
+    with Index.open(path) as index:  # nothing resident: the image is older than the deletion
+        for i in range(1, 40, 2):
+            index.delete(f"m{i}")
+        assert index.stats()["resident_partitions"] == 0
+    with Index.open(path) as index:
+        assert len(index.search(secret(1), vector=vector(1), scope=JANE)) == 0
+        assert index.check().problems == []
+
+
+def images(path: Path) -> list[tuple[int, bytes]]:
+    with sqlite3.connect(path) as connection:
+        found = connection.execute("SELECT number, data FROM image ORDER BY number").fetchall()
+    connection.close()
+    return found
+
+
+def test_a_damaged_image_is_rebuilt_from_the_rows(path: Path) -> None:
+    with Index.open(path) as index:
+        fill(index)
+        index.compact()
+        expected = [(hit.id, hit.score) for hit in index.search(secret(1)[:40], vector=vector(1), scope=JANE)]
+        assert index.check().images == 2
+    rng = random.Random(0)
+    whole = images(path)
+    for round_number in range(60):
+        with sqlite3.connect(path) as connection:
+            for number, data in whole:
+                damaged = bytearray(data)
+                if round_number % 3 == 0:
+                    damaged = damaged[: rng.randrange(len(damaged))]
+                elif round_number % 3 == 1:
+                    damaged[rng.randrange(len(damaged))] ^= 1 << rng.randrange(8)
+                else:
+                    damaged += b"\0" * rng.randint(1, 9)
+                connection.execute("UPDATE image SET data = ? WHERE number = ?", (bytes(damaged), number))
+        connection.close()
+        with Index.open(path) as index:
+            found = index.search(secret(1)[:40], vector=vector(1), scope=JANE)
+            assert [(hit.id, hit.score) for hit in found] == expected
+            assert any("image" in problem for problem in index.check().problems)
+    with Index.open(path) as index:
+        index.compact()
+        assert index.check().problems == []
+
+
+@pytest.mark.parametrize("what", ["missing", "of another version", "half"])
+def test_images_that_do_not_fit_are_not_used(path: Path, what: str) -> None:
+    with Index.open(path) as index:
+        fill(index)
+        index.compact()
+    statement = {
+        "missing": "DELETE FROM image",
+        "of another version": "UPDATE image SET version = version + 1000",
+        "half": "UPDATE image SET n_chunks = 2",
+    }[what]
+    with sqlite3.connect(path) as connection:
+        connection.execute(statement)
+    connection.close()
+    with Index.open(path) as index:
+        assert index.search(secret(1)[:40], scope=JANE)[0].id == "m1"
+
+
+def test_check_finds_what_is_wrong(path: Path) -> None:
+    with Index.open(path) as index:
+        fill(index)
+    for statement, expected in (
+        ("UPDATE document SET text = 'forged' WHERE id = 'm1'", "'m1'"),
+        ("UPDATE scope SET documents = documents + 1 WHERE user = 'bob'", "count"),
+        ("DELETE FROM document WHERE id = 'm2'", "vectors without a document"),
+        ("UPDATE vector SET data = x'0011' WHERE seq = 1", "bytes"),
+    ):
+        copy = path.with_name("copy.scrubjay")
+        for old in path.parent.glob("copy.scrubjay*"):
+            old.unlink()
+        with Index.open(path) as index:
+            index.backup(copy)
+        with sqlite3.connect(copy) as connection:
+            connection.execute(statement)
+        connection.close()
+        with Index.open(copy) as index:
+            try:
+                problems = index.check().problems
+            except ValueError as error:  # a vector that cannot be read at all
+                problems = [str(error) + " bytes"]
+            assert any(expected in problem for problem in problems), (statement, problems)
+
+
+def test_a_backup_is_a_whole_index(path: Path, tmp_path: Path) -> None:
+    with Index.open(path) as index:
+        fill(index)
+        assert index.backup(tmp_path / "copy") > 10_000
+        with pytest.raises(scrubjay.StoreError, match="exists already"):
+            index.backup(tmp_path / "copy")
+        index.delete("m1")
+        with Index.open(tmp_path / "copy") as copy:
+            assert len(copy) == len(index) + 1
+            assert copy.get("m1") is not None
+            assert copy.check().problems == []
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["copy", "memories.scrubjay"]
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+def test_an_export_imports_as_the_same_index(path: Path, tmp_path: Path, dtype: str) -> None:
+    with Index.open(path, dtype=dtype) as index:
+        fill(index)
+        index.upsert("e", "expires", scope=JANE, expires_at="2999-01-01", created_at=5)
+        assert index.export(tmp_path / "all.jsonl") == 41
+        with pytest.raises(scrubjay.StoreError, match="exists"):
+            index.export(tmp_path / "all.jsonl")
+        with Index.open(tmp_path / "other", dtype=dtype) as other:
+            assert other.import_(tmp_path / "all.jsonl", batch_size=7) == 41
+            for id in ["e", *(f"m{i}" for i in range(40))]:
+                one, two = index.get(id), other.get(id)
+                assert one == two
+                assert one is not None
+                assert two is not None
+                np.testing.assert_array_equal(np.asarray(one.vector), np.asarray(two.vector))
+            assert [hit.id for hit in other.search(secret(3)[:50], vector=vector(4), scope=JANE)] == [
+                hit.id for hit in index.search(secret(3)[:50], vector=vector(4), scope=JANE)
+            ]
+
+
+@pytest.mark.parametrize("content", ["", "{}\n", "[1]\n", '{"scrubjay_export": 1}\n{"id": 1}\n', "no json\n"])
+def test_what_is_no_export_is_refused(tmp_path: Path, content: str) -> None:
+    (tmp_path / "bad.jsonl").write_text(content)
+    index = Index()
+    with pytest.raises(scrubjay.StoreFormatError):
+        index.import_(tmp_path / "bad.jsonl")
+    assert len(index) == 0

@@ -1,0 +1,60 @@
+"""Is a file that an earlier version wrote still read, image and all? (tests/data/golden/make.py wrote them.)"""
+
+from __future__ import annotations
+
+import shutil
+from datetime import datetime, timezone
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from scrubjay import Engine, Index, Scope
+
+GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
+JANE = Scope("acme", user="jane")
+
+
+@pytest.mark.parametrize("name", sorted(file.name for file in GOLDEN.glob("*.scrubjay")))
+def test_a_golden_file_is_read(name: str, tmp_path: Path) -> None:
+    shutil.copy(GOLDEN / name, tmp_path / name)
+    with Index.open(tmp_path / name) as index:
+        assert len(index) == 11
+        assert index.count(JANE) == 11
+        assert "m3" not in index
+        hits = index.search("oak", vector=[4.0, 3.0, 2.0, 1.0], scope=JANE, explain=True)
+        assert hits[0].id == "m1"
+        assert hits[0].cosine == pytest.approx(1.0, abs=1e-6)
+        assert index.search("skstg0007", scope=JANE, mode="lexical")[0].id == "m7"
+        record = index.get("m7")
+        assert record is not None
+        assert record.text == "memory 7: the jay of sk-stg-0007, naïve 鸟"
+        assert record.metadata == {"n": 7, "nested": {"list": [1, 2.5, None]}}
+        assert record.created_at == datetime(1970, 1, 8, tzinfo=timezone.utc)
+        assert record.expires_at == datetime(2999, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc)
+        np.testing.assert_allclose(np.asarray(record.vector), [1.0, 7.0, -0.5, 1e-3], rtol=1e-3)
+        without = index.get("m5")
+        assert without is not None
+        assert without.vector is None
+        assert [(event.reason, event.scope, event.documents) for event in index.events()] == [
+            ("delete", JANE, 1)
+        ]
+        report = index.check()
+        assert report.problems == []
+        assert report.images == 2
+        store = index.engine.store  # type: ignore[union-attr]
+        state = store.scope_state(JANE)
+        assert state is not None
+        image = store.image(state.key)
+        assert image is not None
+        if index.engine.analyzer == "english-1":  # its images are still understood, not only rebuilt
+            assert Engine(4).load_partition(JANE, image[1]) == 6
+        index.upsert("new", "oak", scope=JANE)
+        index.compact()
+        assert index.check().problems == []
+
+
+def test_there_is_a_golden_file_of_every_format() -> None:
+    from scrubjay.store.schema import FORMAT
+
+    assert {f"format-{n}.scrubjay" for n in range(1, FORMAT + 1)} <= {file.name for file in GOLDEN.iterdir()}

@@ -1,0 +1,235 @@
+"""Several processes and threads over one file: who sees what, who waits for whom, and for how long."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import random
+import sqlite3
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import scrubjay
+from scrubjay import Index, Scope
+
+ACME = Scope("acme")
+JANE = Scope("acme", user="jane")
+GLOBEX = Scope("globex")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memories.scrubjay"
+
+
+def ids(index: Index, query: str = "oak", scope: Scope = JANE) -> list[Any]:
+    return [hit.id for hit in index.search(query, scope=scope, k=1000)]
+
+
+def test_another_connection_sees_each_write_at_its_next_search(path: Path) -> None:
+    """Two indexes in one process are as foreign to each other as two processes."""
+    with Index.open(path) as writer, Index.open(path) as reader:
+        assert ids(reader) == []
+        for i in range(20):
+            writer.upsert(i, f"oak {i}", scope=JANE if i % 3 else ACME)
+            assert sorted(ids(reader)) == list(range(i + 1))
+        writer.upsert(1, "beech", scope=JANE)
+        assert 1 not in ids(reader)
+        writer.delete(2)
+        assert 2 not in ids(reader)
+        writer.upsert_many([{"id": 100 + i, "text": "oak", "scope": JANE} for i in range(50)])
+        assert sum(id >= 100 for id in ids(reader)) == 50
+        writer.erase(JANE)
+        assert sorted(ids(reader)) == [0, 3, 6, 9, 12, 15, 18]
+        writer.compact()
+        writer.upsert(7, "oak back", scope=GLOBEX)  # an id that the reader knew elsewhere
+        assert ids(reader, scope=GLOBEX) == [7]
+        assert reader.check().problems == []
+        # and back
+        reader.upsert(8, "oak mine", scope=GLOBEX)
+        assert ids(writer, scope=GLOBEX) == [7, 8]
+        writer.upsert(1009, "oak", scope=GLOBEX)
+        assert ids(reader, scope=GLOBEX) == ids(writer, scope=GLOBEX)
+        assert sorted(ids(reader, scope=GLOBEX)) == [7, 8, 1009]
+
+
+def test_an_id_that_moved_is_found_where_it_is(path: Path) -> None:
+    with Index.open(path) as one, Index.open(path) as two:
+        one.upsert("x", "oak", scope=ACME)
+        one.upsert("y", "oak", scope=GLOBEX)
+        assert ids(two, scope=ACME) == ["x"]
+        assert ids(two, scope=GLOBEX) == ["y"]
+        one.delete("x")
+        one.upsert("x", "oak moved", scope=GLOBEX)
+        assert ids(two, scope=GLOBEX) == ["y", "x"]
+        assert ids(two, scope=ACME) == []
+        one.delete("x")
+        one.upsert("x", "oak", scope=ACME)
+        two.upsert("z", "oak", scope=ACME)  # writes before it has looked
+        assert ids(two, scope=ACME) == ["x", "z"]
+        assert two.check().problems == one.check().problems == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_two_writers_at_random_agree_with_the_rows(path: Path, seed: int) -> None:
+    rng = random.Random(seed)
+    scopes = [ACME, JANE, GLOBEX]
+    with Index.open(path, memory_budget=20_000 if seed % 2 else None) as one, Index.open(path) as two:
+        for _ in range(120):
+            index = rng.choice([one, two])
+            id = rng.randrange(25)
+            kind = rng.randrange(10)
+            if kind < 5:
+                try:
+                    index.upsert(id, f"oak {rng.randrange(9)}", scope=rng.choice(scopes))
+                except scrubjay.ConflictError:
+                    record = index.get(id)
+                    assert record is not None
+            elif kind < 7:
+                index.delete(id)
+            elif kind == 7:
+                index.erase(rng.choice(scopes), exact=rng.random() < 0.5)
+            elif kind == 8 and rng.random() < 0.2:
+                index.compact()
+            scope = rng.choice(scopes)
+            assert ids(one, scope=scope) == ids(two, scope=scope)
+            assert one.count(scope) == two.count(scope) == len(ids(one, scope=scope))
+        assert one.check().problems == two.check().problems == []
+
+
+def _write_forever(path: str, n: int, started: Any) -> None:
+    with Index.open(path, durability="normal") as index:
+        started.set()
+        for i in range(n):
+            index.upsert_many([{"id": i * 4 + j, "text": f"oak {i}", "scope": JANE} for j in range(4)])
+
+
+def test_a_process_sees_whole_batches_of_another(path: Path) -> None:
+    context = multiprocessing.get_context("spawn")
+    started = context.Event()
+    process = context.Process(target=_write_forever, args=(str(path), 60, started))
+    with Index.open(path) as reader:
+        process.start()
+        assert started.wait(60)
+        sizes = []
+        while process.is_alive():
+            sizes.append(len(ids(reader)))
+            assert sizes[-1] % 4 == 0
+        process.join()
+        assert process.exitcode == 0
+        assert sizes == sorted(sizes)
+        assert len(ids(reader)) == 240
+        assert len(set(sizes)) > 2, "the reader looked while the other wrote"
+
+
+def test_a_writer_that_waits_too_long_says_so_and_readers_never_wait(path: Path) -> None:
+    with Index.open(path, busy_timeout=0.2) as index:
+        index.upsert("a", "oak", scope=JANE)
+        other = sqlite3.connect(path, isolation_level=None)
+        other.execute("BEGIN IMMEDIATE")
+        try:
+            start = time.monotonic()
+            with pytest.raises(scrubjay.StoreBusyError, match="another writer"):
+                index.upsert("b", "oak", scope=JANE)
+            assert 0.15 < time.monotonic() - start < 5
+            start = time.monotonic()
+            assert ids(index) == ["a"]
+            assert index.get("a") is not None
+            assert index.count(JANE) == 1
+            assert time.monotonic() - start < 0.15
+        finally:
+            other.execute("ROLLBACK")
+            other.close()
+        index.upsert("b", "oak", scope=JANE)
+        assert ids(index) == ["a", "b"]
+
+
+def test_a_forked_child_cannot_use_the_index(path: Path) -> None:
+    with Index.open(path) as index:
+        index.upsert("a", "oak", scope=JANE)
+        child = os.fork()
+        if child == 0:
+            try:
+                index.search("oak", scope=JANE)
+            except scrubjay.ClosedError:
+                os._exit(0)
+            os._exit(1)
+        assert os.waitpid(child, 0)[1] == 0
+        index.upsert("b", "oak", scope=JANE)
+        assert ids(index) == ["a", "b"]
+
+
+@pytest.mark.parametrize("budget", [None, 30_000])
+def test_threads_load_evict_write_and_search(path: Path, budget: int | None) -> None:
+    """Every search of a user finds exactly that user's memories, whatever is read in or evicted meanwhile."""
+    n_users, n_each = 12, 20
+    users = [Scope("acme", user=f"u{i}") for i in range(n_users)]
+    with Index.open(path, durability="normal") as index:
+        for i, user in enumerate(users):
+            index.upsert_many(
+                [{"id": i * 1000 + j, "text": f"oak {j}", "scope": user} for j in range(n_each)]
+            )
+    failures: list[str] = []
+    stop = time.monotonic() + 1.5
+    with Index.open(path, durability="normal", memory_budget=budget) as index:
+
+        def search(seed: int) -> None:
+            rng = random.Random(seed)
+            try:
+                while time.monotonic() < stop and not failures:
+                    i = rng.randrange(n_users)
+                    found = {id for id in ids(index, scope=users[i]) if id % 1000 < 500}
+                    if found != {i * 1000 + j for j in range(n_each)}:
+                        failures.append(f"user {i}: {len(found)} of {n_each}")
+            except BaseException as error:  # noqa: BLE001 - shown below
+                failures.append(repr(error))
+
+        def write() -> None:
+            rng = random.Random(99)
+            try:
+                while time.monotonic() < stop and not failures:
+                    i, j = rng.randrange(n_users), 500 + rng.randrange(100)
+                    if rng.random() < 0.7:
+                        index.upsert(i * 1000 + j, "oak more", scope=users[i])
+                        if i * 1000 + j not in ids(index, scope=users[i]):
+                            failures.append("a write is not visible")
+                    else:
+                        index.delete(i * 1000 + j)
+            except BaseException as error:  # noqa: BLE001
+                failures.append(repr(error))
+
+        threads = [threading.Thread(target=search, args=(seed,)) for seed in range(4)]
+        threads.append(threading.Thread(target=write))
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failures == []
+        assert index.check().problems == []
+
+
+def test_a_budget_is_kept_and_pinned_partitions_stay(path: Path) -> None:
+    users = [Scope("acme", user=f"u{i}") for i in range(30)]
+    with Index.open(path, durability="normal") as index:
+        for i, user in enumerate(users):
+            index.upsert_many(
+                [{"id": i * 1000 + j, "text": f"oak number {j}", "scope": user} for j in range(50)]
+            )
+        index.compact()
+        one = index.engine.native.partition_bytes(users[0])  # type: ignore[union-attr]
+    with Index.open(path, memory_budget=6 * one) as index:
+        assert index.warm(users[0], pin=True) == 50
+        for _ in range(2):
+            for user in users:
+                assert len(ids(index, scope=user)) == 50
+                stats = index.stats()
+                assert stats["resident_partitions"] <= 7 + 1  # the tenant's own counts as one
+                assert stats["documents"] == 1500
+            loaded = [p.scope for p in index.engine.residency.resident()]  # type: ignore[union-attr]
+            assert users[0] in loaded
+            assert users[-1] in loaded
+            assert users[5] not in loaded

@@ -1,0 +1,288 @@
+"""What an index in a file keeps: rows, order, identity, events, expiry; and what it refuses."""
+
+from __future__ import annotations
+
+import sqlite3
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import scrubjay
+from scrubjay import Index, Scope
+from scrubjay.embedders import Function
+
+ACME = Scope("acme")
+JANE = Scope("acme", user="jane")
+TEXTS = ["the oak falls", "a jay hides acorns", "oak and jay", "key sk-stg-0041", "naïve 鸟 oak"]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memories.scrubjay"
+
+
+def letters(texts: list[str]) -> list[list[float]]:
+    return [[text.count("a"), text.count("b"), text.count("c") + 1] for text in texts]
+
+
+def abc(name: str = "abc", dim: int = 3) -> Function:
+    return Function(lambda texts: [row[:dim] for row in letters(texts)], dim=dim, name=name)
+
+
+def answers(index: Index, query: str, scope: Scope, vector: Any = None) -> list[tuple[Any, float, Any, Any]]:
+    hits = index.search(query, scope=scope, vector=vector, k=50, explain=True)
+    return [(hit.id, hit.score, hit.bm25, hit.similarity) for hit in hits]
+
+
+def fill(index: Index, rng: np.random.Generator, n: int = 200) -> None:
+    scopes = [ACME, JANE, Scope("acme", agent="coder"), Scope("globex")]
+    for start in range(0, n, 20):
+        index.upsert_many(
+            {
+                "id": f"m{i}",
+                "text": f"{TEXTS[i % 5]} number {rng.integers(50)}",
+                "scope": scopes[i % 4],
+                "vector": None if i % 7 == 0 else rng.normal(size=8) * 10.0 ** rng.integers(-6, 6),
+                "metadata": {"n": i},
+            }
+            for i in range(start, start + 20)
+        )
+    for i in range(0, n, 9):
+        index.delete(f"m{i}")
+    for i in range(4, n, 16):
+        index.upsert(f"m{i}", "an oak again", scope=scopes[i % 4])
+
+
+@pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("images", ["fresh", "none", "stale"])
+def test_a_reopened_index_answers_the_same_bit_for_bit(
+    path: Path, metric: str, dtype: str, images: str
+) -> None:
+    rng = np.random.default_rng(5)
+    query = rng.normal(size=8)
+    with Index.open(path, metric=metric, dtype=dtype, durability="normal") as index:
+        fill(index, rng)
+        if images == "stale":
+            index.compact()
+            index.delete("m1")
+            index.upsert("m2", "oak oak", scope=JANE if 2 % 4 == 1 else Scope("acme", agent="coder"))
+        before = {scope: answers(index, "oak jay number 3", scope, query) for scope in (ACME, JANE)}
+        n = len(index)
+    if images == "none":
+        with sqlite3.connect(path) as connection:
+            connection.execute("DELETE FROM image")
+        connection.close()
+    with Index.open(path) as index:
+        assert {scope: answers(index, "oak jay number 3", scope, query) for scope in (ACME, JANE)} == before
+        assert len(index) == n
+        assert len(before[JANE]) > 20
+        assert index.stats()["resident_partitions"] == 2
+        assert index.check().problems == []
+
+
+def test_a_file_answers_like_memory(path: Path) -> None:
+    """Vectors differ by the representation in rows only: the same stored values, so the same bits."""
+    memory = Index(dtype="f32")
+    with Index.open(path, dtype="f32", durability="normal") as index:
+        for one in (memory, index):
+            fill(one, np.random.default_rng(1))
+        query = np.random.default_rng(2).normal(size=8)
+        assert answers(index, "oak jay", JANE, query) == answers(memory, "oak jay", JANE, query)
+        assert (len(index), index.count(JANE), index.count(ACME)) == (
+            len(memory),
+            memory.count(JANE),
+            memory.count(ACME),
+        )
+        for id in ("m0", "m1", "m4", "m5"):
+            stored, kept = index.get(id), memory.get(id)
+            assert stored == kept
+            assert (id in index) == (kept is not None)
+            if kept is not None and kept.vector is not None:
+                assert stored is not None
+                np.testing.assert_array_equal(np.asarray(stored.vector), np.asarray(kept.vector))
+
+
+def test_ids_keep_their_kind(path: Path) -> None:
+    with Index.open(path) as index:
+        index.upsert(-(2**63), "least oak", scope=ACME)
+        index.upsert(np.int64(7), "seven oak", scope=ACME)
+    with Index.open(path) as index:
+        assert [hit.id for hit in index.search("oak", scope=ACME)] == [-(2**63), 7]
+        with pytest.raises(TypeError, match="int"):
+            index.upsert("7", "seven", scope=ACME)
+        assert "7" not in index
+        assert 7 in index
+
+
+def test_strings_of_all_kinds_come_back(path: Path) -> None:
+    ids = ["a\0b", "ünï", "'; DROP TABLE document; --", "x" * 1000]
+    with Index.open(path) as index:
+        for id in ids:
+            index.upsert(id, f"text \0 of {id}", scope=Scope("t\0t", user="O'Neil"))
+    with Index.open(path) as index:
+        for id in ids:
+            record = index.get(id)
+            assert record is not None
+            assert record.text == f"text \0 of {id}"
+            assert record.scope == Scope("t\0t", user="O'Neil")
+        assert len(index.search("text", scope=Scope("t\0t", user="O'Neil"))) == 4
+
+
+def test_a_batch_with_one_bad_record_leaves_no_trace(path: Path) -> None:
+    with Index.open(path) as index:
+        index.upsert("x", "globex's", scope=Scope("globex"))
+        for bad, error in (
+            ({"id": "x", "text": "taken"}, scrubjay.ConflictError),
+            ({"id": "", "text": "no id"}, ValueError),
+            ({"id": "v", "text": "t", "vector": [1.0, float("nan")]}, ValueError),
+            ({"id": 5, "text": "kind"}, TypeError),
+        ):
+            with pytest.raises(error):
+                index.upsert_many([{"id": "ok", "text": "oak"}, bad], scope=ACME)
+        assert len(index) == 1
+        assert len(index.search("oak", scope=ACME)) == 0
+        assert index.dim is None if hasattr(index, "dim") else index.stats()["dim"] is None
+
+
+def test_identity_is_checked(path: Path, tmp_path: Path) -> None:
+    with Index.open(path, abc(), dtype="f32") as index:
+        index.upsert("a", "abba", scope=ACME)
+    for arguments, message in (
+        ({"dim": 4}, "dim: the index was made with 3, got 4"),
+        ({"metric": "l2"}, "metric: the index was made with 'cosine', got 'l2'"),
+        ({"dtype": "f16"}, "dtype"),
+        ({"analyzer": "plain"}, "analyzer"),
+    ):
+        with pytest.raises(scrubjay.StoreFormatError, match=message):
+            Index.open(path, **arguments)  # type: ignore[arg-type]
+    with pytest.raises(scrubjay.EmbedderMismatchError, match=r"'abc'.*'other'"):
+        Index.open(path, abc("other"))
+    with Index.open(path, abc()) as index:
+        assert index.search("abba", scope=ACME).mode == "hybrid"
+        assert index.stats()["embedder"] == "abc"
+
+
+def test_what_is_no_index_is_refused_and_left_alone(path: Path) -> None:
+    path.write_bytes(b"a letter to my aunt\n" * 100)
+    with pytest.raises(scrubjay.CorruptIndexError, match="not a database"):
+        Index.open(path)
+    assert path.read_bytes() == b"a letter to my aunt\n" * 100
+    path.unlink()
+    with sqlite3.connect(path) as connection:
+        connection.execute("CREATE TABLE theirs(a)")
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(scrubjay.StoreFormatError, match="another SQLite database"):
+        Index.open(path)
+    assert path.read_bytes() == before
+    path.unlink()
+    Index.open(path).close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("PRAGMA user_version = 2")
+    connection.close()
+    with pytest.raises(scrubjay.StoreFormatError, match="format 2 of a newer Scrubjay"):
+        Index.open(path)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [{"durability": "off"}, {"busy_timeout": -1}, {"memory_budget": -5}, {"metric": "hamming"}, {"dim": 0}],
+)
+def test_a_bad_argument_makes_no_file(path: Path, arguments: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=next(iter(arguments))):
+        Index.open(path, **arguments)
+    assert not path.exists()
+
+
+def test_a_missing_folder_is_a_typed_error(tmp_path: Path) -> None:
+    with pytest.raises(scrubjay.StoreError, match="unable to open"):
+        Index.open(tmp_path / "nowhere" / "memories.scrubjay")
+
+
+def test_a_closed_index_says_so(path: Path) -> None:
+    index = Index.open(path)
+    index.upsert("a", "oak", scope=ACME)
+    index.close()
+    index.close()
+    for call in (
+        lambda: index.search("oak", scope=ACME),
+        lambda: index.upsert("b", "jay", scope=ACME),
+        lambda: index.get("a"),
+        lambda: index.count(),
+        lambda: index.delete("a"),
+        lambda: index.erase(ACME),
+        lambda: index.compact(),
+        lambda: index.check(),
+    ):
+        with pytest.raises(scrubjay.ClosedError):
+            call()
+
+
+def test_deletions_leave_events_without_content(path: Path) -> None:
+    with Index.open(path) as index:
+        index.upsert_many([{"id": f"m{i}", "text": "secret oak", "scope": JANE} for i in range(4)])
+        index.upsert("t", "tenant's", scope=ACME)
+        index.delete("m0")
+        index.delete("m0")
+        index.erase(ACME, exact=True)
+        index.erase(JANE)
+    with Index.open(path) as index:
+        assert [(event.reason, event.scope, event.documents) for event in index.events()] == [
+            ("delete", JANE, 1),
+            ("erase", ACME, 1),
+            ("erase", JANE, 3),
+        ]
+        assert len(index) == 0
+        assert len(index.search("oak", scope=JANE)) == 0
+
+
+@pytest.mark.parametrize("in_file", [True, False])
+def test_expired_memories_are_seen_by_nobody(
+    path: Path, in_file: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import time
+
+    index = Index.open(path) if in_file else Index()
+    now = datetime.now(timezone.utc)
+    index.upsert("stays", "oak", scope=JANE)
+    index.upsert("late", "oak late", scope=JANE, expires_at=now + timedelta(hours=2))
+    index.upsert("soon", "oak soon", scope=JANE, ttl=3600)
+    index.upsert("past", "oak past", scope=JANE, expires_at="2020-01-01")
+    index.upsert("renewed", "oak", scope=JANE, ttl=3600)
+    index.upsert("renewed", "oak renewed", scope=JANE)
+    assert {hit.id for hit in index.search("oak", scope=JANE)} == {"stays", "late", "soon", "renewed"}
+    assert index.count(JANE) == len(index) == 4
+    record = index.get("late")
+    assert record is not None
+    assert record.expires_at == now + timedelta(hours=2)
+    real = time.time_ns
+    monkeypatch.setattr("time.time_ns", lambda: real() + 5400 * 10**9)
+    assert {hit.id for hit in index.search("oak", scope=JANE)} == {"stays", "late", "renewed"}
+    assert [len(hits) for hits in index.search_batch(["oak", "soon"], scope=JANE)] == [3, 0]
+    assert index.get("soon") is None
+    assert "soon" not in index
+    assert index.count(JANE) == len(index) == 3
+    monkeypatch.setattr("time.time_ns", lambda: real() + 10800 * 10**9)
+    swept = index.sweep()
+    if in_file:
+        assert swept == 3
+        assert index.events()[-1].reason == "sweep"
+    assert {hit.id for hit in index.search("oak", scope=JANE)} == {"stays", "renewed"}
+    index.close()
+
+
+def test_ttl_and_expires_at_are_checked() -> None:
+    index = Index()
+    for arguments, error in (
+        ({"ttl": 5, "expires_at": 0}, ValueError),
+        ({"ttl": "soon"}, TypeError),
+        ({"ttl": 1e30}, ValueError),
+        ({"expires_at": "soon"}, ValueError),
+    ):
+        with pytest.raises(error, match=r"ttl|expires_at"):
+            index.upsert("a", "b", scope=ACME, **arguments)  # type: ignore[arg-type]
+    assert len(index) == 0
