@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cmath>
 #include <functional>
 
@@ -260,6 +261,7 @@ uint32_t PrunedSearch::accumulate(const Query& query, Cursor& cursor, uint32_t w
 void PrunedSearch::take_candidates(uint32_t begin, uint32_t end, uint32_t threshold) {
   const size_t n = (end - begin + 15) / 16 * 16;
   n_candidates_ = simd::kernels().harvest(sums_.get(), n, threshold, positions_.get(), scores_.get());
+  assert(n_candidates_ <= n);
   for (size_t i = 0; i < n_candidates_; ++i) positions_[i] += begin;
 }
 

@@ -198,10 +198,21 @@ size_t group_maxima(const uint32_t* sums, size_t n, size_t group, uint32_t* maxi
   return n_groups;
 }
 
+#if defined(__AVX512F__)
+// The 16 bits of a mask. GCC 12 may spill a mask as 16 bits and read back 32, believing the rest to be zero;
+// a general register in between keeps what lies beside it on the stack out.
+inline unsigned bits_of(__mmask16 mask) {
+  unsigned short bits = mask;
+  __asm__("" : "+r"(bits));
+  return bits;
+}
+#endif
+
 // A bit for each of 16 sums: is it above the threshold? Sums and thresholds are below 2^31.
 inline unsigned above(const uint32_t* sums, uint32_t threshold) {
 #if defined(__AVX512F__)
-  return _mm512_cmpgt_epu32_mask(_mm512_loadu_si512(sums), _mm512_set1_epi32(static_cast<int>(threshold)));
+  return bits_of(
+      _mm512_cmpgt_epu32_mask(_mm512_loadu_si512(sums), _mm512_set1_epi32(static_cast<int>(threshold))));
 #elif defined(__AVX2__)
   const __m256i limit = _mm256_set1_epi32(static_cast<int>(threshold));
   const __m256i low = _mm256_cmpgt_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(sums)), limit);
@@ -230,13 +241,13 @@ size_t harvest(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions
     for (size_t j = 0; j < 64; j += 16) __builtin_memcpy(sums + i + j, &zero, sizeof(zero));
     const __m512i greatest =
         _mm512_max_epu32(_mm512_max_epu32(sum[0], sum[1]), _mm512_max_epu32(sum[2], sum[3]));
-    if (_mm512_cmpgt_epu32_mask(greatest, limit) == 0) continue;
+    if (bits_of(_mm512_cmpgt_epu32_mask(greatest, limit)) == 0) continue;
     for (size_t j = 0; j < 4; ++j) {
       const __mmask16 bits = _mm512_cmpgt_epu32_mask(sum[j], limit);
       const __m512i position = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(i + 16 * j)));
       _mm512_storeu_si512(positions + n_found, _mm512_maskz_compress_epi32(bits, position));
       _mm512_storeu_si512(scores + n_found, _mm512_maskz_compress_epi32(bits, sum[j]));
-      n_found += static_cast<size_t>(__builtin_popcount(bits));
+      n_found += static_cast<size_t>(__builtin_popcount(bits_of(bits)));
     }
   }
 #else
@@ -277,7 +288,7 @@ size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, f
       }
       const __m512i offset = _mm512_and_si512(_mm512_i32gather_epi32(at, offsets, 2), low_half);
       const __mmask16 found = _mm512_mask_cmpeq_epu32_mask(lanes, offset, wanted);
-      if (found != 0) {
+      if (bits_of(found) != 0) {
         const __m512i payload =
             _mm512_and_si512(_mm512_mask_i32gather_epi32(low_half, found, at, payloads, 2), low_half);
         const __m512i length = _mm512_and_si512(payload, _mm512_set1_epi32(0x7ff));
@@ -293,7 +304,7 @@ size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, f
         _mm512_mask_cmpgt_epu32_mask(lanes, best, _mm512_set1_epi32(static_cast<int>(threshold)));
     _mm512_storeu_si512(positions + n_kept, _mm512_maskz_compress_epi32(kept, wanted));
     _mm512_storeu_si512(scores + n_kept, _mm512_maskz_compress_epi32(kept, score));
-    n_kept += static_cast<size_t>(__builtin_popcount(kept));
+    n_kept += static_cast<size_t>(__builtin_popcount(bits_of(kept)));
   }
   return n_kept;
 }
