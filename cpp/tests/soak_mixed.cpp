@@ -4,6 +4,7 @@
 //
 // Every text names its document, its scope and its version, so that whatever is read can be held against what
 // it claims.
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -253,6 +254,9 @@ class Soak {
       CHECK(all.n_vectors <= all.n_docs);
       const EngineStats some = engine_.stats(soak_.scopes_[random_() % kScopes].get());
       CHECK(some.n_partitions <= 3);
+      const Scope& scope = *soak_.scopes_[random_() % kScopes];
+      CHECK_EQ(engine_.digest(scope).n_miscounted, 0);
+      for (const std::string& image : engine_.save_partition(scope)) CHECK(!image.empty());
       CHECK(engine_.count(nullptr) <= kSharedIds + kThreads * kOwnIds);
     }
 
@@ -327,12 +331,46 @@ class Soak {
       if (scope->agent()) n += stats.n_docs;  // sees all of its tenant's three partitions
     }
     CHECK_EQ(n, alive.size());
+    check_against_a_fresh_engine(alive);
     CHECK_EQ(engine_.remove(alive), alive.size());
     static_cast<void>(engine_.compact());
     const EngineStats empty = engine_.stats(nullptr);
     CHECK(empty.n_docs == 0 && empty.n_dead == 0 && empty.n_partitions == 0 && empty.n_postings == 0);
     base::collect_retired();
     CHECK_EQ(base::n_retired(), 0);
+  }
+
+  // What went through all of this scores like what was written once.
+  void check_against_a_fresh_engine(const std::vector<Id>& alive) {
+    Engine fresh(options());
+    for (const Id& id : alive) {
+      const auto stored = engine_.get(id);
+      const base::EpochGuard guard;
+      const DocumentInput input{
+          id, stored->chunk->text(stored->offset), std::nullopt, home_of(id.integer), {}};
+      CHECK_EQ(fresh.upsert({&input, 1}), 1);
+    }
+    const auto everything = [](const Engine& engine, const Scope& scope, std::string_view text) {
+      SearchRequest request;
+      request.text = text;
+      request.scope = &scope;
+      request.k = 1'000'000;
+      const SearchResult result = engine.search(request);
+      std::vector<std::pair<double, int64_t>> scored;
+      const base::EpochGuard guard;
+      for (const Hit& hit : result.hits) {
+        scored.emplace_back(hit.score, result.chunk_of(hit).id(hit.offset).integer);
+      }
+      std::sort(scored.begin(), scored.end());  // equal scores stand in the order of writing, which differs
+      return scored;
+    };
+    for (const ScopeRef& scope : scopes_) {
+      CHECK_EQ(engine_.count(scope.get()), fresh.count(scope.get()));
+      for (const char* text :
+           {"tea", "deploy staging the", "long berlin TS-999", "a-rather-long-identifier train"}) {
+        CHECK(everything(engine_, *scope, text) == everything(fresh, *scope, text));
+      }
+    }
   }
 
   Engine engine_;

@@ -39,6 +39,7 @@ class TopK {
   void reset(size_t k, uint32_t least = 0, uint32_t greatest = 0xffffffffu) {
     k_ = k;
     threshold_ = 0;
+    finished_ = false;
     keys_.clear();
     if (k <= kHeapK) {
       keys_.reserve(k);
@@ -83,6 +84,8 @@ class TopK {
   // The best k, best first. The reference stays valid until the next reset, and nothing may be pushed before
   // that.
   [[nodiscard]] const std::vector<uint64_t>& finish() {
+    if (finished_) return keys_;
+    finished_ = true;
     if (k_ <= kHeapK || !sort_by_bins()) {
       if (keys_.size() > k_) trim();
       std::sort(keys_.begin(), keys_.end(), std::greater<>());
@@ -172,6 +175,7 @@ class TopK {
   uint32_t threshold_bin_ = 0;
   uint64_t n_at_threshold_ = 0;
   bool trimmed_ = false;
+  bool finished_ = false;
   std::vector<uint32_t> starts_;
   std::vector<uint64_t> sorted_;
 };

@@ -50,7 +50,7 @@ class Chunk {
 
   // --- the writer --------------------------------------------------------------------------------
   [[nodiscard]] uint32_t n_docs() const noexcept { return n_docs_.load(std::memory_order_relaxed); }
-  [[nodiscard]] bool full() const noexcept { return n_docs() == capacity_; }
+  [[nodiscard]] bool full() const noexcept { return n_docs() >= capacity_; }
   // Tests make chunks small to cross their borders often.
   void limit(uint32_t n_docs) noexcept { capacity_ = n_docs; }
 

@@ -135,8 +135,11 @@ bool Engine::build_graph(const Scope& scope) {
     const base::EpochGuard guard;
     const Partition* partition = partitions_.find(scope.key(), scope.hash());
     if (!partition) return false;
-    partition->read_consistently(
-        [&] { built->chunks.assign(partition->chunks().begin(), partition->chunks().end()); });
+    partition->read_consistently([&] {
+      const std::span<const ChunkRef> chunks =
+          partition->chunks();  // once: the list may be replaced between two loads
+      built->chunks.assign(chunks.begin(), chunks.end());
+    });
     for (const ChunkRef& chunk : built->chunks) {
       const ChunkSnapshot snapshot = chunk->snapshot();
       // The rows of a chunk that is still small may move: they are left to the scan.

@@ -58,9 +58,9 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
       if (column->options().dim != dim) corrupt("vectors of two dimensions");
     }
   }
+  const std::vector<ChunkRef> chunks = list->chunks;  // may fail: before anything is changed
   Partition& partition = partition_for(scope);
   const std::unique_lock ids_lock(ids_mutex_);
-  const std::vector<ChunkRef> chunks = list->chunks;
   try {
     ids_.reserve(n_docs);
   } catch (...) {
