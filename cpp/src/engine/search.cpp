@@ -6,61 +6,17 @@
 #include "base/epoch.hpp"
 #include "base/errors.hpp"
 #include "engine/engine.hpp"
-#include "fusion/rrf.hpp"
-#include "lexical/pruned.hpp"
-#include "lexical/search.hpp"
-#include "lexical/term_counts.hpp"
-#include "vector/scan.hpp"
+#include "engine/lexical_arm.hpp"
+#include "engine/search_scratch.hpp"
+#include "engine/vector_arm.hpp"
 
 namespace scrubjay::engine {
 namespace {
 
-// Everything a search needs that is worth keeping between searches of a thread.
-struct Scratch {
-  bool in_use = false;
-  text::Analyzer::Scratch analysis;
-  std::vector<text::Token> tokens;
-  lexical::TermCounter counter;
-  std::vector<ChunkSnapshot> chunks;  // the visible ones, in order
-  struct Visible {
-    const Partition* partition;
-    const PartitionGraph* graph;
-    uint32_t first_chunk;  // index into chunks; the partition's go to the next one's first
-  };
-  std::vector<Visible> partitions;
-  std::vector<lexical::TermPostings> postings;  // chunk-major, one per chunk and term
-  std::vector<lexical::ChunkPostings> chunk_postings;
-  std::vector<uint64_t> dfs;
-  std::vector<uint32_t> counts;
-  lexical::Weighting weighting;
-  lexical::PrunedSearch pruned;
-  base::TopK lexical_best, vector_best;
-  vector::PreparedQuery vector_query;
-  std::vector<uint32_t> lexical_docs, vector_docs, graph_docs;
-  std::vector<std::vector<uint32_t>> extra_docs;
-  std::vector<fusion::Ranking> rankings;
-  fusion::RankFusion fusion;
-};
-
-Scratch& thread_scratch() {
-  thread_local Scratch scratch;
+SearchScratch& thread_scratch() {
+  thread_local SearchScratch scratch;
   return scratch;
 }
-
-// A stemmer that searches would find the scratch of the search that called it.
-class ScratchUse {
- public:
-  explicit ScratchUse(Scratch& scratch) : scratch_(scratch) {
-    if (scratch.in_use) throw base::Error("a stemmer may not search while a search or a write calls it");
-    scratch.in_use = true;
-  }
-  ~ScratchUse() { scratch_.in_use = false; }
-  ScratchUse(const ScratchUse&) = delete;
-  ScratchUse& operator=(const ScratchUse&) = delete;
-
- private:
-  Scratch& scratch_;
-};
 
 void check_request(const SearchRequest& request) {
   const auto check_weight = [](const char* name, double weight) {
@@ -80,19 +36,18 @@ void check_request(const SearchRequest& request) {
 // One search, step by step, on the scratch of its thread.
 class Search {
  public:
-  Search(const SearchRequest& request, const text::Analyzer& analyzer, Scratch& scratch)
+  Search(const SearchRequest& request, const text::Analyzer& analyzer, SearchScratch& scratch)
       : request_(request),
         s_(scratch),
         lexical_(request.lexical && request.text),
-        semantic_(request.semantic && !request.vector.empty()) {
+        semantic_(request.semantic && !request.vector.empty()),
+        terms_(lexical_ ? terms_of(*request.text, analyzer, scratch) : std::span<const lexical::TermCount>()),
+        lexical_arm_(scratch, terms_),
+        vector_arm_(scratch) {
     s_.chunks.clear();
     s_.partitions.clear();
     s_.postings.clear();
-    terms_ = {};
-    if (lexical_) {
-      analyzer.analyze(*request.text, s_.analysis, s_.tokens);
-      terms_ = s_.counter.count(s_.tokens);
-    }
+    s_.extra_docs.clear();
   }
 
   // Adds one visible partition in a state that existed.
@@ -136,9 +91,8 @@ class Search {
       }
     }
   }
-  void clear_rankings() { s_.extra_docs.clear(); }
 
-  [[nodiscard]] SearchResult run(vector::ColumnOptions vectors) {
+  [[nodiscard]] SearchResult run(const vector::ColumnOptions& vectors, const lexical::Bm25Parameters& bm25) {
     uint64_t n_live = 0;
     for (const ChunkSnapshot& chunk : s_.chunks) n_live += chunk.n_live;
     const size_t k = static_cast<size_t>(std::min<uint64_t>(request_.k, std::max<uint64_t>(n_live, 1)));
@@ -151,8 +105,8 @@ class Search {
 
     s_.lexical_docs.clear();
     s_.vector_docs.clear();
-    if (lexical_) rank_lexically(candidates);
-    if (semantic_ && vectors.dim != 0) rank_by_vector(candidates, vectors);
+    if (lexical_) lexical_arm_.rank(bm25, candidates);
+    if (semantic_ && vectors.dim != 0) vector_arm_.rank(request_.vector, vectors, candidates, request_.exact);
 
     SearchResult result;
     result.mode = lexical_ && semantic_ ? Mode::hybrid
@@ -170,75 +124,11 @@ class Search {
   }
 
  private:
-  void rank_lexically(size_t candidates) {
-    prepare_weights();
-    if (terms_.empty()) return;
-    s_.lexical_best.reset(candidates, 0, s_.weighting.greatest_score());
-    s_.pruned.run(lexical_query(), s_.lexical_best);
-    lexical_keys_ = s_.lexical_best.finish();
-    for (const uint64_t key : lexical_keys_) s_.lexical_docs.push_back(base::key_doc(key));
-  }
-
-  void prepare_weights() {
-    const size_t n_terms = terms_.size();
-    lexical::Statistics statistics;
-    uint32_t max_length_code = 0;
-    s_.dfs.assign(n_terms, 0);
-    s_.counts.resize(n_terms);
-    s_.chunk_postings.clear();
-    for (size_t t = 0; t < n_terms; ++t) s_.counts[t] = terms_[t].count;
-    for (size_t c = 0; c < s_.chunks.size(); ++c) {
-      const ChunkSnapshot& chunk = s_.chunks[c];
-      const lexical::TermPostings* postings = s_.postings.data() + c * n_terms;
-      statistics.n_docs += chunk.n_live;
-      statistics.total_length += chunk.total_length;
-      max_length_code = std::max(max_length_code, chunk.chunk->max_length_code());
-      for (size_t t = 0; t < n_terms; ++t) s_.dfs[t] += postings[t].n - postings[t].n_dead;
-      s_.chunk_postings.push_back({chunk.n_docs, chunk.dead, postings});
-    }
-    s_.weighting.prepare(bm25_, statistics, s_.dfs, s_.counts, max_length_code);
-  }
-
-  [[nodiscard]] lexical::Query lexical_query() const { return {s_.chunk_postings, s_.counts, &s_.weighting}; }
-
-  void rank_by_vector(size_t candidates, const vector::ColumnOptions& vectors) {
-    vector::prepare_query(vectors, request_.vector, s_.vector_query);
-    s_.vector_best.reset(candidates, base::sortable_float(0.125f), base::sortable_float(1.0f));
-    for (size_t p = 0; p < s_.partitions.size(); ++p) {
-      const size_t end = p + 1 < s_.partitions.size() ? s_.partitions[p + 1].first_chunk : s_.chunks.size();
-      const vector::Graph* graph =
-          request_.exact || !s_.partitions[p].graph ? nullptr : s_.partitions[p].graph->graph.get();
-      const uint32_t first = s_.partitions[p].first_chunk;
-      if (graph && !search_graph(*graph, first, candidates)) graph = nullptr;
-      for (size_t c = first; c < end; ++c) {
-        const ChunkSnapshot& chunk = s_.chunks[c];
-        const uint32_t n_covered = graph ? graph->n_covered(c - first) : 0;
-        vector::scan_chunk({chunk.n_docs, chunk.dead, chunk.chunk->vectors()}, static_cast<uint32_t>(c),
-                           n_covered, s_.vector_query, s_.vector_best);
-      }
-    }
-    vector_keys_ = s_.vector_best.finish();
-    for (const uint64_t key : vector_keys_) s_.vector_docs.push_back(base::key_doc(key));
-  }
-
-  // What the graph finds is scored again from the originals. False: the graph could not be asked.
-  [[nodiscard]] bool search_graph(const vector::Graph& graph, uint32_t first_chunk, size_t candidates) {
-    constexpr size_t kLeastExpansion = 128;
-    const auto visible = [&](uint32_t doc) {
-      const ChunkSnapshot& chunk = s_.chunks[first_chunk + (doc >> 16)];
-      return (doc & 0xffffu) < chunk.n_docs && !(chunk.dead && chunk.dead->test(doc & 0xffffu));
-    };
-    s_.graph_docs.clear();
-    if (!graph.search(s_.vector_query, candidates, std::max(kLeastExpansion, 2 * candidates), visible,
-                      s_.graph_docs))
-      return false;
-    for (const uint32_t doc : s_.graph_docs) {
-      const uint32_t chunk = first_chunk + (doc >> 16);
-      const float similarity = s_.chunks[chunk].chunk->vectors()->similarity(doc & 0xffffu, s_.vector_query);
-      s_.vector_best.push(
-          base::candidate_key(base::sortable_float(similarity), (chunk << 16) | (doc & 0xffffu)));
-    }
-    return true;
+  [[nodiscard]] static std::span<const lexical::TermCount> terms_of(std::string_view text,
+                                                                    const text::Analyzer& analyzer,
+                                                                    SearchScratch& scratch) {
+    analyzer.analyze(text, scratch.analysis, scratch.tokens);
+    return scratch.counter.count(scratch.tokens);
   }
 
   [[nodiscard]] Hit hit_for(uint32_t doc) const {
@@ -262,17 +152,10 @@ class Search {
       hit.score = fused.score;
       hit.lexical_rank = rank(s_.lexical_docs, fused.doc);
       hit.vector_rank = rank(s_.vector_docs, fused.doc);
-      if (hit.lexical_rank != 0) hit.bm25 = bm25_at(hit.lexical_rank);
-      if (hit.vector_rank != 0) hit.similarity = similarity_at(hit.vector_rank);
+      if (hit.lexical_rank != 0) hit.bm25 = lexical_arm_.score_at(hit.lexical_rank);
+      if (hit.vector_rank != 0) hit.similarity = vector_arm_.similarity_at(hit.vector_rank);
       result.hits.push_back(hit);
     }
-  }
-
-  [[nodiscard]] double bm25_at(uint32_t rank) const {
-    return s_.weighting.score(base::key_score(lexical_keys_[rank - 1]));
-  }
-  [[nodiscard]] double similarity_at(uint32_t rank) const {
-    return static_cast<double>(base::unsortable_float(base::key_score(vector_keys_[rank - 1])));
   }
 
   void take_single(size_t k, SearchResult& result) {
@@ -282,10 +165,10 @@ class Search {
       Hit hit = hit_for(docs[rank - 1]);
       if (lexical_) {
         hit.lexical_rank = rank;
-        hit.score = hit.bm25 = bm25_at(rank);
+        hit.score = hit.bm25 = lexical_arm_.score_at(rank);
       } else {
         hit.vector_rank = rank;
-        hit.score = hit.similarity = similarity_at(rank);
+        hit.score = hit.similarity = vector_arm_.similarity_at(rank);
       }
       result.hits.push_back(hit);
     }
@@ -302,21 +185,17 @@ class Search {
     for (size_t i = 0; i < result.hits.size(); ++i) {
       Hit& hit = result.hits[i];
       if (lexical_ && !terms_.empty()) {
-        const uint32_t score = lexical::score_document(lexical_query(), hit.chunk, hit.offset);
-        if (score != 0) hit.bm25 = s_.weighting.score(score);
+        const double score = lexical_arm_.score(hit.chunk, hit.offset);
+        if (score != 0.0) hit.bm25 = score;
         uint32_t n_present = 0;
         for (uint32_t t = 0; t < terms_.size(); ++t) {
-          uint32_t position = 0;
-          if (!lexical::find_document(s_.chunk_postings[hit.chunk].terms[t], hit.offset, position)) continue;
+          if (!lexical_arm_.holds(hit.chunk, hit.offset, t)) continue;
           result.matched[i].push_back(t);
           n_present += terms_[t].counts ? 1 : 0;
         }
         if (n_counting != 0) hit.coverage = static_cast<double>(n_present) / n_counting;
       }
-      const vector::Column* column = s_.chunks[hit.chunk].chunk->vectors();
-      if (semantic_ && vectors.dim != 0 && column && column->has(hit.offset)) {
-        hit.similarity = static_cast<double>(column->similarity(hit.offset, s_.vector_query));
-      }
+      if (semantic_ && vectors.dim != 0) hit.similarity = vector_arm_.similarity(hit.chunk, hit.offset);
     }
   }
 
@@ -332,33 +211,29 @@ class Search {
   }
 
   const SearchRequest& request_;
-  Scratch& s_;
+  SearchScratch& s_;
   const bool lexical_;
   const bool semantic_;
-  std::span<const lexical::TermCount> terms_;
-  std::span<const uint64_t> lexical_keys_, vector_keys_;  // best first
-
- public:
-  lexical::Bm25Parameters bm25_;
+  const std::span<const lexical::TermCount> terms_;
+  LexicalArm lexical_arm_;
+  VectorArm vector_arm_;
 };
 
 }  // namespace
 
 SearchResult Engine::search_row(const SearchRequest& request, size_t row) const {
   check_request(request);
-  vector::ColumnOptions vectors = column_options();
+  const vector::ColumnOptions vectors = column_options();
   if (request.semantic && !request.vector.empty() && vectors.dim != 0)
     check_vector(request.vector, vectors.dim, row);
   const base::EpochGuard guard;
-  Scratch& scratch = thread_scratch();
+  SearchScratch& scratch = thread_scratch();
   const ScratchUse use(scratch);
   Search search(request, analyzer_, scratch);
-  search.bm25_ = options_.bm25;
   for (const Scope::Visible* visible = request.scope->visible_begin();
        visible != request.scope->visible_end(); ++visible) {
     if (const Partition* partition = partitions_.find(visible->key, visible->hash)) search.add(*partition);
   }
-  search.clear_rankings();
   const size_t limit = request.candidates != 0 ? request.candidates : std::max<size_t>(100, request.k);
   for (size_t r = 0; r < request.rankings.size(); ++r) {
     const std::vector<Id>& ids = request.rankings[r];
@@ -366,7 +241,7 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
     for (size_t i = 0; i < ids.size(); ++i) check_kind(ids[i], name.c_str(), i);
     search.add_ranking(ids, limit, [&](const Id& id) { return find(id); });
   }
-  return search.run(vectors);
+  return search.run(vectors, options_.bm25);
 }
 
 std::vector<SearchResult> Engine::search_batch(std::span<const SearchRequest> requests,

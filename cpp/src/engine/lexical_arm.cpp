@@ -1,0 +1,46 @@
+#include "engine/lexical_arm.hpp"
+
+#include <algorithm>
+
+namespace scrubjay::engine {
+
+void LexicalArm::rank(const lexical::Bm25Parameters& bm25, size_t candidates) {
+  prepare_weights(bm25);
+  if (terms_.empty()) return;
+  s_.lexical_best.reset(candidates, 0, s_.weighting.greatest_score());
+  s_.pruned.run(query(), s_.lexical_best);
+  keys_ = s_.lexical_best.finish();
+  for (const uint64_t key : keys_) s_.lexical_docs.push_back(base::key_doc(key));
+}
+
+void LexicalArm::prepare_weights(const lexical::Bm25Parameters& bm25) {
+  const size_t n_terms = terms_.size();
+  lexical::Statistics statistics;
+  uint32_t max_length_code = 0;
+  s_.dfs.assign(n_terms, 0);
+  s_.counts.resize(n_terms);
+  s_.chunk_postings.clear();
+  for (size_t t = 0; t < n_terms; ++t) s_.counts[t] = terms_[t].count;
+  for (size_t c = 0; c < s_.chunks.size(); ++c) {
+    const ChunkSnapshot& chunk = s_.chunks[c];
+    const lexical::TermPostings* postings = s_.postings.data() + c * n_terms;
+    statistics.n_docs += chunk.n_live;
+    statistics.total_length += chunk.total_length;
+    max_length_code = std::max(max_length_code, chunk.chunk->max_length_code());
+    for (size_t t = 0; t < n_terms; ++t) s_.dfs[t] += postings[t].n - postings[t].n_dead;
+    s_.chunk_postings.push_back({chunk.n_docs, chunk.dead, postings});
+  }
+  s_.weighting.prepare(bm25, statistics, s_.dfs, s_.counts, max_length_code);
+}
+
+double LexicalArm::score(uint32_t chunk, uint32_t offset) const {
+  const uint32_t score = lexical::score_document(query(), chunk, offset);
+  return score == 0 ? 0.0 : s_.weighting.score(score);
+}
+
+bool LexicalArm::holds(uint32_t chunk, uint32_t offset, uint32_t term) const {
+  uint32_t position = 0;
+  return lexical::find_document(s_.chunk_postings[chunk].terms[term], offset, position);
+}
+
+}  // namespace scrubjay::engine

@@ -1,0 +1,38 @@
+// The lexical arm of a search: which visible documents does BM25 rank highest?
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engine/search_scratch.hpp"
+#include "lexical/bm25.hpp"
+
+namespace scrubjay::engine {
+
+class LexicalArm {
+ public:
+  // `terms` are the query's; the scratch holds the snapshot and the postings of every chunk and term.
+  LexicalArm(SearchScratch& scratch, std::span<const lexical::TermCount> terms) noexcept
+      : s_(scratch), terms_(terms) {}
+
+  // Fills scratch.lexical_docs, best first.
+  void rank(const lexical::Bm25Parameters& bm25, size_t candidates);
+
+  // Of the document at `rank`, from 1.
+  [[nodiscard]] double score_at(uint32_t rank) const {
+    return s_.weighting.score(base::key_score(keys_[rank - 1]));
+  }
+  // Of any visible document; zero if it holds no term. After rank().
+  [[nodiscard]] double score(uint32_t chunk, uint32_t offset) const;
+  [[nodiscard]] bool holds(uint32_t chunk, uint32_t offset, uint32_t term) const;
+
+ private:
+  void prepare_weights(const lexical::Bm25Parameters& bm25);
+  [[nodiscard]] lexical::Query query() const { return {s_.chunk_postings, s_.counts, &s_.weighting}; }
+
+  SearchScratch& s_;
+  std::span<const lexical::TermCount> terms_;
+  std::span<const uint64_t> keys_;  // best first
+};
+
+}  // namespace scrubjay::engine

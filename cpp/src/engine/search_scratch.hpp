@@ -1,0 +1,74 @@
+// Scratch: everything a search needs that is worth keeping between the searches of a thread.
+//
+// The snapshot of the visible chunks, and what the two arms (lexical_arm.hpp, vector_arm.hpp) work on.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/errors.hpp"
+#include "base/topk.hpp"
+#include "engine/partition.hpp"
+#include "fusion/rrf.hpp"
+#include "lexical/pruned.hpp"
+#include "lexical/search.hpp"
+#include "lexical/term_counts.hpp"
+#include "text/analyzer.hpp"
+#include "vector/column.hpp"
+
+namespace scrubjay::engine {
+
+struct VisiblePartition {
+  const Partition* partition;
+  const PartitionGraph* graph;
+  uint32_t first_chunk;  // index into chunks; the partition's go to the next one's first
+};
+
+struct SearchScratch {
+  bool in_use = false;
+  text::Analyzer::Scratch analysis;
+  std::vector<text::Token> tokens;
+  lexical::TermCounter counter;
+
+  std::vector<ChunkSnapshot> chunks;  // the visible ones, in order
+  std::vector<VisiblePartition> partitions;
+
+  std::vector<lexical::TermPostings> postings;  // chunk-major, one per chunk and term
+  std::vector<lexical::ChunkPostings> chunk_postings;
+  std::vector<uint64_t> dfs;
+  std::vector<uint32_t> counts;
+  lexical::Weighting weighting;
+  lexical::PrunedSearch pruned;
+  base::TopK lexical_best;
+
+  base::TopK vector_best;
+  vector::PreparedQuery vector_query;
+  std::vector<uint32_t> graph_docs;
+
+  std::vector<uint32_t> lexical_docs, vector_docs;
+  std::vector<std::vector<uint32_t>> extra_docs;
+  std::vector<fusion::Ranking> rankings;
+  fusion::RankFusion fusion;
+
+  // Where the chunks of partition number p end.
+  [[nodiscard]] size_t end_of(size_t p) const noexcept {
+    return p + 1 < partitions.size() ? partitions[p + 1].first_chunk : chunks.size();
+  }
+};
+
+// A stemmer that searches would find the scratch of the search that called it.
+class ScratchUse {
+ public:
+  explicit ScratchUse(SearchScratch& scratch) : scratch_(scratch) {
+    if (scratch.in_use) throw base::Error("a stemmer may not search while a search or a write calls it");
+    scratch.in_use = true;
+  }
+  ~ScratchUse() { scratch_.in_use = false; }
+  ScratchUse(const ScratchUse&) = delete;
+  ScratchUse& operator=(const ScratchUse&) = delete;
+
+ private:
+  SearchScratch& scratch_;
+};
+
+}  // namespace scrubjay::engine

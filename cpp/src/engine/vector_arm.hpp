@@ -1,0 +1,35 @@
+// The vector arm of a search: which visible documents are nearest, and by which way is that found?
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "engine/search_scratch.hpp"
+#include "vector/column.hpp"
+#include "vector/graph.hpp"
+
+namespace scrubjay::engine {
+
+class VectorArm {
+ public:
+  explicit VectorArm(SearchScratch& scratch) noexcept : s_(scratch) {}
+
+  // Fills scratch.vector_docs, best first. `exact`: scan even where there is a graph.
+  void rank(std::span<const float> vector, const vector::ColumnOptions& options, size_t candidates,
+            bool exact);
+
+  // Of the document at `rank`, from 1.
+  [[nodiscard]] double similarity_at(uint32_t rank) const {
+    return static_cast<double>(base::unsortable_float(base::key_score(keys_[rank - 1])));
+  }
+  // Of any visible document, NaN if it has no vector. After rank().
+  [[nodiscard]] double similarity(uint32_t chunk, uint32_t offset) const;
+
+ private:
+  [[nodiscard]] bool search_graph(const vector::Graph& graph, uint32_t first_chunk, size_t candidates);
+
+  SearchScratch& s_;
+  std::span<const uint64_t> keys_;  // best first
+};
+
+}  // namespace scrubjay::engine
