@@ -78,6 +78,10 @@ FloatArray to_floats(py::handle value, const std::string& name, const char* expe
   const auto refuse = [&] {
     throw py::type_error(name + ": expected " + expected + ", got " + type_name(value));
   };
+  if (FloatArray::check_(value)) {  // nothing to convert: the usual case
+    auto floats = py::reinterpret_borrow<FloatArray>(value);
+    if (floats.size() != 0) return floats;
+  }
   if (PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr())) refuse();
   py::array array;
   try {

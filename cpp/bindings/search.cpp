@@ -18,13 +18,23 @@ using engine::Engine;
 constexpr int kDefaultK = 10;
 constexpr double kDefaultRrfK = 60.0;
 
+double to_recall(const py::object& recall) {
+  if (PyFloat_Check(recall.ptr()) || PyLong_Check(recall.ptr())) {
+    const double share = PyBool_Check(recall.ptr()) ? 0.0 : py::cast<double>(recall);
+    if (share > 0.0 && share <= 1.0) return share;
+  } else if (PyUnicode_Check(recall.ptr()) && py::cast<std::string>(recall) == "exact") {
+    return 1.0;
+  }
+  throw py::value_error("recall: expected a number in (0, 1] or 'exact', got " + quoted(recall));
+}
+
 // The options of a search that have nothing to do with its text and vector.
 struct Options {
   engine::SearchRequest request;
   ScopePtr scope;
 
   Options(const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k,
-          const py::object& weights, bool explain) {
+          const py::object& weights, bool explain, const py::object& recall) {
     request.k = to_count(k, "k", 1);
     const std::string name = PyUnicode_Check(mode.ptr()) ? py::cast<std::string>(mode) : std::string();
     if (name != "hybrid" && name != "lexical" && name != "vector") {
@@ -49,6 +59,7 @@ struct Options {
       }
     }
     request.explain = explain;
+    if (!recall.is_none()) request.recall = to_recall(recall);
   }
 };
 
@@ -63,8 +74,8 @@ void check_inputs(const engine::SearchRequest& request) {
 
 Result search(const Engine& engine, const py::object& text, const py::object& vector, const py::object& scope,
               const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k,
-              const py::object& weights, const py::object& rankings, bool explain, bool exact) {
-  Options options(k, mode, candidates, rrf_k, weights, explain);
+              const py::object& weights, const py::object& rankings, bool explain, const py::object& recall) {
+  Options options(k, mode, candidates, rrf_k, weights, explain, recall);
   engine::SearchRequest& request = options.request;
   py::object keep_text;
   FloatArray floats;
@@ -76,7 +87,6 @@ Result search(const Engine& engine, const py::object& text, const py::object& ve
     request.vector = as_span(floats);
   }
   check_inputs(request);
-  request.exact = exact;
   std::vector<py::tuple> keep_rankings;
   std::vector<std::vector<engine::Id>> extra;
   if (!rankings.is_none()) {
@@ -94,8 +104,8 @@ Result search(const Engine& engine, const py::object& text, const py::object& ve
 std::vector<Result> search_batch(const Engine& engine, const py::object& texts, const py::object& vectors,
                                  const py::object& scope, const py::object& k, const py::object& mode,
                                  const py::object& candidates, double rrf_k, const py::object& weights,
-                                 bool explain, const py::object& threads) {
-  const Options options(k, mode, candidates, rrf_k, weights, explain);
+                                 bool explain, const py::object& recall, const py::object& threads) {
+  const Options options(k, mode, candidates, rrf_k, weights, explain, recall);
   if (texts.is_none() && vectors.is_none())
     throw py::value_error("texts, vectors: expected at least one of them, got neither");
   py::tuple text_items;
@@ -141,11 +151,12 @@ enum Parameter {
   kWeights,
   kRankings,
   kExplain,
-  kExact,
+  kRecall,
   kNParameters
 };
-constexpr const char* kNames[kNParameters] = {"text",  "vector",  "scope",    "k",       "mode", "candidates",
-                                              "rrf_k", "weights", "rankings", "explain", "exact"};
+constexpr const char* kNames[kNParameters] = {"text",     "vector",     "scope", "k",
+                                              "mode",     "candidates", "rrf_k", "weights",
+                                              "rankings", "explain",    "recall"};
 
 struct FastSearch {
   PyObject* names[kNParameters];
@@ -184,7 +195,7 @@ PyObject* search_fast(PyObject* self, PyObject* const* arguments, Py_ssize_t n_p
     };
     if (!given[kScope] || !usual(kRrfK, [](PyObject* o) { return PyFloat_CheckExact(o) != 0; }) ||
         !usual(kExplain, [](PyObject* o) { return PyBool_Check(o) != 0; }) ||
-        !usual(kExact, [](PyObject* o) { return PyBool_Check(o) != 0; })) {
+        !usual(kRecall, [](PyObject* o) { return PyBool_Check(o) != 0; })) {
       return search_slowly(self, arguments, n_positional, keywords);
     }
     const auto object = [&](Parameter parameter) {
@@ -196,7 +207,7 @@ PyObject* search_fast(PyObject* self, PyObject* const* arguments, Py_ssize_t n_p
     const py::object mode = given[kMode] ? object(kMode) : py::object(py::str("hybrid"));
     return py::cast(search(engine, object(kText), object(kVector), object(kScope), k, mode,
                            object(kCandidates), rrf_k, object(kWeights), object(kRankings),
-                           given[kExplain] == Py_True, given[kExact] == Py_True))
+                           given[kExplain] == Py_True, object(kRecall)))
         .release()
         .ptr();
   } catch (...) {  // pybind11's entry raises the same error properly
@@ -231,7 +242,9 @@ Args:
     rankings: further rankings of the caller's, each a sequence of ids, best first, with weight 1.0; ids that are not
         visible are passed over.
     explain: fill bm25, similarities, coverage and matched_terms for every hit.
-    exact: score every visible vector, even where build_graphs() has built a graph.
+    recall: the share of the truly nearest that the vector arm should find, in (0, 1], None: 0.99. 1.0 or 'exact' scores
+        every visible vector. Below that, compressed codes or a graph choose which vectors are looked at; similarities
+        are those of the stored vectors all the same, and the same in every run and on every CPU.
 
 Returns:
     A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent)),
@@ -248,11 +261,12 @@ void register_search(py::class_<Engine>& type) {
            py::arg("scope"), py::arg("k") = kDefaultK, py::arg("mode") = "hybrid",
            py::arg("candidates") = py::none(), py::arg("rrf_k") = kDefaultRrfK,
            py::arg("weights") = py::none(), py::arg("rankings") = py::none(), py::arg("explain") = false,
-           py::arg("exact") = false, kSearchDoc)
+           py::arg("recall") = py::none(), kSearchDoc)
       .def("search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(),
            py::arg("vectors") = py::none(), py::arg("scope"), py::arg("k") = kDefaultK,
            py::arg("mode") = "hybrid", py::arg("candidates") = py::none(), py::arg("rrf_k") = kDefaultRrfK,
-           py::arg("weights") = py::none(), py::arg("explain") = false, py::arg("threads") = py::none(),
+           py::arg("weights") = py::none(), py::arg("explain") = false, py::arg("recall") = py::none(),
+           py::arg("threads") = py::none(),
            "n searches on `threads` threads (None: as many as the machine has); texts (n,), vectors (n, "
            "dim), one scope or n. See search().");
   install_fast_search(type);

@@ -57,7 +57,7 @@ struct Vectors {
       request.scope = i % 2 ? shared.get() : own.get();
       CHECK_EQ(difference_of_search(*engine, *model, request), "");
       const SearchResult found = engine->search(request);
-      request.exact = true;
+      request.recall = 1.0;
       CHECK_EQ(difference_of_search(*engine, *model, request), "");
       const SearchResult wanted = engine->search(request);
       std::set<int64_t> ids;

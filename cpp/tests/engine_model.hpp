@@ -299,7 +299,7 @@ class Model {
       if (!document.vector.empty() && Model::visible_rank(from, *document.scope) >= 0)
         left[id] = model.similarity(request.vector, id);
     }
-    if (request.exact)
+    if (request.recall == 1.0)
       expect(result.hits.size() == std::min(left.size(), n_candidates), "vector: ", result.hits.size(),
              " hits of ", left.size());
     for (size_t i = 0; i < result.hits.size(); ++i) {
@@ -322,7 +322,7 @@ class Model {
       left.erase(known);
       vector_ids.push_back(id);
     }
-    if (request.exact && !result.hits.empty()) {
+    if (request.recall == 1.0 && !result.hits.empty()) {
       for (const auto& [id, similarity] : left) {
         expect(similarity <= result.hits.back().score + model.tolerance(request.vector, id), "vector: ", id,
                " was left out");

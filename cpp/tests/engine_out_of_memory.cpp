@@ -174,7 +174,7 @@ std::string difference(const Engine& engine, const Model& model, const Inputs& i
     request.text = *text;
     request.vector = inputs.a;
     request.scope = kOwn.get();
-    request.exact = true;
+    request.recall = 1.0;
     if (found.empty()) found = difference_of_search(engine, model, request);
   }
   return found;

@@ -85,7 +85,7 @@ TEST(engine_search_equals_its_model) {
     if (round % 4 != 2) request.vector = vector;
     request.scope = c.scopes[c.random() % c.scopes.size()].get();
     request.k = 1 + c.random() % 40;
-    request.exact = true;
+    request.recall = 1.0;
     if (round % 3 == 0) request.candidates = request.k + c.random() % 200;
     if (round % 5 == 0) request.vector_weight = 0.25;
     CHECK_EQ(difference_of_search(*c.engine, *c.model, request), "");
@@ -128,7 +128,8 @@ TEST(engine_explains_every_hit) {
     request.scope = c.scopes[c.random() % c.scopes.size()].get();
     request.k = 30;
     request.candidates = 12;
-    request.explain = request.exact = true;
+    request.explain = true;
+    request.recall = 1.0;
     const SearchResult result = c.engine->search(request);
     const std::vector<Model::Ranked> lexical = c.model->rank_lexically(*request.scope, text);
     CHECK_EQ(result.matched.size(), result.hits.size());

@@ -218,7 +218,7 @@ class Soak {
       request.text = payload;
       request.vector = vector;
       request.scope = soak_.home_of(id).get();
-      request.exact = true;
+      request.recall = 1.0;
       request.k = 1;
       const SearchResult result = engine_.search(request);
       CHECK_EQ(result.hits.size(), 1);
@@ -271,7 +271,7 @@ class Soak {
       request.scope = soak_.scopes_[random_() % kScopes].get();
       request.k = 1 + random_() % 30;
       request.explain = random_() % 3 == 0;
-      request.exact = random_() % 3 == 0;
+      request.recall = random_() % 3 == 0 ? 1.0 : 0.99;
       return request;
     }
     void search() {

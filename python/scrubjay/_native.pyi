@@ -213,7 +213,7 @@ class Engine:
         Builds an HNSW graph for every partition with at least `min_vectors` vectors and returns for how many.
 
         Searches and writes go on meanwhile; documents written later are scanned beside the graph until it is built again. What a
-        graph finds is scored from the stored originals; only the choice of candidates is approximate (search with exact=True to
+        graph finds is scored from the stored originals; only the choice of candidates is approximate (search with recall="exact" to
         scan). Below some 20,000 vectors the scan is faster.
         """
     def compact(self) -> int:
@@ -261,7 +261,7 @@ class Engine:
         """
         The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none.
         """
-    def search(self, text: typing.Any = None, *, vector: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, rankings: typing.Any = None, explain: bool = False, exact: bool = False) -> Result:
+    def search(self, text: typing.Any = None, *, vector: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, rankings: typing.Any = None, explain: bool = False, recall: typing.Any = None) -> Result:
         """
         The best k visible documents, by one native call without the GIL.
 
@@ -277,7 +277,9 @@ class Engine:
             rankings: further rankings of the caller's, each a sequence of ids, best first, with weight 1.0; ids that are not
                 visible are passed over.
             explain: fill bm25, similarities, coverage and matched_terms for every hit.
-            exact: score every visible vector, even where build_graphs() has built a graph.
+            recall: the share of the truly nearest that the vector arm should find, in (0, 1], None: 0.99. 1.0 or 'exact' scores
+                every visible vector. Below that, compressed codes or a graph choose which vectors are looked at; similarities
+                are those of the stored vectors all the same, and the same in every run and on every CPU.
 
         Returns:
             A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent)),
@@ -287,7 +289,7 @@ class Engine:
             ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros, and so on.
             TypeError: a wrong type, or no scope.
         """
-    def search_batch(self, texts: typing.Any = None, *, vectors: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, explain: bool = False, threads: typing.Any = None) -> list[Result]:
+    def search_batch(self, texts: typing.Any = None, *, vectors: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, explain: bool = False, recall: typing.Any = None, threads: typing.Any = None) -> list[Result]:
         """
         n searches on `threads` threads (None: as many as the machine has); texts (n,), vectors (n, dim), one scope or n. See search().
         """

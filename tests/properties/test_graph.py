@@ -54,10 +54,10 @@ def test_a_graph_only_chooses_candidates(kit: Kit, metric: str, dtype: str, chun
     found = wanted = 0
     for number in range(40):
         query = (centres[number % 30] + numbers.normal(size=DIM)).astype(np.float32)
-        exact = pair.engine.search(vector=query, scope=scope, k=10, exact=True)
+        exact = pair.engine.search(vector=query, scope=scope, k=10, recall="exact")
         judge.vector_result(exact, pair.model, query, scope, 10)
         score_of = dict(zip(exact.ids.tolist(), exact.scores.tolist(), strict=True))
-        everything = pair.engine.search(vector=query, scope=scope, k=judge.ALL, exact=True)
+        everything = pair.engine.search(vector=query, scope=scope, k=judge.ALL, recall="exact")
         score_of.update(zip(everything.ids.tolist(), everything.scores.tolist(), strict=True))
         given = pair.engine.search(vector=query, scope=scope, k=10)
         ids = given.ids.tolist()

@@ -21,7 +21,7 @@ STORED = ["f16", "f32"]
 
 def check(pair: Pair, query: Vector, key: tuple, k: int) -> None:
     scope = pair.scope(key)
-    result = pair.engine.search(vector=query, scope=scope, k=k, mode="vector", exact=True)
+    result = pair.engine.search(vector=query, scope=scope, k=k, mode="vector", recall="exact")
     judge.vector_result(result, pair.model, query, scope, k)
     default = pair.engine.search(vector=query, scope=scope, k=k, mode="vector")
     judge.vector_result(default, pair.model, query, scope, k)

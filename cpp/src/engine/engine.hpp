@@ -56,7 +56,7 @@ struct SearchRequest {
   double vector_weight = 1.0;
   std::span<const std::vector<Id>> rankings;  // of the caller, best first
   bool explain = false;
-  bool exact = false;  // scan every visible vector even where there is a graph
+  double recall = 0.99;  // of the vector arm, in (0, 1]; 1: the exactly nearest, by scanning every original
 };
 
 struct EngineStats {

@@ -29,6 +29,10 @@ void check_request(const SearchRequest& request) {
   if (!(request.rrf_k >= 0.0) || !std::isfinite(request.rrf_k)) {
     throw base::InvalidArgument("rrf_k: expected a finite number >= 0, got " + std::to_string(request.rrf_k));
   }
+  if (!(request.recall > 0.0 && request.recall <= 1.0)) {
+    throw base::InvalidArgument("recall: expected a number in (0, 1] or 'exact', got " +
+                                std::to_string(request.recall));
+  }
   check_weight("lexical", request.lexical_weight);
   check_weight("vector", request.vector_weight);
 }
@@ -106,7 +110,7 @@ class Search {
     s_.lexical_docs.clear();
     s_.vector_docs.clear();
     if (lexical_) lexical_arm_.rank(bm25, candidates);
-    if (semantic_ && vectors.dim != 0) vector_arm_.rank(request_.vector, vectors, candidates, request_.exact);
+    if (semantic_ && vectors.dim != 0) vector_arm_.rank(request_.vector, vectors, candidates, request_.recall);
 
     SearchResult result;
     result.mode = lexical_ && semantic_ ? Mode::hybrid

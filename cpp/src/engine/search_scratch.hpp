@@ -14,6 +14,7 @@
 #include "lexical/search.hpp"
 #include "lexical/term_counts.hpp"
 #include "text/analyzer.hpp"
+#include "vector/code_scan.hpp"
 #include "vector/column.hpp"
 
 namespace scrubjay::engine {
@@ -43,6 +44,7 @@ struct SearchScratch {
 
   base::TopK vector_best;
   vector::PreparedQuery vector_query;
+  vector::CodeScanScratch code_scan;
   std::vector<uint32_t> graph_docs;
 
   std::vector<uint32_t> lexical_docs, vector_docs;

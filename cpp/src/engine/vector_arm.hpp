@@ -14,9 +14,9 @@ class VectorArm {
  public:
   explicit VectorArm(SearchScratch& scratch) noexcept : s_(scratch) {}
 
-  // Fills scratch.vector_docs, best first. `exact`: scan even where there is a graph.
+  // Fills scratch.vector_docs, best first. `recall` is the wanted share of the true nearest, 1: exactly them.
   void rank(std::span<const float> vector, const vector::ColumnOptions& options, size_t candidates,
-            bool exact);
+            double recall);
 
   // Of the document at `rank`, from 1.
   [[nodiscard]] double similarity_at(uint32_t rank) const {
@@ -26,9 +26,15 @@ class VectorArm {
   [[nodiscard]] double similarity(uint32_t chunk, uint32_t offset) const;
 
  private:
+  void scan(size_t chunk, uint32_t first_doc);
+  [[nodiscard]] bool code_query_ready();
   [[nodiscard]] bool search_graph(const vector::Graph& graph, uint32_t first_chunk, size_t candidates);
 
   SearchScratch& s_;
+  vector::ColumnOptions options_;
+  // Whether codes may choose what is looked at; their query is prepared when first needed.
+  enum class Codes : uint8_t { unasked, ready, refused } codes_ = Codes::refused;
+  float margin_ = 0.0f;             // of the codes' bounds
   std::span<const uint64_t> keys_;  // best first
 };
 

@@ -56,13 +56,12 @@ void Engine::check_vector(std::span<const float> vector, uint32_t dim, size_t ro
     throw base::InvalidArgument(name + ": expected " + std::to_string(dim) + " dimensions, got " +
                                 std::to_string(vector.size()));
   }
-  for (size_t i = 0; i < vector.size(); ++i) {
-    if (!std::isfinite(vector[i])) {
-      throw base::InvalidArgument(name + ": expected finite numbers, got " + std::to_string(vector[i]) +
-                                  " at position " + std::to_string(i));
-    }
+  const double length = vector::norm(vector);  // finite if and only if every element is
+  for (size_t i = 0; !std::isfinite(length) && i < vector.size(); ++i) {
+    if (std::isfinite(vector[i])) continue;
+    throw base::InvalidArgument(name + ": expected finite numbers, got " + std::to_string(vector[i]) +
+                                " at position " + std::to_string(i));
   }
-  const double length = vector::norm(vector);
   if (length == 0.0) throw base::InvalidArgument(name + ": expected a vector that is not all zeros, got one");
   const double limit =
       options_.metric == vector::Metric::cosine ? std::numeric_limits<float>::max() : kMaxNorm;

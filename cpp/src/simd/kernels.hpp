@@ -56,6 +56,29 @@ struct Kernels {
   // IEEE half precision, round to nearest even.
   void (*to_f16)(const float* from, size_t n, uint16_t* to);
   void (*from_f16)(const uint16_t* from, size_t n, float* to);
+
+  // Vector codes (vector/codes.hpp). A block is 128 elements: 64 bytes of codes, element i of it in the lower
+  // nibble of byte i, element 64 + i in the upper one. A code c stands for 2c - 15 half steps.
+
+  // Deals groups of 16 elements to the blocks in turn, with the signs (a bit an element) changed, and puts
+  // each block through the Walsh-Hadamard transform, not normalised. Returns the greatest magnitude.
+  float (*rotate)(const float* vector, size_t n_groups, const uint16_t* signs, size_t n_blocks,
+                  float* values);
+  // out = values * per_step, rounded, ties away from zero; n a multiple of 16. Returns the sum.
+  int32_t (*quantise)(const float* values, size_t n, float per_step, int8_t* out);
+  // codes = clamp(floor(values * per_step + 8), 0, 15). Returns <values, 2c - 15>; square: |2c - 15|^2.
+  float (*encode)(const float* values, size_t n_blocks, float per_step, uint8_t* codes, uint32_t* square);
+  // out[r] = <codes of row r, query> for consecutive rows.
+  void (*dot_codes)(const uint8_t* codes, size_t n_rows, size_t n_blocks, const int8_t* query, int32_t* out);
+  // <2a - 15, 2b - 15>.
+  int32_t (*dot_code_pair)(const uint8_t* a, const uint8_t* b, size_t n_blocks);
+  // bounds[i] = sortable(((2 dots[i] - offset) * (factors[i] * scale) + errors[i] * margin) + biases[i] +
+  // shift) / 2, where sortable is an unsigned number of the order of the floats.
+  void (*bound_codes)(const int32_t* dots, const float* factors, const float* biases, const float* errors,
+                      size_t n, int32_t offset, float scale, float margin, float shift, uint32_t* bounds);
+  // Positions of values[i] > threshold for i < n (a multiple of 16), ascending; all below 2^31. Returns how
+  // many.
+  size_t (*select_above)(const uint32_t* values, size_t n, uint32_t threshold, uint32_t* positions);
 };
 
 // The kernels in use. Throws base::InvalidArgument the first time if SCRUBJAY_SIMD names no level of this

@@ -343,9 +343,28 @@ size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, f
 }
 #endif
 
+#include "simd/kernels_codes.hpp"
+
 }  // namespace
 
 extern const Kernels kTable;
-const Kernels kTable = {
-    SCRUBJAY_LEVEL_NAME, dot_rows_f16, dot_rows_f32, dot_f16_f16, dot_f32_f32, fill_impacts, accumulate,
-    accumulate_directly, group_maxima, harvest,      complete,    to_f16,      from_f16};
+const Kernels kTable = {SCRUBJAY_LEVEL_NAME,
+                        dot_rows_f16,
+                        dot_rows_f32,
+                        dot_f16_f16,
+                        dot_f32_f32,
+                        fill_impacts,
+                        accumulate,
+                        accumulate_directly,
+                        group_maxima,
+                        harvest,
+                        complete,
+                        to_f16,
+                        from_f16,
+                        rotate,
+                        quantise,
+                        encode,
+                        dot_codes,
+                        dot_code_pair,
+                        bound_codes,
+                        select_above};

@@ -15,11 +15,13 @@
 // change.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <span>
 #include <vector>
 
 #include "base/growing.hpp"
+#include "vector/codes.hpp"
 #include "vector/metric.hpp"
 
 namespace scrubjay::vector {
@@ -46,11 +48,18 @@ struct RowScale {
 struct PreparedQuery {
   std::vector<float> elements;  // padded
   float square = 0.0f;          // |q|^2
+  CodeQuery code;               // once prepare_code_query() was asked for it
 };
 
 class Column {
  public:
+  // A column of this many documents, of a dimension worth it, has codes beside its rows.
+  static constexpr uint32_t kCodedDocs = 256;
+
   explicit Column(const ColumnOptions& options) : options_(options), rows_(options.row_bytes()) {}
+  ~Column() { delete codes_.load(std::memory_order_relaxed); }
+  Column(const Column&) = delete;
+  Column& operator=(const Column&) = delete;
 
   // The writer: stores the vector of document `doc` (the next one, or later: those between have none).
   // `vector` has dim finite elements, not all zero; an empty span stores "no vector".
@@ -75,15 +84,24 @@ class Column {
   // Its similarity to a query.
   [[nodiscard]] float similarity(uint32_t doc, const PreparedQuery& query) const;
 
-  [[nodiscard]] size_t memory_bytes() const noexcept { return rows_.memory_bytes() + scales_.memory_bytes(); }
+  // Null while the column is small; otherwise of the same documents, but like size() it may lag or lead.
+  [[nodiscard]] const Codes* codes() const noexcept { return codes_.load(std::memory_order_acquire); }
+
+  [[nodiscard]] size_t memory_bytes() const noexcept {
+    const Codes* codes = this->codes();
+    return rows_.memory_bytes() + scales_.memory_bytes() + (codes ? codes->memory_bytes() : 0);
+  }
 
  private:
   void reserve(uint32_t doc);
+  void append_code(uint32_t doc);
+  void read_row(uint32_t doc, std::span<float> out) const;
 
   const ColumnOptions options_;
   base::RowBlocks rows_;
   base::GrowingArray<RowScale> scales_;
   std::atomic<uint32_t> size_{0};
+  std::atomic<Codes*> codes_{nullptr};
   std::vector<float> row_;  // writer's scratch
 };
 

@@ -1,0 +1,142 @@
+#include "vector/code_scan.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <limits>
+
+#include "base/growing.hpp"
+#include "simd/kernels.hpp"
+
+namespace scrubjay::vector {
+namespace {
+
+constexpr uint32_t kWord = 64;  // documents of one word of a bitmap
+
+[[nodiscard]] uint32_t halved(uint32_t sortable) noexcept { return sortable >> 1; }
+
+// The bound of what cannot be found: no vector, dead, hidden.
+const uint32_t kNothing = halved(base::sortable_float(-std::numeric_limits<float>::infinity()));
+
+void bound_all(const ChunkVectors& vectors, const Codes& codes, uint32_t first, uint32_t n_docs,
+               const PreparedQuery& query, float margin, CodeScanScratch& scratch) {
+  const simd::Kernels& kernels = simd::kernels();
+  const CodeQuery& code = query.code;
+  const float* factors = codes.factors();
+  const float* biases = codes.biases();
+  const float* errors = codes.errors();
+  constexpr uint32_t kRows = base::RowBlocks::kRowsPerBlock;
+  for (uint32_t begin = first; begin < n_docs; begin = (begin / kRows + 1) * kRows) {
+    const uint32_t end = std::min(n_docs, (begin / kRows + 1) * kRows);
+    int32_t* dots = scratch.dots.data();
+    kernels.dot_codes(reinterpret_cast<const uint8_t*>(codes.rows().row(begin)), end - begin,
+                      codes.n_blocks(), code.elements.data(), dots);
+    kernels.bound_codes(dots, factors + begin, biases + begin, errors + begin, end - begin, code.offset,
+                        code.scale, margin * code.length, code.shift,
+                        scratch.bounds.data() + (begin - first));
+  }
+  if (!vectors.dead) return;
+  for (uint32_t word = first / kWord; word * kWord < n_docs; ++word) {
+    for (uint64_t dead = vectors.dead->word(word); dead != 0; dead &= dead - 1) {
+      const uint32_t doc = word * kWord + static_cast<uint32_t>(std::countr_zero(dead));
+      if (doc >= first && doc < n_docs) scratch.bounds[doc - first] = kNothing;
+    }
+  }
+}
+
+// A bound that k documents reach, and few more: the k-th greatest of the maxima of about 4k groups.
+[[nodiscard]] uint32_t seed_bound(size_t n, size_t k, CodeScanScratch& scratch) {
+  const size_t group = std::max<size_t>(1, n / (4 * k));
+  scratch.maxima.resize(n + 16);
+  const size_t n_groups =
+      simd::kernels().group_maxima(scratch.bounds.data(), n, group, scratch.maxima.data());
+  if (n_groups <= k) return kNothing + 1;
+  const auto kth = scratch.maxima.begin() + static_cast<ptrdiff_t>(k - 1);
+  std::nth_element(scratch.maxima.begin(), kth, scratch.maxima.begin() + static_cast<ptrdiff_t>(n_groups),
+                   std::greater<>());
+  return std::max(*kth, kNothing + 1);
+}
+
+}  // namespace
+
+void score_documents(const Column& column, uint32_t chunk, const uint32_t* docs, size_t n,
+                     const PreparedQuery& query, uint32_t* scores, base::TopK& best) {
+  constexpr size_t kAhead = 4;
+  const ColumnOptions& options = column.options();
+  const simd::Kernels& kernels = simd::kernels();
+  const RowScale* scales = column.scales();
+  const base::RowBlocks& rows = column.rows();
+  const auto prefetch = [&](uint32_t doc) {
+    const char* row = rows.row(doc);
+    for (size_t byte = 0; byte < rows.row_bytes(); byte += base::kCacheLineBytes)
+      __builtin_prefetch(row + byte);
+    __builtin_prefetch(scales + doc);
+  };
+  for (size_t i = 0; i < std::min(kAhead, n); ++i) prefetch(docs[i]);
+  for (size_t i = 0; i < n; ++i) {
+    if (i + kAhead < n) prefetch(docs[i + kAhead]);
+    const uint32_t doc = docs[i];
+    float dot = 0.0f;
+    if (options.storage == Storage::f16) {
+      kernels.dot_rows_f16(reinterpret_cast<const uint16_t*>(rows.row(doc)), 1, options.padded_dim(),
+                           query.elements.data(), &dot);
+    } else {
+      kernels.dot_rows_f32(reinterpret_cast<const float*>(rows.row(doc)), 1, options.padded_dim(),
+                           query.elements.data(), &dot);
+    }
+    const float similarity = finish_similarity(options.metric, dot, scales[doc], query.square);
+    const uint32_t score = base::sortable_float(similarity);
+    if (scores) scores[i] = score;
+    best.push(base::candidate_key(score, (chunk << 16) | doc));
+  }
+}
+
+size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query,
+                  float margin, CodeScanScratch& scratch, base::TopK& best) {
+  const Column& column = *vectors.column;
+  const Codes& codes = *column.codes();
+  const uint32_t n_docs = std::min({vectors.n_docs, column.size(), codes.size()});
+  if (first_doc >= n_docs) return 0;
+  const uint32_t n = n_docs - first_doc;
+  const size_t padded = (size_t{n} + 15) / 16 * 16;
+  scratch.dots.resize(base::RowBlocks::kRowsPerBlock);
+  scratch.bounds.resize(padded);
+  scratch.positions.resize(padded);
+  bound_all(vectors, codes, first_doc, n_docs, query, margin, scratch);
+  std::fill(scratch.bounds.begin() + n, scratch.bounds.end(), kNothing);
+
+  const auto score = [&](uint32_t* positions, size_t n_positions, uint32_t* scores) {
+    for (size_t i = 0; i < n_positions; ++i) positions[i] += first_doc;
+    score_documents(column, chunk, positions, n_positions, query, scores, best);
+  };
+  const simd::Kernels& kernels = simd::kernels();
+  uint32_t* positions = scratch.positions.data();
+  size_t n_scored = 0;
+  uint32_t scored_from = 0xffffffffu;  // bounds from here on are done with
+  if (best.threshold() == 0) {
+    scored_from = seed_bound(padded, best.k(), scratch);
+    n_scored = kernels.select_above(scratch.bounds.data(), padded, scored_from - 1, positions);
+    scratch.maxima.resize(std::max(scratch.maxima.size(), n_scored));
+    uint32_t* scores = scratch.maxima.data();
+    score(positions, n_scored, scores);
+    if (n_scored >= best.k()) {  // tighter than the threshold of many candidates, which goes by bins
+      std::nth_element(scores, scores + best.k() - 1, scores + n_scored, std::greater<>());
+      best.raise_threshold(scores[best.k() - 1]);
+    }
+  }
+  const uint32_t reached = std::max(halved(base::key_score(best.threshold())), kNothing + 1);
+  if (reached >= scored_from) return n_scored;
+  size_t n_reached = kernels.select_above(scratch.bounds.data(), padded, reached - 1, positions);
+  if (scored_from != 0xffffffffu) {
+    size_t n_left = 0;
+    for (size_t i = 0; i < n_reached; ++i) {
+      positions[n_left] = positions[i];
+      n_left += scratch.bounds[positions[i]] < scored_from ? 1 : 0;
+    }
+    n_reached = n_left;
+  }
+  score(positions, n_reached, nullptr);
+  return n_scored + n_reached;
+}
+
+}  // namespace scrubjay::vector

@@ -1,0 +1,101 @@
+// Codes: which vectors could be near, at an eighth of the bytes?
+//
+// Beside its stored row a vector has a code of four bits an element, made for the first pass of a search:
+//     u       the stored vector, normalised
+//     h       H S u: random signs, groups of 16 elements dealt to blocks of 128, each block through the
+//     Walsh-Hadamard
+//             transform. A rotation: outlying elements are spread over a block, so one step fits all.
+//     c       clamp(floor(h / step + 8), 0, 15), step = 0.9 max|h| / 7.5
+// The inner product of a query with u is estimated, without bias in the direction of u, by
+//     <H S q, 2c - 15> / <h, 2c - 15>        (Gao and Long 2024, RaBitQ, section 3.2, for a scalar grid)
+// whose error is close to normal with a standard deviation of |q| times `error` (measured on real embeddings:
+// 0.89 to 1.00 of it). So `estimate + z * error` bounds the similarity with a known probability, and a search
+// that scores every vector whose bound reaches the k-th best exact similarity misses few: that is the recall
+// setting.
+//
+// The query is rotated likewise and rounded to eight bits, so the first pass is a sum of whole numbers: the
+// same on every CPU. One writer, any number of readers under an epoch guard, as the column.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+#include "base/growing.hpp"
+#include "vector/metric.hpp"
+
+namespace scrubjay::vector {
+
+struct ColumnOptions;
+struct RowScale;
+
+inline constexpr uint32_t kBlockDims = 128;
+// Vectors of fewer elements are as fast to compare whole.
+inline constexpr uint32_t kLeastCodedDim = 64;
+
+[[nodiscard]] constexpr uint32_t n_code_blocks(uint32_t dim) noexcept {
+  return (dim + kBlockDims - 1) / kBlockDims;
+}
+[[nodiscard]] constexpr size_t code_bytes(uint32_t dim) noexcept { return 64 * n_code_blocks(dim); }
+
+// similarity >= estimate means: factor * <q, u> + bias, and what the error is in that unit.
+struct CodeScale {
+  float factor = 0.0f;
+  float bias = -std::numeric_limits<float>::infinity();  // no vector: below every bound
+  float error = 0.0f;
+};
+
+// A rotated query of eight bits an element.
+struct CodeQuery {
+  std::vector<float> rotated;
+  std::vector<int8_t> elements;
+  int32_t offset = 0;   // 15 times the sum of the elements
+  float scale = 0.0f;   // of an element
+  float length = 0.0f;  // |q|: the unit of errors
+  float shift = 0.0f;   // l2: -|q|^2
+};
+
+class Codes {
+ public:
+  explicit Codes(const ColumnOptions& options);
+
+  // The writer: the code of document `doc` (the next one or later, those between have none; or the last once
+  // more). `row`: the stored row with its padding, any length but zero; empty: no vector.
+  void append(uint32_t doc, std::span<const float> row, const RowScale& scale);
+
+  // Readers: documents below size() have codes.
+  [[nodiscard]] uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }
+  [[nodiscard]] const base::RowBlocks& rows() const noexcept { return rows_; }
+  [[nodiscard]] const float* factors() const noexcept { return factors_.read(); }
+  [[nodiscard]] const float* biases() const noexcept { return biases_.read(); }
+  [[nodiscard]] const float* errors() const noexcept { return errors_.read(); }
+  [[nodiscard]] uint32_t n_blocks() const noexcept { return n_blocks_; }
+
+  [[nodiscard]] size_t memory_bytes() const noexcept {
+    return rows_.memory_bytes() + factors_.memory_bytes() + biases_.memory_bytes() + errors_.memory_bytes();
+  }
+
+ private:
+  [[nodiscard]] CodeScale encode(std::span<const float> row, const RowScale& scale, uint8_t* code);
+
+  const Metric metric_;
+  const uint32_t n_blocks_;
+  base::RowBlocks rows_;
+  base::GrowingArray<float> factors_, biases_, errors_;
+  std::atomic<uint32_t> size_{0};
+  std::vector<float> rotated_;  // writer's scratch
+};
+
+// `query` are the prepared elements with their padding (cosine: normalised), `square` the square of their
+// length before that. False if the query is too long or too short for bounds in single precision; then the
+// rows must be scanned.
+[[nodiscard]] bool prepare_code_query(const ColumnOptions& options, std::span<const float> query,
+                                      float square, CodeQuery& out);
+
+// The upper bound's distance from the estimate, in errors, at which a vector that belongs among the nearest
+// is missed with at most this probability: the normal quantile (Abramowitz and Stegun 26.2.23).
+[[nodiscard]] float margin_for(double miss_probability) noexcept;
+
+}  // namespace scrubjay::vector
