@@ -1,6 +1,6 @@
-"""What can be done with an index because it has a file: closing, warming, sweeping, compacting, proving, copying.
+"""What can be done with an index because it has a file: warming, sweeping, compacting, proving, copying.
 
-Half of :class:`scrubjay.Index`, apart so that either half can be read in one sitting. Without a file the same calls do
+A third of :class:`scrubjay.Index`, apart so that each can be read in one sitting. Without a file the same calls do
 what makes sense in memory, or say that there is no file.
 """
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from scrubjay._native import Engine, Scope
+from scrubjay._native import Scope
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import EmbedderMismatchError, StoreError, StoreFormatError
-from scrubjay.expiry import Expiry
+from scrubjay.opening import OpenedIndex
 from scrubjay.progress import open_progress
 from scrubjay.semantic import Semantics
 from scrubjay.store.check import CheckReport, check_store
@@ -28,28 +28,10 @@ from scrubjay.store.reembedding import reembed_store
 __all__ = ["StoredIndex"]
 
 
-class StoredIndex:
+class StoredIndex(OpenedIndex):
     """The part of an index that knows of its file."""
 
     upsert_many: Callable[..., int]
-    _engine: Engine | DurableEngine
-    _semantics: Semantics
-    _expiry: Expiry
-
-    @property
-    def path(self) -> Path | None:
-        """The file; None for an index in this process's memory."""
-        return self._engine.store.path if isinstance(self._engine, DurableEngine) else None
-
-    @property
-    def _generation(self) -> int:
-        """Changes when the stored vectors become those of another model."""
-        return self._engine.residency.generation if isinstance(self._engine, DurableEngine) else 0
-
-    def close(self) -> None:
-        """Close the file; what changed since is kept ready for the next opening. Other calls raise ClosedError then."""
-        if isinstance(self._engine, DurableEngine):
-            self._engine.close()
 
     def warm(self, scope: Scope, *, pin: bool = False) -> int:
         """Read what a search from `scope` sees into memory; return how many memories that is.

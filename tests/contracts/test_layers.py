@@ -50,13 +50,15 @@ PYTHON_HEIGHT = {
     "degrade": 4,
     "store": 4,
     "expiry": 5,
-    "stored": 6,
-    "index": 7,
-    "retriever": 8,
-    "memory": 9,
-    "demo": 10,
-    "adapters": 10,
-    "cli": 11,
+    "opening": 6,
+    "writing": 6,
+    "stored": 7,
+    "index": 8,
+    "retriever": 9,
+    "memory": 10,
+    "demo": 11,
+    "adapters": 11,
+    "cli": 12,
 }
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scrubjay.errors import StoreError
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.sqlite import Transaction
+from scrubjay.store.transaction import Transaction
 from scrubjay.store.vectors import encode_many
 
 __all__ = ["reembed_store"]
