@@ -11,6 +11,7 @@ from scrubjay._native import Engine, Scope
 from scrubjay.degrade import make_plan, make_plans
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.expiry import Expiry
+from scrubjay.family import Family
 from scrubjay.records import Record, as_scope, to_record
 from scrubjay.results import Hits
 from scrubjay.semantic import Semantics
@@ -70,6 +71,8 @@ class Index(WritingIndex, StoredIndex):
             dim, metric, dtype=dtype, analyzer=analyzer, stemmer=stemmer, k1=k1, b=b
         )
         self._expiry = Expiry(self._engine)
+        self._family = Family(None, query_cache, {"stemmer": stemmer, "k1": k1, "b": b})
+        self._family.add_root(self)
 
     # ------------------------------------------------------------------ searching
 

@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike
 
 from scrubjay._native import Engine, Scope
 from scrubjay.expiry import Expiry
+from scrubjay.family import Family
 from scrubjay.payload import CreatedAt
 from scrubjay.progress import open_progress
 from scrubjay.records import VectorRule, check_row, read_rows
 from scrubjay.semantic import Semantics
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.writing import checked_reason
 
 __all__ = ["WritingIndex"]
 
@@ -28,6 +30,7 @@ class WritingIndex:
     _engine: Engine | DurableEngine
     _semantics: Semantics
     _expiry: Expiry
+    _family: Family
 
     def upsert(
         self,
@@ -134,17 +137,37 @@ class WritingIndex:
             self._semantics.wrote()
         return written
 
-    def delete(self, id: str | int) -> bool:
-        """Delete one memory; False if there was none with this id."""
+    def delete(self, id: str | int, *, reason: str = "delete") -> bool:
+        """Delete one memory; False if there was none with this id.
+
+        Args:
+            id: of the memory.
+            reason: 1 to 1,000 characters for the event that is left in the file (see :meth:`events`).
+        """
+        if isinstance(self._engine, DurableEngine):
+            return self._engine.delete(id, reason=reason)
+        checked_reason(reason)
         return self._engine.delete(id)
 
-    def erase(self, scope: Scope, *, exact: bool = False) -> int:
+    def erase(
+        self, scope: Scope, *, exact: bool = False, reason: str = "erase", everywhere: bool = False
+    ) -> int:
         """Delete every memory whose scope agrees with all given components; return how many.
 
         `Scope("acme")` erases all of the tenant, its users and agents included; with `exact` only what has precisely
         this scope (the tenant's shared memories).
+
+        Args:
+            scope: whose memories.
+            exact: of this scope only.
+            reason: 1 to 1,000 characters for the events that are left in the file, one a scope (see :meth:`events`).
+            everywhere: in all collections of the file, not in this one only.
         """
-        return self._engine.erase(scope, exact=exact)
+        if isinstance(self._engine, DurableEngine):
+            return self._engine.erase(scope, exact=exact, reason=reason, everywhere=everywhere)
+        checked_reason(reason)
+        engines = [member.engine for member in self._family.everyone()] if everywhere else [self._engine]
+        return sum(int(engine.erase(scope, exact=exact)) for engine in engines)
 
     def _vector_rule(self) -> VectorRule:
         return VectorRule(self._engine.dim, self._engine.metric)

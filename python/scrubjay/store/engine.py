@@ -5,10 +5,12 @@ Writing is in :mod:`scrubjay.store.writing`; this adds searching, looking and ca
 
 from __future__ import annotations
 
+import atexit
 import os
 import time
 import weakref
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,13 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import Engine, Result, Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.errors import CorruptIndexError, Error
 from scrubjay.progress import Progress
+from scrubjay.store.budget import Budget
 from scrubjay.store.files import rewrite_file
 from scrubjay.store.partition import visible_from
 from scrubjay.store.protocol import RowId
 from scrubjay.store.residency import Residency
 from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.transaction import Transaction
 from scrubjay.store.vectors import decode
 from scrubjay.store.writing import WritingEngine, checked_id
 
@@ -47,7 +51,7 @@ class DurableEngine(WritingEngine):
     Args:
         store: the rows.
         make_engine: dimension or None -> an empty native engine of the store's kind.
-        budget_bytes: of memory for partitions; None: no limit.
+        budget: of memory for partitions, perhaps shared with other collections; None: no limit.
         model: the name of the embedder in use, or None; asked at each write.
         clock: microseconds since 1970.
     """
@@ -57,7 +61,7 @@ class DurableEngine(WritingEngine):
         store: SqliteStore,
         make_engine: Callable[[int | None], Engine],
         *,
-        budget_bytes: int | None = None,
+        budget: Budget | None = None,
         model: Callable[[], str | None] = lambda: None,
         clock: Callable[[], int] = lambda: time.time_ns() // 1000,
     ) -> None:
@@ -69,7 +73,7 @@ class DurableEngine(WritingEngine):
         self.residency = Residency(
             store,
             make_engine(self._identity.dim),
-            budget_bytes=budget_bytes,
+            budget=budget or Budget(None),
             clock=clock,
             generation=self._identity.generation,
             on_new_model=self.adopt_model,
@@ -182,9 +186,7 @@ class DurableEngine(WritingEngine):
 
     def files(self) -> list[Path]:
         """Return the files that the index consists of (not all of them need exist)."""
-        return [
-            self.store.path.with_name(self.store.path.name + end) for end in ("", "-wal", "-shm", "-journal")
-        ]
+        return self.store.files()
 
     def __len__(self) -> int:
         return self.count()
@@ -205,12 +207,13 @@ class DurableEngine(WritingEngine):
         self._check_open()
         n_dropped = self.native.compact()
         with self.store.writing("compacting") as transaction:
-            transaction.forget_tombstones()
+            for tables in self.store.all_tables():  # the file is rewritten as a whole
+                Transaction(transaction.connection, tables).forget_tombstones()
         self._drop_damaged_images()
         for scope in self.store.stale_scopes():
             partition = self.residency.partition(scope)
             self.residency.bring(partition)
-            self.residency.save([partition], wait=True)
+            self.residency.save(partition, wait=True)
             self.residency.evict()
             if progress is not None:
                 progress.update(1)
@@ -240,9 +243,12 @@ class DurableEngine(WritingEngine):
         if self._closed:
             return
         residency = self.residency
+        residency.housekeeper.stop()
         for partition in residency.resident():
-            if residency.is_dirty(partition):
-                residency.save([partition], wait=True)
+            with suppress(Error):  # without an image the next opening takes longer, that is all
+                if residency.is_dirty(partition):
+                    residency.save(partition, wait=True)
+            residency.budget.charge(partition, 0)  # which other collections share
         self._closed = True
         self.store.close()
 
@@ -261,6 +267,14 @@ def _after_fork() -> None:
         _inherited.append(engine)
         engine.abandon()
 
+
+def _at_exit() -> None:
+    """A thread that works while the interpreter ends would be stopped anywhere."""
+    for engine in list(_opened):
+        engine.residency.housekeeper.stop()
+
+
+atexit.register(_at_exit)
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)

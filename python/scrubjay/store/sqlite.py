@@ -10,34 +10,58 @@ import sqlite3
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from scrubjay.errors import ClosedError, StoreBusyError, StoreError, StoreFormatError
 from scrubjay.store import schema
 from scrubjay.store.connections import Readers, connect, translated
+from scrubjay.store.descriptors import looking_at
 from scrubjay.store.protocol import Identity
-from scrubjay.store.reading import ReadingStore
+from scrubjay.store.reading import ReadingStore, scope_of
+from scrubjay.store.schema import Tables
 from scrubjay.store.transaction import Transaction
 
 __all__ = ["SqliteStore", "check_identity"]
 
 
 class SqliteStore(ReadingStore):
-    """One index file. Any thread may use it; see :mod:`scrubjay.store.protocol` for what the questions mean."""
+    """One collection of one index file. Any thread may use it; see :mod:`scrubjay.store.protocol` for the questions.
 
-    def __init__(self, path: Path, identity: Identity, *, durability: str, busy_seconds: float) -> None:
+    Args:
+        path: the file; it is made if there is none.
+        identity: of a collection that is made.
+        durability: "full" or "normal".
+        busy_seconds: how long to wait for another writer.
+        collection: its name; "" for the collection that every file has.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        identity: Identity,
+        *,
+        durability: str,
+        busy_seconds: float,
+        collection: str = "",
+    ) -> None:
+        super().__init__()
         self.path = path
+        self.collection = collection
         self._busy_seconds = busy_seconds
         self._write_lock = threading.RLock()
+        self._in_background = False  # who has the writer's turn will be done with it soon
         self._closed = False
         with translated(path, "opening"):
             self._writer = connect(path, durability=durability, busy_seconds=busy_seconds)
             try:
                 self._prepare(identity)
+                self.tables = self._prepare_collection(identity)
             except BaseException:
                 self._writer.close()
                 raise
         self._readers = Readers(path, busy_seconds)
+        self.looking = looking_at(path)
 
     def _prepare(self, identity: Identity) -> None:
         if not schema.recognise(self._writer, str(self.path)):
@@ -46,31 +70,43 @@ class SqliteStore(ReadingStore):
                 raise StoreError(f"the file system does not allow a write-ahead log: {self.path}")
             self._writer.execute("BEGIN IMMEDIATE")
             if not schema.recognise(self._writer, str(self.path)):  # another process may have been first
-                schema.create(self._writer, identity)
+                schema.create(self._writer, identity if self.collection == "" else unsettled(identity))
             self._writer.execute("COMMIT")
         if self._writer.execute("PRAGMA user_version").fetchone() != (schema.FORMAT,):
             self._writer.execute("BEGIN IMMEDIATE")
             schema.migrate(self._writer)
             self._writer.execute("COMMIT")
 
+    def _prepare_collection(self, identity: Identity) -> Tables:
+        if self.collection == "":
+            return Tables()
+        tables = schema.find_collection(self._writer, self.collection)
+        if tables is None:
+            self._writer.execute("BEGIN IMMEDIATE")
+            tables = schema.find_collection(self._writer, self.collection)
+            if tables is None:
+                tables = schema.create_collection(self._writer, self.collection, identity)
+            self._writer.execute("COMMIT")
+        return tables
+
     # ------------------------------------------------------------------ writing
 
     @contextmanager
-    def writing(self, doing: str, *, wait: bool = True) -> Iterator[Transaction]:
+    def writing(self, doing: str, *, wait: bool = True, in_background: bool = False) -> Iterator[Transaction]:
         """Take the writer's turn and a transaction: committed at the end, rolled back if anything is raised.
+
+        Args:
+            doing: what is being done, for the message of an error.
+            wait: for another writer, as long as the index waits.
+            in_background: this is not the caller's write; one who finds the turn taken by it waits for its end,
+                however impatient.
 
         Raises:
             StoreBusyError: another thread or process wrote for longer than the index waits.
             StoreError: the transaction could not be written; nothing of it was.
         """
-        if not self._write_lock.acquire(timeout=self._busy_seconds if wait else 0):
-            raise StoreBusyError(
-                f"{doing}: another thread was writing for longer than busy_timeout: {self.path}"
-            )
-        try:
-            if self._closed:
-                raise ClosedError(f"the index is closed: {self.path}")
-            with translated(self.path, doing):
+        with self._turn(doing, wait=wait, in_background=in_background), translated(self.path, doing):
+            try:
                 if not wait:
                     self._writer.execute("PRAGMA busy_timeout = 0")
                 try:
@@ -78,32 +114,68 @@ class SqliteStore(ReadingStore):
                 finally:
                     if not wait:
                         self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_seconds * 1000)}")
-            transaction = Transaction(self._writer)
-            try:
-                with translated(self.path, doing):
-                    yield transaction
-                    if not transaction.committed:
-                        transaction.commit()
+                transaction = Transaction(self._writer, self.tables)
+                yield transaction
+                if not transaction.committed:
+                    transaction.commit()
             finally:
                 if self._writer.in_transaction:
                     self._writer.execute("ROLLBACK")
-        finally:
-            self._write_lock.release()
 
     @contextmanager
     def exclusively(self, doing: str) -> Iterator[sqlite3.Connection]:
         """Take the writer's turn without a transaction, for VACUUM and the like."""
-        if not self._write_lock.acquire(timeout=self._busy_seconds):
+        with self._turn(doing), translated(self.path, doing):
+            yield self._writer
+
+    @contextmanager
+    def _turn(self, doing: str, *, wait: bool = True, in_background: bool = False) -> Iterator[None]:
+        taken = self._write_lock.acquire(timeout=self._busy_seconds if wait else 0)
+        while not taken and wait and self._in_background:
+            taken = self._write_lock.acquire(timeout=1)
+        if not taken:
             raise StoreBusyError(
                 f"{doing}: another thread was writing for longer than busy_timeout: {self.path}"
             )
         try:
             if self._closed:
                 raise ClosedError(f"the index is closed: {self.path}")
-            with translated(self.path, doing):
-                yield self._writer
+            self._in_background = in_background
+            yield
         finally:
+            self._in_background = False
             self._write_lock.release()
+
+    def collection_names(self) -> list[str]:
+        """Return the names of the file's collections that have one, in alphabetical order."""
+        with translated(self.path, "reading"):
+            return schema.collection_names(self.reading_connection())
+
+    def all_tables(self) -> list[Tables]:
+        """Return the tables of every collection of the file; to be asked for within a transaction."""
+        return schema.all_tables(self._writer)
+
+    def drop_collection(self, name: str, *, now: int) -> int:
+        """Drop a collection, and leave an event for each scope that had documents; how many those were."""
+        with self.writing("dropping a collection") as transaction:
+            connection = transaction.connection
+            tables = schema.find_collection(connection, name)
+            if tables is None:
+                return 0
+            found = connection.execute(
+                f"SELECT tenant, user, agent, documents FROM {tables.scope} WHERE documents > 0"
+            ).fetchall()
+            events = Transaction(connection, Tables())
+            for tenant, user, agent, n_documents in found:
+                events.add_event(
+                    scope_of(tenant, user, agent), f"drop_collection {name}", n_documents, now=now
+                )
+            schema.drop_collection(connection, name)
+        return sum(row[3] for row in found)
+
+    def files(self) -> list[Path]:
+        """Return the files that the index consists of (not all of them need exist)."""
+        return [self.path.with_name(self.path.name + end) for end in ("", "-wal", "-shm", "-journal")]
 
     def close(self) -> None:
         """Close every connection. Safe to call twice."""
@@ -113,9 +185,10 @@ class SqliteStore(ReadingStore):
             self._closed = True
             self._readers.close()
             self._writer.close()
+            self.looking.close()
 
 
-def check_identity(stored: Identity, wanted: Identity, path: Path) -> None:
+def check_identity(stored: Identity, wanted: Identity, place: object) -> None:
     """Hold an index to what its opener asked for; None and "" ask for nothing.
 
     Raises:
@@ -124,4 +197,9 @@ def check_identity(stored: Identity, wanted: Identity, path: Path) -> None:
     for name in ("dim", "metric", "dtype", "analyzer"):
         has, asked = getattr(stored, name), getattr(wanted, name)
         if has is not None and asked and has != asked:
-            raise StoreFormatError(f"{name}: the index was made with {has!r}, got {asked!r}: {path}")
+            raise StoreFormatError(f"{name}: the index was made with {has!r}, got {asked!r}: {place}")
+
+
+def unsettled(identity: Identity) -> Identity:
+    """Return the identity of an unnamed collection that is made along with a named one: its dimension is open."""
+    return replace(identity, dim=None, model=None)

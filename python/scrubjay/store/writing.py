@@ -22,7 +22,7 @@ from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.transaction import Transaction
 from scrubjay.store.vectors import encode_many
 
-__all__ = ["WritingEngine", "checked_id"]
+__all__ = ["WritingEngine", "checked_id", "checked_reason"]
 
 
 class WritingEngine:
@@ -214,29 +214,40 @@ class WritingEngine:
         self._check_open()
         ids = [checked_id(id, self.identity.id_kind) for id in ids]
         with self.store.writing("deleting") as transaction:
-            written = transaction.delete(ids, reason, now=self.clock())
+            written = transaction.delete(ids, checked_reason(reason), now=self.clock())
             if written:
                 self._commit(transaction, written)
         return sum(len(one.deleted) for one in written)
 
-    def erase(self, scope: Scope, *, exact: bool = False) -> int:
-        """Erase every document whose scope agrees with `scope`; how many."""
+    def erase(
+        self, scope: Scope, *, exact: bool = False, reason: str = "erase", everywhere: bool = False
+    ) -> int:
+        """Erase every document whose scope agrees with `scope`; with `everywhere` in all collections; how many."""
         self._check_open()
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        n_erased = 0
         with self.store.writing("erasing") as transaction:
-            written = transaction.erase(scope, exact=exact, now=self.clock())
+            now = self.clock()
+            if everywhere:  # who has them in memory sees the commit
+                for tables in self.store.all_tables():
+                    if tables.suffix != self.store.tables.suffix:
+                        other = Transaction(transaction.connection, tables)
+                        gone = other.erase(scope, checked_reason(reason), exact=exact, now=now)
+                        n_erased += sum(one.documents_before for one in gone)
+            written = transaction.erase(scope, checked_reason(reason), exact=exact, now=now)
             if written:
                 self._commit(transaction, written)
-        return sum(one.documents_before for one in written)
+        return n_erased + sum(one.documents_before for one in written)
 
     def sweep(self) -> int:
         """Delete the rows of expired documents, which no search sees any more; how many."""
+        t = self.store.tables
         self._check_open()
         with self.store.writing("sweeping") as transaction:
             now = self.clock()
             found = transaction.connection.execute(
-                "SELECT id FROM document WHERE expires_at <= ?", (now,)
+                f"SELECT id FROM {t.document} WHERE expires_at <= ?", (now,)
             ).fetchall()
             written = transaction.delete([id for (id,) in found], "sweep", now=now)
             if written:
@@ -251,6 +262,7 @@ class WritingEngine:
 
 
 def checked_id(id: Any, kind: str | None) -> RowId:
+    """Return an id of the index's kind, or raise TypeError or ValueError."""
     if isinstance(id, (bool, np.bool_)) or not isinstance(id, (str, int, np.integer)):
         raise TypeError(f"id: expected str or int, got {type(id).__name__}")
     own = "str" if isinstance(id, str) else "int"
@@ -261,3 +273,12 @@ def checked_id(id: Any, kind: str | None) -> RowId:
     if not -(2**63) <= int(id) < 2**63:
         raise ValueError(f"id: expected a 64-bit integer, got {int(id)}")
     return int(id)
+
+
+def checked_reason(reason: str) -> str:
+    """Return the reason for a deletion, or raise TypeError or ValueError."""
+    if not isinstance(reason, str):
+        raise TypeError(f"reason: expected a str, got {type(reason).__name__}")
+    if not reason.strip() or len(reason) > 1000:
+        raise ValueError(f"reason: expected 1 to 1,000 characters, got {len(reason)}")
+    return reason
