@@ -1,6 +1,7 @@
 // Partitions as images: what the Python store needs of the engine to keep it in step with its rows.
 #include <pybind11/stl.h>
 
+#include "base/memory.hpp"
 #include "bindings.hpp"
 #include "convert.hpp"
 #include "engine/engine.hpp"
@@ -26,12 +27,16 @@ py::list save_partition(const Engine& engine, const py::object& scope) {
 
 size_t load_partition(Engine& engine, const py::object& scope, const py::list& images) {
   const ScopePtr loaded = to_scope(scope, "scope");
+  std::vector<py::buffer_info> buffers;  // hold what is viewed
   std::vector<std::string_view> views;
-  std::vector<py::object> keep;
   for (const py::handle image : images) {
-    if (!PyBytes_Check(image.ptr())) throw py::type_error("images: expected bytes, got " + type_name(image));
-    views.emplace_back(PyBytes_AS_STRING(image.ptr()), static_cast<size_t>(PyBytes_GET_SIZE(image.ptr())));
-    keep.push_back(py::reinterpret_borrow<py::object>(image));
+    if (!PyObject_CheckBuffer(image.ptr()))
+      throw py::type_error("images: expected bytes, got " + type_name(image));
+    buffers.push_back(py::reinterpret_borrow<py::buffer>(image).request());
+    const py::buffer_info& buffer = buffers.back();
+    if (buffer.ndim != 1 || buffer.itemsize != 1 || buffer.strides[0] != 1)
+      throw py::type_error("images: expected bytes one behind the other");
+    views.emplace_back(static_cast<const char*>(buffer.ptr), static_cast<size_t>(buffer.size));
   }
   const py::gil_scoped_release release;
   return engine.load_partition(loaded, views);
@@ -62,8 +67,9 @@ void register_residence(py::class_<Engine>& type) {
   type.def(
           "save_partition", &save_partition, py::arg("scope"),
           R"(The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none.)")
-      .def("load_partition", &load_partition, py::arg("scope"), py::arg("images"),
-           R"(Takes the documents of save_partition()'s images as the partition of `scope`; returns how many.
+      .def(
+          "load_partition", &load_partition, py::arg("scope"), py::arg("images"),
+          R"(Takes the documents of save_partition()'s images (bytes, or other buffers of bytes) as the partition of `scope`; returns how many.
 
 Raises: CorruptIndexError if the bytes cannot be what was written for an engine like this one, ValueError if the engine has
 documents of exactly this scope; nothing is changed then.)")
@@ -76,6 +82,8 @@ documents of exactly this scope; nothing is changed then.)")
           },
           py::arg("scope"),
           "The memory of the partition of exactly this scope, its share of the id map included.")
+      .def_static("release_free_memory", &base::release_free_memory, py::call_guard<py::gil_scoped_release>(),
+                  "Gives memory that was freed in this process back to the system, where the C library can.")
       .def(
           "digest", &digest, py::arg("scope"),
           R"(Counts and order-sensitive hashes of what the partition of exactly this scope holds: equal for equal documents in equal

@@ -200,6 +200,11 @@ class Engine:
     >>> len(engine.search("sk-stg-0041", scope=Scope("acme", user="joe")))
     0
     """
+    @staticmethod
+    def release_free_memory() -> None:
+        """
+        Gives memory that was freed in this process back to the system, where the C library can.
+        """
     def __contains__(self, id: typing.Any) -> bool:
         ...
     def __init__(self, dim: typing.Any = None, metric: str = 'cosine', *, dtype: str = 'f16', analyzer: str = 'english', stemmer: typing.Any = None, k1: typing.SupportsFloat | typing.SupportsIndex = 1.2, b: typing.SupportsFloat | typing.SupportsIndex = 0.75, chunk_docs: typing.SupportsInt | typing.SupportsIndex = 65536) -> None:
@@ -248,7 +253,7 @@ class Engine:
         """
     def load_partition(self, scope: typing.Any, images: list) -> int:
         """
-        Takes the documents of save_partition()'s images as the partition of `scope`; returns how many.
+        Takes the documents of save_partition()'s images (bytes, or other buffers of bytes) as the partition of `scope`; returns how many.
 
         Raises: CorruptIndexError if the bytes cannot be what was written for an engine like this one, ValueError if the engine has
         documents of exactly this scope; nothing is changed then.

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import timedelta
-from pathlib import Path
-from types import TracebackType
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -14,19 +11,18 @@ from scrubjay._native import Engine, Scope
 from scrubjay.degrade import make_plan, make_plans
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.expiry import Expiry
-from scrubjay.payload import CreatedAt
-from scrubjay.progress import open_progress
-from scrubjay.records import Record, VectorRule, as_scope, check_row, read_rows, to_record
+from scrubjay.family import Family
+from scrubjay.records import Record, as_scope, to_record
 from scrubjay.results import Hits
 from scrubjay.semantic import Semantics
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.open import open_engine
 from scrubjay.stored import StoredIndex
+from scrubjay.writing import WritingIndex
 
 __all__ = ["Index"]
 
 
-class Index(StoredIndex):
+class Index(WritingIndex, StoredIndex):
     """Memories, in this process or in a file (:meth:`open`): searched by keywords and by meaning, inside one
     scope, fused in native code.
 
@@ -75,204 +71,8 @@ class Index(StoredIndex):
             dim, metric, dtype=dtype, analyzer=analyzer, stemmer=stemmer, k1=k1, b=b
         )
         self._expiry = Expiry(self._engine)
-
-    @classmethod
-    def open(
-        cls,
-        path: str | Path,
-        embedder: Embedder | None = None,
-        *,
-        dim: int | None = None,
-        metric: str | None = None,
-        dtype: str | None = None,
-        analyzer: str | None = None,
-        stemmer: Callable[[str], str] | None = None,
-        k1: float = 1.2,
-        b: float = 0.75,
-        query_cache: int = 1024,
-        durability: str = "full",
-        busy_timeout: float = 5.0,
-        memory_budget: int | None = None,
-    ) -> Index:
-        """Open the index in a file, or create it; what is written survives.
-
-        Args:
-            path: one SQLite file (beside it, while it is open, its log `-wal` and `-shm`). Several processes
-            may have it
-                open on one machine, not over a network file system.
-            embedder: as in the constructor; it must be the model whose vectors the file holds (see :meth:`reembed`).
-            dim, metric, dtype, analyzer: of a new index, by default as in the constructor; of an existing one they are
-                known, and what is given must agree.
-            stemmer, k1, b, query_cache: as in the constructor; a custom stemmer must be given every time.
-            durability: "full": an acknowledged write survives the loss of power. "normal": it survives the death of the
-                process; after a loss of power the last writes may be missing, but nothing is torn.
-            busy_timeout: seconds to wait for another writer.
-            memory_budget: bytes for the index in memory, three quarters of them for partitions; what was used
-            least recently makes room. The partitions of one
-                search are in memory together, whatever the budget. None: no limit.
-
-        A partition is read when a search first needs it. Use the index as a context manager, or :meth:`close` it.
-
-        Raises:
-            StoreFormatError: the file is no index, is of a newer format, or holds another kind of index.
-            StoreError, StoreBusyError, CorruptIndexError: it cannot be opened, or is damaged.
-            EmbedderMismatchError: it holds vectors of another model.
-
-        >>> import tempfile
-        >>> folder = tempfile.TemporaryDirectory()
-        >>> with Index.open(folder.name + "/memories.scrubjay") as index:
-        ...     index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
-        >>> with Index.open(folder.name + "/memories.scrubjay") as index:
-        ...     index.search("train", scope=Scope("acme"))[0].id
-        'm1'
-        >>> folder.cleanup()
-        """
-        index = cls.__new__(cls)
-        index._semantics = Semantics(None, None, query_cache)
-        index._engine = open_engine(
-            Path(path),
-            dim=dim if embedder is None else embedder.dim,
-            metric=metric,
-            dtype=dtype,
-            analyzer=analyzer,
-            stemmer=stemmer,
-            k1=k1,
-            b=b,
-            durability=durability,
-            busy_timeout=busy_timeout,
-            memory_budget=memory_budget,
-            with_embedder=embedder is not None,
-            model=lambda: None if index._semantics.embedder is None else index._semantics.embedder.name,
-        )
-        index._expiry = Expiry(index._engine)
-        try:
-            index._semantics.restore(index._engine.identity.model)
-            index._semantics.use(embedder, index._engine.dim)
-            index._engine.on_new_model = index._semantics.restore
-            if embedder is not None and dim is not None and dim != embedder.dim:
-                raise ValueError(f"dim: expected the embedder's {embedder.dim}, got {dim}")
-        except BaseException:
-            index.close()
-            raise
-        return index
-
-    # ------------------------------------------------------------------ writing
-
-    def upsert(
-        self,
-        id: str | int,
-        text: str | bytes,
-        *,
-        scope: Scope,
-        vector: ArrayLike | None = None,
-        metadata: Mapping[str, Any] | None = None,
-        created_at: CreatedAt | None = None,
-        expires_at: CreatedAt | None = None,
-        ttl: timedelta | float | None = None,
-    ) -> None:
-        """Write one memory; one with this id in this scope is replaced whole.
-
-        Args:
-            id: str or int; the first write settles which of the two this index has.
-            text: is embedded and indexed. bytes are UTF-8; invalid ones become U+FFFD.
-            scope: who may find it.
-            vector: (dim,) numbers in place of the embedding.
-            metadata: JSON values under str keys; returned with each hit. Tuples come back as lists.
-            created_at: a datetime, an ISO 8601 str, or seconds since 1970; naive times are UTC.
-            expires_at, ttl: from when on nobody finds it any more: a time, or how long from now (a timedelta
-            or seconds).
-
-        Raises:
-            TypeError, ValueError: the message names the argument, what was expected and what was given.
-            ConflictError: the id exists in another scope.
-            EmbedderError: the embedder failed.
-            StoreError, StoreBusyError: the file could not be written.
-            In each case nothing was written.
-        """
-        row = check_row(id, text, scope, vector, metadata, created_at, self._vector_rule(), expires_at, ttl)
-        if vector is None and self._semantics.embedder is not None:
-            row.vector = self._semantics.documents(
-                [text], 1, open_progress(False, total=0, what="", unit="")
-            )[0]
-            embedded = row.vector is not None
-        else:
-            embedded = False
-        self._engine.upsert(row.id, row.text, scope=row.scope, vector=row.vector, payload=row.payload)
-        self._expiry.add([row])
-        if embedded:
-            self._semantics.wrote()
-
-    def upsert_many(
-        self,
-        records: Iterable[Mapping[str, Any] | Any],
-        *,
-        scope: Scope | None = None,
-        progress: bool | None = None,
-        batch_size: int = 256,
-    ) -> int:
-        """Write many memories: all, or none if one of them is wrong or the embedder fails.
-
-        Args:
-            records: mappings or dataclass instances (:class:`Record`, or one of yours) with the fields of
-                :meth:`upsert`: id, text, scope, vector, metadata, created_at, expires_at, ttl. A mapping's
-                `scope` may itself be a mapping of tenant, user, agent. Of several records with one id the last
-                one counts.
-            scope: for the records that have none.
-            progress: show a bar on standard error; None: if that is a terminal.
-            batch_size: texts the embedder gets at a time.
-
-        Returns:
-            The number of memories written (distinct ids).
-
-        Raises:
-            TypeError, ValueError: the message names the record's position, the field, what was expected and given.
-            ConflictError: an id exists in another scope.
-            EmbedderError: the embedder failed.
-
-        All records and their vectors are in memory at once; write a larger stream in slices.
-
-        >>> index = Index()
-        >>> index.upsert_many([{"id": 1, "text": "one"}, {"id": 2, "text": "two"}], scope=Scope("acme"))
-        2
-        >>> index.upsert_many([{"id": 3, "text": "three"}, {"id": 4, "text": None}], scope=Scope("acme"))
-        Traceback (most recent call last):
-        ...
-        ValueError: records[1]: text: expected a value, it is missing
-        """
-        if batch_size < 1:
-            raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
-        rows = read_rows(records, scope, self._vector_rule())
-        to_embed = [row for row in rows if row.vector is None] if self._semantics.embedder is not None else []
-        bar = open_progress(progress, total=len(to_embed), what="embedding", unit="texts")
-        try:
-            vectors = self._semantics.documents([row.text for row in to_embed], batch_size, bar)
-        finally:
-            bar.close()
-        for row, vector in zip(to_embed, vectors, strict=True):
-            row.vector = vector
-        written = self._engine.upsert_many(
-            [row.id for row in rows],
-            [row.text for row in rows],
-            scope=[row.scope for row in rows],
-            vectors=[row.vector for row in rows],
-            payloads=[row.payload for row in rows],
-        )
-        self._expiry.add(rows)
-        if any(vector is not None for vector in vectors):
-            self._semantics.wrote()
-        return written
-
-    def delete(self, id: str | int) -> bool:
-        """Delete one memory; False if there was none with this id."""
-        return self._engine.delete(id)
-
-    def erase(self, scope: Scope, *, exact: bool = False) -> int:
-        """Delete every memory whose scope agrees with all given components; return how many.
-
-        `Scope("acme")` erases all of the tenant, its users and agents included; with `exact` only what has precisely
-        this scope (the tenant's shared memories).
-        """
-        return self._engine.erase(scope, exact=exact)
+        self._family = Family(None, query_cache, {"stemmer": stemmer, "k1": k1, "b": b})
+        self._family.add_root(self)
 
     # ------------------------------------------------------------------ searching
 
@@ -491,17 +291,6 @@ class Index(StoredIndex):
         """The engine below: the native one, or the one over a file. What is written to it is found here too, but is not
         embedded."""
         return self._engine
-
-    def _vector_rule(self) -> VectorRule:
-        return VectorRule(self._engine.dim, self._engine.metric)
-
-    def __enter__(self) -> Index:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def __len__(self) -> int:
         self._expiry.remove_due()

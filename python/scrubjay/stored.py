@@ -1,6 +1,6 @@
-"""What can be done with an index because it has a file: closing, warming, sweeping, compacting, proving, copying.
+"""What can be done with an index because it has a file: warming, sweeping, compacting, proving, copying.
 
-Half of :class:`scrubjay.Index`, apart so that either half can be read in one sitting. Without a file the same calls do
+A third of :class:`scrubjay.Index`, apart so that each can be read in one sitting. Without a file the same calls do
 what makes sense in memory, or say that there is no file.
 """
 
@@ -12,10 +12,10 @@ from pathlib import Path
 
 from numpy.typing import ArrayLike
 
-from scrubjay._native import Engine, Scope
+from scrubjay._native import Scope
+from scrubjay.collected import CollectedIndex
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import EmbedderMismatchError, StoreError, StoreFormatError
-from scrubjay.expiry import Expiry
 from scrubjay.progress import open_progress
 from scrubjay.semantic import Semantics
 from scrubjay.store.check import CheckReport, check_store
@@ -28,28 +28,10 @@ from scrubjay.store.reembedding import reembed_store
 __all__ = ["StoredIndex"]
 
 
-class StoredIndex:
+class StoredIndex(CollectedIndex):
     """The part of an index that knows of its file."""
 
     upsert_many: Callable[..., int]
-    _engine: Engine | DurableEngine
-    _semantics: Semantics
-    _expiry: Expiry
-
-    @property
-    def path(self) -> Path | None:
-        """The file; None for an index in this process's memory."""
-        return self._engine.store.path if isinstance(self._engine, DurableEngine) else None
-
-    @property
-    def _generation(self) -> int:
-        """Changes when the stored vectors become those of another model."""
-        return self._engine.residency.generation if isinstance(self._engine, DurableEngine) else 0
-
-    def close(self) -> None:
-        """Close the file; what changed since is kept ready for the next opening. Other calls raise ClosedError then."""
-        if isinstance(self._engine, DurableEngine):
-            self._engine.close()
 
     def warm(self, scope: Scope, *, pin: bool = False) -> int:
         """Read what a search from `scope` sees into memory; return how many memories that is.
@@ -68,7 +50,7 @@ class StoredIndex:
 
     def events(self) -> list[Event]:
         """Return what was deleted from the file, without its content: when, why, from which scope, how many."""
-        return self._stored("events").store.events()
+        return self._durable("events").store.events()
 
     def compact(self, *, progress: bool | None = False) -> int:
         """Give back memory, and make what was deleted or erased disappear from the files; return how many documents
@@ -112,18 +94,18 @@ class StoredIndex:
         True
         >>> folder.cleanup()
         """
-        engine = self._stored("verify_erased")
+        engine = self._durable("verify_erased")
         needles = [text.encode() for text in texts] + vector_needles(vectors) + list(sequences)
         if not needles or not all(needles):
             raise ValueError("texts, vectors, sequences: expected at least one, and none empty")
-        return search_files(engine.files(), needles)
+        return search_files(engine.store, needles)
 
     def check(self, *, progress: bool | None = False) -> CheckReport:
         """Compare rows, images and what the engine has of each partition; the report says what is wrong.
 
         Every partition is read in and built a second time from its rows.
         """
-        engine = self._stored("check")
+        engine = self._durable("check")
         bar = open_progress(progress, total=len(engine.store.scopes()), what="checking", unit="partitions")
         try:
             return check_store(engine, bar)
@@ -141,7 +123,7 @@ class StoredIndex:
         Raises:
             EmbedderError: the embedder failed; the index is as it was.
         """
-        engine = self._stored("reembed")
+        engine = self._durable("reembed")
         fresh = Semantics(embedder, None, 0)
         silent = open_progress(False, total=0, what="", unit="")
         bar = open_progress(progress, total=len(engine), what="reembedding", unit="texts")
@@ -165,7 +147,7 @@ class StoredIndex:
         Raises:
             StoreError: the file exists, or cannot be written.
         """
-        engine = self._stored("backup")
+        engine = self._durable("backup")
         total = engine.files()[0].stat().st_size // 4096
         bar = open_progress(progress, total=total, what="backing up", unit="pages")
         try:
@@ -175,7 +157,7 @@ class StoredIndex:
 
     def export(self, path: str | Path, *, progress: bool | None = False) -> int:
         """Write every memory with its vector to a new JSON Lines file; return how many. :meth:`import_` reads it."""
-        engine = self._stored("export")
+        engine = self._durable("export")
         bar = open_progress(progress, total=len(engine), what="exporting", unit="memories")
         try:
             with Path(path).open("x", encoding="utf-8") as file:
@@ -216,8 +198,3 @@ class StoredIndex:
             return n_written
         except OSError as error:
             raise StoreError(f"import_: {error.strerror or error}: {path}") from error
-
-    def _stored(self, doing: str) -> DurableEngine:
-        if not isinstance(self._engine, DurableEngine):
-            raise StoreError(f"{doing}: this index has no file; open one with Index.open(path)")
-        return self._engine

@@ -94,7 +94,8 @@ def run(index: Index, op: Operation) -> None:
         index.compact()
     elif op.kind == "save":
         residency = index.engine.residency  # type: ignore[union-attr]
-        residency.save(residency.resident(), wait=True)
+        for partition in residency.resident():
+            residency.save(partition, wait=True)
     elif op.kind == "search":
         assert op.scope is not None
         index.search("oak winter", vector=np.ones(DIM), scope=op.scope)

@@ -131,7 +131,8 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def save_and_evict(self) -> None:
         residency = self.index.engine.residency  # type: ignore[union-attr]
-        residency.save(residency.resident(), wait=True)
+        for partition in residency.resident():
+            residency.save(partition, wait=True)
         for partition in residency.resident():
             with partition.lock:
                 residency.drop(partition)

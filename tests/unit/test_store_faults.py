@@ -76,7 +76,7 @@ def test_no_write_step_can_fail_without_a_typed_error(path: Path, tmp_path: Path
             outcomes = set()
             for step in range(12):
                 name = f"{path}{step}"
-                limit = start + step * 9000
+                limit = start + step * 14000
                 resource.setrlimit(resource.RLIMIT_FSIZE, (limit, resource.RLIM_INFINITY))
                 written = []
                 try:

@@ -182,9 +182,9 @@ def test_what_is_no_index_is_refused_and_left_alone(path: Path) -> None:
     path.unlink()
     Index.open(path).close()
     with sqlite3.connect(path) as connection:
-        connection.execute("PRAGMA user_version = 2")
+        connection.execute("PRAGMA user_version = 3")
     connection.close()
-    with pytest.raises(scrubjay.StoreFormatError, match="format 2 of a newer Scrubjay"):
+    with pytest.raises(scrubjay.StoreFormatError, match="format 3 of a newer Scrubjay"):
         Index.open(path)
 
 

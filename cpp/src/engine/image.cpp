@@ -52,17 +52,18 @@ static_assert(sizeof(RecordImage) == 16);
 }
 
 // Every element of a stored row is at most 1 in magnitude (column.hpp), which also rules out NaN and
-// infinity.
-template <class Word>
-[[nodiscard]] bool row_in_range(const char* row, uint32_t n, Word magnitude_mask, Word one) noexcept {
-  bool in_range = true, any = false;
+// infinity, and one is not zero. `Signed` has the elements' width: without the sign bit IEEE numbers order
+// like integers, and the greatest of signed ones is what the baseline's vector instructions can find.
+template <class Signed>
+[[nodiscard]] bool row_in_range(const char* row, uint32_t n, Signed magnitude_mask, Signed one) noexcept {
+  Signed greatest = 0;
   for (uint32_t i = 0; i < n; ++i) {
-    Word word;
+    Signed word;
     std::memcpy(&word, row + i * sizeof word, sizeof word);
-    in_range &= static_cast<Word>(word & magnitude_mask) <= one;
-    any |= (word & magnitude_mask) != 0;
+    const auto magnitude = static_cast<Signed>(word & magnitude_mask);
+    greatest = magnitude > greatest ? magnitude : greatest;
   }
-  return in_range && any;
+  return greatest <= one && greatest != 0;
 }
 
 [[nodiscard]] bool scale_in_range(const vector::RowScale& scale) noexcept {
@@ -232,6 +233,7 @@ void ChunkParts::read_vectors(Chunk& chunk, const Header& header, ImageReader& i
   const bool half = options.storage == vector::Storage::f16;
   const std::string_view scales = in.take(size_t{header.n_with_column} * sizeof(vector::RowScale));
   auto column = std::make_unique<vector::Column>(options);
+  column->reserve_rows(header.n_with_column);
   for (uint32_t i = 0; i < header.n_with_column; ++i) {
     vector::RowScale scale;
     std::memcpy(&scale, scales.data() + i * sizeof scale, sizeof scale);
@@ -240,8 +242,8 @@ void ChunkParts::read_vectors(Chunk& chunk, const Header& header, ImageReader& i
       continue;
     }
     const char* row = in.take(options.row_bytes()).data();
-    const bool in_range = half ? row_in_range<uint16_t>(row, options.padded_dim(), 0x7fffu, 0x3c00u)
-                               : row_in_range<uint32_t>(row, options.padded_dim(), 0x7fffffffu, 0x3f800000u);
+    const bool in_range = half ? row_in_range<int16_t>(row, options.padded_dim(), 0x7fff, 0x3c00)
+                               : row_in_range<int32_t>(row, options.padded_dim(), 0x7fffffff, 0x3f800000);
     if (!in_range || !scale_in_range(scale)) in.fail("a vector");
     column->append_stored(i, scale, row);
     ++chunk.n_vectors_;

@@ -34,6 +34,12 @@ void Column::reserve(uint32_t doc) {
   for (uint32_t missing = n_used; missing < doc; ++missing) scales_.data()[missing] = RowScale{};
 }
 
+void Column::reserve_rows(uint32_t n_docs) {
+  if (n_docs == 0) return;
+  scales_.reserve(n_docs, 0);
+  (void)rows_.place(std::min(n_docs, base::RowBlocks::kRowsPerBlock) - 1, 0);
+}
+
 void Column::append_copy(uint32_t doc, const Column& from, uint32_t from_doc) {
   append_stored(doc, from.scales()[from_doc], from.rows_.row(from_doc));
 }

@@ -71,6 +71,10 @@ class Column {
   // The same with a row (of the options' row_bytes) and its scale that were taken from such a column earlier.
   void append_stored(uint32_t doc, const RowScale& scale, const char* row);
 
+  // Makes room for the first `n_docs` rows of an empty column, so that none of them moves while they are
+  // added.
+  void reserve_rows(uint32_t n_docs);
+
   // Readers: documents >= the return value of size() have no vector; it may lag behind the chunk's document
   // count.
   [[nodiscard]] uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }

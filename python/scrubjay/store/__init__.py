@@ -1,8 +1,8 @@
 """Where do memories live when the process has ended?
 
-`protocol` says what a store is: rows, the truth. `sqlite` keeps them in one file: `schema` its tables,
-`connections` how it is opened and what its errors mean, `vectors` the bytes of a vector, `files` backups and
-searching the files for erased bytes. `residency` decides which partitions are in the native engine and keeps
-them in step with the rows; `engine` puts rows and native engine behind the surface of one engine; `check`
-compares them; `reembedding` changes the model.
+`protocol` says what a store is: rows, the truth. `sqlite` keeps them in one file: `schema` its tables, `connections`
+how it is opened and what its errors mean, `reading` the questions, `transaction` the changes, `vectors` the bytes of a
+vector, `files` backups and searching the files for erased bytes. `residency` decides which partitions (`partition`) are
+in the native engine and keeps them in step with the rows. `writing` brings a write into both, `engine` puts both behind
+the surface of one engine; `check` compares them; `reembedding` changes the model.
 """

@@ -12,7 +12,8 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.residency import decoded
+from scrubjay.store.filling import decoded
+from scrubjay.store.schema import Tables
 from scrubjay.store.vectors import content_hash, n_bytes
 
 __all__ = ["CheckReport", "check_store"]
@@ -40,29 +41,34 @@ class CheckReport:
             self.problems.append(problem)
 
 
-_CONTRADICTIONS = {
-    "documents of a scope that does not exist": (
-        "SELECT count(*) FROM document WHERE scope NOT IN (SELECT key FROM scope)"
-    ),
-    "scopes whose count of documents is wrong": (
-        "SELECT count(*) FROM scope s WHERE documents <> (SELECT count(*) FROM document d WHERE d.scope = s.key)"
-    ),
-    "documents newer than their scope": (
-        "SELECT count(*) FROM document d JOIN scope s ON s.key = d.scope WHERE d.seq > s.version"
-    ),
-    "vectors without a document": "SELECT count(*) FROM vector WHERE seq NOT IN (SELECT seq FROM document)",
-    "staged vectors without a document": (
-        "SELECT count(*) FROM staged_vector WHERE seq NOT IN (SELECT seq FROM document)"
-    ),
-    "images newer than their scope": (
-        "SELECT count(*) FROM image i JOIN scope s ON s.key = i.scope WHERE i.version > s.version"
-    ),
-    "images without a scope": "SELECT count(*) FROM image WHERE scope NOT IN (SELECT key FROM scope)",
-}
+def _contradictions(t: Tables) -> dict[str, str]:
+    return {
+        "documents of a scope that does not exist": (
+            f"SELECT count(*) FROM {t.document} WHERE scope NOT IN (SELECT key FROM {t.scope})"
+        ),
+        "scopes whose count of documents is wrong": (
+            f"SELECT count(*) FROM {t.scope} s WHERE documents <> "
+            f"(SELECT count(*) FROM {t.document} d WHERE d.scope = s.key)"
+        ),
+        "documents newer than their scope": (
+            f"SELECT count(*) FROM {t.document} d JOIN {t.scope} s ON s.key = d.scope WHERE d.seq > s.version"
+        ),
+        "vectors without a document": (
+            f"SELECT count(*) FROM {t.vector} WHERE seq NOT IN (SELECT seq FROM {t.document})"
+        ),
+        "staged vectors without a document": (
+            f"SELECT count(*) FROM {t.staged_vector} WHERE seq NOT IN (SELECT seq FROM {t.document})"
+        ),
+        "images newer than their scope": (
+            f"SELECT count(*) FROM {t.image} i JOIN {t.scope} s ON s.key = i.scope WHERE i.version > s.version"
+        ),
+        "images without a scope": f"SELECT count(*) FROM {t.image} WHERE scope NOT IN (SELECT key FROM {t.scope})",
+    }
 
 
 def check_store(engine: DurableEngine, progress: Progress) -> CheckReport:
     """Check everything; writers may go on (their documents are then compared as of the moment they are reached)."""
+    t = engine.store.tables
     report = CheckReport()
     store = engine.store
     with store.snapshot():
@@ -70,12 +76,12 @@ def check_store(engine: DurableEngine, progress: Progress) -> CheckReport:
         for (said,) in connection.execute("PRAGMA integrity_check").fetchall():
             if said != "ok":
                 report.add(f"SQLite: {said}")
-        for what, query in _CONTRADICTIONS.items():
+        for what, query in _contradictions(t).items():
             (n,) = connection.execute(query).fetchone()
             if n:
                 report.add(f"{n} {what}")
-        (counted,) = connection.execute("SELECT value FROM meta WHERE name = 'documents'").fetchone()
-        (n_documents,) = connection.execute("SELECT count(*) FROM document").fetchone()
+        (counted,) = connection.execute(f"SELECT value FROM {t.meta} WHERE name = 'documents'").fetchone()
+        (n_documents,) = connection.execute(f"SELECT count(*) FROM {t.document}").fetchone()
         if counted != n_documents:
             report.add(f"{n_documents} documents, {counted} were counted")
         _check_rows(engine, report)
@@ -87,10 +93,12 @@ def check_store(engine: DurableEngine, progress: Progress) -> CheckReport:
 
 
 def _check_rows(engine: DurableEngine, report: CheckReport) -> None:
+    t = engine.store.tables
     identity = engine.identity
     expected = None if identity.dim is None else n_bytes(identity.dim, identity.dtype)
     found = engine.store.reading_connection().execute(
-        "SELECT d.id, d.text, d.payload, d.hash, length(v.data) FROM document d LEFT JOIN vector v ON v.seq = d.seq"
+        f"SELECT d.id, d.text, d.payload, d.hash, length(v.data) FROM {t.document} d "
+        f"LEFT JOIN {t.vector} v ON v.seq = d.seq"
     )
     for id, text, payload, stored_hash, size in found:
         report.documents += 1

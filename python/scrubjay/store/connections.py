@@ -62,6 +62,8 @@ def _error_for(said: str, path: Path, doing: str) -> Error:
         return StoreBusyError(f"{doing}: another writer held the index for longer than busy_timeout: {path}")
     if "not a database" in low or "malformed" in low or "encrypted" in low:
         return CorruptIndexError(f"{doing}: {said}: {path}")
+    if "no such table" in low:
+        return ClosedError(f"the collection was dropped, which was noticed while {doing}: {path}")
     return StoreError(f"{doing}: {said}: {path}")
 
 

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import mmap
 import os
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +21,7 @@ from scrubjay.store.vectors import encode_many
 __all__ = ["ErasureReport", "back_up", "rewrite_file", "search_files", "vector_needles"]
 
 _PIECE_BYTES = 32
+_WINDOW_BYTES = 8 << 20
 _BACKUP_PAGES = 2048
 
 
@@ -57,31 +57,30 @@ def vector_needles(vectors: Iterable[ArrayLike]) -> list[bytes]:
     return needles
 
 
-def search_files(paths: Sequence[Path], needles: Sequence[bytes]) -> ErasureReport:
-    """Search files for byte sequences.
+def search_files(store: SqliteStore, needles: Sequence[bytes]) -> ErasureReport:
+    """Search the files of an index for byte sequences.
 
     SQLite may cut a long value where a page ends, so of a sequence longer than 32 bytes every 32 bytes are
     looked for, too:
     whatever 63 bytes of it are left in one place are found. Words that other documents share are found as well.
     """
-    found = []
+    found: list[tuple[Path, int, int]] = []
     n_bytes = 0
     searched = []
-    for path in paths:
+    pieces = [(piece, number) for number, needle in enumerate(needles) for piece in _pieces(needle)]
+    longest = max((len(piece) for piece, _ in pieces), default=1)
+    for path in store.files():
         if not path.exists():
             continue
         searched.append(path)
-        size = path.stat().st_size
-        n_bytes += size
-        if size == 0:
-            continue
-        with path.open("rb") as file, closing(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)) as data:
-            for number, needle in enumerate(needles):
-                for piece in _pieces(needle):
-                    at = data.find(piece)
-                    if at >= 0:
-                        found.append((path, at, number))
-                        break
+        descriptor = store.looking.descriptor(path)
+        n_bytes += os.fstat(descriptor).st_size
+        first: dict[int, int] = {}
+        for start, data in _windows(descriptor, longest):
+            for piece, number in pieces:
+                if number not in first and (at := data.find(piece)) >= 0:
+                    first[number] = start + at
+        found.extend((path, at, number) for number, at in sorted(first.items()))
     return ErasureReport(tuple(searched), n_bytes, len(needles), tuple(found))
 
 
@@ -90,6 +89,16 @@ def _pieces(needle: bytes) -> list[bytes]:
         return [needle]
     pieces = [needle[at : at + _PIECE_BYTES] for at in range(0, len(needle) - _PIECE_BYTES + 1, _PIECE_BYTES)]
     return [piece for piece in pieces if any(piece)]  # a run of zeros proves nothing
+
+
+def _windows(descriptor: int, longest: int) -> Iterator[tuple[int, bytes]]:
+    """Yield (position, bytes) of a file in pieces that overlap, so that what is `longest` lies whole in one of them."""
+    start = 0
+    while data := os.pread(descriptor, _WINDOW_BYTES, start):
+        yield start, data
+        if len(data) < _WINDOW_BYTES:
+            return
+        start += _WINDOW_BYTES - longest + 1
 
 
 def rewrite_file(store: SqliteStore) -> None:

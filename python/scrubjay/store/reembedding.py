@@ -15,14 +15,17 @@ from numpy.typing import NDArray
 from scrubjay.errors import StoreError
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.sqlite import Transaction
+from scrubjay.store.schema import Tables
+from scrubjay.store.transaction import Transaction
 from scrubjay.store.vectors import encode_many
 
 __all__ = ["reembed_store"]
 
 Embed = Callable[[Sequence[str]], Sequence[NDArray[np.float32] | None]]
 
-_MISSING = "FROM document d WHERE NOT EXISTS(SELECT 1 FROM staged_vector n WHERE n.seq = d.seq)"
+
+def _missing_rows(t: Tables) -> str:
+    return f"FROM {t.document} d WHERE NOT EXISTS(SELECT 1 FROM {t.staged_vector} n WHERE n.seq = d.seq)"
 
 
 def reembed_store(
@@ -33,11 +36,12 @@ def reembed_store(
     `embed` returns a vector for each text, or None for one in which the model finds nothing. Whatever it
     raises ends the call; what was embedded until then is kept for the next one with the same model.
     """
+    t = engine.store.tables
     store = engine.store
     with store.writing("reembedding") as transaction:
         goal = f"{model}\n{dim}"
         if transaction.meta("reembedding") != goal:  # what another model began is of no use
-            transaction.connection.execute("DELETE FROM staged_vector")
+            transaction.connection.execute(f"DELETE FROM {t.staged_vector}")
             transaction.settle(reembedding=goal)
     n_embedded = 0
     while True:
@@ -54,8 +58,11 @@ def reembed_store(
 
 
 def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, str]]:
+    t = engine.store.tables
     connection = engine.store.reading_connection()
-    found = connection.execute(f"SELECT d.seq, d.text {_MISSING} ORDER BY d.seq LIMIT ?", (limit,)).fetchall()
+    found = connection.execute(
+        f"SELECT d.seq, d.text {_missing_rows(t)} ORDER BY d.seq LIMIT ?", (limit,)
+    ).fetchall()
     return [(seq, text) for seq, text in found]
 
 
@@ -72,28 +79,30 @@ def _embed(
 
 
 def _stage(transaction: Transaction, rows: Sequence[tuple[int, bytes | None]], goal: str) -> None:
+    t = transaction.tables
     if transaction.meta("reembedding") != goal:
         raise StoreError("reembedding: another process began to change to another model")
     # A document may have been deleted or replaced while its text was embedded: then it has no row of this number.
     transaction.connection.executemany(
-        "INSERT OR REPLACE INTO staged_vector SELECT seq, ? FROM document WHERE seq = ?",
+        f"INSERT OR REPLACE INTO {t.staged_vector} SELECT seq, ? FROM {t.document} WHERE seq = ?",
         [(data, seq) for seq, data in rows],
     )
 
 
 def _swap(engine: DurableEngine, model: str, dim: int, goal: str) -> bool:
     """Let the new vectors take the place of the old ones, if every document has one."""
+    t = engine.store.tables
     with engine.store.writing("reembedding") as transaction:
         execute = transaction.connection.execute
         if transaction.meta("reembedding") != goal:
             raise StoreError("reembedding: another process began to change to another model")
-        if execute(f"SELECT 1 {_MISSING} LIMIT 1").fetchone() is not None:
+        if execute(f"SELECT 1 {_missing_rows(t)} LIMIT 1").fetchone() is not None:
             return False
-        execute("DELETE FROM vector")
-        execute("INSERT INTO vector SELECT seq, data FROM staged_vector WHERE data IS NOT NULL")
-        execute("DELETE FROM staged_vector")
-        execute("DELETE FROM image")
-        for (key,) in execute("SELECT key FROM scope WHERE documents > 0").fetchall():
+        execute(f"DELETE FROM {t.vector}")
+        execute(f"INSERT INTO {t.vector} SELECT seq, data FROM {t.staged_vector} WHERE data IS NOT NULL")
+        execute(f"DELETE FROM {t.staged_vector}")
+        execute(f"DELETE FROM {t.image}")
+        for (key,) in execute(f"SELECT key FROM {t.scope} WHERE documents > 0").fetchall():
             transaction.renew(key)
         generation = transaction.identity().generation + 1
         transaction.settle(model=model, dim=dim, generation=generation, reembedding=None)

@@ -1,0 +1,190 @@
+"""How does a path become an index, and how is it closed?
+
+A third of :class:`scrubjay.Index`, apart so that each can be read in one sitting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TypeVar, cast
+
+from scrubjay._native import Engine
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.expiry import Expiry
+from scrubjay.family import Family, checked_name
+from scrubjay.semantic import Semantics
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.open import checked_budget, open_engine
+from scrubjay.store.protocol import Identity
+from scrubjay.store.residency import Residency
+
+__all__ = ["OpenedIndex"]
+
+Self = TypeVar("Self", bound="OpenedIndex")
+
+
+class Unchanging:
+    """Stands for the residency of an index without a file."""
+
+    generation = 0
+
+
+UNCHANGING = Unchanging()
+
+
+class OpenedIndex:
+    """The part of an index that knows where it is kept."""
+
+    _engine: Engine | DurableEngine
+    _semantics: Semantics
+    _expiry: Expiry
+    _family: Family
+    _residency: Residency | Unchanging = UNCHANGING
+    _name: str = ""
+    _is_root = False
+
+    @classmethod
+    def open(
+        cls: type[Self],
+        path: str | Path,
+        embedder: Embedder | None = None,
+        *,
+        dim: int | None = None,
+        metric: str | None = None,
+        dtype: str | None = None,
+        analyzer: str | None = None,
+        stemmer: Callable[[str], str] | None = None,
+        k1: float = 1.2,
+        b: float = 0.75,
+        query_cache: int = 1024,
+        durability: str = "full",
+        busy_timeout: float = 5.0,
+        memory_budget: int | None = None,
+        collection: str | None = None,
+    ) -> Self:
+        """Open the index in a file, or create it; what is written survives.
+
+        Args:
+            path: one SQLite file (beside it, while it is open, its log `-wal` and `-shm`). Several processes may have
+                it open on one machine, not over a network file system.
+            embedder: as in the constructor; it must be the model whose vectors the file holds (see :meth:`reembed`).
+            dim, metric, dtype, analyzer: of a new index, by default as in the constructor; of an existing one they are
+                known, and what is given must agree.
+            stemmer, k1, b, query_cache: as in the constructor; a custom stemmer must be given every time.
+            durability: "full": an acknowledged write survives the loss of power. "normal": it survives the death of the
+                process; after a loss of power the last writes may be missing, but nothing is torn.
+            busy_timeout: seconds to wait for another writer.
+            memory_budget: bytes for the index in memory (a quarter of them, at most 64 MB, are set aside for SQLite,
+                images on their way and the allocator); what was used least recently makes room. The partitions of one
+                search are in memory together, whatever the budget. None: no limit.
+            collection: which of the file's collections to open (see :meth:`collection`); None: the one without a name.
+
+        A partition is read when a search first needs it. Use the index as a context manager, or :meth:`close` it.
+
+        Raises:
+            StoreFormatError: the file is no index, is of a newer format, or holds another kind of index.
+            StoreError, StoreBusyError, CorruptIndexError: it cannot be opened, or is damaged.
+            EmbedderMismatchError: it holds vectors of another model.
+
+        >>> import tempfile
+        >>> from scrubjay import Index, Scope
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with Index.open(folder.name + "/memories.scrubjay") as index:
+        ...     index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
+        >>> with Index.open(folder.name + "/memories.scrubjay") as index:
+        ...     index.search("train", scope=Scope("acme"))[0].id
+        'm1'
+        >>> folder.cleanup()
+        """
+        if embedder is not None and dim is not None and dim != embedder.dim:
+            raise ValueError(f"dim: expected the embedder's {embedder.dim}, got {dim}")
+        options = {
+            "stemmer": stemmer,
+            "k1": k1,
+            "b": b,
+            "durability": durability,
+            "busy_timeout": busy_timeout,
+            "budget": checked_budget(memory_budget),
+        }
+        family = Family(Path(path), query_cache, options)
+        asked = Identity(dim if embedder is None else None, metric or "", dtype or "", analyzer or "")
+        name = "" if collection is None else checked_name(collection)
+        index = cls._open_member(family, name, asked, embedder, Identity(None, "cosine", "f16", "english"))
+        index._is_root = True
+        family.add_root(index)
+        return index
+
+    @classmethod
+    def _open_member(
+        cls: type[Self],
+        family: Family,
+        name: str,
+        asked: Identity,
+        embedder: Embedder | None,
+        usual: Identity,
+    ) -> Self:
+        """Open a collection that has what is asked for; a new one has the rest of what is usual."""
+        index = cls.__new__(cls)
+        index._family, index._name = family, name
+        index._semantics = Semantics(None, None, family.query_cache)
+        new = Identity(
+            asked.dim or usual.dim if embedder is None else embedder.dim,
+            asked.metric or usual.metric,
+            asked.dtype or usual.dtype,
+            asked.analyzer or usual.analyzer,
+        )
+        index._engine = open_engine(
+            cast(Path, family.path),
+            collection=name,
+            asked=asked,
+            new=new,
+            model=lambda: None if index._semantics.embedder is None else index._semantics.embedder.name,
+            **family.options,
+        )
+        index._residency = index._engine.residency
+        index._expiry = Expiry(index._engine)
+        try:
+            index._semantics.restore(index._engine.identity.model)
+            index._semantics.use(embedder, index._engine.dim)
+            index._engine.on_new_model = index._semantics.restore
+        except BaseException:
+            index.close()
+            raise
+        return index
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None for an index in this process's memory."""
+        return self._engine.store.path if isinstance(self._engine, DurableEngine) else None
+
+    @property
+    def name(self) -> str:
+        """The name of this collection; "" for the one that every index has."""
+        return self._name
+
+    @property
+    def _generation(self) -> int:
+        """Changes when the stored vectors become those of another model."""
+        return self._residency.generation
+
+    def close(self) -> None:
+        """Close the file; what changed since is kept ready for the next opening. Other calls raise ClosedError then.
+
+        The index that was opened closes the collections that were asked of it as well.
+        """
+        if not isinstance(self._engine, DurableEngine):
+            return
+        self._family.forget(self)
+        for member in self._family.members().values() if self._is_root else ():
+            member.close()
+        self._engine.close()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,59 @@
+"""How can the files of an open index be read beside SQLite?
+
+Closing any descriptor of a file takes away all the locks that the process has on it (POSIX), SQLite's as well: another
+process would then believe itself alone, and throw the log away that we write to. So what looks into the files keeps its
+descriptors until no index of this process has the file open.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from pathlib import Path
+
+__all__ = ["Looking", "looking_at"]
+
+_lock = threading.Lock()
+_n_open: dict[Path, int] = {}
+_descriptors: dict[Path, dict[tuple[int, int], int]] = {}  # of an index: of a file (device, inode)
+
+
+class Looking:
+    """That one index has a file open, and its way of looking into it."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.resolve()
+        self._closed = False
+        with _lock:
+            _n_open[self._path] = _n_open.get(self._path, 0) + 1
+
+    def descriptor(self, path: Path) -> int:
+        """Return a descriptor for reading `path`, a file of this index; do not close it."""
+        with _lock:
+            fresh = path.stat()
+            kept = _descriptors.setdefault(self._path, {})
+            name = (fresh.st_dev, fresh.st_ino)
+            if name not in kept:
+                opened = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
+                kept.setdefault(name, opened)
+            return kept[name]
+
+    def __del__(self) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """The index has closed its connections. The last one of a file closes what was kept."""
+        with _lock:
+            if self._closed:
+                return
+            self._closed = True
+            _n_open[self._path] -= 1
+            if _n_open[self._path] == 0:
+                del _n_open[self._path]
+                for descriptor in _descriptors.pop(self._path, {}).values():
+                    os.close(descriptor)
+
+
+def looking_at(path: Path) -> Looking:
+    """Say that an index has this file open now."""
+    return Looking(path)

@@ -1,0 +1,163 @@
+"""How does a partition come into the native engine: whole from its images or rows, or what changed since?"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from scrubjay._native import Engine
+from scrubjay.errors import ConflictError, CorruptIndexError
+from scrubjay.store.budget import Budget
+from scrubjay.store.housekeeping import Housekeeper
+from scrubjay.store.partition import NEVER, Partition
+from scrubjay.store.protocol import RowId, ScopeState
+from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.vectors import decode_many
+
+__all__ = ["FEW", "Filling", "decoded"]
+
+_SLICE = 2000  # rows given to the engine at a time
+FEW = 32  # changes that are caught up in no time
+
+
+class Arriving(Protocol):
+    """What the engine needs of a row."""
+
+    @property
+    def id(self) -> RowId: ...
+    @property
+    def text(self) -> str: ...
+    @property
+    def payload(self) -> bytes | None: ...
+    @property
+    def vector(self) -> bytes | None: ...
+
+
+class Filling:
+    """The half of a residency that fills the engine. The caller of everything here holds the partition's lock."""
+
+    engine: Engine
+    budget: Budget
+    housekeeper: Housekeeper
+    drop: Callable[[Partition], None]
+    _store: SqliteStore
+    _clock: Callable[[], int]
+    _lock: threading.Lock
+    _ids: threading.RLock
+    _changed: dict[Partition, None]
+
+    def _read(self, partition: Partition) -> None:
+        now = self._clock()
+        with self._store.snapshot():
+            state = self._store.scope_state(partition.scope)
+            if state is None:
+                state = ScopeState(0, 0, 0, 0)
+            if not partition.resident or partition.applied < state.horizon:
+                self._read_whole(partition, state, now)
+            if partition.applied < state.version:
+                self._catch_up(partition, state, now)
+            self._forget(partition, self._store.expired_ids(state.key, now=now))
+            partition.next_expiry = self._store.next_expiry(state.key, now=now) or NEVER
+        self.measure(partition)
+        with self._lock:
+            partition.version = max(partition.version, state.version)
+            # What this process is committing it will apply itself.
+            partition.ready = partition.version <= max(partition.applied, partition.in_flight)
+
+    def _read_whole(self, partition: Partition, state: ScopeState, now: int) -> None:
+        self.drop(partition)
+        if state.documents and self._read_image(partition, state):
+            return
+        rows = list(self._store.rows(partition.scope, now=now))
+        self._put(partition, rows)
+        partition.resident, partition.applied = True, state.version
+        self._count_changes(partition, len(rows))
+
+    def _read_image(self, partition: Partition, state: ScopeState) -> bool:
+        with self._store.image_views(state.key) as image:
+            partition.unreadable = image is None  # if there is one, it is damaged
+            if image is None or not state.horizon <= image[0] <= state.version:
+                return False
+            try:
+                with self._ids:
+                    self.engine.load_partition(partition.scope, list(image[1]))
+            except CorruptIndexError:  # the rows are the truth
+                partition.unreadable = True
+                return False
+            partition.resident, partition.applied, partition.n_changed = True, image[0], 0
+        return True
+
+    def _catch_up(self, partition: Partition, state: ScopeState, now: int) -> None:
+        changes = self._store.changes(state.key, partition.applied, now=now)
+        partition.resident = False  # until it is whole again
+        self._forget(partition, changes.deleted)
+        self._put(partition, changes.rows)
+        partition.resident, partition.applied = True, state.version
+        self._count_changes(partition, len(changes.deleted) + len(changes.rows))
+
+    def _count_changes(self, partition: Partition, n_more: int) -> None:
+        partition.n_changed += n_more
+        if partition.n_changed > FEW:
+            partition.changed_at = time.monotonic()
+            self._changed[partition] = None
+            self.housekeeper.note()
+
+    def measure(self, partition: Partition) -> None:
+        """Find out how much memory a partition occupies."""
+        self.budget.charge(partition, self.engine.partition_bytes(partition.scope))
+
+    def _put(self, partition: Partition, rows: Sequence[Arriving]) -> None:
+        """Give rows to the engine. An id that another partition still holds has left that one: it is behind."""
+        for start in range(0, len(rows), _SLICE):
+            part = rows[start : start + _SLICE]
+            arguments = {
+                "scope": partition.scope,
+                "vectors": decoded([row.vector for row in part], self.engine.dtype),
+                "payloads": [row.payload for row in part],
+            }
+            ids = [row.id for row in part]
+            texts = [row.text for row in part]
+            with self._ids:
+                try:
+                    self.engine.upsert_many(ids, texts, **arguments)
+                except ConflictError:
+                    for id in ids:
+                        found = self.engine.get(id)
+                        if found is not None and found.scope != partition.scope:
+                            self.engine.delete(id)
+                    self.engine.upsert_many(ids, texts, **arguments)
+
+    def _forget(self, partition: Partition, ids: Sequence[RowId]) -> None:
+        """Take ids out of this partition, if it has them."""
+        with self._ids:
+            gone = []
+            for id in ids:
+                found = self.engine.get(id)
+                if found is not None and found.scope == partition.scope:
+                    gone.append(id)
+            if gone:
+                self.engine.delete_many(gone)
+
+    def _expire(self, partition: Partition) -> None:
+        with partition.lock:
+            now = self._clock()
+            state = self._store.scope_state(partition.scope)
+            if state is not None and partition.resident and partition.next_expiry <= now:
+                expired = self._store.expired_ids(state.key, now=now)
+                self._forget(partition, expired)
+                self._count_changes(partition, len(expired))
+                partition.next_expiry = self._store.next_expiry(state.key, now=now) or NEVER
+
+
+def decoded(data: Sequence[bytes | None], dtype: str) -> Any:
+    """Decode the vectors of several rows as the engine takes them."""
+    present = [one for one in data if one is not None]
+    if not present:
+        return None
+    matrix = decode_many(present, dtype)
+    if len(present) == len(data):
+        return matrix
+    rows = iter(matrix)
+    return [None if one is None else next(rows) for one in data]

@@ -1,0 +1,82 @@
+"""What is known in this process of one exact scope, and which of them does a search see?"""
+
+from __future__ import annotations
+
+import threading
+from typing import Protocol
+
+from scrubjay._native import Scope
+
+__all__ = ["NEVER", "Home", "Partition", "visible_from"]
+
+NEVER = 1 << 62
+
+
+class Home(Protocol):
+    """What keeps a partition in memory, and can let it go."""
+
+    def let_go(self, partition: Partition) -> bool:
+        """Take a partition out of memory; False if that is not possible right now."""
+        ...
+
+
+class Partition:
+    """What is known of one exact scope. Fields change under `lock`, or the lock of the residency or the budget."""
+
+    __slots__ = (
+        "__weakref__",
+        "applied",
+        "changed_at",
+        "home",
+        "in_flight",
+        "last_used",
+        "left_at",
+        "lock",
+        "memory_bytes",
+        "n_changed",
+        "next_expiry",
+        "pinned",
+        "queued",
+        "ready",
+        "resident",
+        "retired",
+        "scope",
+        "unreadable",
+        "version",
+    )
+
+    def __init__(self, home: Home, scope: Scope, version: int, *, empty: bool) -> None:
+        self.home = home
+        self.scope = scope
+        self.lock = threading.RLock()
+        self.version = version  # of the scope, as far as this process knows
+        self.applied = version if empty else 0
+        self.in_flight = 0  # the version that this process is just committing
+        self.resident = empty  # without documents the engine holds all of them
+        self.ready = empty  # resident and current: a search may run
+        self.retired = False  # no longer the residency's object for this scope
+        self.left_at = 0  # the number of its last departure from the engine
+        self.next_expiry = NEVER
+        self.last_used = 0
+        self.memory_bytes = 0
+        self.queued = False  # the budget knows that it occupies memory
+        self.n_changed = 0  # documents that came or went since the image
+        self.changed_at = 0.0
+        self.unreadable = False  # its image is, and must be replaced even by one of the same version
+        self.pinned = False
+
+
+def visible_from(scope: Scope) -> list[Scope]:
+    """Return the exact scopes that a search from `scope` sees, in the order in which equal scores rank.
+
+    >>> visible_from(Scope("acme", user="jane"))
+    [Scope('acme'), Scope('acme', user='jane')]
+    """
+    seen = [Scope(scope.tenant)]
+    if scope.user is not None:
+        seen.append(Scope(scope.tenant, user=scope.user))
+    if scope.agent is not None:
+        seen.append(Scope(scope.tenant, agent=scope.agent))
+    if scope.user is not None and scope.agent is not None:
+        seen.append(scope)
+    return seen

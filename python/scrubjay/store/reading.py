@@ -1,0 +1,323 @@
+"""What can be asked of the rows: every question on the asking thread's own connection, so that no reader ever waits.
+
+See :mod:`scrubjay.store.protocol` for what the questions mean.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from scrubjay._native import Scope
+from scrubjay.store import schema
+from scrubjay.store.connections import Readers, translated
+from scrubjay.store.protocol import Changes, Event, Identity, RowId, ScopeState, StoredRow
+from scrubjay.store.schema import Tables
+
+__all__ = ["ReadingStore", "names_of", "scope_of"]
+
+_PIECE_BYTES = 1 << 16
+_MAX_SCRATCH_BYTES = 16 << 20
+
+
+class ReadingStore:
+    """The half of a store that reads."""
+
+    path: Path
+    tables: Tables
+    _readers: Readers
+
+    def __init__(self) -> None:
+        self._scratch = bytearray()  # for an image on its way to the engine
+        self._scratch_lock = threading.Lock()
+
+    @property
+    def _reader(self) -> sqlite3.Connection:
+        return self._readers.get().connection
+
+    def identity(self) -> Identity:
+        """Return what the index is made of, as of now."""
+        with translated(self.path, "reading"):
+            return schema.read_identity(self._reader, self.tables)
+
+    def changed(self) -> bool:
+        """Whether anything may have been committed since this thread last asked."""
+        reader = self._readers.get()
+        try:
+            (version,) = reader.poll("PRAGMA data_version").fetchone()
+        except sqlite3.Error:
+            with translated(self.path, "looking for changes"):
+                raise
+        if version == reader.data_version:
+            return False
+        reader.data_version = version
+        return True
+
+    def scopes_since(self, version: int) -> list[tuple[Scope, int]]:
+        """Return scopes written to after `version`, with their versions."""
+        t = self.tables
+        with translated(self.path, "reading"):
+            found = self._reader.execute(
+                f"SELECT tenant, user, agent, version FROM {t.scope} WHERE version > ?", (version,)
+            ).fetchall()
+        return [(scope_of(tenant, user, agent), at) for tenant, user, agent, at in found]
+
+    def generation(self) -> int:
+        """Return how often the model was changed."""
+        t = self.tables
+        with translated(self.path, "reading"):
+            return int(
+                self._reader.execute(f"SELECT value FROM {t.meta} WHERE name = 'generation'").fetchone()[0]
+            )
+
+    def last_version(self) -> int:
+        """Return the number of the last write."""
+        t = self.tables
+        with translated(self.path, "reading"):
+            return int(self._reader.execute(f"SELECT ifnull(max(version), 0) FROM {t.scope}").fetchone()[0])
+
+    def scope_state(self, scope: Scope) -> ScopeState | None:
+        """Return the state of exactly this scope; None if nothing was ever written to it."""
+        t = self.tables
+        with translated(self.path, "reading"):
+            found = self._reader.execute(
+                f"SELECT key, version, horizon, documents FROM {t.scope} WHERE tenant = ? AND user = ? AND agent = ?",
+                names_of(scope),
+            ).fetchone()
+        return None if found is None else ScopeState(*found)
+
+    def scopes(self) -> list[tuple[Scope, ScopeState]]:
+        """Return every scope that has documents."""
+        t = self.tables
+        with translated(self.path, "reading"):
+            found = self._reader.execute(
+                f"SELECT tenant, user, agent, key, version, horizon, documents FROM {t.scope} WHERE documents > 0"
+            ).fetchall()
+        return [(scope_of(*row[:3]), ScopeState(*row[3:])) for row in found]
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let every read of this thread inside see one state of the file."""
+        reader = self._reader
+        with translated(self.path, "reading"):
+            if reader.in_transaction:
+                yield
+                return
+            reader.execute("BEGIN")
+            try:
+                yield
+            finally:
+                reader.rollback()  # nothing was written; harmless if the transaction is gone
+
+    def rows(self, scope: Scope, *, now: int) -> Iterator[StoredRow]:
+        """Yield the unexpired documents of exactly this scope in order of writing."""
+        t = self.tables
+        state = self.scope_state(scope)
+        if state is None:
+            return
+        with translated(self.path, "reading"):
+            found = self._reader.execute(
+                _row(t) + "WHERE d.scope = ? AND (d.expires_at IS NULL OR d.expires_at > ?) ORDER BY d.seq",
+                (state.key, now),
+            )
+            while batch := found.fetchmany(1000):
+                for row in batch:
+                    yield StoredRow(*row)
+
+    def changes(self, key: int, after: int, *, now: int) -> Changes:
+        """Return what happened to the scope with this key after version `after`."""
+        t = self.tables
+        with translated(self.path, "reading"):
+            deleted = self._reader.execute(
+                f"SELECT id FROM {t.tombstone} WHERE scope = ? AND seq > ?", (key, after)
+            ).fetchall()
+            # An update to a document that has expired since takes it out, too.
+            expired = self._reader.execute(
+                f"SELECT id FROM {t.document} WHERE scope = ? AND seq > ? AND expires_at <= ?",
+                (key, after, now),
+            ).fetchall()
+            rows = self._reader.execute(
+                _row(t)
+                + "WHERE d.scope = ? AND d.seq > ? AND (d.expires_at IS NULL OR d.expires_at > ?) ORDER BY d.seq",
+                (key, after, now),
+            ).fetchall()
+        return Changes([id for (id,) in deleted + expired], [StoredRow(*row) for row in rows])
+
+    def get(self, id: RowId, *, now: int) -> tuple[StoredRow, Scope] | None:
+        """Return the unexpired document with this id."""
+        t = self.tables
+        with translated(self.path, "reading"):
+            found = self._reader.execute(
+                f"SELECT d.seq, d.id, d.text, d.payload, v.data, s.tenant, s.user, s.agent FROM {t.document} d "
+                f"JOIN {t.scope} s ON s.key = d.scope LEFT JOIN {t.vector} v ON v.seq = d.seq "
+                "WHERE d.id = ? AND (d.expires_at IS NULL OR d.expires_at > ?)",
+                (id, now),
+            ).fetchone()
+        return None if found is None else (StoredRow(*found[:5]), scope_of(*found[5:]))
+
+    def ids_after(self, seq: int, limit: int, *, now: int) -> list[tuple[int, RowId]]:
+        """Return (seq, id) of the next unexpired documents in order of writing."""
+        t = self.tables
+        with translated(self.path, "reading"):
+            return self._reader.execute(
+                f"SELECT seq, id FROM {t.document} WHERE seq > ? AND (expires_at IS NULL OR expires_at > ?) "
+                "ORDER BY seq LIMIT ?",
+                (seq, now, limit),
+            ).fetchall()
+
+    def count(self, scopes: Sequence[Scope] | None, *, now: int) -> int:
+        """Return how many unexpired documents the exact scopes have together; None: all."""
+        t = self.tables
+        with translated(self.path, "reading"):
+            if scopes is None:
+                (n,) = self._reader.execute(f"SELECT value FROM {t.meta} WHERE name = 'documents'").fetchone()
+                (n_expired,) = self._reader.execute(
+                    f"SELECT count(*) FROM {t.document} WHERE expires_at <= ?", (now,)
+                ).fetchone()
+                return int(n - n_expired)
+            n = 0
+            for scope in scopes:
+                state = self.scope_state(scope)
+                if state is None or state.documents == 0:
+                    continue
+                (n_expired,) = self._reader.execute(
+                    f"SELECT count(*) FROM {t.document} WHERE scope = ? AND expires_at <= ?", (state.key, now)
+                ).fetchone()
+                n += state.documents - int(n_expired)
+            return n
+
+    def next_expiry(self, key: int, *, now: int) -> int | None:
+        """Return when the next document of a scope expires."""
+        t = self.tables
+        with translated(self.path, "reading"):
+            found: int | None = self._reader.execute(
+                f"SELECT min(expires_at) FROM {t.document} WHERE scope = ? AND expires_at > ?", (key, now)
+            ).fetchone()[0]
+        return found
+
+    def expired_ids(self, key: int, *, now: int) -> list[RowId]:
+        """Return the ids of a scope's documents that have expired and were not swept yet."""
+        t = self.tables
+        with translated(self.path, "reading"):
+            found = self._reader.execute(
+                f"SELECT id FROM {t.document} WHERE scope = ? AND expires_at <= ?", (key, now)
+            ).fetchall()
+        return [id for (id,) in found]
+
+    def events(self) -> list[Event]:
+        """Return the deletion events, oldest first."""
+        t = self.tables
+        with translated(self.path, "reading"):
+            found = self._reader.execute(
+                f"SELECT e.at, e.reason, s.tenant, s.user, s.agent, e.documents FROM {t.event} e "
+                f"JOIN {t.scope} s ON s.key = e.scope ORDER BY e.number"
+            ).fetchall()
+        return [
+            Event(at, reason, scope_of(tenant, user, agent), n)
+            for at, reason, tenant, user, agent, n in found
+        ]
+
+    def stale_scopes(self) -> list[Scope]:
+        """Return scopes with documents whose images are missing or older than the last write."""
+        t = self.tables
+        with translated(self.path, "reading"):
+            found = self._reader.execute(
+                f"SELECT tenant, user, agent FROM {t.scope} s WHERE documents > 0 AND NOT EXISTS("
+                f"SELECT 1 FROM {t.image} i WHERE i.scope = s.key AND i.version = s.version)"
+            ).fetchall()
+        return [scope_of(*names) for names in found]
+
+    def image(self, key: int) -> tuple[int, list[bytes]] | None:
+        """Return (version, chunks) of a scope's images; None if there are none, or not all of them."""
+        with translated(self.path, "reading"), self.snapshot():
+            found = self._image_rows(key)
+            return None if found is None else (found[0], [self._image_data(number) for number in found[1]])
+
+    @contextmanager
+    def image_views(self, key: int) -> Iterator[tuple[int, Sequence[bytes | memoryview]] | None]:
+        """Give what :meth:`image` returns for the duration of the block, if possible in memory that is used again.
+
+        Touching new memory takes longer than reading into it.
+        """
+        with translated(self.path, "reading"), self.snapshot():
+            found = self._image_rows(key)
+            if found is None or not self._scratch_lock.acquire(blocking=False):
+                yield self.image(key)
+                return
+            try:
+                yield (found[0], self._into_scratch(found[1]))
+            finally:
+                if len(self._scratch) > _MAX_SCRATCH_BYTES:
+                    self._scratch = bytearray()
+                self._scratch_lock.release()
+
+    def _image_rows(self, key: int) -> tuple[int, list[int]] | None:
+        t = self.tables
+        found = self._reader.execute(
+            f"SELECT number, ordinal, n_chunks, version, typeof(data) FROM {t.image} WHERE scope = ? ORDER BY ordinal",
+            (key,),
+        ).fetchall()
+        for i, (_, ordinal, n_chunks, version, kind) in enumerate(found):
+            if (ordinal, n_chunks, version, kind) != (i, len(found), found[0][3], "blob"):
+                return None
+        return (found[0][3], [row[0] for row in found]) if found else None
+
+    def _image_data(self, number: int) -> bytes:
+        t = self.tables
+        if sys.version_info >= (
+            3,
+            11,
+        ):  # a fifth of the time: a value of a row passes through SQLite's own memory
+            with self._reader.blobopen(t.image, "data", number, readonly=True) as blob:
+                return blob.read()
+        found: tuple[bytes] = self._reader.execute(
+            f"SELECT data FROM {t.image} WHERE number = ?", (number,)
+        ).fetchone()
+        return found[0]
+
+    def _into_scratch(self, numbers: Sequence[int]) -> Sequence[bytes | memoryview]:
+        if sys.version_info >= (3, 11):
+            with ExitStack() as stack:
+                table = self.tables.image
+                blobs = [
+                    stack.enter_context(self._reader.blobopen(table, "data", number, readonly=True))
+                    for number in numbers
+                ]
+                if len(self._scratch) < (n_bytes := sum(map(len, blobs))):
+                    self._scratch = bytearray(n_bytes)
+                scratch = memoryview(self._scratch)
+                views: list[memoryview] = []
+                at = 0
+                for blob in blobs:
+                    start = at
+                    while piece := blob.read(_PIECE_BYTES):
+                        scratch[at : at + len(piece)] = piece
+                        at += len(piece)
+                    views.append(scratch[start:at])
+            return views
+        return [self._image_data(number) for number in numbers]
+
+    def reading_connection(self) -> sqlite3.Connection:
+        """Return this thread's connection, for backups and checks."""
+        return self._reader
+
+
+def _row(t: Tables) -> str:
+    return (
+        "SELECT d.seq, d.id, d.text, d.payload, v.data "
+        f"FROM {t.document} d LEFT JOIN {t.vector} v ON v.seq = d.seq "
+    )
+
+
+def names_of(scope: Scope) -> tuple[str, str, str]:
+    """Return a scope as the table has it: '' is "none"."""
+    return (scope.tenant, scope.user or "", scope.agent or "")
+
+
+def scope_of(tenant: str, user: str, agent: str) -> Scope:
+    """Return the scope of a row."""
+    return Scope(tenant, user or None, agent or None)

@@ -1,0 +1,284 @@
+"""How does a write become rows first, and then part of the engine?
+
+A write is committed and then brought into the native engine while the writer's turn is still held, so what is
+acknowledged is durable and visible. Whatever happens in between, the partition is at worst marked as behind and read
+again from the rows by the next search.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from scrubjay._native import Engine, Scope
+from scrubjay.errors import ClosedError, ConflictError, EmbedderMismatchError
+from scrubjay.payload import times_of
+from scrubjay.semantic import as_text
+from scrubjay.store.protocol import Identity, NewRow, RowId, Written
+from scrubjay.store.residency import Residency
+from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.transaction import Transaction
+from scrubjay.store.vectors import encode_many
+
+__all__ = ["WritingEngine", "checked_id", "checked_reason"]
+
+
+class WritingEngine:
+    """The half of a durable engine that writes. See the native Engine for the arguments."""
+
+    store: SqliteStore
+    residency: Residency
+    model: Callable[[], str | None]
+    clock: Callable[[], int]
+    _identity: Identity
+    _closed: bool
+
+    @property
+    def native(self) -> Engine:
+        """The native engine, which holds the resident partitions."""
+        return self.residency.engine
+
+    @property
+    def identity(self) -> Identity:
+        """What the index is made of; read again as long as something is not settled."""
+        if self._identity.dim is None or self._identity.id_kind is None:
+            self._identity = self.store.identity()
+        return self._identity
+
+    @property
+    def dtype(self) -> str:
+        """ "f16" or "f32"."""
+        return self._identity.dtype
+
+    def upsert(
+        self,
+        id: RowId,
+        text: str | bytes,
+        *,
+        scope: Scope,
+        vector: Any = None,
+        payload: bytes | None = None,
+    ) -> None:
+        """Write one document, or replace the one with its id."""
+        self._write([id], [text], [scope], [vector], [payload])
+
+    def upsert_many(
+        self,
+        ids: Sequence[RowId],
+        texts: Sequence[str | bytes],
+        *,
+        scope: Scope | Sequence[Scope],
+        vectors: Any = None,
+        payloads: Sequence[bytes | None] | None = None,
+    ) -> int:
+        """Write documents, all or none; of equal ids the last counts. Return how many distinct ids were written."""
+        n = len(ids)
+        scopes = [scope] * n if isinstance(scope, Scope) else list(scope)
+        nothing: list[None] = [None] * n
+        return self._write(
+            ids, texts, scopes, nothing if vectors is None else vectors, payloads or nothing, many=True
+        )
+
+    def _write(
+        self,
+        ids: Sequence[RowId],
+        texts: Sequence[str | bytes],
+        scopes: Sequence[Scope],
+        vectors: Any,
+        payloads: Sequence[bytes | None],
+        many: bool = False,
+    ) -> int:
+        self._check_open()
+        # From here on the documents cannot be refused for what they are, neither by the rows nor by the engine.
+        self.native.validate(ids, texts, scope=scopes, vectors=vectors, payloads=payloads)
+        rows = self._rows(ids, texts, scopes, vectors, payloads)
+        if not rows:
+            return 0
+        now = self.clock()
+        with self.store.writing("writing") as transaction:
+            self._settle(transaction, rows, many)
+            written = transaction.upsert(rows, now=now)
+            by_scope: dict[Scope, list[NewRow]] = {}
+            for row in rows:
+                by_scope.setdefault(row.scope, []).append(row)
+            self._commit(transaction, written, by_scope)
+        self.residency.evict()
+        return len(rows)
+
+    def _rows(
+        self,
+        ids: Sequence[RowId],
+        texts: Sequence[str | bytes],
+        scopes: Sequence[Scope],
+        vectors: Any,
+        payloads: Sequence[bytes | None],
+    ) -> list[NewRow]:
+        """Return the rows to write, the last of those with one id, where that one stands."""
+        last = {id: i for i, id in enumerate(ids)}
+        if len(last) < len(ids):
+            for i, id in enumerate(ids):
+                if scopes[i] != scopes[last[id]]:
+                    raise ConflictError(f"id: {id!r} is given for two scopes; expected one scope for an id")
+        kept = [i for i, id in enumerate(ids) if last[id] == i]
+        given = [i for i in kept if vectors[i] is not None]
+        encoded: dict[int, bytes] = {}
+        if given:
+            matrix = np.stack([np.asarray(vectors[i], dtype=np.float32) for i in given])
+            encoded = dict(zip(given, encode_many(matrix, self.dtype), strict=True))
+        rows = []
+        for i in kept:
+            id = ids[i]
+            payload = payloads[i]
+            created_at, expires_at = times_of(payload)
+            rows.append(
+                NewRow(
+                    id if isinstance(id, str) else int(id),
+                    scopes[i],
+                    as_text(texts[i]),
+                    payload,
+                    encoded.get(i),
+                    created_at,
+                    expires_at,
+                )
+            )
+        return rows
+
+    def _settle(self, transaction: Transaction, rows: Sequence[NewRow], many: bool) -> None:
+        """Hold rows to what the index is made of, and settle what the first write settles."""
+        identity = self._identity
+        if None in (identity.dim, identity.id_kind, identity.model) or self._model_changed(identity):
+            identity = transaction.identity()
+        settled: dict[str, object] = {}
+        kind = identity.id_kind
+        for i, row in enumerate(rows):
+            own = "str" if isinstance(row.id, str) else "int"
+            kind = kind or own
+            if own != kind:
+                place = f"ids[{i}]" if many else "id"
+                raise TypeError(f"{place}: expected {kind} like the ids of this index, got {own} {row.id!r}")
+        if identity.id_kind is None:
+            settled["id_kind"] = kind
+        sizes = {len(row.vector) for row in rows if row.vector is not None}
+        if sizes:
+            dim = (sizes.pop() - 2) // 2 if self.dtype == "f16" else sizes.pop() // 4
+            if identity.dim is None:
+                settled["dim"] = dim
+            elif dim != identity.dim:
+                raise ValueError(f"vector: expected {identity.dim} dimensions, got {dim}")
+            model = self.model()
+            if model is not None and model != identity.model:
+                if identity.model is not None and transaction.has_vectors():
+                    raise EmbedderMismatchError(
+                        f"embedder: the index holds vectors of {identity.model!r}, which {model!r} cannot be compared "
+                        "with; use that embedder again, or change it with reembed()"
+                    )
+                settled["model"] = model
+        if settled:
+            transaction.settle(**settled)
+        self._identity = identity
+
+    def _model_changed(self, identity: Identity) -> bool:
+        model = self.model()
+        return model is not None and model != identity.model
+
+    def _commit(
+        self,
+        transaction: Transaction,
+        written: Sequence[Written],
+        rows: dict[Scope, list[NewRow]] | None = None,
+    ) -> None:
+        """Commit, and bring what was committed into the native engine."""
+        self.residency.announce(written)
+        try:
+            transaction.commit()
+        except BaseException:
+            self.residency.abandon(written)
+            raise
+        try:
+            for one in written:
+                self.residency.apply(one, () if rows is None else rows.get(one.scope, ()))
+        except Exception:  # noqa: BLE001 - it is committed: the next search reads it from the rows
+            self.residency.abandon(written)
+        except BaseException:
+            self.residency.abandon(written)
+            raise
+
+    def delete(self, id: RowId, *, reason: str = "delete") -> bool:
+        """Delete one document; whether it existed."""
+        return self.delete_many([id], reason=reason) == 1
+
+    def delete_many(self, ids: Sequence[RowId], *, reason: str = "delete") -> int:
+        """Delete documents; how many existed."""
+        self._check_open()
+        ids = [checked_id(id, self.identity.id_kind) for id in ids]
+        with self.store.writing("deleting") as transaction:
+            written = transaction.delete(ids, checked_reason(reason), now=self.clock())
+            if written:
+                self._commit(transaction, written)
+        return sum(len(one.deleted) for one in written)
+
+    def erase(
+        self, scope: Scope, *, exact: bool = False, reason: str = "erase", everywhere: bool = False
+    ) -> int:
+        """Erase every document whose scope agrees with `scope`; with `everywhere` in all collections; how many."""
+        self._check_open()
+        if not isinstance(scope, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        n_erased = 0
+        with self.store.writing("erasing") as transaction:
+            now = self.clock()
+            if everywhere:  # who has them in memory sees the commit
+                for tables in self.store.all_tables():
+                    if tables.suffix != self.store.tables.suffix:
+                        other = Transaction(transaction.connection, tables)
+                        gone = other.erase(scope, checked_reason(reason), exact=exact, now=now)
+                        n_erased += sum(one.documents_before for one in gone)
+            written = transaction.erase(scope, checked_reason(reason), exact=exact, now=now)
+            if written:
+                self._commit(transaction, written)
+        return n_erased + sum(one.documents_before for one in written)
+
+    def sweep(self) -> int:
+        """Delete the rows of expired documents, which no search sees any more; how many."""
+        t = self.store.tables
+        self._check_open()
+        with self.store.writing("sweeping") as transaction:
+            now = self.clock()
+            found = transaction.connection.execute(
+                f"SELECT id FROM {t.document} WHERE expires_at <= ?", (now,)
+            ).fetchall()
+            written = transaction.delete([id for (id,) in found], "sweep", now=now)
+            if written:
+                self._commit(transaction, written)
+        return sum(len(one.deleted) for one in written)
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise ClosedError(
+                f"the index is closed, or was opened before this process forked: {self.store.path}"
+            )
+
+
+def checked_id(id: Any, kind: str | None) -> RowId:
+    """Return an id of the index's kind, or raise TypeError or ValueError."""
+    if isinstance(id, (bool, np.bool_)) or not isinstance(id, (str, int, np.integer)):
+        raise TypeError(f"id: expected str or int, got {type(id).__name__}")
+    own = "str" if isinstance(id, str) else "int"
+    if kind is not None and own != kind:
+        raise TypeError(f"id: expected {kind} like the ids of this index, got {own} {id!r}")
+    if isinstance(id, str):
+        return id
+    if not -(2**63) <= int(id) < 2**63:
+        raise ValueError(f"id: expected a 64-bit integer, got {int(id)}")
+    return int(id)
+
+
+def checked_reason(reason: str) -> str:
+    """Return the reason for a deletion, or raise TypeError or ValueError."""
+    if not isinstance(reason, str):
+        raise TypeError(f"reason: expected a str, got {type(reason).__name__}")
+    if not reason.strip() or len(reason) > 1000:
+        raise ValueError(f"reason: expected 1 to 1,000 characters, got {len(reason)}")
+    return reason

@@ -1,0 +1,173 @@
+"""How do memories get into an index, and out of it?
+
+A third of :class:`scrubjay.Index`, apart so that each can be read in one sitting.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from scrubjay._native import Engine, Scope
+from scrubjay.expiry import Expiry
+from scrubjay.family import Family
+from scrubjay.payload import CreatedAt
+from scrubjay.progress import open_progress
+from scrubjay.records import VectorRule, check_row, read_rows
+from scrubjay.semantic import Semantics
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.writing import checked_reason
+
+__all__ = ["WritingIndex"]
+
+
+class WritingIndex:
+    """The part of an index that changes what it holds."""
+
+    _engine: Engine | DurableEngine
+    _semantics: Semantics
+    _expiry: Expiry
+    _family: Family
+
+    def upsert(
+        self,
+        id: str | int,
+        text: str | bytes,
+        *,
+        scope: Scope,
+        vector: ArrayLike | None = None,
+        metadata: Mapping[str, Any] | None = None,
+        created_at: CreatedAt | None = None,
+        expires_at: CreatedAt | None = None,
+        ttl: timedelta | float | None = None,
+    ) -> None:
+        """Write one memory; one with this id in this scope is replaced whole.
+
+        Args:
+            id: str or int; the first write settles which of the two this index has.
+            text: is embedded and indexed. bytes are UTF-8; invalid ones become U+FFFD.
+            scope: who may find it.
+            vector: (dim,) numbers in place of the embedding.
+            metadata: JSON values under str keys; returned with each hit. Tuples come back as lists.
+            created_at: a datetime, an ISO 8601 str, or seconds since 1970; naive times are UTC.
+            expires_at, ttl: from when on nobody finds it any more: a time, or how long from now (a timedelta
+            or seconds).
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+            ConflictError: the id exists in another scope.
+            EmbedderError: the embedder failed.
+            StoreError, StoreBusyError: the file could not be written.
+            In each case nothing was written.
+        """
+        row = check_row(id, text, scope, vector, metadata, created_at, self._vector_rule(), expires_at, ttl)
+        if vector is None and self._semantics.embedder is not None:
+            row.vector = self._semantics.documents(
+                [text], 1, open_progress(False, total=0, what="", unit="")
+            )[0]
+            embedded = row.vector is not None
+        else:
+            embedded = False
+        self._engine.upsert(row.id, row.text, scope=row.scope, vector=row.vector, payload=row.payload)
+        self._expiry.add([row])
+        if embedded:
+            self._semantics.wrote()
+
+    def upsert_many(
+        self,
+        records: Iterable[Mapping[str, Any] | Any],
+        *,
+        scope: Scope | None = None,
+        progress: bool | None = None,
+        batch_size: int = 256,
+    ) -> int:
+        """Write many memories: all, or none if one of them is wrong or the embedder fails.
+
+        Args:
+            records: mappings or dataclass instances (:class:`Record`, or one of yours) with the fields of
+                :meth:`upsert`: id, text, scope, vector, metadata, created_at, expires_at, ttl. A mapping's
+                `scope` may itself be a mapping of tenant, user, agent. Of several records with one id the last
+                one counts.
+            scope: for the records that have none.
+            progress: show a bar on standard error; None: if that is a terminal.
+            batch_size: texts the embedder gets at a time.
+
+        Returns:
+            The number of memories written (distinct ids).
+
+        Raises:
+            TypeError, ValueError: the message names the record's position, the field, what was expected and given.
+            ConflictError: an id exists in another scope.
+            EmbedderError: the embedder failed.
+
+        All records and their vectors are in memory at once; write a larger stream in slices.
+
+        >>> from scrubjay import Index
+        >>> index = Index()
+        >>> index.upsert_many([{"id": 1, "text": "one"}, {"id": 2, "text": "two"}], scope=Scope("acme"))
+        2
+        >>> index.upsert_many([{"id": 3, "text": "three"}, {"id": 4, "text": None}], scope=Scope("acme"))
+        Traceback (most recent call last):
+        ...
+        ValueError: records[1]: text: expected a value, it is missing
+        """
+        if batch_size < 1:
+            raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
+        rows = read_rows(records, scope, self._vector_rule())
+        to_embed = [row for row in rows if row.vector is None] if self._semantics.embedder is not None else []
+        bar = open_progress(progress, total=len(to_embed), what="embedding", unit="texts")
+        try:
+            vectors = self._semantics.documents([row.text for row in to_embed], batch_size, bar)
+        finally:
+            bar.close()
+        for row, vector in zip(to_embed, vectors, strict=True):
+            row.vector = vector
+        written = self._engine.upsert_many(
+            [row.id for row in rows],
+            [row.text for row in rows],
+            scope=[row.scope for row in rows],
+            vectors=[row.vector for row in rows],
+            payloads=[row.payload for row in rows],
+        )
+        self._expiry.add(rows)
+        if any(vector is not None for vector in vectors):
+            self._semantics.wrote()
+        return written
+
+    def delete(self, id: str | int, *, reason: str = "delete") -> bool:
+        """Delete one memory; False if there was none with this id.
+
+        Args:
+            id: of the memory.
+            reason: 1 to 1,000 characters for the event that is left in the file (see :meth:`events`).
+        """
+        if isinstance(self._engine, DurableEngine):
+            return self._engine.delete(id, reason=reason)
+        checked_reason(reason)
+        return self._engine.delete(id)
+
+    def erase(
+        self, scope: Scope, *, exact: bool = False, reason: str = "erase", everywhere: bool = False
+    ) -> int:
+        """Delete every memory whose scope agrees with all given components; return how many.
+
+        `Scope("acme")` erases all of the tenant, its users and agents included; with `exact` only what has precisely
+        this scope (the tenant's shared memories).
+
+        Args:
+            scope: whose memories.
+            exact: of this scope only.
+            reason: 1 to 1,000 characters for the events that are left in the file, one a scope (see :meth:`events`).
+            everywhere: in all collections of the file, not in this one only.
+        """
+        if isinstance(self._engine, DurableEngine):
+            return self._engine.erase(scope, exact=exact, reason=reason, everywhere=everywhere)
+        checked_reason(reason)
+        engines = [member.engine for member in self._family.everyone()] if everywhere else [self._engine]
+        return sum(int(engine.erase(scope, exact=exact)) for engine in engines)
+
+    def _vector_rule(self) -> VectorRule:
+        return VectorRule(self._engine.dim, self._engine.metric)
