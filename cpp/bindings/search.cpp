@@ -4,6 +4,7 @@
 #include "base/errors.hpp"
 #include "bindings.hpp"
 #include "convert.hpp"
+#include "embedder.hpp"
 #include "engine/engine.hpp"
 #include "result.hpp"
 #include "sequences.hpp"
@@ -57,15 +58,24 @@ void check_inputs(const engine::SearchRequest& request) {
     throw py::value_error("text, vector: expected at least one of them, got neither");
   if (!request.semantic && !request.text)
     throw py::value_error("text: expected a text in mode 'lexical', got None");
-  if (!request.lexical && request.vector.empty())
+  if (!request.lexical && request.vector.empty() && !(request.embedder && request.text))
     throw py::value_error("vector: expected a vector in mode 'vector', got None");
+}
+
+const embed::StaticEmbedder* to_embedder(const py::object& value) {
+  if (value.is_none()) return nullptr;
+  if (!py::isinstance<StaticEmbedder>(value))
+    throw py::type_error("embedder: expected a StaticEmbedder or None, got " + type_name(value));
+  return &py::cast<const StaticEmbedder&>(value).core;
 }
 
 Result search(const Engine& engine, const py::object& text, const py::object& vector, const py::object& scope,
               const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k,
-              const py::object& weights, const py::object& rankings, bool explain, bool exact) {
+              const py::object& weights, const py::object& rankings, bool explain, bool exact,
+              const py::object& embedder) {
   Options options(k, mode, candidates, rrf_k, weights, explain);
   engine::SearchRequest& request = options.request;
+  request.embedder = to_embedder(embedder);
   py::object keep_text;
   FloatArray floats;
   options.scope = to_scope(scope, "scope");
@@ -94,8 +104,9 @@ Result search(const Engine& engine, const py::object& text, const py::object& ve
 std::vector<Result> search_batch(const Engine& engine, const py::object& texts, const py::object& vectors,
                                  const py::object& scope, const py::object& k, const py::object& mode,
                                  const py::object& candidates, double rrf_k, const py::object& weights,
-                                 bool explain, const py::object& threads) {
-  const Options options(k, mode, candidates, rrf_k, weights, explain);
+                                 bool explain, const py::object& threads, const py::object& embedder) {
+  Options options(k, mode, candidates, rrf_k, weights, explain);
+  options.request.embedder = to_embedder(embedder);
   if (texts.is_none() && vectors.is_none())
     throw py::value_error("texts, vectors: expected at least one of them, got neither");
   py::tuple text_items;
@@ -142,10 +153,12 @@ enum Parameter {
   kRankings,
   kExplain,
   kExact,
+  kEmbedder,
   kNParameters
 };
-constexpr const char* kNames[kNParameters] = {"text",  "vector",  "scope",    "k",       "mode", "candidates",
-                                              "rrf_k", "weights", "rankings", "explain", "exact"};
+constexpr const char* kNames[kNParameters] = {"text",     "vector",     "scope", "k",
+                                              "mode",     "candidates", "rrf_k", "weights",
+                                              "rankings", "explain",    "exact", "embedder"};
 
 struct FastSearch {
   PyObject* names[kNParameters];
@@ -196,7 +209,7 @@ PyObject* search_fast(PyObject* self, PyObject* const* arguments, Py_ssize_t n_p
     const py::object mode = given[kMode] ? object(kMode) : py::object(py::str("hybrid"));
     return py::cast(search(engine, object(kText), object(kVector), object(kScope), k, mode,
                            object(kCandidates), rrf_k, object(kWeights), object(kRankings),
-                           given[kExplain] == Py_True, given[kExact] == Py_True))
+                           given[kExplain] == Py_True, given[kExact] == Py_True, object(kEmbedder)))
         .release()
         .ptr();
   } catch (...) {  // pybind11's entry raises the same error properly
@@ -232,6 +245,8 @@ Args:
         visible are passed over.
     explain: fill bm25, similarities, coverage and matched_terms for every hit.
     exact: score every visible vector, even where build_graphs() has built a graph.
+    embedder: a StaticEmbedder that makes the vector of the text in the same call, if no vector is given. A text in which
+        it finds nothing is looked for by its words, whatever the mode.
 
 Returns:
     A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent)),
@@ -248,11 +263,12 @@ void register_search(py::class_<Engine>& type) {
            py::arg("scope"), py::arg("k") = kDefaultK, py::arg("mode") = "hybrid",
            py::arg("candidates") = py::none(), py::arg("rrf_k") = kDefaultRrfK,
            py::arg("weights") = py::none(), py::arg("rankings") = py::none(), py::arg("explain") = false,
-           py::arg("exact") = false, kSearchDoc)
+           py::arg("exact") = false, py::arg("embedder") = py::none(), kSearchDoc)
       .def("search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(),
            py::arg("vectors") = py::none(), py::arg("scope"), py::arg("k") = kDefaultK,
            py::arg("mode") = "hybrid", py::arg("candidates") = py::none(), py::arg("rrf_k") = kDefaultRrfK,
            py::arg("weights") = py::none(), py::arg("explain") = false, py::arg("threads") = py::none(),
+           py::arg("embedder") = py::none(),
            "n searches on `threads` threads (None: as many as the machine has); texts (n,), vectors (n, "
            "dim), one scope or n. See search().");
   install_fast_search(type);

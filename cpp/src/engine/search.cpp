@@ -222,6 +222,8 @@ class Search {
 }  // namespace
 
 SearchResult Engine::search_row(const SearchRequest& request, size_t row) const {
+  if (request.embedder && request.text && request.semantic && request.vector.empty())
+    return search_embedded(request, row);
   check_request(request);
   const vector::ColumnOptions vectors = column_options();
   if (request.semantic && !request.vector.empty() && vectors.dim != 0)

@@ -56,6 +56,11 @@ struct Kernels {
   // IEEE half precision, round to nearest even.
   void (*to_f16)(const float* from, size_t n, uint16_t* to);
   void (*from_f16)(const uint16_t* from, size_t n, float* to);
+
+  // out[0, n_elements) = the sum of rows[ids[0]], rows[ids[1]], ... in this order, n_elements a multiple
+  // of 16.
+  void (*sum_rows_f16)(const uint16_t* rows, const uint32_t* ids, size_t n, size_t n_elements, float* out);
+  void (*sum_rows_f32)(const float* rows, const uint32_t* ids, size_t n, size_t n_elements, float* out);
 };
 
 // The kernels in use. Throws base::InvalidArgument the first time if SCRUBJAY_SIMD names no level of this
