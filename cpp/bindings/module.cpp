@@ -9,6 +9,7 @@ PYBIND11_MODULE(_native, module) {
   scrubjay::bindings::register_config(module);
   register_text(module);
   scrubjay::bindings::register_scope(module);
+  scrubjay::bindings::register_embedder(module);
   scrubjay::bindings::register_result(module);
   scrubjay::bindings::register_engine(module);
 }

@@ -85,6 +85,9 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
           "mode", [](const Result& r) { return mode_name(r.found.mode); },
           "What really ran: 'hybrid', 'lexical', 'vector' or 'none'.")
       .def_property_readonly(
+          "nothing_embedded", [](const Result& r) { return r.found.nothing_embedded; },
+          "Whether the search's embedder found nothing in its text.")
+      .def_property_readonly(
           "lexical_ranks",
           [](const Result& r) { return to_array<int32_t>(r, [](const Hit& h) { return h.lexical_rank; }); },
           "int32 (n,): rank in the lexical ranking from 1; 0 where it does not occur there.")

@@ -4,6 +4,7 @@
 #include "base/errors.hpp"
 #include "bindings.hpp"
 #include "convert.hpp"
+#include "embedder.hpp"
 #include "engine/engine.hpp"
 #include "result.hpp"
 #include "sequences.hpp"
@@ -68,15 +69,24 @@ void check_inputs(const engine::SearchRequest& request) {
     throw py::value_error("text, vector: expected at least one of them, got neither");
   if (!request.semantic && !request.text)
     throw py::value_error("text: expected a text in mode 'lexical', got None");
-  if (!request.lexical && request.vector.empty())
+  if (!request.lexical && request.vector.empty() && !(request.embedder && request.text))
     throw py::value_error("vector: expected a vector in mode 'vector', got None");
+}
+
+const embed::StaticEmbedder* to_embedder(const py::object& value) {
+  if (value.is_none()) return nullptr;
+  if (!py::isinstance<StaticEmbedder>(value))
+    throw py::type_error("embedder: expected a StaticEmbedder or None, got " + type_name(value));
+  return &py::cast<const StaticEmbedder&>(value).core;
 }
 
 Result search(const Engine& engine, const py::object& text, const py::object& vector, const py::object& scope,
               const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k,
-              const py::object& weights, const py::object& rankings, bool explain, const py::object& recall) {
+              const py::object& weights, const py::object& rankings, bool explain, const py::object& recall,
+              const py::object& embedder) {
   Options options(k, mode, candidates, rrf_k, weights, explain, recall);
   engine::SearchRequest& request = options.request;
+  request.embedder = to_embedder(embedder);
   py::object keep_text;
   FloatArray floats;
   options.scope = to_scope(scope, "scope");
@@ -104,8 +114,10 @@ Result search(const Engine& engine, const py::object& text, const py::object& ve
 std::vector<Result> search_batch(const Engine& engine, const py::object& texts, const py::object& vectors,
                                  const py::object& scope, const py::object& k, const py::object& mode,
                                  const py::object& candidates, double rrf_k, const py::object& weights,
-                                 bool explain, const py::object& recall, const py::object& threads) {
-  const Options options(k, mode, candidates, rrf_k, weights, explain, recall);
+                                 bool explain, const py::object& recall, const py::object& threads,
+                                 const py::object& embedder) {
+  Options options(k, mode, candidates, rrf_k, weights, explain, recall);
+  options.request.embedder = to_embedder(embedder);
   if (texts.is_none() && vectors.is_none())
     throw py::value_error("texts, vectors: expected at least one of them, got neither");
   py::tuple text_items;
@@ -152,11 +164,12 @@ enum Parameter {
   kRankings,
   kExplain,
   kRecall,
+  kEmbedder,
   kNParameters
 };
-constexpr const char* kNames[kNParameters] = {"text",     "vector",     "scope", "k",
-                                              "mode",     "candidates", "rrf_k", "weights",
-                                              "rankings", "explain",    "recall"};
+constexpr const char* kNames[kNParameters] = {"text",     "vector",     "scope",  "k",
+                                              "mode",     "candidates", "rrf_k",  "weights",
+                                              "rankings", "explain",    "recall", "embedder"};
 
 struct FastSearch {
   PyObject* names[kNParameters];
@@ -207,7 +220,7 @@ PyObject* search_fast(PyObject* self, PyObject* const* arguments, Py_ssize_t n_p
     const py::object mode = given[kMode] ? object(kMode) : py::object(py::str("hybrid"));
     return py::cast(search(engine, object(kText), object(kVector), object(kScope), k, mode,
                            object(kCandidates), rrf_k, object(kWeights), object(kRankings),
-                           given[kExplain] == Py_True, object(kRecall)))
+                           given[kExplain] == Py_True, object(kRecall), object(kEmbedder)))
         .release()
         .ptr();
   } catch (...) {  // pybind11's entry raises the same error properly
@@ -245,6 +258,8 @@ Args:
     recall: the share of the truly nearest that the vector arm should find, in (0, 1], None: 0.99. 1.0 or 'exact' scores
         every visible vector. Below that, compressed codes or a graph choose which vectors are looked at; similarities
         are those of the stored vectors all the same, and the same in every run and on every CPU.
+    embedder: a StaticEmbedder that makes the vector of the text in the same call, if no vector is given. A text in which
+        it finds nothing is looked for by its words, whatever the mode.
 
 Returns:
     A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent)),
@@ -261,12 +276,12 @@ void register_search(py::class_<Engine>& type) {
            py::arg("scope"), py::arg("k") = kDefaultK, py::arg("mode") = "hybrid",
            py::arg("candidates") = py::none(), py::arg("rrf_k") = kDefaultRrfK,
            py::arg("weights") = py::none(), py::arg("rankings") = py::none(), py::arg("explain") = false,
-           py::arg("recall") = py::none(), kSearchDoc)
+           py::arg("recall") = py::none(), py::arg("embedder") = py::none(), kSearchDoc)
       .def("search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(),
            py::arg("vectors") = py::none(), py::arg("scope"), py::arg("k") = kDefaultK,
            py::arg("mode") = "hybrid", py::arg("candidates") = py::none(), py::arg("rrf_k") = kDefaultRrfK,
            py::arg("weights") = py::none(), py::arg("explain") = false, py::arg("recall") = py::none(),
-           py::arg("threads") = py::none(),
+           py::arg("threads") = py::none(), py::arg("embedder") = py::none(),
            "n searches on `threads` threads (None: as many as the machine has); texts (n,), vectors (n, "
            "dim), one scope or n. See search().");
   install_fast_search(type);

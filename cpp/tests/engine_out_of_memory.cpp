@@ -12,6 +12,7 @@
 #include <thread>
 #include <vector>
 
+#include "allocations.hpp"
 #include "base/epoch.hpp"
 #include "check.hpp"
 #include "engine_model.hpp"
@@ -65,6 +66,8 @@ void operator delete(void* memory) noexcept { release(memory); }
 void operator delete(void* memory, size_t) noexcept { release(memory); }
 void operator delete(void* memory, std::align_val_t) noexcept { release(memory); }
 void operator delete(void* memory, size_t, std::align_val_t) noexcept { release(memory); }
+
+std::optional<uint64_t> test_allocations::count() noexcept { return n_allocations; }
 
 using namespace scrubjay::engine;
 namespace base = scrubjay::base;
@@ -363,6 +366,8 @@ TEST(pruned_search_survives_every_allocation_that_fails) {
 }
 
 #else
+
+std::optional<uint64_t> test_allocations::count() noexcept { return std::nullopt; }
 
 TEST(engine_survives_every_allocation_that_fails) { SKIP("the sanitizer has its own operator new"); }
 

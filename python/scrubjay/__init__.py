@@ -20,7 +20,7 @@ except ImportError as error:  # a source tree without a build, or a wheel for an
     ) from error
 
 from scrubjay import embedders
-from scrubjay._native import Engine, Result, Scope
+from scrubjay._native import Engine, Result, Scope, StaticEmbedder
 from scrubjay.config import analyze, show_config
 from scrubjay.errors import (
     ClosedError,
@@ -56,6 +56,7 @@ __all__ = [
     "Record",
     "Result",
     "Scope",
+    "StaticEmbedder",
     "StoreBusyError",
     "StoreError",
     "StoreFormatError",

@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['Document', 'Engine', 'Result', 'Scope', 'analyze', 'porter2', 'sanitize_utf8', 'show_config_dict']
+__all__: list[str] = ['Document', 'Engine', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'porter2', 'sanitize_utf8', 'show_config_dict']
 class Scope:
     """
     Whose memory this is: a tenant, and optionally a user and an agent of it.
@@ -68,6 +68,43 @@ class Scope:
         """
         The user, or None.
         """
+class StaticEmbedder:
+    """
+    Vectors of texts by one row for each token, native, without the GIL, thread-safe.
+
+    The vector of a text is the sum of its tokens' rows, scaled to length 1. The tokens are those of byte pair encoding as the
+    Llama family has it: U+2581 before the text and for every space, no other normalisation, bytes for unknown characters.
+    Give one to `Engine.search(embedder=...)` and a text is embedded and searched for in one call.
+
+    Args:
+        table: (n, dim) float16 or float32, C-contiguous; a row for each token. Read in place and kept, so it may be a
+            mapped file; it must not change. dim is 16, 32, ... 4096.
+        vocabulary: the tokens by id; holds `<0x00>` to `<0xFF>`.
+        merges: (m, 3) ids (left, right, merged), best first.
+        added: (text, id) of tokens that are found in the raw text, such as `("<s>", 1)`.
+
+    Raises:
+        TypeError, ValueError: naming the argument, what was expected and what was given.
+    """
+    def __init__(self, table: numpy.ndarray, vocabulary: typing.Any, merges: typing.Annotated[numpy.typing.ArrayLike, numpy.uint32], added: typing.Any = ()) -> None:
+        ...
+    def embed(self, texts: typing.Any) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        float32 (n, dim): unit vectors of n texts (str or bytes), zeros for a text without tokens.
+        """
+    def embed_query(self, text: typing.Any) -> numpy.typing.NDArray[numpy.float32]:
+        """
+        float32 (dim,): the unit vector of one text, zeros if it has no tokens.
+        """
+    def tokenize(self, text: typing.Any) -> list[int]:
+        """
+        The ids of the tokens of a text.
+        """
+    @property
+    def dim(self) -> int:
+        """
+        Dimensions of the vectors.
+        """
 class Result:
     """
     What one search of an Engine found, best first; equal scores in order of partition, then of writing.
@@ -124,6 +161,11 @@ class Result:
     def mode(self) -> str:
         """
         What really ran: 'hybrid', 'lexical', 'vector' or 'none'.
+        """
+    @property
+    def nothing_embedded(self) -> bool:
+        """
+        Whether the search's embedder found nothing in its text.
         """
     @property
     def scores(self) -> numpy.typing.NDArray[numpy.float64]:
@@ -266,7 +308,7 @@ class Engine:
         """
         The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none.
         """
-    def search(self, text: typing.Any = None, *, vector: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, rankings: typing.Any = None, explain: bool = False, recall: typing.Any = None) -> Result:
+    def search(self, text: typing.Any = None, *, vector: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, rankings: typing.Any = None, explain: bool = False, recall: typing.Any = None, embedder: typing.Any = None) -> Result:
         """
         The best k visible documents, by one native call without the GIL.
 
@@ -285,6 +327,8 @@ class Engine:
             recall: the share of the truly nearest that the vector arm should find, in (0, 1], None: 0.99. 1.0 or 'exact' scores
                 every visible vector. Below that, compressed codes or a graph choose which vectors are looked at; similarities
                 are those of the stored vectors all the same, and the same in every run and on every CPU.
+            embedder: a StaticEmbedder that makes the vector of the text in the same call, if no vector is given. A text in which
+                it finds nothing is looked for by its words, whatever the mode.
 
         Returns:
             A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent)),
@@ -294,7 +338,7 @@ class Engine:
             ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros, and so on.
             TypeError: a wrong type, or no scope.
         """
-    def search_batch(self, texts: typing.Any = None, *, vectors: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, explain: bool = False, recall: typing.Any = None, threads: typing.Any = None) -> list[Result]:
+    def search_batch(self, texts: typing.Any = None, *, vectors: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, explain: bool = False, recall: typing.Any = None, threads: typing.Any = None, embedder: typing.Any = None) -> list[Result]:
         """
         n searches on `threads` threads (None: as many as the machine has); texts (n,), vectors (n, dim), one scope or n. See search().
         """

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from scrubjay._native import StaticEmbedder
 from scrubjay.semantic import Semantics
 
 __all__ = ["Plan", "make_plan", "make_plans"]
@@ -26,6 +27,7 @@ class Plan(NamedTuple):
     lexical_text: str | bytes | None
     vector: Any
     degraded: tuple[str, ...]
+    embedder: StaticEmbedder | None = None  # makes the vector of the text on the way
 
 
 def make_plan(
@@ -53,12 +55,25 @@ def make_plans(
     keywords: Sequence[str | bytes | None],
 ) -> list[Plan]:
     """Decide for several questions; the texts that need a vector are embedded together."""
-    wanted = [
-        text if mode != "lexical" and vector is None else None
+    needs = [
+        mode != "lexical" and text is not None and vector is None
         for text, vector in zip(texts, vectors, strict=True)
     ]
-    embedded = semantics.queries(wanted)
+    native = semantics.native
+    on_the_way = [
+        need and native is not None and keyword is None for need, keyword in zip(needs, keywords, strict=True)
+    ]
+    embedded = semantics.queries(
+        [
+            text if need and not later else None
+            for text, need, later in zip(texts, needs, on_the_way, strict=True)
+        ]
+    )
     return [
-        make_plan(mode, text, own if own is not None else vector, keyword, reasons)
-        for text, own, keyword, (vector, reasons) in zip(texts, vectors, keywords, embedded, strict=True)
+        Plan(mode, text, None, (), native)
+        if later
+        else make_plan(mode, text, own if own is not None else vector, keyword, reasons)
+        for text, own, keyword, later, (vector, reasons) in zip(
+            texts, vectors, keywords, on_the_way, embedded, strict=True
+        )
     ]

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Engine, Scope
-from scrubjay.degrade import make_plan, make_plans
+from scrubjay.degrade import Plan, make_plan, make_plans
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.expiry import Expiry
 from scrubjay.family import Family
@@ -35,7 +35,7 @@ class Index(WritingIndex, StoredIndex):
         analyzer: "english" (Porter2 stems), "plain" (no stems), or any name of yours along with `stemmer`.
         stemmer: word -> stem, for other languages (:func:`scrubjay.snowball`); called once per distinct word.
         k1, b: of BM25.
-        query_cache: how many query vectors are kept; 0 for none.
+        query_cache: how many query vectors are kept; 0 for none. An embedder that is native code needs none.
 
     All methods may be called from any thread; reads never wait for writes. A write is visible to the next search as
     soon as it returns.
@@ -118,12 +118,16 @@ class Index(WritingIndex, StoredIndex):
         >>> hit.id, hit.lexical_rank, hit.vector_rank, hit.matched_terms, round(hit.cosine, 2)
         (7, 1, 1, ['sail'], 0.6)
         """
-        degraded: tuple[str, ...] = ()
         generation = self._generation
-        embedded = None
-        if vector is None and text is not None and mode != "lexical":
+        embeds = vector is None and text is not None and mode != "lexical"
+        if embeds and keywords is None and (native := self._semantics.native) is not None:
+            plan = Plan(mode, text, None, (), native)
+        elif embeds and text is not None:
             embedded, degraded = self._semantics.query(text)
-        plan = make_plan(mode, text, embedded if vector is None else vector, keywords, degraded)
+            embeds = embedded is not None
+            plan = make_plan(mode, text, embedded, keywords, degraded)
+        else:
+            plan = make_plan(mode, text, vector, keywords, ())
         if self._expiry.pending:
             self._expiry.remove_due()
         try:
@@ -137,12 +141,13 @@ class Index(WritingIndex, StoredIndex):
                 rrf_k=rrf_k,
                 weights=weights,
                 explain=explain,
+                embedder=plan.embedder,
             )
         except ValueError:
-            if self._generation == generation or embedded is None:
+            if self._generation == generation or not embeds:
                 raise
             result = None
-        if result is None or (self._generation != generation and embedded is not None):
+        if result is None or (embeds and self._generation != generation):
             # Another process changed the model while the text was embedded with the old one.
             return self.search(
                 text,
@@ -218,8 +223,10 @@ class Index(WritingIndex, StoredIndex):
                 threads=threads,
             )
 
-        for run_mode in {plan.mode for plan in plans}:
-            rows = [row for row, plan in enumerate(plans) if plan.mode == run_mode]
+        for run_mode, embedder in {(plan.mode, plan.embedder) for plan in plans}:
+            rows = [
+                row for row, plan in enumerate(plans) if (plan.mode, plan.embedder) == (run_mode, embedder)
+            ]
             try:
                 results = self._engine.search_batch(
                     [plans[row].lexical_text for row in rows],
@@ -232,6 +239,7 @@ class Index(WritingIndex, StoredIndex):
                     weights=weights,
                     explain=explain,
                     threads=threads,
+                    embedder=embedder,
                 )
             except ValueError:
                 if self._generation == generation:

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from scrubjay import payload
 from scrubjay._native import Result, Scope
+from scrubjay.embedders.protocol import ZERO_VECTOR
 
 __all__ = ["Hit", "Hits"]
 
@@ -56,6 +57,8 @@ class Hits:
     @property
     def degraded(self) -> tuple[str, ...]:
         """Why less ran than was asked for, as "code: sentence"; empty if nothing was lost."""
+        if self._result.nothing_embedded:
+            return (*self._degraded, ZERO_VECTOR)
         return self._degraded
 
     def to_dicts(self) -> list[dict[str, Any]]:
@@ -93,8 +96,8 @@ class Hits:
     def __repr__(self) -> str:
         n_hits = len(self)
         head = f"<scrubjay.Hits {n_hits} {'hit' if n_hits == 1 else 'hits'}, {self.mode}"
-        if self._degraded:
-            head += f", degraded: {'; '.join(reason.partition(':')[0] for reason in self._degraded)}"
+        if degraded := self.degraded:
+            head += f", degraded: {'; '.join(reason.partition(':')[0] for reason in degraded)}"
         lines = [f"  {i + 1}. {_line(hit)}" for i, hit in enumerate(self[:5])]
         if n_hits > 5:
             lines.append(f"  ... {n_hits - 5} more")

@@ -10,15 +10,22 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from scrubjay._native import StaticEmbedder
 from scrubjay.embedders.cache import QueryCache
-from scrubjay.embedders.protocol import Embedder, Vectors, checked_matrix, checked_vector, embed_queries
+from scrubjay.embedders.protocol import (
+    ZERO_VECTOR,
+    Embedder,
+    Vectors,
+    checked_matrix,
+    checked_vector,
+    embed_queries,
+)
 from scrubjay.errors import EmbedderError, EmbedderMismatchError
 from scrubjay.progress import Progress
 
 __all__ = ["Semantics"]
 
 _NO_EMBEDDER = "no_embedder: the index has no embedder and the search gave no vector"
-_ZERO_VECTOR = "zero_vector: the embedder found nothing in the query's text"
 
 
 class Semantics:
@@ -27,6 +34,8 @@ class Semantics:
     def __init__(self, embedder: Embedder | None, dim: int | None, cache_size: int) -> None:
         self.cache = QueryCache(cache_size)
         self._embedder: Embedder | None = None
+        self._native: StaticEmbedder | None = None
+        self._native_name: str | None = None
         self._written_by: str | None = None  # the name of the embedder whose vectors are stored
         if embedder is not None:
             self.use(embedder, dim)
@@ -35,6 +44,16 @@ class Semantics:
     def embedder(self) -> Embedder | None:
         """The embedder in use."""
         return self._embedder
+
+    @property
+    def native(self) -> StaticEmbedder | None:
+        """What embeds queries inside the native search, if the embedder can and stored vectors are of its model.
+
+        It is faster than the cache, so that is passed over.
+        """
+        if self._native is not None and self._written_by in (None, self._native_name):
+            return self._native
+        return None
 
     @property
     def model(self) -> str | None:
@@ -64,8 +83,7 @@ class Semantics:
                     f"embedder: the index has vectors of dimension {dim}, {embedder.name!r} makes {embedder.dim}; "
                     "give the index no dim, or upsert the texts into a new Index made with this embedder"
                 )
-        self.cache.clear()
-        self._embedder = embedder
+        self._take(embedder)
 
     def documents(
         self, texts: Sequence[str | bytes], batch_size: int, progress: Progress
@@ -99,8 +117,15 @@ class Semantics:
 
     def replace(self, embedder: Embedder) -> None:
         """Take another embedder, whose vectors are stored now."""
+        self._take(embedder)
+        self._written_by = embedder.name
+
+    def _take(self, embedder: Embedder | None) -> None:
         self.cache.clear()
-        self._embedder, self._written_by = embedder, embedder.name
+        self._embedder = embedder
+        native = getattr(embedder, "native", None)
+        self._native = native if isinstance(native, StaticEmbedder) else None
+        self._native_name = None if embedder is None else embedder.name
 
     def wrote(self) -> None:
         """Remember the model: vectors of it are stored now."""
@@ -126,7 +151,7 @@ class Semantics:
             except Exception as error:  # noqa: BLE001 - whatever it is, keywords still answer
                 return None, (_failed(embedder, error),)
             if not vector.any():
-                return None, (_ZERO_VECTOR,)
+                return None, (ZERO_VECTOR,)
             self.cache.put(key, vector)
         return vector, ()
 
@@ -158,7 +183,7 @@ class Semantics:
         found: list[tuple[Vectors | None, tuple[str, ...]]] = []
         for key in keys:
             vector = None if key is None else known[key]
-            reason = () if key is None or vector is not None else (failure or _ZERO_VECTOR,)
+            reason = () if key is None or vector is not None else (failure or ZERO_VECTOR,)
             found.append((vector, reason))
         return found
 

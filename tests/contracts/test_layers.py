@@ -23,7 +23,8 @@ CPP_MAY_INCLUDE = {
     "vector": {"base", "simd"},
     "filter": {"base"},
     "fusion": {"base"},
-    "engine": {"base", "simd", "text", "lexical", "vector", "filter", "fusion"},
+    "embed": {"base", "simd", "text"},
+    "engine": {"base", "simd", "text", "lexical", "vector", "filter", "fusion", "embed"},
 }
 # Third-party headers -> the only folder that may include them, and in how many files at most.
 WRAPPED = {

@@ -17,6 +17,7 @@ import pytest
 from scrubjay import Index, Scope
 from scrubjay.embedders import default, wordllama
 from scrubjay.errors import MissingExtraError
+from tests.reference import static_embedder
 
 TEXTS = [
     "The staging API key prefix is sk-stg-0041.",
@@ -42,11 +43,11 @@ def test_meaning_is_nearer_than_letters() -> None:
     assert query @ near > query @ far + 0.1
 
 
-def test_batches_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = default().embed_documents(TEXTS)
-    monkeypatch.setattr(wordllama, "_BATCH", 2)
-    np.testing.assert_array_equal(default().embed_documents(TEXTS), whole)
+def test_no_texts_give_no_vectors() -> None:
     assert default().embed_documents([]).shape == (0, 256)
+    assert default().embed_queries([]).shape == (0, 256)
+    with pytest.raises(TypeError, match="one str"):
+        default().embed_documents("a text")  # type: ignore[arg-type]
 
 
 def test_nothing_in_a_text_is_the_zero_vector() -> None:
@@ -107,3 +108,23 @@ def test_it_equals_the_stored_vectors_of_the_judged_sets(judged_data: Path) -> N
     with (judged_data / "locomo_dev" / "corpus.jsonl").open(encoding="utf-8") as file:
         texts = [json.loads(line)["text"] for line, _ in zip(file, range(200), strict=False)]
     np.testing.assert_allclose(default().embed_documents(texts), stored, atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda config: config.update(normalizer={"type": "NFKC"}),
+        lambda config: config.update(pre_tokenizer={"type": "Whitespace"}),
+        lambda config: config["model"].update(type="Unigram"),
+        lambda config: config["model"].update(byte_fallback=False),
+    ],
+)
+def test_another_kind_of_tokenizer_is_refused(tmp_path: Path, change: Any) -> None:
+    table = wordllama._map_table(static_embedder.folder() / wordllama._WEIGHTS)
+    source = static_embedder.folder() / wordllama._TOKENIZER
+    config = json.loads(source.read_text(encoding="utf-8"))
+    change(config)
+    path = tmp_path / "tokenizer.json"
+    path.write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(ValueError, match="byte pair encoding as of Llama"):
+        wordllama._make_native(path, table)

@@ -16,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "embed/static_embedder.hpp"
 #include "engine/id_map.hpp"
 #include "engine/image.hpp"
 #include "engine/partition_table.hpp"
@@ -45,7 +46,8 @@ struct DocumentInput {
 
 struct SearchRequest {
   std::optional<std::string_view> text;
-  std::span<const float> vector;  // empty: none
+  std::span<const float> vector;                    // empty: none
+  const embed::StaticEmbedder* embedder = nullptr;  // makes the vector of the text if there is no other
   const Scope* scope = nullptr;
   size_t k = 10;
   bool lexical = true;  // which arms may run
@@ -132,6 +134,7 @@ class Engine {
   void check_vector(std::span<const float> vector, uint32_t dim, size_t row) const;
   void check_kind(const Id& id, const char* name, size_t row) const;
   [[nodiscard]] SearchResult search_row(const SearchRequest& request, size_t row) const;
+  [[nodiscard]] SearchResult search_embedded(const SearchRequest& request, size_t row) const;
   void check_conflicts(std::span<const DocumentInput> documents) const;
   [[nodiscard]] Partition& partition_for(const ScopeRef& scope);
   void write(const DocumentInput& document);

@@ -34,6 +34,7 @@ struct SearchResult {
   std::vector<Hit> hits;
   std::vector<ChunkRef> chunks;
   Mode mode = Mode::none;
+  bool nothing_embedded = false;               // the request's embedder found no direction in the text
   std::vector<std::string> terms;              // explain: the distinct query terms, in query order
   std::vector<std::vector<uint32_t>> matched;  // explain: per hit, indices into terms
 

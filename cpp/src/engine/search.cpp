@@ -151,7 +151,9 @@ class Search {
       const auto at = std::find(docs.begin(), docs.end(), doc);
       return at == docs.end() ? 0u : static_cast<uint32_t>(at - docs.begin()) + 1;
     };
-    for (const fusion::Fused& fused : s_.fusion.fuse(s_.rankings, request_.rrf_k, k)) {
+    const std::span<const fusion::Fused> best = s_.fusion.fuse(s_.rankings, request_.rrf_k, k);
+    result.hits.reserve(best.size());
+    for (const fusion::Fused& fused : best) {
       Hit hit = hit_for(fused.doc);
       hit.score = fused.score;
       hit.lexical_rank = rank(s_.lexical_docs, fused.doc);
@@ -205,6 +207,7 @@ class Search {
 
   // From ordinals among the visible chunks to references that outlive the search.
   void own_chunks(SearchResult& result) {
+    result.chunks.reserve(std::min(result.hits.size(), s_.chunks.size()));
     for (Hit& hit : result.hits) {
       const Chunk* chunk = s_.chunks[hit.chunk].chunk;
       const auto known = std::find_if(result.chunks.begin(), result.chunks.end(),
@@ -226,6 +229,8 @@ class Search {
 }  // namespace
 
 SearchResult Engine::search_row(const SearchRequest& request, size_t row) const {
+  if (request.embedder && request.text && request.semantic && request.vector.empty())
+    return search_embedded(request, row);
   check_request(request);
   const vector::ColumnOptions vectors = column_options();
   if (request.semantic && !request.vector.empty() && vectors.dim != 0)

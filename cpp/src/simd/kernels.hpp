@@ -79,6 +79,10 @@ struct Kernels {
   // Positions of values[i] > threshold for i < n (a multiple of 16), ascending; all below 2^31. Returns how
   // many.
   size_t (*select_above)(const uint32_t* values, size_t n, uint32_t threshold, uint32_t* positions);
+  // out[0, n_elements) = the sum of rows[ids[0]], rows[ids[1]], ... in this order, n_elements a multiple
+  // of 16.
+  void (*sum_rows_f16)(const uint16_t* rows, const uint32_t* ids, size_t n, size_t n_elements, float* out);
+  void (*sum_rows_f32)(const float* rows, const uint32_t* ids, size_t n, size_t n_elements, float* out);
 };
 
 // The kernels in use. Throws base::InvalidArgument the first time if SCRUBJAY_SIMD names no level of this

@@ -344,6 +344,7 @@ size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, f
 #endif
 
 #include "simd/kernels_codes.hpp"
+#include "simd/pooling_impl.hpp"
 
 }  // namespace
 
@@ -367,4 +368,6 @@ const Kernels kTable = {SCRUBJAY_LEVEL_NAME,
                         dot_codes,
                         dot_code_pair,
                         bound_codes,
-                        select_above};
+                        select_above,
+                        sum_rows_f16,
+                        sum_rows_f32};

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scrubjay.errors import EmbedderError
 
 __all__ = [
+    "ZERO_VECTOR",
     "Embedder",
     "Vectors",
     "as_list",
@@ -22,13 +23,16 @@ __all__ = [
 
 Vectors = NDArray[np.float32]
 
+ZERO_VECTOR = "zero_vector: the embedder found nothing in the query's text"
+
 
 @runtime_checkable
 class Embedder(Protocol):
     """Turns texts into float32 vectors. Anything with these members is one; nothing needs to be inherited.
 
     An optional `embed_queries(texts) -> (n, dim)` serves `Index.search_batch` in one call; without it `embed_query`
-    is called once a text. Methods may be called from several threads at once.
+    is called once a text. An optional attribute `native`, a :class:`scrubjay.StaticEmbedder` that makes the same
+    vectors, lets a search embed its text inside the native call. Methods may be called from several threads at once.
     """
 
     @property

@@ -1,0 +1,129 @@
+// A static embedder for Python: texts in, vectors out, without the GIL in between.
+#include "embedder.hpp"
+
+#include <pybind11/numpy.h>
+#include <pybind11/stl.h>
+
+#include <string>
+#include <vector>
+
+#include "bindings.hpp"
+#include "convert.hpp"
+#include "sequences.hpp"
+
+namespace py = pybind11;
+
+namespace scrubjay::bindings {
+namespace {
+
+using Floats = py::array_t<float>;
+using MergeArray = py::array_t<uint32_t, py::array::c_style | py::array::forcecast>;
+
+embed::TokenTable to_table(const py::array& array) {
+  const bool half = array.dtype().kind() == 'f' && array.itemsize() == 2;
+  const bool single = array.dtype().kind() == 'f' && array.itemsize() == 4;
+  const int needed = int{py::array::c_style} | int{py::detail::npy_api::NPY_ARRAY_ALIGNED_};
+  if (!(half || single) || array.ndim() != 2 || (array.flags() & needed) != needed ||
+      array.dtype().byteorder() == '>') {  // big-endian
+    throw py::type_error("table: expected a C-contiguous matrix of float16 or float32, got " +
+                         quoted(array.dtype()) + " of shape " + quoted(array.attr("shape")));
+  }
+  embed::TokenTable table;
+  if (half) {
+    table.rows = static_cast<const uint16_t*>(array.data());
+  } else {
+    table.rows = static_cast<const float*>(array.data());
+  }
+  table.n_rows = static_cast<size_t>(array.shape(0));
+  table.dim = static_cast<uint32_t>(std::min<py::ssize_t>(array.shape(1), UINT32_MAX));
+  return table;
+}
+
+std::unique_ptr<StaticEmbedder> make_embedder(const py::array& table, const py::object& vocabulary,
+                                              const MergeArray& merges, const py::object& added) {
+  const embed::TokenTable rows = to_table(table);
+  const py::tuple items = items_of(vocabulary, "vocabulary");
+  std::vector<py::object> keep(items.size());
+  std::vector<std::string_view> strings(items.size());
+  for (size_t i = 0; i < items.size(); ++i) strings[i] = to_text(items[i], at("vocabulary", i), keep[i]);
+  if (merges.ndim() != 2 || merges.shape(1) != 3)
+    throw py::value_error("merges: expected shape (n, 3), got " + quoted(merges.attr("shape")));
+  std::vector<embed::Merge> triples(static_cast<size_t>(merges.shape(0)));
+  const uint32_t* from = merges.data();
+  for (embed::Merge& merge : triples) {
+    merge = {from[0], from[1], from[2]};
+    from += 3;
+  }
+  std::vector<embed::AddedToken> contents;
+  for (const auto& [content, id] : py::cast<std::vector<std::pair<std::string, uint32_t>>>(added))
+    contents.push_back({content, id});
+  const py::gil_scoped_release release;
+  return std::make_unique<StaticEmbedder>(
+      table, embed::StaticEmbedder(embed::BytePairTokenizer(strings, triples, std::move(contents)), rows));
+}
+
+Floats embed_texts(const StaticEmbedder& embedder, const py::object& texts) {
+  const py::tuple items = items_of(texts, "texts");
+  const size_t n = items.size(), dim = embedder.core.dim();
+  std::vector<py::object> keep(n);
+  std::vector<std::string_view> views(n);
+  for (size_t i = 0; i < n; ++i) views[i] = to_text(items[i], at("texts", i), keep[i]);
+  Floats vectors({n, dim});
+  float* out = vectors.mutable_data();
+  {
+    const py::gil_scoped_release release;
+    for (size_t i = 0; i < n; ++i) (void)embedder.core.embed(views[i], {out + i * dim, dim});
+  }
+  return vectors;
+}
+
+Floats embed_text(const StaticEmbedder& embedder, const py::object& text) {
+  py::object keep;
+  const std::string_view view = to_text(text, "text", keep);
+  Floats vector(static_cast<py::ssize_t>(embedder.core.dim()));
+  float* out = vector.mutable_data();
+  const py::gil_scoped_release release;
+  (void)embedder.core.embed(view, {out, embedder.core.dim()});
+  return vector;
+}
+
+constexpr const char* kEmbedderDoc =
+    R"(Vectors of texts by one row for each token, native, without the GIL, thread-safe.
+
+The vector of a text is the sum of its tokens' rows, scaled to length 1. The tokens are those of byte pair encoding as the
+Llama family has it: U+2581 before the text and for every space, no other normalisation, bytes for unknown characters.
+Give one to `Engine.search(embedder=...)` and a text is embedded and searched for in one call.
+
+Args:
+    table: (n, dim) float16 or float32, C-contiguous; a row for each token. Read in place and kept, so it may be a
+        mapped file; it must not change. dim is 16, 32, ... 4096.
+    vocabulary: the tokens by id; holds `<0x00>` to `<0xFF>`.
+    merges: (m, 3) ids (left, right, merged), best first.
+    added: (text, id) of tokens that are found in the raw text, such as `("<s>", 1)`.
+
+Raises:
+    TypeError, ValueError: naming the argument, what was expected and what was given.
+)";
+
+}  // namespace
+
+void register_embedder(py::module_& module) {
+  py::class_<StaticEmbedder>(module, "StaticEmbedder", kEmbedderDoc)
+      .def(py::init(&make_embedder), py::arg("table"), py::arg("vocabulary"), py::arg("merges"),
+           py::arg("added") = py::tuple())
+      .def_property_readonly(
+          "dim", [](const StaticEmbedder& e) { return e.core.dim(); }, "Dimensions of the vectors.")
+      .def("embed", &embed_texts, py::arg("texts"),
+           "float32 (n, dim): unit vectors of n texts (str or bytes), zeros for a text without tokens.")
+      .def("embed_query", &embed_text, py::arg("text"),
+           "float32 (dim,): the unit vector of one text, zeros if it has no tokens.")
+      .def(
+          "tokenize",
+          [](const StaticEmbedder& e, const py::object& text) {
+            py::object keep;
+            return e.core.tokenize(to_text(text, "text", keep));
+          },
+          py::arg("text"), "The ids of the tokens of a text.");
+}
+
+}  // namespace scrubjay::bindings

@@ -1,0 +1,121 @@
+// Byte pairs: into which tokens of a model's vocabulary does a text fall?
+//
+// Byte pair encoding (Sennrich et al. 2016) as the Llama family has it: a text begins with a marker (U+2581),
+// every space is one, nothing else is normalised or split beforehand; a character that the vocabulary lacks
+// becomes its bytes' tokens. A piece starts as its characters, and the pair of neighbours that merges best
+// (first in the list of merges, then furthest left) is merged until none does.
+//
+// As if the whole text were one piece (tokenize_plainly() is that). But no merge ever reaches across two
+// characters that stand side by side in no token that merges make, so the text is cut there, and a piece that
+// is one token, as most words are, is looked up.
+//
+// Immutable and so safe for any number of threads, each with a Scratch of its own.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace scrubjay::embed {
+
+struct Merge {
+  uint32_t left, right, merged;  // ids of tokens; the string of `merged` is that of `left` and of `right`
+};
+
+// A token that is found in the raw text before anything else ("<s>"); the text before and after it stand
+// alone.
+struct AddedToken {
+  std::string content;
+  uint32_t id;
+};
+
+class BytePairTokenizer {
+ public:
+  // Memory that is kept from one text to the next.
+  struct Scratch {
+    struct Candidate {
+      uint32_t rank;
+      uint32_t at;
+    };
+    struct Symbol {
+      uint32_t token;
+      uint32_t previous, next;
+      bool gone;
+    };
+    std::vector<uint32_t> symbols, ranks;
+    std::vector<Candidate> queue;
+    std::vector<Symbol> chain;
+  };
+
+  // The vocabulary by id, and the merges, best first. Throws base::InvalidArgument: an id beyond the
+  // vocabulary, a merge that is not the sum of its parts, no token "<0x..>" for some byte, text that is not
+  // UTF-8.
+  BytePairTokenizer(std::span<const std::string_view> vocabulary, std::span<const Merge> merges,
+                    std::vector<AddedToken> added);
+
+  // Appends the ids of the tokens of `text`, which is well-formed UTF-8. Costs about 20 ns a word that is one
+  // token and n log n in the length of the longest piece.
+  void tokenize(std::string_view text, Scratch& scratch, std::vector<uint32_t>& out) const;
+
+  // The same answer by the definition, quadratic: the reference.
+  void tokenize_plainly(std::string_view text, std::vector<uint32_t>& out) const;
+
+  [[nodiscard]] size_t n_tokens() const noexcept { return begins_.size() - 1; }
+  [[nodiscard]] std::string_view token(uint32_t id) const noexcept {
+    return std::string_view(strings_).substr(begins_[id], begins_[id + 1] - begins_[id]);
+  }
+
+ private:
+  static constexpr uint32_t kNone = UINT32_MAX;
+  static constexpr size_t kFew = 32;  // symbols up to which looking at all pairs beats keeping a queue
+  // What a boundary is judged by: an ASCII character is its own class.
+  static constexpr unsigned kOther = 128, kMarker = 129, kUnknown = 130, kClasses = 131;
+
+  // Part of a text without added tokens; `marked`: a marker that is not in the bytes stands before them.
+  void tokenize_part(std::string_view part, Scratch& scratch, std::vector<uint32_t>& out) const;
+  void tokenize_piece(std::string_view bytes, bool marked, Scratch& scratch,
+                      std::vector<uint32_t>& out) const;
+  void merge_few(Scratch& scratch, std::vector<uint32_t>& out) const;
+  void merge_many(Scratch& scratch, std::vector<uint32_t>& out) const;
+  void split(std::string_view bytes, bool marked, std::vector<uint32_t>& symbols) const;
+  template <class Part>
+  void for_each_part(std::string_view text, std::vector<uint32_t>& out, Part&& part) const;
+
+  [[nodiscard]] uint32_t find_character(char32_t character) const noexcept;
+  [[nodiscard]] uint32_t find_rank(uint32_t left, uint32_t right) const noexcept;
+  [[nodiscard]] uint32_t find_whole(std::string_view bytes, bool marked) const noexcept;
+  [[nodiscard]] unsigned class_of(char32_t character) const noexcept;
+  [[nodiscard]] bool joins(unsigned left, unsigned right) const noexcept {
+    return ((joins_[left][right / 64] >> (right % 64)) & 1u) != 0;
+  }
+
+  void index_characters();
+  void index_merges();
+  void index_boundaries();
+  void index_wholes();
+
+  std::string strings_;  // of all tokens, end to end
+  std::vector<uint32_t> begins_;
+  std::vector<Merge> merges_;
+  std::vector<AddedToken> added_;  // longer ones first
+  std::string added_first_;        // the bytes that they begin with
+  std::array<uint32_t, 128> ascii_{};
+  std::array<uint32_t, 256> bytes_{};
+  struct Character {
+    char32_t character;
+    uint32_t id;
+  };
+  std::vector<Character> characters_;  // open addressing
+  std::vector<uint64_t> pairs_;        // open addressing: left, right and rank, 21 bits each
+  struct Whole {
+    uint32_t tag;
+    uint32_t id;
+  };
+  std::vector<Whole> wholes_;  // open addressing: pieces that are one token
+  std::array<std::array<uint64_t, 3>, kClasses> joins_{};
+};
+
+}  // namespace scrubjay::embed

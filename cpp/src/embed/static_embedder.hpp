@@ -1,0 +1,44 @@
+// Static embedder: what is a text's vector when every token has one of its own?
+//
+// The sum of its tokens' rows, scaled to length 1 (the direction of their mean): no network runs. Rows are
+// added in the order of the tokens, in single precision, so every instruction set gives the same bits.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <variant>
+
+#include "embed/byte_pair.hpp"
+
+namespace scrubjay::embed {
+
+// One row for each token, end to end, in half or single precision. The memory is the caller's and stays.
+struct TokenTable {
+  std::variant<const uint16_t*, const float*> rows;
+  size_t n_rows = 0;
+  uint32_t dim = 0;  // a multiple of 16
+};
+
+// Thread-safe: all that changes is scratch memory of the calling thread, so a warm call allocates nothing.
+class StaticEmbedder {
+ public:
+  // Throws base::InvalidArgument: fewer rows than tokens, or another dimension than 16, 32, ... 4096.
+  StaticEmbedder(BytePairTokenizer tokenizer, TokenTable table);
+
+  [[nodiscard]] uint32_t dim() const noexcept { return table_.dim; }
+  [[nodiscard]] const BytePairTokenizer& tokenizer() const noexcept { return tokenizer_; }
+
+  // Writes the unit vector of `text`, whose invalid UTF-8 counts as U+FFFD, to out[0, dim). False, and zeros,
+  // where there is no direction: a text without tokens.
+  [[nodiscard]] bool embed(std::string_view text, std::span<float> out) const;
+
+  // The ids of the tokens that the vector is the mean of.
+  [[nodiscard]] std::vector<uint32_t> tokenize(std::string_view text) const;
+
+ private:
+  BytePairTokenizer tokenizer_;
+  TokenTable table_;
+};
+
+}  // namespace scrubjay::embed

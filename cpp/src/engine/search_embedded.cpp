@@ -1,0 +1,30 @@
+// A search whose text is embedded on the way, on the thread that searches.
+#include <array>
+
+#include "base/errors.hpp"
+#include "engine/engine.hpp"
+
+namespace scrubjay::engine {
+
+SearchResult Engine::search_embedded(const SearchRequest& request, size_t row) const {
+  const embed::StaticEmbedder& embedder = *request.embedder;
+  if (dim() != 0 && dim() != embedder.dim()) {
+    throw base::InvalidArgument("embedder: expected one of " + std::to_string(dim()) +
+                                " dimensions like the vectors, got " + std::to_string(embedder.dim()));
+  }
+  alignas(64) std::array<float, vector::kMaxDim> elements;  // on the stack: a stemmer may search, too
+  const std::span<float> vector = std::span(elements).first(embedder.dim());
+  const bool found = embedder.embed(*request.text, vector);
+  SearchRequest embedded = request;
+  embedded.embedder = nullptr;
+  if (found) {
+    embedded.vector = vector;
+  } else {
+    embedded.lexical = true;  // what has no direction may still have words
+  }
+  SearchResult result = search_row(embedded, row);
+  result.nothing_embedded = !found;
+  return result;
+}
+
+}  // namespace scrubjay::engine

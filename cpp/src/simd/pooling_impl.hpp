@@ -1,0 +1,30 @@
+// Sums of rows that stand apart: the pooling of a static embedder. Included by kernels_impl.hpp, whose rules
+// hold here.
+
+template <class Element>
+inline void sum_rows(const Element* rows, const uint32_t* ids, size_t n, size_t n_elements, float* out) {
+  // Rows lie anywhere in megabytes: all are fetched before the first is needed, as far as a core keeps count.
+  constexpr size_t kLine = 64 / sizeof(Element), kAhead = 8;
+  const auto fetch = [&](size_t i) {
+    const Element* row = rows + ids[i] * n_elements;
+    for (size_t e = 0; e < n_elements; e += kLine) __builtin_prefetch(row + e);
+  };
+  for (size_t i = 0; i < n && i < kAhead; ++i) fetch(i);
+  const F32x16 zero = {};
+  for (size_t e = 0; e < n_elements; e += 16) __builtin_memcpy(out + e, &zero, sizeof(zero));
+  for (size_t i = 0; i < n; ++i) {
+    if (i + kAhead < n) fetch(i + kAhead);
+    const Element* row = rows + ids[i] * n_elements;
+    for (size_t e = 0; e < n_elements; e += 16) {
+      const F32x16 sum = load<F32x16>(out + e) + widen(row + e);
+      __builtin_memcpy(out + e, &sum, sizeof(sum));
+    }
+  }
+}
+
+void sum_rows_f16(const uint16_t* rows, const uint32_t* ids, size_t n, size_t n_elements, float* out) {
+  sum_rows(rows, ids, n, n_elements, out);
+}
+void sum_rows_f32(const float* rows, const uint32_t* ids, size_t n, size_t n_elements, float* out) {
+  sum_rows(rows, ids, n, n_elements, out);
+}
