@@ -37,7 +37,8 @@ def corpus_line(report: dict[str, Any]) -> str:
     sizes = report["sizes"]
     return (
         f"Texts: {report['source']}; {sizes['dim']} dimensions, clustered vectors; k = 10, 50 candidates an arm, "
-        f"RRF(60); {sizes['n_queries']:,} queries, three passes; recall@10 against exact BM25, exact cosine and exact RRF."
+        f"RRF(60); {sizes['n_queries']:,} queries, three passes; "
+        "recall@10 against exact BM25, exact cosine and exact RRF."
     )
 
 
