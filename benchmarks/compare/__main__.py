@@ -5,9 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks.compare import lexical
+from benchmarks.compare import hybrid, lexical, vector
 
-COMPARISONS: dict[str, Callable[[Sequence[str]], int]] = {"lexical": lexical.main}
+COMPARISONS: dict[str, Callable[[Sequence[str]], int]] = {
+    "lexical": lexical.main,
+    "hybrid": hybrid.main,
+    "vector": vector.main,
+}
 
 
 def main(arguments: Sequence[str]) -> int:

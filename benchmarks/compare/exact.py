@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from copy import copy
 from functools import cached_property
 
@@ -77,6 +77,15 @@ class Exhaustive:
             )
             total[documents] += n_times * np.maximum(shares, 1)
         return np.ldexp(total.astype(np.float64), -bits)
+
+    def contributions(self) -> Iterator[tuple[int, NDArray[np.int32], NDArray[np.float64]]]:
+        """Of each term that occurs: its number, its documents, and what it adds to the score of each."""
+        for term in np.flatnonzero(self.postings).tolist():
+            run = slice(self._starts[term], self._starts[term + 1])
+            documents = self._documents[run]
+            weight = bm25.idf(self.n_documents, int(self.postings[term]))
+            frequencies = self._frequencies[run].astype(np.float64)
+            yield term, documents, weight * frequencies / (frequencies + self._norms[documents])
 
     def floor_ns(self, query: Query) -> float:
         """T_min: 0.45 ns a posting (dense terms: 0.05 ns a document), 0.05 ns a document, 60 ns a term, 2.5 us."""

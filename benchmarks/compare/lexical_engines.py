@@ -109,10 +109,10 @@ class Tantivy:
     note = "in memory, frequencies, one segment, TopDocs without count; an addition is commit and reload"
     n_adds = 50
 
-    def __init__(self) -> None:
+    def __init__(self, heap_bytes: int = TANTIVY_HEAP_BYTES) -> None:
         import tantivy
 
-        self._tantivy = tantivy
+        self._tantivy, self._heap_bytes = tantivy, heap_bytes
         builder = tantivy.SchemaBuilder()
         builder.add_text_field("text", stored=False, tokenizer_name="plain", index_option="freq")
         builder.add_integer_field("number", stored=False, indexed=True, fast=True)
@@ -122,7 +122,7 @@ class Tantivy:
         self.index.register_tokenizer("plain", plain)
 
     def build(self, texts: Sequence[str], terms: Terms) -> None:
-        self._writer = self.index.writer(heap_size=TANTIVY_HEAP_BYTES, num_threads=1)
+        self._writer = self.index.writer(heap_size=self._heap_bytes, num_threads=1)
         for number in range(len(terms)):
             self._add(number, terms.line(number))
         self._writer.commit()

@@ -7,6 +7,7 @@ import platform
 import re
 import sqlite3
 import sys
+from collections.abc import Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -29,7 +30,15 @@ def version_of(package: str) -> str | None:
         return None
 
 
-def describe() -> dict[str, Any]:
+def allowed_cores() -> list[int]:
+    """The cores this process may use; ask before pinning. [] where the system does not tell."""
+    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+
+
+LEXICAL_PEERS = ("bm25s", "numba", "tantivy", "numpy")
+
+
+def describe(peers: Sequence[str] = LEXICAL_PEERS) -> dict[str, Any]:
     """CPU, SIMD level, build, versions and load: what a reader needs to judge the absolute figures."""
     import scrubjay
 
@@ -45,6 +54,5 @@ def describe() -> dict[str, Any]:
         "niceness": os.nice(0) if hasattr(os, "nice") else None,
         "python": sys.version.split()[0],
         "scrubjay": {name: config[name] for name in sorted(config) if isinstance(config[name], (str, int))},
-        "peers": {name: version_of(name) for name in ("bm25s", "numba", "tantivy", "numpy")}
-        | {"sqlite": sqlite3.sqlite_version},
+        "peers": {name: version_of(name) for name in peers} | {"sqlite": sqlite3.sqlite_version},
     }

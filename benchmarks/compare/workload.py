@@ -87,6 +87,21 @@ class Terms:
         """The first n texts."""
         return Terms(self.vocabulary, self.ids[: self.starts[n]], self.starts[: n + 1], self.lengths[:n])
 
+    def part(self, first: int, last: int) -> Terms:
+        """The texts first..last-1, with the vocabulary of all."""
+        begin, end = self.starts[first], self.starts[last]
+        return Terms(
+            self.vocabulary,
+            self.ids[begin:end],
+            self.starts[first : last + 1] - begin,
+            self.lengths[first:last],
+        )
+
+    @cached_property
+    def number_of(self) -> dict[str, int]:
+        """Term -> its number."""
+        return {term: number for number, term in enumerate(self.vocabulary)}
+
     def of(self, text: int) -> NDArray[np.int32]:
         return self.ids[self.starts[text] : self.starts[text + 1]]
 
@@ -176,16 +191,21 @@ def queries(kind: str, n: int, held_out: Sequence[str], terms: Terms, seed: int 
     """n queries of a kind (see QUERY_KINDS), each with at least two terms that some document holds."""
     numbers = random.Random(f"{kind}-{seed}")
     common = frequent_words(held_out)
-    number_of = {term: number for number, term in enumerate(terms.vocabulary)}
     found: list[Query] = []
     while len(found) < n:
         texts = [
             query_text(kind, numbers, held_out, common) for _ in range(min(BLOCK, 2 * (n - len(found)) + 8))
         ]
-        for text, tokens in zip(texts, analyzed(texts), strict=True):
-            known = tuple(number_of[term] for term, _ in tokens if term in number_of)
-            if len(set(known)) >= 2 and len(found) < n:
-                found.append(Query(text, known, tuple(terms.words[term] for term in known)))
+        found += [query for query in as_queries(texts, terms) if len(query.distinct) >= 2]
+    return found[:n]
+
+
+def as_queries(texts: Sequence[str], terms: Terms) -> list[Query]:
+    """A query for each text, of those of its terms that are known."""
+    found = []
+    for text, tokens in zip(texts, analyzed(texts), strict=True):
+        known = tuple(terms.number_of[term] for term, _ in tokens if term in terms.number_of)
+        found.append(Query(text, known, tuple(terms.words[term] for term in known)))
     return found
 
 

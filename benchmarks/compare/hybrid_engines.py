@@ -1,0 +1,200 @@
+"""Which engines are compared on hybrid searches, what does each need, and which are not here, and why?"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+from benchmarks import memories as memories_of
+from benchmarks.compare import hybrid_glue as glue
+from benchmarks.compare import hybrid_packages as packages
+from benchmarks.memories import CANDIDATES, RRF_K, Block, Memories, Question, scope_of
+from benchmarks.vectors import Floats
+
+
+class HybridEngine(Protocol):
+    """An index over the documents of many users, made in a folder of its own."""
+
+    name: str
+    note: str
+    settings: Sequence[Any]
+    """Values of the knob that trades time for recall; the default first, rising."""
+    n_adds: int
+    """How many single additions are affordable to measure."""
+
+    def build(self, memories: Memories) -> None: ...
+    def use(self, setting: Any) -> None: ...
+    def search(self, question: Question, k: int) -> Any: ...
+    def found(self, question: Question, k: int) -> list[int]: ...
+    def add(self, number: int, block: Block, line: str, vector: Floats) -> None: ...
+    def close(self) -> None: ...
+
+
+class Scrubjay:
+    name = "scrubjay"
+    note = "Engine, in memory; text in: terms are made inside the measured time; ids and scores as arrays"
+    settings: Sequence[Any] = (None,)
+    n_adds = 1_000
+
+    def __init__(self, folder: Path) -> None:
+        import scrubjay
+
+        self._scrubjay = scrubjay
+        self._texts: dict[str, str] = {}
+
+    def build(self, memories: Memories) -> None:
+        self.engine = self._scrubjay.Engine(memories.vectors.shape[1])
+        memories_of.write_blocks(self.engine, memories, memories.blocks)
+
+    def use(self, setting: Any) -> None:
+        pass
+
+    def search(self, question: Question, k: int) -> Any:
+        ids, scores = self.engine.search(
+            question.query.text,
+            vector=question.vector,
+            scope=question.scope,
+            k=k,
+            candidates=CANDIDATES,
+            rrf_k=RRF_K,
+        )
+        return ids, scores
+
+    def found(self, question: Question, k: int) -> list[int]:
+        return [int(number) for number in self.search(question, k)[0]]
+
+    def add(self, number: int, block: Block, line: str, vector: Floats) -> None:
+        self.engine.upsert(number, line, scope=scope_of(block), vector=vector)
+
+    def close(self) -> None:
+        del self.engine
+
+
+class ScrubjayFile:
+    name = "scrubjay file"
+    note = "Index in one durable file (durability normal), Hits out"
+    settings: Sequence[Any] = (None,)
+    n_adds = 200
+
+    def __init__(self, folder: Path) -> None:
+        import scrubjay
+
+        self._open = scrubjay.Index.open
+        folder.mkdir(parents=True, exist_ok=True)
+        self._path = folder / "memories.scrubjay"
+
+    def build(self, memories: Memories) -> None:
+        self._index = self._open(self._path, dim=memories.vectors.shape[1], durability="normal")
+        for block in memories.blocks:
+            for rows in packages.batches(block):
+                records = [
+                    {"id": row, "text": memories.texts[row], "vector": memories.vectors[row]} for row in rows
+                ]
+                self._index.upsert_many(records, scope=scope_of(block), progress=False)
+
+    def open(self) -> None:
+        self._index = self._open(self._path, durability="normal")
+
+    def use(self, setting: Any) -> None:
+        pass
+
+    def search(self, question: Question, k: int) -> Any:
+        return self._index.search(
+            question.query.text,
+            vector=question.vector,
+            scope=question.scope,
+            k=k,
+            candidates=CANDIDATES,
+            rrf_k=RRF_K,
+        )
+
+    def found(self, question: Question, k: int) -> list[int]:
+        return [int(hit.id) for hit in self.search(question, k)]
+
+    def add(self, number: int, block: Block, line: str, vector: Floats) -> None:
+        self._index.upsert(number, line, scope=scope_of(block), vector=vector)
+
+    def close(self) -> None:
+        self._index.close()
+
+
+def glued(name: str, note: str, dense: Any, lexical: Any) -> Callable[[Path], HybridEngine]:
+    return partial(glue.Glued, name, note, dense, lexical)
+
+
+ENGINES: dict[str, Callable[[Path], HybridEngine]] = {
+    "scrubjay": Scrubjay,
+    "scrubjay file": ScrubjayFile,
+    "numpy": glued("numpy", "arrays for each user, frozen", glue.NumpyDense, glue.NumpyLexical),
+    "usearch + tantivy": glued(
+        "usearch + tantivy", "indexes for each user, in memory", glue.UsearchDense, glue.TantivyLexical
+    ),
+    "usearch + bm25s": glued(
+        "usearch + bm25s", "indexes for each user, in memory, frozen", glue.UsearchDense, glue.Bm25sLexical
+    ),
+    "chroma + bm25s": glued(
+        "chroma + bm25s", "a collection for each user, in memory, frozen", glue.ChromaDense, glue.Bm25sLexical
+    ),
+    "qdrant-edge": packages.QdrantEdge,
+    "sqlite fts5 + sqlite-vec": packages.SqliteVec,
+    "sqlite-hybrid-search": packages.SqliteHybridSearch,
+    "zvec": packages.Zvec,
+    "lancedb": packages.LanceDb,
+    "milvus-lite": packages.MilvusLite,
+}
+NEEDS: dict[str, Sequence[str]] = {
+    "usearch + tantivy": ("usearch.index", "tantivy"),
+    "usearch + bm25s": ("usearch.index", "bm25s", "numba"),
+    "chroma + bm25s": ("chromadb", "bm25s", "numba"),
+    "qdrant-edge": ("qdrant_edge",),
+    "sqlite fts5 + sqlite-vec": ("sqlite_vec",),
+    "sqlite-hybrid-search": ("sqlite_hybrid_search",),
+    "zvec": ("zvec",),
+    "lancedb": ("lancedb", "pyarrow"),
+    "milvus-lite": ("pymilvus", "milvus_lite"),
+}
+OWN = ("scrubjay", "scrubjay file")
+PACKAGED = tuple(kind.name for kind in (packages.QdrantEdge, packages.SqliteVec, packages.SqliteHybridSearch))
+PACKAGED += (packages.Zvec.name, packages.LanceDb.name, packages.MilvusLite.name)
+GLUED = ("numpy", "usearch + tantivy", "usearch + bm25s", "chroma + bm25s")
+VERSIONS = (
+    "numpy",
+    "usearch",
+    "tantivy",
+    "bm25s",
+    "numba",
+    "chromadb",
+    "qdrant-edge-py",
+    "sqlite-vec",
+    "sqlite-hybrid-search",
+    "zvec",
+    "lancedb",
+    "pymilvus",
+    "milvus-lite",
+)
+LEFT_OUT = {
+    "PostgreSQL + pg_search": "needs a server",
+    "DuckDB": "its vss and fts extensions come from a network repository",
+    "txtai": "needs torch",
+    "seekdb": "needs a server process",
+}
+
+
+def installed(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
+    """The engines whose packages can be imported, and of the others why not."""
+    there, missing = [], {}
+    for name in sorted(names, key=lambda name: name != packages.Zvec.name):
+        try:
+            if name == packages.Zvec.name:
+                packages.start_zvec()
+            for package in NEEDS.get(name, ()):
+                importlib.import_module(package)
+            if name == packages.SqliteVec.name:
+                packages.sqlite_with_extensions()
+            there.append(name)
+        except Exception as error:  # noqa: BLE001 - a broken package must not end the comparison
+            missing[name] = f"{type(error).__name__}: {error}".split("\n")[0]
+    return [name for name in names if name in there], missing

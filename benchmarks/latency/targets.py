@@ -1,0 +1,91 @@
+"""Which times does the project promise, and which of them does a report keep?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+Limit = tuple[str, str, str, str, float]
+LIMITS: list[Limit] = [
+    # what, workload, how, percentile or figure, at most
+    ("fixed cost with arrays, us", "nothing", "Engine, arrays", "p50", 3.0),
+    ("fixed cost with Hits, us", "nothing", "Index, Hits", "p50", 6.0),
+    ("1,000 memories, p50 us", "user-1k", "hybrid", "p50", 15.0),
+    ("1,000 memories, p95 us", "user-1k", "hybrid", "p95", 25.0),
+    ("10,000 memories, p50 us", "user-10k", "hybrid", "p50", 55.0),
+    ("10,000 memories, p95 us", "user-10k", "hybrid", "p95", 80.0),
+    ("one partition of 1,000,000, p95 us", "big", "hybrid, default", "p95", 1_000.0),
+]
+RATIOS: list[tuple[str, tuple[str, str], tuple[str, str], str, float]] = [
+    # what, row, row it is held against, percentile, at most
+    (
+        "1,000 memories, p95, a million strangers over none",
+        ("user-1k", "hybrid@1m"),
+        ("user-1k", "hybrid"),
+        "p95",
+        1.1,
+    ),
+    (
+        "10,000 memories, p95, a million strangers over none",
+        ("user-10k", "hybrid@1m"),
+        ("user-10k", "hybrid"),
+        "p95",
+        1.1,
+    ),
+    (
+        "p50, embedding inside over vector given",
+        ("text", "text, embedded inside"),
+        ("text", "text and vector given"),
+        "p50",
+        1.5,
+    ),
+    (
+        "search p99 from arrival, written to over quiet",
+        ("write", "written to, from arrival"),
+        ("write", "quiet, from arrival"),
+        "p99",
+        2.0,
+    ),
+    ("p95, 50% filter over none", ("filter", "50.0% of the documents"), ("filter", "no filter"), "p95", 1.2),
+    ("p95, 10% filter over none", ("filter", "10.0% of the documents"), ("filter", "no filter"), "p95", 1.2),
+    ("p95, 1% filter over none", ("filter", "1.0% of the documents"), ("filter", "no filter"), "p95", 1.2),
+]
+RECALL = {
+    "user-1k": 0.99,
+    "user-10k": 0.99,
+    "user-1k scattered": 0.99,
+    "multi": 0.99,
+    "big": 0.98,
+    "filter": 0.99,
+}
+THREADS = 1.8
+
+
+def judged(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """A line for each target of which the report has the figures."""
+    rows = {(row["workload"], row["how"]): row for row in report["rows"]}
+    found = []
+    for what, workload, how, at, most in LIMITS:
+        if row := rows.get((workload, how)):
+            found.append(
+                {"what": what, "wanted": f"<= {most:g}", "measured": row[at], "met": row[at] <= most}
+            )
+    for what, name, against, at, most in RATIOS:
+        if name in rows and against in rows:
+            ratio = rows[name][at] / rows[against][at]
+            found.append({"what": what, "wanted": f"<= {most:g}", "measured": ratio, "met": ratio <= most})
+    for workload, least in RECALL.items():
+        recalls = [
+            row["recall"]
+            for row in report["rows"]
+            if row["workload"] == workload and row["recall"] is not None
+        ]
+        if recalls:
+            worst = min(recalls)
+            what = f"recall@10, {workload} (the worst row)"
+            found.append({"what": what, "wanted": f">= {least:g}", "measured": worst, "met": worst >= least})
+    for row in report.get("threads", []):
+        if row["how"] == "one call each":
+            what = f"two threads over one, {row['workload']}"
+            met = row["ratio"] >= THREADS
+            found.append({"what": what, "wanted": f">= {THREADS:g}", "measured": row["ratio"], "met": met})
+    return found

@@ -1,0 +1,188 @@
+"""How are times recorded: single calls, calls that arrive by a clock, and calls of several threads?
+
+Every sample is kept, so that no percentile is an estimate. Calls under load arrive by a schedule and their latency
+counts from when they should have begun (no coordinated omission): a stall makes all that wait behind it late.
+"""
+
+from __future__ import annotations
+
+import os
+import statistics
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from time import perf_counter_ns, sleep
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.compare import timing
+
+Item = TypeVar("Item")
+TAIL = {"p50": 50, "p95": 95, "p99": 99, "p99.9": 99.9}
+N_PASSES = 3
+SLOW = 1.5
+"""An engine that needs longer than this share of a pass's time, even for its few items, gets one pass."""
+NEARLY_NS = 200_000
+"""So long before an arrival the sleeping ends: the system wakes a thread about 60 us late."""
+
+
+def interleaved(
+    calls: Mapping[str, Callable[[Item], Any]],
+    items: Sequence[Item],
+    *,
+    n_passes: int = N_PASSES,
+    seconds: float = 20.0,
+) -> dict[str, dict[str, Any]]:
+    """For each call the tail in microseconds and the number of items; the passes alternate between the calls.
+
+    A call that is too slow for all items in `seconds` a pass gets fewer, spread over all.
+    """
+    chosen = {name: timing.affordable(call, items, seconds) for name, call in calls.items()}
+    passes: dict[str, list[NDArray[np.int64]]] = {name: [] for name in calls}
+    for number in range(n_passes):
+        for name, call in calls.items():
+            if number == 0 or passes[name][0].sum() < SLOW * seconds * 1e9:
+                passes[name].append(timing.time_calls(call, chosen[name]))
+    return {name: {**tail_us(passes[name]), "queries": len(chosen[name])} for name in calls}
+
+
+def tail_us(passes: Sequence[NDArray[np.int64]]) -> dict[str, float]:
+    """p50, p95, p99 and p99.9 in microseconds: of each the median over the passes."""
+    return {
+        name: statistics.median(float(np.percentile(one, at)) for one in passes) / 1e3
+        for name, at in TAIL.items()
+    }
+
+
+def open_loop(
+    call: Callable[[Item], Any], items: Sequence[Item], a_second: float, seconds: float
+) -> dict[str, NDArray[np.int64]]:
+    """Calls at fixed arrivals. Nanoseconds of each from its arrival ("latency") and from its start ("service")."""
+    n = max(1, int(a_second * seconds))
+    latency, service = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+    begun = perf_counter_ns()
+    for number in range(n):
+        arrival = begun + int(number * 1e9 / a_second)
+        wait_until(arrival)
+        started = perf_counter_ns()
+        call(items[number % len(items)])
+        ended = perf_counter_ns()
+        latency[number], service[number] = ended - arrival, ended - started
+    return {"latency": latency, "service": service}
+
+
+def wait_until(moment_ns: int) -> None:
+    """Sleeps, and gives the interpreter away again and again in the last moments."""
+    while (left := moment_ns - perf_counter_ns()) > 0:
+        sleep((left - NEARLY_NS) * 1e-9 if left > NEARLY_NS else 0)
+
+
+def use_core(core: int | None) -> None:
+    """Binds the calling thread to a core; None: leaves it."""
+    if core is not None and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {core})
+
+
+@contextmanager
+def on_cores(cores: Sequence[int]) -> Iterator[None]:
+    """Lets the calling thread, and those it starts, use these cores for a while."""
+    if not cores or not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, set(cores))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+class Beside:
+    """Work that goes on in a thread of its own while a `with` block runs: `work(number)` at fixed arrivals."""
+
+    def __init__(self, work: Callable[[int], Any], a_second: float, core: int | None = None) -> None:
+        self._work, self._a_second, self._core = work, a_second, core
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+        self.latency_ns: list[int] = []
+        self._seconds = 0.0
+        self._error: BaseException | None = None
+
+    @property
+    def reached(self) -> float:
+        """How many a second were done."""
+        return len(self.latency_ns) / self._seconds if self._seconds else 0.0
+
+    def _run(self) -> None:
+        use_core(self._core)
+        begun = perf_counter_ns()
+        try:
+            while not self._stop.is_set():
+                arrival = begun + int(len(self.latency_ns) * 1e9 / self._a_second)
+                wait_until(arrival)
+                self._work(len(self.latency_ns))
+                self.latency_ns.append(perf_counter_ns() - arrival)
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
+            self._error = error
+        self._seconds = (perf_counter_ns() - begun) * 1e-9
+
+    def __enter__(self) -> Beside:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join()
+        if self._error is not None:
+            raise self._error
+
+
+def throughput(
+    call: Callable[[Item], Any], items: Sequence[Item], cores: Sequence[int | None], seconds: float
+) -> float:
+    """Calls a second of as many threads as there are cores given, each bound to its own."""
+    counts = [0] * len(cores)
+    ready = threading.Barrier(len(cores) + 1)
+    errors: list[BaseException] = []
+    until = [0]
+
+    def run(number: int, core: int | None) -> None:
+        use_core(core)
+        n, place = 0, number * len(items) // len(cores)
+        ready.wait()
+        try:
+            while perf_counter_ns() < until[0]:
+                call(items[place % len(items)])
+                n, place = n + 1, place + 1
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
+            errors.append(error)
+        counts[number] = n
+
+    threads = [threading.Thread(target=run, args=pair) for pair in enumerate(cores)]
+    for thread in threads:
+        thread.start()
+    started = perf_counter_ns()
+    until[0] = started + int(seconds * 1e9)
+    ready.wait()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+    return sum(counts) / ((perf_counter_ns() - started) * 1e-9)
+
+
+def scaling(
+    call: Callable[[Item], Any],
+    items: Sequence[Item],
+    cores: Sequence[int],
+    seconds: float,
+    n_rounds: int = 3,
+) -> dict[str, float]:
+    """Throughput of one thread and of two, rounds alternating; of each the best round (disturbances only slow)."""
+    one, two = [], []
+    for _ in range(n_rounds):
+        one.append(throughput(call, items, cores[:1], seconds))
+        two.append(throughput(call, items, cores[:2], seconds))
+    return {"one": max(one), "two": max(two), "ratio": max(two) / max(one), "cores": len(cores[:2])}
