@@ -343,9 +343,12 @@ size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, f
 }
 #endif
 
+#include "simd/kernels_selection.hpp"
+
 }  // namespace
 
 extern const Kernels kTable;
-const Kernels kTable = {
-    SCRUBJAY_LEVEL_NAME, dot_rows_f16, dot_rows_f32, dot_f16_f16, dot_f32_f32, fill_impacts, accumulate,
-    accumulate_directly, group_maxima, harvest,      complete,    to_f16,      from_f16};
+const Kernels kTable = {SCRUBJAY_LEVEL_NAME, dot_rows_f16, dot_rows_f32, dot_f16_f16,
+                        dot_f32_f32,         fill_impacts, accumulate,   accumulate_directly,
+                        group_maxima,        harvest,      complete,     kth_greatest,
+                        keep_above,          to_f16,       from_f16};
