@@ -344,30 +344,35 @@ size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, f
 #endif
 
 #include "simd/kernels_codes.hpp"
+#include "simd/kernels_selection.hpp"
 #include "simd/pooling_impl.hpp"
 
 }  // namespace
 
 extern const Kernels kTable;
-const Kernels kTable = {SCRUBJAY_LEVEL_NAME,
-                        dot_rows_f16,
-                        dot_rows_f32,
-                        dot_f16_f16,
-                        dot_f32_f32,
-                        fill_impacts,
-                        accumulate,
-                        accumulate_directly,
-                        group_maxima,
-                        harvest,
-                        complete,
-                        to_f16,
-                        from_f16,
-                        rotate,
-                        quantise,
-                        encode,
-                        dot_codes,
-                        dot_code_pair,
-                        bound_codes,
-                        select_above,
-                        sum_rows_f16,
-                        sum_rows_f32};
+const Kernels kTable = {
+    .level = SCRUBJAY_LEVEL_NAME,
+    .dot_rows_f16 = dot_rows_f16,
+    .dot_rows_f32 = dot_rows_f32,
+    .dot_f16_f16 = dot_f16_f16,
+    .dot_f32_f32 = dot_f32_f32,
+    .fill_impacts = fill_impacts,
+    .accumulate = accumulate,
+    .accumulate_directly = accumulate_directly,
+    .group_maxima = group_maxima,
+    .harvest = harvest,
+    .complete = complete,
+    .kth_greatest = kth_greatest,
+    .keep_above = keep_above,
+    .to_f16 = to_f16,
+    .from_f16 = from_f16,
+    .rotate = rotate,
+    .quantise = quantise,
+    .encode = encode,
+    .dot_codes = dot_codes,
+    .dot_code_pair = dot_code_pair,
+    .bound_codes = bound_codes,
+    .select_above = select_above,
+    .sum_rows_f16 = sum_rows_f16,
+    .sum_rows_f32 = sum_rows_f32,
+};
