@@ -29,6 +29,14 @@ vector::Metric to_metric(const std::string& name) {
   throw py::value_error("metric: expected 'cosine', 'ip' or 'l2', got '" + name + "'");
 }
 
+engine::VectorPlan to_plan(const std::string& name) {
+  if (name == "auto") return engine::VectorPlan::automatic;
+  if (name == "rows") return engine::VectorPlan::rows;
+  if (name == "codes") return engine::VectorPlan::codes;
+  if (name == "graph") return engine::VectorPlan::graph;
+  throw py::value_error("vector_plan: expected 'auto', 'rows', 'codes' or 'graph', got '" + name + "'");
+}
+
 const char* metric_name(vector::Metric metric) {
   return metric == vector::Metric::cosine ? "cosine" : metric == vector::Metric::inner_product ? "ip" : "l2";
 }
@@ -53,7 +61,8 @@ text::Stemmer to_stemmer(const py::object& function) {
 
 std::unique_ptr<Engine> make_engine(const py::object& dim, const std::string& metric,
                                     const std::string& dtype, const std::string& analyzer,
-                                    const py::object& stemmer, double k1, double b, uint32_t chunk_docs) {
+                                    const py::object& stemmer, double k1, double b, uint32_t chunk_docs,
+                                    const std::string& vector_plan) {
   engine::EngineOptions options;
   if (!dim.is_none()) {
     const size_t n = to_count(dim, "dim", 1);
@@ -69,6 +78,7 @@ std::unique_ptr<Engine> make_engine(const py::object& dim, const std::string& me
   if (chunk_docs < 1 || chunk_docs > engine::kMaxChunkDocs)
     throw py::value_error("chunk_docs: expected 1 to 65536, got " + std::to_string(chunk_docs));
   options.chunk_docs = chunk_docs;
+  options.vector_plan = to_plan(vector_plan);
   (void)simd::kernels();  // a wrong SCRUBJAY_SIMD is said here, not in the middle of a search
   return std::make_unique<Engine>(std::move(options));
 }
@@ -231,6 +241,8 @@ Args:
     stemmer: called with a folded word, returns its stem; must be a pure function.
     k1, b: the parameters of BM25 (Robertson and Zaragoza 2009), k1 >= 0, 0 <= b <= 1.
     chunk_docs: documents per chunk, 1 to 65536; for tests, which make it small.
+    vector_plan: for tests and benchmarks: 'rows', 'codes' or 'graph' takes this way to the nearest vectors wherever it is
+        there; 'auto' the cheapest.
 
 Raises:
     ValueError, TypeError: naming the argument, what was expected and what was given.
@@ -254,7 +266,8 @@ void register_engine(py::module_& module) {
   py::class_<Engine> type(module, "Engine", kEngineDoc);
   type.def(py::init(&make_engine), py::arg("dim") = py::none(), py::arg("metric") = "cosine", py::kw_only(),
            py::arg("dtype") = "f16", py::arg("analyzer") = "english", py::arg("stemmer") = py::none(),
-           py::arg("k1") = 1.2, py::arg("b") = 0.75, py::arg("chunk_docs") = engine::kMaxChunkDocs)
+           py::arg("k1") = 1.2, py::arg("b") = 0.75, py::arg("chunk_docs") = engine::kMaxChunkDocs,
+           py::arg("vector_plan") = "auto")
       .def_property_readonly(
           "dim",
           [](const Engine& e) -> py::typing::Optional<py::int_> {

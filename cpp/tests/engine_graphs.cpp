@@ -28,6 +28,7 @@ struct Vectors {
   explicit Vectors(uint32_t chunk_docs) {
     options.chunk_docs = chunk_docs;
     options.dim = kDim;
+    options.vector_plan = VectorPlan::graph;
     engine = std::make_unique<Engine>(options);
     model = std::make_unique<Model>(options);
   }

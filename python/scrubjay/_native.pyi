@@ -227,6 +227,8 @@ class Engine:
         stemmer: called with a folded word, returns its stem; must be a pure function.
         k1, b: the parameters of BM25 (Robertson and Zaragoza 2009), k1 >= 0, 0 <= b <= 1.
         chunk_docs: documents per chunk, 1 to 65536; for tests, which make it small.
+        vector_plan: for tests and benchmarks: 'rows', 'codes' or 'graph' takes this way to the nearest vectors wherever it is
+            there; 'auto' the cheapest.
 
     Raises:
         ValueError, TypeError: naming the argument, what was expected and what was given.
@@ -249,7 +251,7 @@ class Engine:
         """
     def __contains__(self, id: typing.Any) -> bool:
         ...
-    def __init__(self, dim: typing.Any = None, metric: str = 'cosine', *, dtype: str = 'f16', analyzer: str = 'english', stemmer: typing.Any = None, k1: typing.SupportsFloat | typing.SupportsIndex = 1.2, b: typing.SupportsFloat | typing.SupportsIndex = 0.75, chunk_docs: typing.SupportsInt | typing.SupportsIndex = 65536) -> None:
+    def __init__(self, dim: typing.Any = None, metric: str = 'cosine', *, dtype: str = 'f16', analyzer: str = 'english', stemmer: typing.Any = None, k1: typing.SupportsFloat | typing.SupportsIndex = 1.2, b: typing.SupportsFloat | typing.SupportsIndex = 0.75, chunk_docs: typing.SupportsInt | typing.SupportsIndex = 65536, vector_plan: str = 'auto') -> None:
         ...
     def __len__(self) -> int:
         ...

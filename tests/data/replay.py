@@ -13,12 +13,17 @@ from tests.reference.model import ModelEngine
 class Pair:
     """An engine and the model, written in lock step; every call must have the same outcome in both.
 
-    `chunk_docs` makes the native engine's chunks small, so that few documents cross their borders.
+    `chunk_docs` makes the native engine's chunks small, so that few documents cross their borders; `vector_plan`
+    makes it take one way to the nearest vectors.
     """
 
-    def __init__(self, kit: Kit, chunk_docs: int | None = None, **options: Any) -> None:
+    def __init__(
+        self, kit: Kit, chunk_docs: int | None = None, vector_plan: str = "auto", **options: Any
+    ) -> None:
         self.kit = kit
-        layout = {"chunk_docs": chunk_docs} if kit.is_native and chunk_docs is not None else {}
+        layout: dict[str, Any] = {"vector_plan": vector_plan} if kit.is_native else {}
+        if kit.is_native and chunk_docs is not None:
+            layout["chunk_docs"] = chunk_docs
         self.engine = kit.Engine(**options, **layout)
         self.model = ModelEngine(**options)
 

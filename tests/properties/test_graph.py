@@ -19,14 +19,14 @@ HOME = ("acme", "jane", None)
 MIN_RECALL = 0.9
 
 
-def filled(kit: Kit, metric: str, dtype: str, chunk_docs: int | None) -> tuple[Pair, Any]:
+def filled(kit: Kit, metric: str, dtype: str, chunk_docs: int | None, dim: int = DIM) -> tuple[Pair, Any]:
     """Clustered vectors in two visible partitions and a foreign one, with graphs, then a few later writes."""
     if not kit.is_native:
         pytest.skip("the model has no graphs")
     numbers = np.random.default_rng(17)
-    pair = Pair(kit, chunk_docs, dim=DIM, metric=metric, dtype=dtype)
-    centres = numbers.normal(size=(30, DIM)) * 2
-    rows = (centres[numbers.integers(30, size=N_ROWS)] + numbers.normal(size=(N_ROWS, DIM))).astype(
+    pair = Pair(kit, chunk_docs, vector_plan="graph", dim=dim, metric=metric, dtype=dtype)
+    centres = numbers.normal(size=(30, dim)) * 2
+    rows = (centres[numbers.integers(30, size=N_ROWS)] + numbers.normal(size=(N_ROWS, dim))).astype(
         np.float32
     )
     keys = [HOME, ("acme", None, None), ("globex", None, None)]
@@ -48,12 +48,15 @@ def filled(kit: Kit, metric: str, dtype: str, chunk_docs: int | None) -> tuple[P
 @pytest.mark.parametrize("metric", vectors.METRICS)
 @pytest.mark.parametrize("dtype", ["f16", "f32"])
 @pytest.mark.parametrize("chunk_docs", [None, 64])
-def test_a_graph_only_chooses_candidates(kit: Kit, metric: str, dtype: str, chunk_docs: int | None) -> None:
-    pair, centres = filled(kit, metric, dtype, chunk_docs)
+@pytest.mark.parametrize("dim", [DIM, 100])  # without codes, with codes
+def test_a_graph_only_chooses_candidates(
+    kit: Kit, metric: str, dtype: str, chunk_docs: int | None, dim: int
+) -> None:
+    pair, centres = filled(kit, metric, dtype, chunk_docs, dim)
     scope, numbers = pair.scope(HOME), np.random.default_rng(18)
     found = wanted = 0
     for number in range(40):
-        query = (centres[number % 30] + numbers.normal(size=DIM)).astype(np.float32)
+        query = (centres[number % 30] + numbers.normal(size=dim)).astype(np.float32)
         exact = pair.engine.search(vector=query, scope=scope, k=10, recall="exact")
         judge.vector_result(exact, pair.model, query, scope, 10)
         score_of = dict(zip(exact.ids.tolist(), exact.scores.tolist(), strict=True))

@@ -20,6 +20,7 @@
 #include "engine/id_map.hpp"
 #include "engine/image.hpp"
 #include "engine/partition_table.hpp"
+#include "engine/planner.hpp"
 #include "engine/result.hpp"
 #include "lexical/bm25.hpp"
 #include "text/analyzer.hpp"
@@ -34,6 +35,7 @@ struct EngineOptions {
   text::AnalyzerOptions analyzer;
   lexical::Bm25Parameters bm25;
   uint32_t chunk_docs = kMaxChunkDocs;  // tests make chunks small
+  VectorPlan vector_plan = VectorPlan::automatic;
 };
 
 struct DocumentInput {

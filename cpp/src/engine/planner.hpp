@@ -3,30 +3,76 @@
 // All constants are measured; `python -m benchmarks.micro` prints what they are made from.
 #pragma once
 
+#include <algorithm>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 
 #include "vector/column.hpp"
+
+namespace scrubjay::engine {
+
+// Tests and benchmarks take a way whatever it costs; a way that is not there falls back to the next before
+// it.
+enum class VectorPlan : uint8_t { automatic, rows, codes, graph };
+
+}  // namespace scrubjay::engine
 
 namespace scrubjay::engine::planner {
 
 // A scan of codes may miss this share of what the wanted recall allows: its margin costs little.
 inline constexpr double kScanMissShare = 0.01;
 
-// Picoseconds a byte: rows read in order, rows picked out, codes read in order.
-inline constexpr double kRowByte = 24.0, kPickedRowByte = 60.0, kCodeByte = 18.0;
+// Picoseconds a byte: rows read in order, rows picked out, codes read in order from a near cache and from
+// beyond it.
+inline constexpr double kRowByte = 24.0, kPickedRowByte = 60.0, kCodeByte = 18.0, kFarCodeByte = 36.0;
+inline constexpr double kNearBytes = 1.5e6;
 // Rotating the query and choosing, in picoseconds.
 inline constexpr double kCodeStart = 600'000.0;
 // Of the wanted k, how many originals a scan of codes looks at.
 inline constexpr double kLookedAt = 1.8;
+// A search of a graph, in picoseconds per vector kept in view and block of code.
+inline constexpr double kInView = 400'000.0;
+// A graph is asked only where most of what it holds may be returned: the rest is walked through in vain.
+inline constexpr double kLeastVisibleShare = 0.5;
+
+[[nodiscard]] inline double code_scan_cost(double n_docs, size_t k,
+                                           const vector::ColumnOptions& options) noexcept {
+  const double bytes = n_docs * static_cast<double>(vector::code_bytes(options.dim));
+  return kCodeStart + bytes * (bytes > kNearBytes ? kFarCodeByte : kCodeByte) +
+         kLookedAt * static_cast<double>(k) * static_cast<double>(options.row_bytes()) * kPickedRowByte;
+}
 
 // Whether scanning codes and some originals beats scanning all originals.
 [[nodiscard]] inline bool codes_repay(uint32_t n_docs, size_t k,
                                       const vector::ColumnOptions& options) noexcept {
-  const auto rows = static_cast<double>(n_docs), row = static_cast<double>(options.row_bytes());
-  const double code = static_cast<double>(vector::code_bytes(options.dim));
-  return kCodeStart + rows * code * kCodeByte + kLookedAt * static_cast<double>(k) * row * kPickedRowByte <
-         rows * row * kRowByte;
+  return code_scan_cost(n_docs, k, options) <
+         static_cast<double>(n_docs) * static_cast<double>(options.row_bytes()) * kRowByte;
+}
+
+// How many vectors a search of a graph keeps in view (ef) for a recall among the best k: fitted to real
+// embeddings, which are harder than drawn ones. The share of misses falls with the power 1.28 of it.
+[[nodiscard]] inline size_t expansion_for(double recall, size_t k) noexcept {
+  const double misses = std::max(1.0 - recall, 1e-4);
+  return static_cast<size_t>((61.0 + 1.4 * static_cast<double>(k)) * std::pow(0.05 / misses, 0.78)) + 1;
+}
+
+// Whether the graph over `n_docs` documents, of which `n_visible` may be returned, beats scanning their
+// codes.
+[[nodiscard]] inline bool graph_repays(uint64_t n_docs, uint64_t n_visible, size_t k, double recall,
+                                       const vector::ColumnOptions& options) noexcept {
+  const auto docs = static_cast<double>(n_docs), visible = static_cast<double>(n_visible);
+  if (visible < kLeastVisibleShare * docs) return false;
+  const double blocks = vector::n_code_blocks(options.dim);
+  const double cost =
+      static_cast<double>(expansion_for(recall, k)) * kInView * (1.0 + 0.15 * blocks) * docs / visible;
+  return cost < code_scan_cost(docs, k, options);
+}
+
+// A search of a graph that has asked this often whether a vector is visible has lost its way among hidden
+// ones: scanning is better then.
+[[nodiscard]] inline size_t most_asked(uint64_t n_docs) noexcept {
+  return std::max<size_t>(4096, static_cast<size_t>(n_docs / 8));
 }
 
 }  // namespace scrubjay::engine::planner

@@ -40,14 +40,14 @@ void check_request(const SearchRequest& request) {
 // One search, step by step, on the scratch of its thread.
 class Search {
  public:
-  Search(const SearchRequest& request, const text::Analyzer& analyzer, SearchScratch& scratch)
+  Search(const SearchRequest& request, const text::Analyzer& analyzer, VectorPlan plan, SearchScratch& scratch)
       : request_(request),
         s_(scratch),
         lexical_(request.lexical && request.text),
         semantic_(request.semantic && !request.vector.empty()),
         terms_(lexical_ ? terms_of(*request.text, analyzer, scratch) : std::span<const lexical::TermCount>()),
         lexical_arm_(scratch, terms_),
-        vector_arm_(scratch) {
+        vector_arm_(scratch, plan) {
     s_.chunks.clear();
     s_.partitions.clear();
     s_.postings.clear();
@@ -238,7 +238,7 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
   const base::EpochGuard guard;
   SearchScratch& scratch = thread_scratch();
   const ScratchUse use(scratch);
-  Search search(request, analyzer_, scratch);
+  Search search(request, analyzer_, options_.vector_plan, scratch);
   for (const Scope::Visible* visible = request.scope->visible_begin();
        visible != request.scope->visible_end(); ++visible) {
     if (const Partition* partition = partitions_.find(visible->key, visible->hash)) search.add(*partition);

@@ -45,7 +45,7 @@ struct SearchScratch {
   base::TopK vector_best;
   vector::PreparedQuery vector_query;
   vector::CodeScanScratch code_scan;
-  std::vector<uint32_t> graph_docs;
+  std::vector<uint32_t> graph_docs, graph_offsets;
 
   std::vector<uint32_t> lexical_docs, vector_docs;
   std::vector<std::vector<uint32_t>> extra_docs;

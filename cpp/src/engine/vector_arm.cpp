@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "engine/planner.hpp"
 #include "engine/result.hpp"
 #include "vector/scan.hpp"
 
@@ -13,18 +12,33 @@ void VectorArm::rank(std::span<const float> vector, const vector::ColumnOptions&
   options_ = options;
   vector::prepare_query(options, vector, s_.vector_query);
   const bool exact = recall >= 1.0;
-  codes_ = exact || options.dim < vector::kLeastCodedDim ? Codes::refused : Codes::unasked;
+  codes_ = exact || plan_ == VectorPlan::rows || options.dim < vector::kLeastCodedDim ? Codes::refused
+                                                                                      : Codes::unasked;
   margin_ = vector::margin_for((1.0 - recall) * planner::kScanMissShare);
   s_.vector_best.reset(candidates, base::sortable_float(0.03125f), base::sortable_float(1.0f));
   for (size_t p = 0; p < s_.partitions.size(); ++p) {
-    const PartitionGraph* built = s_.partitions[p].graph;
-    const vector::Graph* graph = exact || !built ? nullptr : built->graph.get();
     const uint32_t first = s_.partitions[p].first_chunk;
-    if (graph && !search_graph(*graph, first, candidates)) graph = nullptr;
+    const vector::Graph* graph = recall < 1.0 ? graph_for(p, recall) : nullptr;
+    if (graph && !search_graph(*graph, first, recall)) graph = nullptr;
     for (size_t c = first; c < s_.end_of(p); ++c) scan(c, graph ? graph->n_covered(c - first) : 0);
   }
   keys_ = s_.vector_best.finish();
   for (const uint64_t key : keys_) s_.vector_docs.push_back(base::key_doc(key));
+}
+
+// The graph of a partition, if it has one and asking it is cheaper than scanning.
+const vector::Graph* VectorArm::graph_for(size_t p, double recall) const {
+  const PartitionGraph* built = s_.partitions[p].graph;
+  if (!built || plan_ == VectorPlan::rows || plan_ == VectorPlan::codes) return nullptr;
+  if (plan_ == VectorPlan::graph) return built->graph.get();
+  uint64_t n_docs = 0, n_visible = 0;
+  for (size_t c = s_.partitions[p].first_chunk; c < s_.end_of(p); ++c) {
+    if (built->graph->n_covered(c - s_.partitions[p].first_chunk) == 0) continue;
+    n_docs += s_.chunks[c].n_docs;
+    n_visible += s_.chunks[c].n_live;
+  }
+  const bool repays = planner::graph_repays(n_docs, n_visible, s_.vector_best.k(), recall, options_);
+  return repays ? built->graph.get() : nullptr;
 }
 
 void VectorArm::scan(size_t c, uint32_t first_doc) {
@@ -33,7 +47,8 @@ void VectorArm::scan(size_t c, uint32_t first_doc) {
   if (!column || first_doc >= chunk.n_docs) return;
   const vector::ChunkVectors vectors{chunk.n_docs, chunk.dead, column};
   if (codes_ != Codes::refused && column->codes() &&
-      planner::codes_repay(chunk.n_docs - first_doc, s_.vector_best.k(), column->options()) &&
+      (plan_ != VectorPlan::automatic ||
+       planner::codes_repay(chunk.n_docs - first_doc, s_.vector_best.k(), options_)) &&
       code_query_ready()) {
     vector::scan_codes(vectors, static_cast<uint32_t>(c), first_doc, s_.vector_query, margin_, s_.code_scan,
                        s_.vector_best);
@@ -53,21 +68,28 @@ bool VectorArm::code_query_ready() {
 }
 
 // What the graph finds is scored again from the originals. False: the graph could not be asked.
-bool VectorArm::search_graph(const vector::Graph& graph, uint32_t first_chunk, size_t candidates) {
-  constexpr size_t kLeastExpansion = 128;
+bool VectorArm::search_graph(const vector::Graph& graph, uint32_t first, double recall) {
+  if (graph.coded() && !code_query_ready()) return false;
+  size_t n_left = planner::most_asked(graph.size());
   const auto visible = [&](uint32_t doc) {
-    const ChunkSnapshot& chunk = s_.chunks[first_chunk + (doc >> 16)];
+    if (n_left == 0) return true;  // ends the search; what it finds is not used
+    --n_left;
+    const ChunkSnapshot& chunk = s_.chunks[first + (doc >> 16)];
     return (doc & 0xffffu) < chunk.n_docs && !(chunk.dead && chunk.dead->test(doc & 0xffffu));
   };
+  const size_t expansion = planner::expansion_for(recall, s_.vector_best.k());
   s_.graph_docs.clear();
-  if (!graph.search(s_.vector_query, candidates, std::max(kLeastExpansion, 2 * candidates), visible,
-                    s_.graph_docs))
-    return false;
-  for (const uint32_t doc : s_.graph_docs) {
-    const uint32_t chunk = first_chunk + (doc >> 16);
-    const float similarity = s_.chunks[chunk].chunk->vectors()->similarity(doc & 0xffffu, s_.vector_query);
-    s_.vector_best.push(
-        base::candidate_key(base::sortable_float(similarity), (chunk << 16) | (doc & 0xffffu)));
+  if (!graph.search(s_.vector_query, expansion, expansion, visible, s_.graph_docs)) return false;
+  if (n_left == 0) return false;
+  // In the graph's order, so that the k-th best similarity is soon known; chunk by chunk within a run.
+  for (size_t i = 0; i < s_.graph_docs.size();) {
+    const uint32_t chunk = s_.graph_docs[i] >> 16;
+    s_.graph_offsets.clear();
+    for (; i < s_.graph_docs.size() && s_.graph_docs[i] >> 16 == chunk; ++i)
+      s_.graph_offsets.push_back(s_.graph_docs[i] & 0xffffu);
+    vector::score_documents(*s_.chunks[first + chunk].chunk->vectors(), static_cast<uint32_t>(first + chunk),
+                            s_.graph_offsets.data(), s_.graph_offsets.size(), s_.vector_query, nullptr,
+                            s_.vector_best);
   }
   return true;
 }

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "engine/planner.hpp"
 #include "engine/search_scratch.hpp"
 #include "vector/column.hpp"
 #include "vector/graph.hpp"
@@ -12,7 +13,7 @@ namespace scrubjay::engine {
 
 class VectorArm {
  public:
-  explicit VectorArm(SearchScratch& scratch) noexcept : s_(scratch) {}
+  VectorArm(SearchScratch& scratch, VectorPlan plan) noexcept : s_(scratch), plan_(plan) {}
 
   // Fills scratch.vector_docs, best first. `recall` is the wanted share of the true nearest, 1: exactly them.
   void rank(std::span<const float> vector, const vector::ColumnOptions& options, size_t candidates,
@@ -28,9 +29,11 @@ class VectorArm {
  private:
   void scan(size_t chunk, uint32_t first_doc);
   [[nodiscard]] bool code_query_ready();
-  [[nodiscard]] bool search_graph(const vector::Graph& graph, uint32_t first_chunk, size_t candidates);
+  [[nodiscard]] const vector::Graph* graph_for(size_t partition, double recall) const;
+  [[nodiscard]] bool search_graph(const vector::Graph& graph, uint32_t first, double recall);
 
   SearchScratch& s_;
+  const VectorPlan plan_;
   vector::ColumnOptions options_;
   // Whether codes may choose what is looked at; their query is prepared when first needed.
   enum class Codes : uint8_t { unasked, ready, refused } codes_ = Codes::refused;

@@ -29,24 +29,37 @@ struct NullAllocator {
 
 using Index = unum::usearch::index_gt<float, uint32_t, uint32_t, NullAllocator<char>>;
 
-[[nodiscard]] uint32_t slot_of(const Index::member_cref_t& entry) noexcept { return entry.slot; }
-[[nodiscard]] uint32_t slot_of(const Index::member_citerator_t& entry) noexcept { return get_slot(entry); }
+// Of a node or of an iterator over nodes.
+template <class Entry>
+[[nodiscard]] uint32_t slot_of(const Entry& entry) noexcept {
+  if constexpr (requires { entry.slot; }) {
+    return entry.slot;
+  } else {
+    return get_slot(entry);
+  }
+}
 
-// Where a vector lies. The scale of a published document never changes, so a copy is as good.
-struct Node {
+// Where a vector lies, and what makes a similarity of it. What is published never changes, so a copy is as
+// good.
+struct RowNode {
   const char* row;
   RowScale scale;
 };
+struct CodeNode {
+  const uint8_t* code;
+  float factor;
+  float bias;
+};
 
 // Distances between nodes, and from a query or a vector that is being inserted to nodes: smaller is nearer.
-class Distance {
+class RowDistance {
  public:
-  Distance(const std::vector<Node>& nodes, const ColumnOptions& options) noexcept
+  RowDistance(const std::vector<RowNode>& nodes, const ColumnOptions& options) noexcept
       : nodes_(nodes), options_(options), kernels_(simd::kernels()) {}
 
   template <class Entry>
   [[nodiscard]] float operator()(const PreparedQuery& query, const Entry& entry) const noexcept {
-    const Node& node = nodes_[slot_of(entry)];
+    const RowNode& node = nodes_[slot_of(entry)];
     float dot = 0.0f;
     if (options_.storage == Storage::f16) {
       kernels_.dot_rows_f16(half_row(node), 1, options_.padded_dim(), query.elements.data(), &dot);
@@ -55,24 +68,20 @@ class Distance {
     }
     return -finish_similarity(options_.metric, dot, node.scale, query.square);
   }
-  [[nodiscard]] float operator()(const Index::member_cref_t& a,
-                                 const Index::member_cref_t& b) const noexcept {
-    return between(nodes_[slot_of(a)], nodes_[slot_of(b)]);
-  }
-  [[nodiscard]] float operator()(const Index::member_citerator_t& a,
-                                 const Index::member_citerator_t& b) const noexcept {
+  template <class Entry>
+  [[nodiscard]] float operator()(const Entry& a, const Entry& b) const noexcept {
     return between(nodes_[slot_of(a)], nodes_[slot_of(b)]);
   }
 
  private:
-  [[nodiscard]] static const uint16_t* half_row(const Node& node) noexcept {
+  [[nodiscard]] static const uint16_t* half_row(const RowNode& node) noexcept {
     return reinterpret_cast<const uint16_t*>(node.row);
   }
-  [[nodiscard]] static const float* float_row(const Node& node) noexcept {
+  [[nodiscard]] static const float* float_row(const RowNode& node) noexcept {
     return reinterpret_cast<const float*>(node.row);
   }
 
-  [[nodiscard]] float between(const Node& a, const Node& b) const noexcept {
+  [[nodiscard]] float between(const RowNode& a, const RowNode& b) const noexcept {
     const size_t n = options_.padded_dim();
     const float dot = options_.storage == Storage::f16 ? kernels_.dot_f16_f16(half_row(a), half_row(b), n)
                                                        : kernels_.dot_f32_f32(float_row(a), float_row(b), n);
@@ -87,30 +96,92 @@ class Distance {
     return a.scale.square + b.scale.square - 2.0f * (a.scale.scale * b.scale.scale * dot);
   }
 
-  const std::vector<Node>& nodes_;
+  const std::vector<RowNode>& nodes_;
   const ColumnOptions& options_;
   const simd::Kernels& kernels_;
 };
 
-// Asks for the rows that the graph will visit next.
+// The same as the codes estimate it (codes.hpp), at an eighth of the bytes.
+class CodeDistance {
+ public:
+  CodeDistance(const std::vector<CodeNode>& nodes, const ColumnOptions& options) noexcept
+      : nodes_(nodes),
+        n_blocks_(n_code_blocks(options.dim)),
+        l2_(options.metric == Metric::l2),
+        kernels_(simd::kernels()) {}
+
+  template <class Entry>
+  [[nodiscard]] float operator()(const PreparedQuery& query, const Entry& entry) const noexcept {
+    const CodeNode& node = nodes_[slot_of(entry)];
+    int32_t dot = 0;
+    kernels_.dot_codes(node.code, 1, n_blocks_, query.code.elements.data(), &dot);
+    return -(static_cast<float>(2 * dot - query.code.offset) * (node.factor * query.code.scale) + node.bias);
+  }
+  // A code stands for 128 factor (2c - 15) of the rotated vector, up to the error.
+  template <class Entry>
+  [[nodiscard]] float operator()(const Entry& a, const Entry& b) const noexcept {
+    const CodeNode& one = nodes_[slot_of(a)];
+    const CodeNode& other = nodes_[slot_of(b)];
+    const auto dot = static_cast<float>(kernels_.dot_code_pair(one.code, other.code, n_blocks_));
+    const float product = static_cast<float>(kBlockDims) * (one.factor * other.factor) * dot;
+    return l2_ ? -0.5f * product - one.bias - other.bias : -product;
+  }
+
+ private:
+  const std::vector<CodeNode>& nodes_;
+  const size_t n_blocks_;
+  const bool l2_;
+  const simd::Kernels& kernels_;
+};
+
+[[nodiscard]] const char* bytes_of(const RowNode& node) noexcept { return node.row; }
+[[nodiscard]] const char* bytes_of(const CodeNode& node) noexcept {
+  return reinterpret_cast<const char*>(node.code);
+}
+
+// Asks for the vectors that the graph will visit next.
+template <class Node>
 struct Prefetch {
   const std::vector<Node>& nodes;
-  size_t row_bytes;
+  size_t n_bytes;
 
   template <class Iterator>
   void operator()(Iterator begin, Iterator end) const noexcept {
     for (; begin != end; ++begin) {
-      const char* row = nodes[get_slot(begin)].row;
-      for (size_t byte = 0; byte < row_bytes; byte += base::kCacheLineBytes) __builtin_prefetch(row + byte);
+      const char* bytes = bytes_of(nodes[get_slot(begin)]);
+      for (size_t byte = 0; byte < n_bytes; byte += base::kCacheLineBytes) __builtin_prefetch(bytes + byte);
     }
   }
 };
+
+// Documents as the graph numbers them: column << 16 | document.
+[[nodiscard]] std::vector<uint32_t> documents_of(std::span<const Column* const> columns,
+                                                 std::span<const uint32_t> n_docs) {
+  std::vector<uint32_t> docs;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (!columns[c]) continue;
+    for (uint32_t doc = 0; doc < n_docs[c]; ++doc) {
+      if (columns[c]->has(doc)) docs.push_back(static_cast<uint32_t>(c << 16) | doc);
+    }
+  }
+  return docs;
+}
+
+// Whether every one of the documents has a code that can be compared (not one that is always looked at).
+[[nodiscard]] bool all_coded(std::span<const Column* const> columns, const std::vector<uint32_t>& docs) {
+  for (const uint32_t doc : docs) {
+    const Codes* codes = columns[doc >> 16]->codes();
+    if (!codes || codes->size() <= (doc & 0xffffu) || !(codes->biases()[doc & 0xffffu] <= 0.0f)) return false;
+  }
+  return true;
+}
 
 }  // namespace
 
 struct Graph::State {
   ColumnOptions options;
-  std::vector<Node> nodes;  // by slot
+  std::vector<RowNode> rows;  // by slot; one of these two is empty
+  std::vector<CodeNode> codes;
   std::vector<uint32_t> n_covered;
   Index index;
   mutable std::atomic<uint64_t> contexts_taken{0};  // a bit for each search context
@@ -148,16 +219,20 @@ Graph::~Graph() = default;
 std::unique_ptr<Graph> Graph::build(std::span<const Column* const> columns, std::span<const uint32_t> n_docs,
                                     const GraphOptions& options, const std::function<bool()>& cancelled) {
   auto state = std::make_unique<State>();
-  std::vector<uint32_t> docs;
   std::optional<base::EpochGuard> guard(std::in_place);
-  for (size_t c = 0; c < columns.size(); ++c) {
-    state->n_covered.push_back(n_docs[c]);
-    if (!columns[c]) continue;
-    state->options = columns[c]->options();
-    for (uint32_t doc = 0; doc < n_docs[c]; ++doc) {
-      if (!columns[c]->has(doc)) continue;
-      state->nodes.push_back({columns[c]->rows().row(doc), columns[c]->scales()[doc]});
-      docs.push_back(static_cast<uint32_t>(c << 16) | doc);
+  state->n_covered.assign(n_docs.begin(), n_docs.end());
+  const std::vector<uint32_t> docs = documents_of(columns, n_docs);
+  const bool coded = !docs.empty() && all_coded(columns, docs);
+  for (const uint32_t doc : docs) {
+    const Column& column = *columns[doc >> 16];
+    const uint32_t offset = doc & 0xffffu;
+    state->options = column.options();
+    if (coded) {
+      const Codes& codes = *column.codes();
+      state->codes.push_back({reinterpret_cast<const uint8_t*>(codes.rows().row(offset)),
+                              codes.factors()[offset], codes.biases()[offset]});
+    } else {
+      state->rows.push_back({column.rows().row(offset), column.scales()[offset]});
     }
   }
   auto made = Index::make({options.connectivity, options.connectivity * 2});
@@ -169,54 +244,71 @@ std::unique_ptr<Graph> Graph::build(std::span<const Column* const> columns, std:
   limits.threads_search = kMaxSearchers;
   if (!state->index.try_reserve(limits)) throw std::bad_alloc();
 
-  const Distance distance(state->nodes, state->options);
-  const Prefetch prefetch{state->nodes, state->options.row_bytes()};
   PreparedQuery inserted;
   std::vector<float> vector(state->options.dim);
   unum::usearch::index_update_config_t update;
   update.expansion = options.expansion_build;
-  for (size_t slot = 0; slot < docs.size(); ++slot) {
-    if (slot % 256 == 0) {
-      if (cancelled()) return nullptr;
-      guard.emplace();  // a build is long: let what was retired meanwhile be freed
+  const auto insert_all = [&](const auto& distance, const auto& prefetch) {
+    for (size_t slot = 0; slot < docs.size(); ++slot) {
+      if (slot % 256 == 0) {
+        if (cancelled()) return false;
+        guard.emplace();  // a build is long: let what was retired meanwhile be freed
+      }
+      columns[docs[slot] >> 16]->read(docs[slot] & 0xffffu, vector);
+      prepare_query(state->options, vector, inserted);
+      if (coded && !prepare_code_query(state->options, inserted.elements, inserted.square, inserted.code))
+        continue;  // cannot be: such a vector has no comparable code
+      auto added = state->index.add(docs[slot], inserted, distance, update, unum::usearch::dummy_callback_t{},
+                                    prefetch);
+      if (added.error) {
+        (void)added.error.release();
+        throw std::bad_alloc();
+      }
     }
-    columns[docs[slot] >> 16]->read(docs[slot] & 0xffffu, vector);
-    prepare_query(state->options, vector, inserted);
-    auto added =
-        state->index.add(docs[slot], inserted, distance, update, unum::usearch::dummy_callback_t{}, prefetch);
-    if (added.error) {
-      (void)added.error.release();
-      throw std::bad_alloc();
-    }
-  }
+    return true;
+  };
+  const bool done = coded ? insert_all(CodeDistance(state->codes, state->options),
+                                       Prefetch<CodeNode>{state->codes, code_bytes(state->options.dim)})
+                          : insert_all(RowDistance(state->rows, state->options),
+                                       Prefetch<RowNode>{state->rows, state->options.row_bytes()});
+  if (!done) return nullptr;
   return std::unique_ptr<Graph>(new Graph(std::move(state)));
 }
+
+bool Graph::coded() const noexcept { return !state_->codes.empty(); }
 
 bool Graph::search(const PreparedQuery& query, size_t wanted, size_t expansion,
                    const std::function<bool(uint32_t)>& visible, std::vector<uint32_t>& out) const {
   const State::Context context(state_->contexts_taken);
   if (context.number() < 0) return false;
-  const Distance distance(state_->nodes, state_->options);
-  const Prefetch prefetch{state_->nodes, state_->options.row_bytes()};
   unum::usearch::index_search_config_t config;
   config.expansion = expansion;
   config.thread = static_cast<size_t>(context.number());
-  const auto predicate = [&](const Index::member_cref_t& entry) { return visible(entry.key); };
-  auto found = state_->index.search(query, wanted, distance, config, predicate, prefetch);
-  if (found.error) {
-    (void)found.error.release();
-    return false;
+  const auto admits = [&](const Index::member_cref_t& entry) { return visible(entry.key); };
+  const auto take = [&](auto&& found) {
+    if (found.error) {
+      (void)found.error.release();
+      return false;
+    }
+    for (size_t i = 0; i < found.size(); ++i) out.push_back(found[i].member.key);
+    return true;
+  };
+  const ColumnOptions& options = state_->options;
+  if (!coded()) {
+    return take(state_->index.search(query, wanted, RowDistance(state_->rows, options), config, admits,
+                                     Prefetch<RowNode>{state_->rows, options.row_bytes()}));
   }
-  for (size_t i = 0; i < found.size(); ++i) out.push_back(found[i].member.key);
-  return true;
+  return take(state_->index.search(query, wanted, CodeDistance(state_->codes, options), config, admits,
+                                   Prefetch<CodeNode>{state_->codes, code_bytes(options.dim)}));
 }
 
 uint32_t Graph::n_covered(size_t column) const noexcept {
   return column < state_->n_covered.size() ? state_->n_covered[column] : 0;
 }
-size_t Graph::size() const noexcept { return state_->nodes.size(); }
+size_t Graph::size() const noexcept { return state_->rows.size() + state_->codes.size(); }
 size_t Graph::memory_bytes() const noexcept {
-  return sizeof(State) + state_->nodes.capacity() * sizeof(Node) + state_->index.memory_usage(0);
+  return sizeof(State) + state_->rows.capacity() * sizeof(RowNode) +
+         state_->codes.capacity() * sizeof(CodeNode) + state_->index.memory_usage(0);
 }
 
 }  // namespace scrubjay::vector

@@ -1,10 +1,10 @@
 // Graph: which vectors of a large partition are near, without looking at all of them?
 //
-// HNSW (Malkov and Yashunin 2018) by usearch's index_gt over the vectors where they lie: the graph holds
-// neighbour lists and addresses, no copies. A graph is built once, then only read; documents written since
-// are scanned beside it. What it returns is scored again from the stored originals, so similarities are exact
-// and only the choice is approximate. Any number of threads may search; beyond kMaxSearchers at once search()
-// declines and the caller scans.
+// HNSW (Malkov and Yashunin 2018) by usearch's index_gt over the codes where they lie (over the rows where
+// there are none): the graph holds neighbour lists and addresses, no copies. A graph is built once, then only
+// read; documents written since are scanned beside it. What it returns is scored again from the stored
+// originals, so similarities are exact and only the choice is approximate. Any number of threads may search;
+// beyond kMaxSearchers at once search() declines and the caller scans.
 #pragma once
 
 #include <cstdint>
@@ -35,6 +35,9 @@ class Graph {
                                                     const GraphOptions& options,
                                                     const std::function<bool()>& cancelled);
   ~Graph();
+
+  // Whether the distances are those of codes: then a search needs query.code prepared.
+  [[nodiscard]] bool coded() const noexcept;
 
   // Numbers of about `wanted` near documents that `visible` admits, best first by the graph's distance.
   // `expansion` is the paper's ef: higher finds more and takes longer. False if all search contexts are taken

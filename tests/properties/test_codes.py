@@ -1,0 +1,117 @@
+"""Do codes only choose what is looked at? What is found is scored exactly and in order, and hardly anything is missed.
+
+A search by codes misses a vector only where its estimate errs by more than a margin that the wanted recall decides, so
+on drawn vectors the promise has room to spare: the wanted recall is a lower bound, tested as such.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.data.engines import Kit
+from tests.data.replay import Pair
+from tests.reference import judge, vectors
+
+HOME = ("acme", "jane", None)
+
+
+def drawn(kind: str, n: int, dim: int, numbers: np.random.Generator) -> np.ndarray:
+    """Embeddings are clustered, have a common direction, or a few dimensions far larger than the others."""
+    rows = numbers.normal(size=(n, dim))
+    if kind == "clustered":
+        centres = numbers.normal(size=(20, dim)) * 2
+        rows = centres[numbers.integers(20, size=n)] + rows
+    elif kind == "outliers":
+        rows[:, numbers.integers(dim, size=2)] *= 30
+    elif kind == "shifted":
+        rows += numbers.normal(size=dim) * 3
+    elif kind == "sparse":
+        rows *= numbers.random(size=(n, dim)) < 0.05
+        rows[:, 0] += 0.01
+    return rows.astype(np.float32)
+
+
+def filled(kit: Kit, rows: np.ndarray, chunk_docs: int | None = None, **options: Any) -> Pair:
+    """Two visible partitions and a foreign one; some documents without a vector, some dead, some written anew."""
+    if not kit.is_native:
+        pytest.skip("the model has no codes")
+    n = len(rows)
+    pair = Pair(kit, chunk_docs, vector_plan="codes", dim=rows.shape[1], **options)
+    keys = [HOME, HOME, ("acme", None, None), ("globex", None, None)]
+    homes = [pair.scope(keys[number % 4]) for number in range(n)]
+    given = [None if number % 11 == 7 else rows[number] for number in range(n)]
+    pair.both(lambda engine: engine.upsert_many(list(range(n)), ["t"] * n, scope=homes, vectors=given))
+    pair.both(lambda engine: engine.delete_many(list(range(0, n, 13))))
+    late = list(range(5, n, 17))
+    pair.both(
+        lambda engine: engine.upsert_many(
+            late, ["new"] * len(late), scope=[homes[id] for id in late], vectors=rows[late][::-1]
+        )
+    )
+    return pair
+
+
+def share_found(pair: Pair, queries: np.ndarray, wanted: dict[int, float]) -> None:
+    """Checks every similarity and the order against the exact answer, and the recall that `wanted` asks at each k."""
+    scope = pair.scope(HOME)
+    found = dict.fromkeys(wanted, 0.0)
+    for number, query in enumerate(queries):
+        everything = pair.engine.search(vector=query, scope=scope, k=judge.ALL, recall="exact")
+        if number < 2:
+            judge.vector_result(everything, pair.model, query, scope, judge.ALL)
+        best = everything.ids.tolist()
+        score_of = dict(zip(best, everything.scores.tolist(), strict=True))
+        place = {id: index for index, id in enumerate(best)}
+        for k, recall in wanted.items():
+            given = pair.engine.search(vector=query, scope=scope, k=k, recall=recall)
+            ids = given.ids.tolist()
+            assert len(ids) == len(set(ids)) == min(k, len(best))
+            assert given.scores.tolist() == [score_of[id] for id in ids]
+            assert ids == sorted(ids, key=place.__getitem__)
+            found[k] += len(set(ids) & set(best[:k])) / len(ids)
+    for k, recall in wanted.items():
+        assert found[k] >= recall * len(queries), f"recall {found[k] / len(queries):.4f} at {k}"
+
+
+@pytest.mark.parametrize("metric", vectors.METRICS)
+@pytest.mark.parametrize("dim", [64, 100, 300])
+@pytest.mark.parametrize("kind", ["clustered", "outliers", "shifted", "sparse", "even"])
+def test_codes_find_what_they_promise(kit: Kit, metric: str, dim: int, kind: str) -> None:
+    numbers = np.random.default_rng(dim)
+    rows = drawn(kind, 1_300, dim, numbers)
+    pair = filled(kit, rows, metric=metric)
+    queries = rows[::100] + numbers.normal(size=(13, dim)).astype(np.float32) * np.float32(0.3)
+    share_found(pair, queries, {1: 0.99, 10: 0.99, 11: 0.5, 60: 0.99})
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32"])
+@pytest.mark.parametrize("chunk_docs", [257, 300])
+def test_codes_across_chunks(kit: Kit, dtype: str, chunk_docs: int) -> None:
+    numbers = np.random.default_rng(5)
+    rows = drawn("clustered", 1_700, 128, numbers)
+    pair = filled(kit, rows, chunk_docs, dtype=dtype)
+    share_found(pair, rows[::50], {40: 0.99})
+
+
+@pytest.mark.parametrize("metric", ["ip", "l2"])
+@pytest.mark.parametrize("magnitude", [1e-17, 1e-12, 1e12, 1e17])
+def test_vectors_of_any_length_are_found(kit: Kit, metric: str, magnitude: float) -> None:
+    """Beyond what bounds in single precision can hold, a vector is always looked at."""
+    numbers = np.random.default_rng(7)
+    rows = drawn("even", 900, 64, numbers)
+    rows[::3] *= np.float32(magnitude)
+    pair = filled(kit, rows, metric=metric)
+    share_found(pair, rows[::90], {10: 0.99})
+    share_found(pair, rows[1::90], {10: 0.99})
+
+
+@pytest.mark.parametrize("recall", [0, -0.1, 1.5, float("nan"), "perfect", True, b"exact"])
+def test_a_recall_that_is_none(kit: Kit, recall: Any) -> None:
+    if not kit.is_native:
+        pytest.skip("the model is always exact")
+    engine = kit.Engine(dim=2)
+    with pytest.raises(ValueError, match=r"recall: expected a number in \(0, 1\] or 'exact', got"):
+        engine.search(vector=[1.0, 0.0], scope=kit.Scope("acme"), recall=recall)
