@@ -70,6 +70,24 @@ TEST(topk_equals_sorting_whatever_scores_are_expected) {
   }
 }
 
+TEST(topk_finishes_twice_with_the_same_answer) {
+  std::mt19937 random(6);
+  TopK best;
+  for (int round = 0; round < 200; ++round) {
+    const size_t k = 1 + random() % 200;
+    best.reset(k, 0, 1u << 20);
+    std::vector<uint64_t> keys;
+    const uint32_t n = random() % 3000;
+    for (uint32_t doc = 0; doc < n; ++doc) {
+      keys.push_back(candidate_key(1 + random() % (1u << 20), doc));
+      best.push(keys.back());
+    }
+    const std::vector<uint64_t> expected = best_by_sorting(keys, k);
+    CHECK_EQ(best.finish(), expected);
+    CHECK_EQ(best.finish(), expected);
+  }
+}
+
 TEST(topk_of_one_and_of_more_than_there_are) {
   TopK best;
   const std::vector<uint64_t> keys{candidate_key(2, 7), candidate_key(3, 9), candidate_key(3, 8)};

@@ -84,6 +84,7 @@ struct Operation {
   std::function<void(Engine&)> run;
   std::function<void(Model&)> apply;
   bool all_or_nothing = true;  // otherwise it may stop between two documents
+  std::function<void(Engine&, Model&)> prepare = {};
 };
 
 constexpr int64_t kEmpty = 44;  // without a term or a vector
@@ -167,6 +168,19 @@ std::vector<Operation> operations(const Inputs& inputs) {
                    static_cast<void>(e.stats(nullptr));
                  },
                  [](Model&) {}});
+  const auto images = std::make_shared<std::vector<std::string>>();
+  all.push_back(
+      {"save_partition", [](Engine& e) { static_cast<void>(e.save_partition(*kScope)); }, [](Model&) {}});
+  all.push_back({"load_partition",
+                 [images](Engine& e) {
+                   const std::vector<std::string_view> views(images->begin(), images->end());
+                   static_cast<void>(e.load_partition(kOwn, views));
+                 },
+                 [](Model&) {}, true,
+                 [images](Engine& e, Model& before) {
+                   *images = e.save_partition(*kOwn);
+                   CHECK_EQ(e.erase(*kOwn, true), before.erase(*kOwn, true));
+                 }});
   return all;
 }
 
@@ -213,6 +227,7 @@ void check_operation(const Operation& operation, const Inputs& inputs) {
       fill(other, after, inputs);
     }
     operation.apply(after);
+    if (operation.prepare) operation.prepare(engine, before);
     bool failed = false;
     try {
       allocations_until_failure = n;
@@ -232,7 +247,14 @@ void check_operation(const Operation& operation, const Inputs& inputs) {
       return;
     }
     if (!failed) return;
-    operation.run(engine);  // and now it can be done
+    try {
+      operation.run(engine);  // and now it can be done
+    } catch (const std::exception& error) {
+      scrubjay::check::fail(__FILE__, __LINE__,
+                            std::string(operation.name) + ", again after allocation " + std::to_string(n) +
+                                ": " + error.what());
+      return;
+    }
     const std::string again =
         as_before.empty() ? difference(engine, after, inputs) : difference_of_content(engine, after);
     if (!again.empty()) {
