@@ -13,6 +13,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <vector>
 
 namespace scrubjay::base {
@@ -79,6 +80,12 @@ class TopK {
     } else {
       replace_least(key);
     }
+  }
+
+  // Takes the best k as somebody else found them: best first, after a reset and instead of every push.
+  void assign(std::span<const uint64_t> keys) {
+    keys_.assign(keys.begin(), keys.end());
+    finished_ = true;
   }
 
   // The best k, best first. The reference stays valid until the next reset, and nothing may be pushed before

@@ -56,11 +56,8 @@ constexpr float kUsual = 0.6f;  // a usual contribution, as a share of the term'
 
 }  // namespace
 
-PrunedSearch::PrunedSearch(uint32_t window)
-    : window_(window),
-      sums_(new uint32_t[window]()),
-      positions_(new uint32_t[window + 16]),
-      scores_(new uint32_t[window + 16]) {}
+PrunedSearch::PrunedSearch(uint32_t window, const simd::Kernels& kernels)
+    : window_(window), kernels_(kernels), sums_(new uint32_t[window]()), selection_(kernels) {}
 
 PrunedSearch::~PrunedSearch() {
   for (void* table : tables_) base::free_aligned(table);
@@ -68,11 +65,13 @@ PrunedSearch::~PrunedSearch() {
 
 void PrunedSearch::run(const Query& query, base::TopK& best) {
   try {
+    selection_.reset(best.k());
     prepare_impacts(query);
     for (uint32_t c = 0; c < query.chunks.size(); ++c) {
       open_chunk(query, query.chunks[c]);
-      search_chunk(query, c, best);
+      search_chunk(query, c);
     }
+    selection_.finish(best);
   } catch (...) {  // no memory: the next search must find the sums as it expects them
     std::fill_n(sums_.get(), window_, 0u);
     throw;
@@ -128,14 +127,14 @@ void PrunedSearch::open_chunk(const Query& query, const ChunkPostings& chunk) {
   }
 }
 
-void PrunedSearch::search_chunk(const Query& query, uint32_t chunk, base::TopK& best) {
+void PrunedSearch::search_chunk(const Query& query, uint32_t chunk) {
   const ChunkPostings& postings = query.chunks[chunk];
   const uint32_t n_docs = postings.n_docs;
   const size_t n_terms = cursors_.size();
   uint32_t width = std::min(window_, kFirstWindow);
   for (uint32_t begin = 0; begin < n_docs; begin += width, width = std::min(window_, 2 * width)) {
     const uint32_t end = std::min(n_docs, begin + width);
-    uint32_t threshold = base::key_score(best.threshold());
+    uint32_t threshold = selection_.threshold();
     size_t n_safe = 0;  // how many of the cursors may be non-essential
     while (n_safe < n_terms && bound_sums_[n_safe] <= threshold) ++n_safe;
     if (n_safe == n_terms) return;  // nor can any later window of the chunk hold a better document
@@ -146,36 +145,33 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk, base::TopK& 
     for (size_t i = n_optional; i < n_terms; ++i) n_added += accumulate(query, cursors_[i], begin, end);
     if (n_added == 0) continue;
 
+    selection_.make_room(end - begin + 16);
+    size_t n = 0;
     if (n_added < (end - begin) / kSparse) {
-      take_candidates_sparsely(n_optional, begin, threshold - help);
+      n = take_candidates_sparsely(n_optional, begin, threshold - help);
     } else {
-      if (threshold == 0) threshold = seed_threshold(postings, begin, end, best);
-      take_candidates(begin, end, threshold - help);
+      if (threshold == 0) {
+        seed_threshold(postings, begin, end);
+        threshold = selection_.threshold();
+      }
+      n = take_candidates(begin, end, threshold - help);
     }
-    complete_candidates(query, n_optional, threshold);
-    for (size_t i = 0; i < n_candidates_; ++i) {
-      if (postings.dead && postings.dead->test(positions_[i])) continue;
-      best.push(base::candidate_key(scores_[i], (chunk << 16) | positions_[i]));
-    }
+    if (postings.dead) n = drop_dead(*postings.dead, n);
+    n = complete_candidates(query, n_optional, threshold, n);
+    selection_.add(n, chunk << 16);
   }
 }
 
 // Before the first candidates are taken there is no threshold, and every match would be one. The k-th best of
 // the maxima of disjoint groups of documents is a score that k documents reach: a threshold for one cheap
 // pass over the sums.
-uint32_t PrunedSearch::seed_threshold(const ChunkPostings& postings, uint32_t begin, uint32_t end,
-                                      base::TopK& best) {
+void PrunedSearch::seed_threshold(const ChunkPostings& postings, uint32_t begin, uint32_t end) {
   if (postings.dead) clear_dead(*postings.dead, begin, end);
-  const size_t n = (end - begin + 15) / 16 * 16;
-  const size_t group = std::max<size_t>(1, n / (4 * best.k()));
-  // The room for candidates is free until they are taken.
-  uint32_t* maxima = positions_.get();
-  const size_t n_groups = simd::kernels().group_maxima(sums_.get(), n, group, maxima);
-  if (n_groups < best.k()) return 0;
-  uint32_t* kth = maxima + best.k() - 1;
-  std::nth_element(maxima, kth, maxima + n_groups, std::greater<>());
-  best.raise_threshold(*kth);
-  return base::key_score(best.threshold());
+  const size_t n = (end - begin + 15) / 16 * 16, k = selection_.k();
+  const size_t group = std::max<size_t>(1, n / (4 * k));
+  uint32_t* maxima = selection_.scores();  // the room for candidates is free until they are taken
+  const size_t n_groups = kernels_.group_maxima(sums_.get(), n, group, maxima);
+  if (n_groups >= k) selection_.raise_threshold(kernels_.kth_greatest(maxima, n_groups, k, 0));
 }
 
 // The dead of a window score nothing.
@@ -231,7 +227,6 @@ uint32_t PrunedSearch::accumulate(const Query& query, Cursor& cursor, uint32_t w
   const uint32_t to = window_end > kMaxOffset ? cursor.n : gallop(cursor.offsets, from, cursor.n, window_end);
   cursor.position = to;
   if (from == to) return 0;
-  const simd::Kernels& kernels = simd::kernels();
   Impacts& impacts = impacts_[cursor.term];
   const float weight = query.weighting->weight(cursor.term);
   const uint32_t count = query.counts[cursor.term];
@@ -243,30 +238,32 @@ uint32_t PrunedSearch::accumulate(const Query& query, Cursor& cursor, uint32_t w
       while (tables_.size() <= cursor.term)
         tables_.push_back(base::allocate_aligned((kTableEntries + kMaxTables * kStagger) * sizeof(uint32_t)));
       impacts.table = static_cast<uint32_t*>(tables_[cursor.term]) + cursor.term * kStagger;
-      kernels.fill_impacts(weight, count, query.weighting->norms(), impacts.max_tf, impacts.first_length,
-                           impacts.last_length, impacts.table);
+      kernels_.fill_impacts(weight, count, query.weighting->norms(), impacts.max_tf, impacts.first_length,
+                            impacts.last_length, impacts.table);
       impacts.filled = true;
     }
   }
   if (impacts.filled) {
-    kernels.accumulate(cursor.offsets + from, cursor.payloads + from, to - from, impacts.table, sums);
+    kernels_.accumulate(cursor.offsets + from, cursor.payloads + from, to - from, impacts.table, sums);
   } else {
-    kernels.accumulate_directly(cursor.offsets + from, cursor.payloads + from, to - from, weight, count,
-                                query.weighting->norms(), sums);
+    kernels_.accumulate_directly(cursor.offsets + from, cursor.payloads + from, to - from, weight, count,
+                                 query.weighting->norms(), sums);
   }
   return to - from;
 }
 
 // Candidates among the window's documents; clears their sums.
-void PrunedSearch::take_candidates(uint32_t begin, uint32_t end, uint32_t threshold) {
-  const size_t n = (end - begin + 15) / 16 * 16;
-  n_candidates_ = simd::kernels().harvest(sums_.get(), n, threshold, positions_.get(), scores_.get());
-  assert(n_candidates_ <= n);
-  for (size_t i = 0; i < n_candidates_; ++i) positions_[i] += begin;
+size_t PrunedSearch::take_candidates(uint32_t begin, uint32_t end, uint32_t threshold) {
+  const size_t n_sums = (end - begin + 15) / 16 * 16;
+  uint32_t* positions = selection_.positions();
+  const size_t n = kernels_.harvest(sums_.get(), n_sums, threshold, positions, selection_.scores());
+  assert(n <= n_sums);
+  for (size_t i = 0; i < n; ++i) positions[i] += begin;
+  return n;
 }
 
 // The same by visiting just the postings that were added: cheaper while they are few.
-void PrunedSearch::take_candidates_sparsely(size_t n_optional, uint32_t begin, uint32_t threshold) {
+size_t PrunedSearch::take_candidates_sparsely(size_t n_optional, uint32_t begin, uint32_t threshold) {
   sorting_.clear();
   for (size_t j = n_optional; j < cursors_.size(); ++j) {
     const Cursor& cursor = cursors_[j];
@@ -278,26 +275,43 @@ void PrunedSearch::take_candidates_sparsely(size_t n_optional, uint32_t begin, u
     }
   }
   std::sort(sorting_.begin(), sorting_.end());
-  n_candidates_ = sorting_.size();
-  for (size_t i = 0; i < n_candidates_; ++i) {
-    positions_[i] = static_cast<uint32_t>(sorting_[i] >> 32);
-    scores_[i] = static_cast<uint32_t>(sorting_[i]);
+  uint32_t *positions = selection_.positions(), *scores = selection_.scores();
+  for (size_t i = 0; i < sorting_.size(); ++i) {
+    positions[i] = static_cast<uint32_t>(sorting_[i] >> 32);
+    scores[i] = static_cast<uint32_t>(sorting_[i]);
   }
+  return sorting_.size();
+}
+
+// Before the look-ups, which cost more than this one.
+size_t PrunedSearch::drop_dead(const base::Bitmap& dead, size_t n) noexcept {
+  uint32_t *positions = selection_.positions(), *scores = selection_.scores();
+  size_t n_kept = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const uint32_t position = positions[i];
+    positions[n_kept] = position;
+    scores[n_kept] = scores[i];
+    n_kept += dead.test(position) ? 0 : 1;
+  }
+  return n_kept;
 }
 
 // Adds the non-essential terms to the candidates and drops those that cannot exceed the threshold any more.
-void PrunedSearch::complete_candidates(const Query& query, size_t n_optional, uint32_t threshold) {
-  for (size_t j = n_optional; j-- > 0 && n_candidates_ != 0;) {
+size_t PrunedSearch::complete_candidates(const Query& query, size_t n_optional, uint32_t threshold,
+                                         size_t n) {
+  uint32_t *positions = selection_.positions(), *scores = selection_.scores();
+  for (size_t j = n_optional; j-- > 0 && n != 0;) {
     Cursor& cursor = cursors_[j];
-    const uint32_t from = gallop(cursor.offsets, cursor.position, cursor.n, positions_[0]);
-    const uint32_t last = positions_[n_candidates_ - 1];
+    const uint32_t from = gallop(cursor.offsets, cursor.position, cursor.n, positions[0]);
+    const uint32_t last = positions[n - 1];
     const uint32_t to = last == kMaxOffset ? cursor.n : gallop(cursor.offsets, from, cursor.n, last + 1);
     cursor.position = from;
-    n_candidates_ = simd::kernels().complete(cursor.offsets + from, cursor.payloads + from, to - from,
-                                             query.weighting->weight(cursor.term), query.counts[cursor.term],
-                                             query.weighting->norms(), j == 0 ? 0 : bound_sums_[j - 1],
-                                             threshold, positions_.get(), scores_.get(), n_candidates_);
+    n = kernels_.complete(cursor.offsets + from, cursor.payloads + from, to - from,
+                          query.weighting->weight(cursor.term), query.counts[cursor.term],
+                          query.weighting->norms(), j == 0 ? 0 : bound_sums_[j - 1], threshold, positions,
+                          scores, n);
   }
+  return n;
 }
 
 }  // namespace scrubjay::lexical

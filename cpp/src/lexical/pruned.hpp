@@ -18,6 +18,8 @@
 #include <vector>
 
 #include "lexical/search.hpp"
+#include "lexical/selection.hpp"
+#include "simd/kernels.hpp"
 
 namespace scrubjay::lexical {
 
@@ -27,12 +29,12 @@ class PrunedSearch {
   static constexpr uint32_t kWindow = 16384;
 
   // Tests make windows small to cross their borders often: a power of two, at least 16.
-  explicit PrunedSearch(uint32_t window = kWindow);
+  explicit PrunedSearch(uint32_t window = kWindow, const simd::Kernels& kernels = simd::kernels());
   ~PrunedSearch();
   PrunedSearch(const PrunedSearch&) = delete;
   PrunedSearch& operator=(const PrunedSearch&) = delete;
 
-  // As if search_exhaustively(query, best): the same candidates among the best k, with the same keys.
+  // As if search_exhaustively(query, best): the same best k, with the same keys. `best` holds nothing yet.
   void run(const Query& query, base::TopK& best);
 
  private:
@@ -54,21 +56,21 @@ class PrunedSearch {
 
   void prepare_impacts(const Query& query);
   void open_chunk(const Query& query, const ChunkPostings& chunk);
-  void search_chunk(const Query& query, uint32_t chunk, base::TopK& best);
+  void search_chunk(const Query& query, uint32_t chunk);
   [[nodiscard]] size_t choose_optional(size_t n_safe, uint32_t threshold, uint32_t n_docs) const;
   uint32_t accumulate(const Query& query, Cursor& cursor, uint32_t window_begin, uint32_t window_end);
-  [[nodiscard]] uint32_t seed_threshold(const ChunkPostings& postings, uint32_t begin, uint32_t end,
-                                        base::TopK& best);
+  void seed_threshold(const ChunkPostings& postings, uint32_t begin, uint32_t end);
   void clear_dead(const base::Bitmap& dead, uint32_t begin, uint32_t end) noexcept;
-  void take_candidates(uint32_t begin, uint32_t end, uint32_t threshold);
-  void take_candidates_sparsely(size_t n_optional, uint32_t begin, uint32_t threshold);
-  void complete_candidates(const Query& query, size_t n_optional, uint32_t threshold);
+  [[nodiscard]] size_t take_candidates(uint32_t begin, uint32_t end, uint32_t threshold);
+  [[nodiscard]] size_t take_candidates_sparsely(size_t n_optional, uint32_t begin, uint32_t threshold);
+  [[nodiscard]] size_t drop_dead(const base::Bitmap& dead, size_t n) noexcept;
+  [[nodiscard]] size_t complete_candidates(const Query& query, size_t n_optional, uint32_t threshold,
+                                           size_t n);
 
   const uint32_t window_;
-  std::unique_ptr<uint32_t[]> sums_;       // one per document of the window; all zero between windows
-  std::unique_ptr<uint32_t[]> positions_;  // the candidates of a window, ascending
-  std::unique_ptr<uint32_t[]> scores_;
-  size_t n_candidates_ = 0;
+  const simd::Kernels& kernels_;
+  std::unique_ptr<uint32_t[]> sums_;  // one per document of the window; all zero between windows
+  Selection selection_;
   std::vector<uint64_t> sorting_;
   std::vector<Cursor> cursors_;       // ascending by bound
   std::vector<uint32_t> bound_sums_;  // of the cursors up to and including this one

@@ -53,6 +53,13 @@ struct Kernels {
                      uint32_t count, const float* norms, uint32_t rest, uint32_t threshold,
                      uint32_t* positions, uint32_t* scores, size_t n_candidates);
 
+  // The k-th greatest of n values: at least k of them are >= it, fewer than k are greater. If fewer than k
+  // exceed `below`: `below`. Values are below 2^31, k >= 1.
+  uint32_t (*kth_greatest)(const uint32_t* values, size_t n, size_t k, uint32_t below);
+  // Keeps the candidates with a score above the threshold, in their order; returns how many. May write 16
+  // entries beyond them, as far as n + 16.
+  size_t (*keep_above)(uint32_t* positions, uint32_t* scores, size_t n, uint32_t threshold);
+
   // IEEE half precision, round to nearest even.
   void (*to_f16)(const float* from, size_t n, uint16_t* to);
   void (*from_f16)(const uint16_t* from, size_t n, float* to);

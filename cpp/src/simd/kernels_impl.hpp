@@ -343,6 +343,7 @@ size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, f
 }
 #endif
 
+#include "simd/kernels_selection.hpp"
 #include "simd/kernels_codes.hpp"
 #include "simd/pooling_impl.hpp"
 
@@ -360,6 +361,8 @@ const Kernels kTable = {SCRUBJAY_LEVEL_NAME,
                         group_maxima,
                         harvest,
                         complete,
+                        kth_greatest,
+                        keep_above,
                         to_f16,
                         from_f16,
                         rotate,

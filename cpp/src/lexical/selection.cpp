@@ -1,0 +1,90 @@
+#include "lexical/selection.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+#include <utility>
+
+namespace scrubjay::lexical {
+namespace {
+
+constexpr size_t kBeyond = 16;  // what kernels may write after the last candidate
+
+}  // namespace
+
+void Selection::make_room(size_t n) {
+  const size_t needed = n_ + n + kBeyond;
+  if (needed <= capacity_) return;
+  const size_t capacity = needed + capacity_ / 2;
+  const auto grow = [&](std::unique_ptr<uint32_t[]>& array) {
+    std::unique_ptr<uint32_t[]> grown(new uint32_t[capacity]);
+    std::copy_n(array.get(), n_, grown.get());
+    return grown;
+  };
+  std::unique_ptr<uint32_t[]> docs = grow(docs_), scores = grow(scores_);
+  docs_ = std::move(docs);
+  scores_ = std::move(scores);
+  capacity_ = capacity;
+}
+
+void Selection::add(size_t n, uint32_t first_doc) {
+  if (n == 0) return;
+  for (size_t i = n_; i < n_ + n; ++i) docs_[i] += first_doc;
+  n_ += n;
+  // Candidates beyond k are kept while they are few: a slightly lower threshold costs less than finding it.
+  if (n_ >= k_ && (!tight_ || n_ - k_ > k_ / 8)) tighten();
+}
+
+// Keeps the best k, in their order, and raises the threshold to the worst of them.
+void Selection::tighten() {
+  const uint32_t kth = kernels_.kth_greatest(scores_.get(), n_, k_, tight_ ? threshold_ - 1 : 0);
+  n_ = kernels_.keep_above(docs_.get(), scores_.get(), n_, kth - 1);
+  for (size_t surplus = n_ - k_, i = n_; surplus != 0;) {  // of equal ones the last to come go
+    if (scores_[--i] != kth) continue;
+    std::copy(docs_.get() + i + 1, docs_.get() + n_, docs_.get() + i);
+    std::copy(scores_.get() + i + 1, scores_.get() + n_, scores_.get() + i);
+    --n_;
+    --surplus;
+  }
+  threshold_ = std::max(threshold_, kth);
+  tight_ = true;
+}
+
+void Selection::finish(base::TopK& best) {
+  if (n_ > k_) tighten();
+  sort();
+  best.assign(keys_);
+}
+
+// Into bins by score, twice as many as candidates, then by insertion: candidates of one score are in their
+// order already. A third of the time of std::sort, which takes over where scores crowd.
+void Selection::sort() {
+  keys_.resize(n_);
+  if (n_ == 0) return;
+  const auto [least, greatest] = std::minmax_element(scores_.get(), scores_.get() + n_);
+  const uint32_t from = *greatest;
+  const auto n_bins = static_cast<uint32_t>(std::bit_ceil(2 * n_));
+  const int width = std::bit_width(from - *least), bin_width = std::bit_width(n_bins - 1);
+  const int shift = std::max(0, width - bin_width);
+  bins_.assign(n_bins, 0);
+  for (size_t i = 0; i < n_; ++i) ++bins_[(from - scores_[i]) >> shift];
+  uint32_t start = 0;
+  for (uint32_t& bin : bins_) start += std::exchange(bin, start);
+  for (size_t i = 0; i < n_; ++i) {
+    keys_[bins_[(from - scores_[i]) >> shift]++] = base::candidate_key(scores_[i], docs_[i]);
+  }
+  size_t n_moves = 0;
+  for (size_t i = 1; i < n_; ++i) {
+    const uint64_t key = keys_[i];
+    size_t hole = i;
+    for (; hole > 0 && keys_[hole - 1] < key; --hole) keys_[hole] = keys_[hole - 1];
+    keys_[hole] = key;
+    n_moves += i - hole;
+    if (n_moves > 8 * n_) {
+      std::sort(keys_.begin(), keys_.end(), std::greater<>());
+      return;
+    }
+  }
+}
+
+}  // namespace scrubjay::lexical
