@@ -28,9 +28,8 @@ struct PostingTable::Block {
   uint32_t capacity;
   std::atomic<uint32_t> n_dead;
   std::atomic<uint16_t> max_tf;
-  std::atomic<uint16_t> min_length_code;
   std::atomic<uint16_t> max_length_code;
-  uint16_t unused = 0;
+  std::atomic<uint32_t> shortest;
 
   [[nodiscard]] uint16_t* offsets() noexcept { return reinterpret_cast<uint16_t*>(this + 1); }
   [[nodiscard]] uint16_t* payloads() noexcept { return offsets() + capacity; }
@@ -43,8 +42,8 @@ struct PostingTable::Block {
     block->capacity = capacity;
     block->n_dead.store(0, std::memory_order_relaxed);
     block->max_tf.store(0, std::memory_order_relaxed);
-    block->min_length_code.store(kMaxLengthCode, std::memory_order_relaxed);
     block->max_length_code.store(0, std::memory_order_relaxed);
+    block->shortest.store(Shortest().packed(), std::memory_order_relaxed);
     return block;
   }
   static void destroy(void* raw) noexcept { ::operator delete(raw); }
@@ -55,11 +54,11 @@ struct PostingTable::Block {
     const auto tf = static_cast<uint16_t>(payload_tf(payload));
     const auto length = static_cast<uint16_t>(payload_length_code(payload));
     if (tf > max_tf.load(std::memory_order_relaxed)) max_tf.store(tf, std::memory_order_relaxed);
-    if (length < min_length_code.load(std::memory_order_relaxed)) {
-      min_length_code.store(length, std::memory_order_relaxed);
-    }
     if (length > max_length_code.load(std::memory_order_relaxed))
       max_length_code.store(length, std::memory_order_relaxed);
+    Shortest lengths(shortest.load(std::memory_order_relaxed));
+    lengths.add(tf, length);
+    shortest.store(lengths.packed(), std::memory_order_relaxed);
   }
 };
 
@@ -203,10 +202,9 @@ void PostingTable::append_to_block(Slot& slot, uint32_t n, uint16_t offset, uint
     std::memcpy(grown->payloads(), block->payloads(), n * sizeof(uint16_t));
     grown->n_dead.store(block->n_dead.load(std::memory_order_relaxed), std::memory_order_relaxed);
     grown->max_tf.store(block->max_tf.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    grown->min_length_code.store(block->min_length_code.load(std::memory_order_relaxed),
-                                 std::memory_order_relaxed);
     grown->max_length_code.store(block->max_length_code.load(std::memory_order_relaxed),
                                  std::memory_order_relaxed);
+    grown->shortest.store(block->shortest.load(std::memory_order_relaxed), std::memory_order_relaxed);
     block_bytes_ += Block::bytes(grown->capacity) - Block::bytes(block->capacity);
     slot.set_block(grown);
     base::retire(block, Block::destroy);
@@ -276,7 +274,7 @@ void PostingTable::find(uint64_t key, std::string_view term, uint32_t n_docs, co
       uint32_t n = count & ~kListBit;
       out.n_dead = block->n_dead.load(std::memory_order_acquire);
       out.max_tf = block->max_tf.load(std::memory_order_relaxed);
-      out.min_length_code = block->min_length_code.load(std::memory_order_relaxed);
+      out.shortest = Shortest(block->shortest.load(std::memory_order_relaxed));
       out.max_length_code = block->max_length_code.load(std::memory_order_relaxed);
       out.offsets_ = block->offsets();
       out.payloads_ = block->payloads();
@@ -295,11 +293,11 @@ void PostingTable::find(uint64_t key, std::string_view term, uint32_t n_docs, co
     while (n != 0 && out.inline_offsets_[n - 1] >= n_docs) --n;
     out.n = n;
     out.max_tf = out.max_length_code = 0;
-    out.min_length_code = kMaxLengthCode;
+    out.shortest = Shortest();
     for (uint32_t i = 0; i < n; ++i) {
       const uint32_t length_code = payload_length_code(out.inline_payloads_[i]);
       out.max_tf = std::max(out.max_tf, payload_tf(out.inline_payloads_[i]));
-      out.min_length_code = std::min(out.min_length_code, length_code);
+      out.shortest.add(payload_tf(out.inline_payloads_[i]), length_code);
       out.max_length_code = std::max(out.max_length_code, length_code);
       if (dead && dead->test(out.inline_offsets_[i])) ++out.n_dead;
     }

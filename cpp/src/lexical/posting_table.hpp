@@ -19,6 +19,7 @@
 
 #include "base/bitmap.hpp"
 #include "base/growing.hpp"
+#include "lexical/posting.hpp"
 
 namespace scrubjay::lexical {
 
@@ -31,8 +32,8 @@ class TermPostings {
   uint32_t n = 0;       // postings, dead ones included
   uint32_t n_dead = 0;  // of those, how many belong to dead documents
   uint32_t max_tf = 0;  // bounds over the list (and perhaps over postings that the snapshot does not see)
-  uint32_t min_length_code = 0;
   uint32_t max_length_code = 0;
+  Shortest shortest;
 
   [[nodiscard]] const uint16_t* offsets() const noexcept { return offsets_ ? offsets_ : inline_offsets_; }
   [[nodiscard]] const uint16_t* payloads() const noexcept { return payloads_ ? payloads_ : inline_payloads_; }
