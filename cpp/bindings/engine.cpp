@@ -53,7 +53,8 @@ text::Stemmer to_stemmer(const py::object& function) {
 
 std::unique_ptr<Engine> make_engine(const py::object& dim, const std::string& metric,
                                     const std::string& dtype, const std::string& analyzer,
-                                    const py::object& stemmer, double k1, double b, uint32_t chunk_docs) {
+                                    const py::object& stemmer, double k1, double b, uint32_t chunk_docs,
+                                    bool background) {
   engine::EngineOptions options;
   if (!dim.is_none()) {
     const size_t n = to_count(dim, "dim", 1);
@@ -69,6 +70,7 @@ std::unique_ptr<Engine> make_engine(const py::object& dim, const std::string& me
   if (chunk_docs < 1 || chunk_docs > engine::kMaxChunkDocs)
     throw py::value_error("chunk_docs: expected 1 to 65536, got " + std::to_string(chunk_docs));
   options.chunk_docs = chunk_docs;
+  options.background = background;
   (void)simd::kernels();  // a wrong SCRUBJAY_SIMD is said here, not in the middle of a search
   return std::make_unique<Engine>(std::move(options));
 }
@@ -231,6 +233,8 @@ Args:
     stemmer: called with a folded word, returns its stem; must be a pure function.
     k1, b: the parameters of BM25 (Robertson and Zaragoza 2009), k1 >= 0, 0 <= b <= 1.
     chunk_docs: documents per chunk, 1 to 65536; for tests, which make it small.
+    background: rewrite chunks with many deleted documents on a native thread, which starts when one is first wanted
+        and ends with the engine. Changes no result; without it only compact() gives their memory back.
 
 Raises:
     ValueError, TypeError: naming the argument, what was expected and what was given.
@@ -254,7 +258,8 @@ void register_engine(py::module_& module) {
   py::class_<Engine> type(module, "Engine", kEngineDoc);
   type.def(py::init(&make_engine), py::arg("dim") = py::none(), py::arg("metric") = "cosine", py::kw_only(),
            py::arg("dtype") = "f16", py::arg("analyzer") = "english", py::arg("stemmer") = py::none(),
-           py::arg("k1") = 1.2, py::arg("b") = 0.75, py::arg("chunk_docs") = engine::kMaxChunkDocs)
+           py::arg("k1") = 1.2, py::arg("b") = 0.75, py::arg("chunk_docs") = engine::kMaxChunkDocs,
+           py::arg("background") = true)
       .def_property_readonly(
           "dim",
           [](const Engine& e) -> py::typing::Optional<py::int_> {
@@ -356,8 +361,9 @@ scan). Below some 20,000 vectors the scan is faster.)")
             const py::gil_scoped_release release;
             return e.compact();
           },
-          "Rewrites partitions that hold deleted documents, gives their memory back, and returns how many "
-          "went.")
+          "Rewrites chunks that hold deleted documents, beside searches and writes, gives their memory back, "
+          "and "
+          "returns how many went.")
       .def(
           "__contains__",
           [](const Engine& e, const py::object& id) {

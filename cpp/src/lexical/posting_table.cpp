@@ -181,7 +181,10 @@ void PostingTable::grow_table() {
 
 void PostingTable::append(uint64_t key, std::string_view term, uint16_t offset, uint16_t payload,
                           const base::Bitmap* dead) {
-  Slot& slot = find_or_insert(key, term);
+  append_to(find_or_insert(key, term), offset, payload, dead);
+}
+
+void PostingTable::append_to(Slot& slot, uint16_t offset, uint16_t payload, const base::Bitmap* dead) {
   const uint32_t count = slot.count.load(std::memory_order_relaxed);
   if (count & kListBit) {
     append_to_block(slot, count & ~kListBit, offset, payload);
@@ -264,13 +267,18 @@ void PostingTable::find(uint64_t key, std::string_view term, uint32_t n_docs, co
   out.n = out.n_dead = 0;
   out.offsets_ = out.payloads_ = nullptr;
   const Slot* slot = find_slot(table_.load(std::memory_order_acquire), key, term);
-  if (!slot) return;
+  if (slot) read_slot(*slot, n_docs, dead, out);
+}
+
+void PostingTable::read_slot(const Slot& slot, uint32_t n_docs, const base::Bitmap* dead, TermPostings& out) {
+  out.n = out.n_dead = 0;
+  out.offsets_ = out.payloads_ = nullptr;
   for (;;) {
-    const uint32_t count = slot->count.load(std::memory_order_acquire);
+    const uint32_t count = slot.count.load(std::memory_order_acquire);
     if (count == kInTransit) continue;
     if (count & kListBit) {
       // The block is at least as new as the count, so it covers it.
-      Block* block = slot->block();
+      Block* block = slot.block();
       uint32_t n = count & ~kListBit;
       out.n_dead = block->n_dead.load(std::memory_order_acquire);
       out.max_tf = block->max_tf.load(std::memory_order_relaxed);
@@ -283,12 +291,12 @@ void PostingTable::find(uint64_t key, std::string_view term, uint32_t n_docs, co
       return;
     }
     for (uint32_t i = 0; i < count; ++i) {
-      const uint32_t posting = slot->inline_posting(i);
+      const uint32_t posting = slot.inline_posting(i);
       out.inline_offsets_[i] = static_cast<uint16_t>(posting);
       out.inline_payloads_[i] = static_cast<uint16_t>(posting >> 16);
     }
     // If the postings moved to a block meanwhile, what was read may be half an address.
-    if (slot->count.load(std::memory_order_acquire) & kListBit) continue;
+    if (slot.count.load(std::memory_order_acquire) & kListBit) continue;
     uint32_t n = count;
     while (n != 0 && out.inline_offsets_[n - 1] >= n_docs) --n;
     out.n = n;
@@ -302,6 +310,51 @@ void PostingTable::find(uint64_t key, std::string_view term, uint32_t n_docs, co
       if (dead && dead->test(out.inline_offsets_[i])) ++out.n_dead;
     }
     return;
+  }
+}
+
+void PostingTable::append_all(const PostingTable& from, uint32_t first,
+                              std::span<const uint32_t> renumbered) {
+  // Loaded after the documents were published, so it holds them all; what its writer replaces stays readable.
+  const Table* table = from.table_.load(std::memory_order_acquire);
+  const auto n_docs = static_cast<uint32_t>(renumbered.size());
+  TermPostings postings;
+  for (size_t i = 0; table && i < table->n_slots; ++i) {
+    const Slot& slot = table->slots[i];
+    const uint64_t key = slot.key.load(std::memory_order_acquire);
+    if (key == 0) continue;
+    read_slot(slot, n_docs, nullptr, postings);
+    const uint16_t* offsets = postings.offsets();
+    uint32_t at =
+        first == 0 ? 0
+                   : static_cast<uint32_t>(std::lower_bound(offsets, offsets + postings.n, first) - offsets);
+    Slot* own = nullptr;
+    for (; at < postings.n; ++at) {
+      const uint32_t doc = renumbered[offsets[at]];
+      if (doc == kGone) continue;
+      if (!own) {
+        std::string_view term;
+        if (key >> 63 != 0) {
+          const char* bytes = from.long_terms_.read() + slot.term_at.load(std::memory_order_relaxed);
+          term = {bytes + 1, static_cast<unsigned char>(*bytes)};
+        }
+        own = &find_or_insert(key, term);
+      }
+      append_to(*own, static_cast<uint16_t>(doc), postings.payloads()[at], nullptr);
+    }
+  }
+}
+
+void PostingTable::recount_dead(const base::Bitmap& dead) noexcept {
+  const Table* table = table_.load(std::memory_order_relaxed);
+  for (size_t i = 0; table && i < table->n_slots; ++i) {
+    const Slot& slot = table->slots[i];
+    const uint32_t count = slot.count.load(std::memory_order_relaxed);
+    if (!(count & kListBit)) continue;  // readers count the dead among inline postings themselves
+    Block* block = slot.block();
+    uint32_t n_dead = 0;
+    for (uint32_t k = 0; k < (count & ~kListBit); ++k) n_dead += dead.test(block->offsets()[k]) ? 1 : 0;
+    block->n_dead.store(n_dead, std::memory_order_relaxed);
   }
 }
 

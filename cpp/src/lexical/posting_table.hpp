@@ -64,6 +64,15 @@ class PostingTable {
   // Counts one more dead posting. Inside the partition's publication (readers retry), never before.
   void count_dead(uint64_t key, std::string_view term, uint16_t offset) noexcept;
 
+  // --- the writer, for compaction (engine/chunk_rewrite.hpp) ---------------------------------------
+  static constexpr uint32_t kGone = 0xffffffffu;
+  // Appends the postings that `from`, whose writer may go on meanwhile, has of its published documents
+  // [first, renumbered.size()): each as document renumbered[offset] here, those that are kGone not at all.
+  // The new numbers ascend, and are behind all that this table holds. Under an epoch guard.
+  void append_all(const PostingTable& from, uint32_t first, std::span<const uint32_t> renumbered);
+  // Counts the dead of every list anew. Before anybody reads.
+  void recount_dead(const base::Bitmap& dead) noexcept;
+
   // --- the writer, for images (engine/image.hpp) -------------------------------------------------
   static constexpr uint32_t kNotCounted = 0xffffffffu;
   struct List {
@@ -102,6 +111,8 @@ class PostingTable {
   [[nodiscard]] Slot* find_slot(Table* table, uint64_t key, std::string_view term) const noexcept;
   [[nodiscard]] Slot& find_or_insert(uint64_t key, std::string_view term);
   [[nodiscard]] bool holds_term(const Slot& slot, uint64_t key, std::string_view term) const noexcept;
+  void append_to(Slot& slot, uint16_t offset, uint16_t payload, const base::Bitmap* dead);
+  static void read_slot(const Slot& slot, uint32_t n_docs, const base::Bitmap* dead, TermPostings& out);
   void append_to_block(Slot& slot, uint32_t n, uint16_t offset, uint16_t payload);
   void move_to_block(Slot& slot, uint16_t offset, uint16_t payload, const base::Bitmap* dead);
   void grow_table();
