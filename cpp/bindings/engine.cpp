@@ -62,7 +62,7 @@ text::Stemmer to_stemmer(const py::object& function) {
 std::unique_ptr<Engine> make_engine(const py::object& dim, const std::string& metric,
                                     const std::string& dtype, const std::string& analyzer,
                                     const py::object& stemmer, double k1, double b, uint32_t chunk_docs,
-                                    const std::string& vector_plan) {
+                                    const std::string& vector_plan, bool background) {
   engine::EngineOptions options;
   if (!dim.is_none()) {
     const size_t n = to_count(dim, "dim", 1);
@@ -79,6 +79,7 @@ std::unique_ptr<Engine> make_engine(const py::object& dim, const std::string& me
     throw py::value_error("chunk_docs: expected 1 to 65536, got " + std::to_string(chunk_docs));
   options.chunk_docs = chunk_docs;
   options.vector_plan = to_plan(vector_plan);
+  options.background = background;
   (void)simd::kernels();  // a wrong SCRUBJAY_SIMD is said here, not in the middle of a search
   return std::make_unique<Engine>(std::move(options));
 }
@@ -243,6 +244,8 @@ Args:
     chunk_docs: documents per chunk, 1 to 65536; for tests, which make it small.
     vector_plan: for tests and benchmarks: 'rows', 'codes' or 'graph' takes this way to the nearest vectors wherever it is
         there; 'auto' the cheapest.
+    background: rewrite chunks with many deleted documents on a native thread, which starts when one is first wanted
+        and ends with the engine. Changes no result; without it only compact() gives their memory back.
 
 Raises:
     ValueError, TypeError: naming the argument, what was expected and what was given.
@@ -267,7 +270,7 @@ void register_engine(py::module_& module) {
   type.def(py::init(&make_engine), py::arg("dim") = py::none(), py::arg("metric") = "cosine", py::kw_only(),
            py::arg("dtype") = "f16", py::arg("analyzer") = "english", py::arg("stemmer") = py::none(),
            py::arg("k1") = 1.2, py::arg("b") = 0.75, py::arg("chunk_docs") = engine::kMaxChunkDocs,
-           py::arg("vector_plan") = "auto")
+           py::arg("vector_plan") = "auto", py::arg("background") = true)
       .def_property_readonly(
           "dim",
           [](const Engine& e) -> py::typing::Optional<py::int_> {
@@ -369,8 +372,9 @@ scan). Below some 20,000 vectors the scan is faster.)")
             const py::gil_scoped_release release;
             return e.compact();
           },
-          "Rewrites partitions that hold deleted documents, gives their memory back, and returns how many "
-          "went.")
+          "Rewrites chunks that hold deleted documents, beside searches and writes, gives their memory back, "
+          "and "
+          "returns how many went.")
       .def(
           "__contains__",
           [](const Engine& e, const py::object& id) {

@@ -45,3 +45,19 @@ TEST(payloads_hold_frequency_and_length) {
     }
   }
 }
+
+TEST(shortest_lengths_are_bounds_by_frequency) {
+  for (uint32_t code = 0; code <= kMaxLengthCode; ++code) {
+    for (const uint32_t tf : {1u, 2u, 3u, 4u, 31u}) {
+      Shortest shortest;
+      CHECK_EQ(shortest.least_length_code(), kMaxLengthCode);
+      shortest.add(tf, code);
+      for (uint32_t c = 0; c < Shortest::kClasses; ++c) CHECK_EQ(shortest.has(c), c == std::min(tf, 4u) - 1);
+      const uint32_t kept = shortest.length_code(std::min(tf, 4u) - 1);
+      CHECK(kept <= code && kept >= code - code / 32);
+      CHECK_EQ(shortest.least_length_code(), kept);
+      shortest.add(tf, kMaxLengthCode);
+      CHECK_EQ(shortest.length_code(std::min(tf, 4u) - 1), kept);
+    }
+  }
+}

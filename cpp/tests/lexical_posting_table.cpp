@@ -66,7 +66,10 @@ class CheckedTable {
       CHECK_EQ(found.offsets()[i], expected[i].offset);
       CHECK_EQ(found.payloads()[i], expected[i].payload);
       CHECK(payload_tf(expected[i].payload) <= found.max_tf);
-      CHECK(payload_length_code(expected[i].payload) >= found.min_length_code);
+      const uint32_t frequency_class = std::min(payload_tf(expected[i].payload), Shortest::kClasses) - 1;
+      CHECK(found.shortest.has(frequency_class));
+      CHECK(payload_length_code(expected[i].payload) >= found.shortest.length_code(frequency_class));
+      CHECK(payload_length_code(expected[i].payload) >= found.shortest.least_length_code());
       CHECK(payload_length_code(expected[i].payload) <= found.max_length_code);
     }
     // A reader that was overtaken may count the dead of later documents; it then reads again.
@@ -208,7 +211,7 @@ TEST(posting_table_holds_a_full_chunk) {
   CHECK_EQ(found.n, 65536);
   CHECK_EQ(found.offsets()[65535], 65535);
   CHECK_EQ(found.max_tf, 1);
-  CHECK_EQ(found.min_length_code, 7);
+  CHECK_EQ(found.shortest.least_length_code(), 7);
   CHECK_EQ(found.max_length_code, 7);
   table.find(key, "word", 65535, nullptr, found);
   CHECK_EQ(found.n, 65535);

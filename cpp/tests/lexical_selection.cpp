@@ -52,6 +52,32 @@ TEST(simd_keep_above_keeps_the_order_at_every_level) {
   }
 }
 
+TEST(simd_harvest_listed_takes_each_sum_once_at_every_level) {
+  std::mt19937 random(4);
+  for (int round = 0; round < 1000; ++round) {
+    std::vector<uint32_t> sums(200);
+    for (uint32_t& sum : sums) sum = random() % 3 ? random() % 100 : 0;
+    std::vector<uint16_t> offsets;
+    for (uint32_t i = 0; i < sums.size(); ++i) {
+      if (random() % (1 + round % 7) == 0) offsets.push_back(static_cast<uint16_t>(i));
+    }
+    const uint32_t threshold = random() % 100;
+    std::vector<uint32_t> expected, left = sums;
+    for (const uint16_t offset : offsets) {
+      if (sums[offset] > threshold) expected.insert(expected.end(), {offset, sums[offset]});
+      left[offset] = 0;
+    }
+    for (const simd::Kernels* level : simd::available_kernels()) {
+      std::vector<uint32_t> own = sums, positions(offsets.size() + 16), scores(offsets.size() + 16), found;
+      const size_t n = level->harvest_listed(offsets.data(), offsets.size(), own.data(), threshold,
+                                             positions.data(), scores.data());
+      for (size_t i = 0; i < n; ++i) found.insert(found.end(), {positions[i], scores[i]});
+      CHECK_EQ(found, expected);
+      CHECK_EQ(own, left);
+    }
+  }
+}
+
 TEST(lexical_selection_keeps_the_best_k_in_their_order) {
   std::mt19937 random(3);
   std::vector<std::unique_ptr<Selection>> selections;
@@ -89,6 +115,10 @@ TEST(lexical_selection_keeps_the_best_k_in_their_order) {
           if (score <= threshold) continue;
           selection->positions()[n] = at - window.front().first;
           selection->scores()[n++] = score;
+        }
+        if (n > 1 && window.size() % 2 == 0) {  // within a window the order does not matter
+          std::reverse(selection->positions(), selection->positions() + n);
+          std::reverse(selection->scores(), selection->scores() + n);
         }
         selection->add(n, window.empty() ? 0 : window.front().first);
       }

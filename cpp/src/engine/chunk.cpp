@@ -101,6 +101,23 @@ void Chunk::kill(uint32_t offset, std::unique_ptr<base::Bitmap> dead,
   replaced_.reset(dead_.exchange(dead.release(), std::memory_order_acq_rel));
 }
 
+// All at once what kill() does one by one.
+void Chunk::bury(std::unique_ptr<base::Bitmap> dead) noexcept {
+  postings_.recount_dead(*dead);
+  const vector::Column* column = vectors_.load(std::memory_order_relaxed);
+  uint64_t total = total_length_.load(std::memory_order_relaxed);
+  uint32_t n_left = n_live();
+  for (uint32_t offset = 0; offset < n_docs(); ++offset) {
+    if (!dead->test(offset)) continue;
+    if (column && column->has(offset)) --n_vectors_;
+    total -= length(offset);
+    --n_left;
+  }
+  n_live_.store(n_left, std::memory_order_relaxed);
+  total_length_.store(total, std::memory_order_relaxed);
+  dead_.store(dead.release(), std::memory_order_release);
+}
+
 bool Chunk::dead(uint32_t offset) const noexcept {
   const base::Bitmap* bitmap = dead_.load(std::memory_order_acquire);
   return bitmap && bitmap->test(offset);

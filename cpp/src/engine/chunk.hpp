@@ -53,6 +53,8 @@ class Chunk {
   [[nodiscard]] bool full() const noexcept { return n_docs() >= capacity_; }
   // Tests make chunks small to cross their borders often.
   void limit(uint32_t n_docs) noexcept { capacity_ = n_docs; }
+  // Its serial number in the partition (partition.hpp), given before anybody reads it.
+  void number(uint64_t serial) noexcept { serial_ = serial; }
 
   // Stores everything of a document as number n_docs(), invisible until publish(). Strong exception
   // guarantee.
@@ -60,6 +62,9 @@ class Chunk {
   // Gives the prepared document the vector that `from` stores for document `offset`, bit for bit.
   void copy_vector(const vector::Column& from, uint32_t offset);
   void publish() noexcept;  // within a publication
+  // For compaction, of a chunk that nobody reads yet (engine/chunk_rewrite.hpp).
+  [[nodiscard]] lexical::PostingTable& postings_to_fill() noexcept { return postings_; }
+  void bury(std::unique_ptr<base::Bitmap> dead) noexcept;
 
   // Deleting: the bitmap is prepared first (may throw), then applied within a publication.
   [[nodiscard]] std::unique_ptr<base::Bitmap> dead_with(uint32_t offset) const;
@@ -91,6 +96,10 @@ class Chunk {
   [[nodiscard]] std::string_view text(uint32_t offset) const noexcept;
   [[nodiscard]] std::optional<std::string_view> payload(uint32_t offset) const noexcept;
   [[nodiscard]] const ScopeRef& scope() const noexcept { return scope_; }
+  [[nodiscard]] uint64_t serial() const noexcept { return serial_; }
+  [[nodiscard]] uint32_t length(uint32_t offset) const noexcept {
+    return lexical::decode_length(length_code(offset));
+  }
 
   void add_reference() const noexcept { n_references_.fetch_add(1, std::memory_order_relaxed); }
   void drop_reference() const noexcept {
@@ -115,6 +124,7 @@ class Chunk {
   const ScopeRef scope_;
   mutable std::atomic<uint32_t> n_references_{1};
   uint32_t capacity_ = kMaxChunkDocs;
+  uint64_t serial_ = 0;
   IdKind id_kind_ = IdKind::unset;
 
   // Published together, inside a publication.

@@ -36,6 +36,7 @@ struct EngineOptions {
   lexical::Bm25Parameters bm25;
   uint32_t chunk_docs = kMaxChunkDocs;  // tests make chunks small
   VectorPlan vector_plan = VectorPlan::automatic;
+  bool background = false;              // compact chunks with many dead documents on a thread of the engine's
 };
 
 struct DocumentInput {
@@ -85,7 +86,8 @@ class Engine {
   // Removes every partition that agrees with all components of `scope` (`exact`: only the one with exactly
   // this scope).
   size_t erase(const Scope& scope, bool exact);
-  // Rewrites partitions that hold dead documents and drops empty ones; returns how many dead documents went.
+  // Rewrites chunks that hold dead documents, beside searches and writes, and drops empty partitions; returns
+  // how many dead documents went. Writers wait for the moment in which a chunk is replaced.
   size_t compact();
 
   // Builds a graph (HNSW) for every partition with at least `min_vectors` vectors, beside searches and
@@ -141,7 +143,14 @@ class Engine {
   [[nodiscard]] Partition& partition_for(const ScopeRef& scope);
   void write(const DocumentInput& document);
   void kill(Location location, const Id& id);
-  [[nodiscard]] size_t rewrite(Partition& partition);
+  // compaction.cpp
+  struct Maintenance;
+  void compact_later(Partition& partition, const Chunk& chunk) noexcept;
+  void maintain(Maintenance& own) noexcept;
+  [[nodiscard]] size_t compact_partition(const Scope& scope, bool thoroughly,
+                                         const std::atomic<bool>& stopped);
+  [[nodiscard]] size_t drop_if_empty(const Scope& scope);
+  [[nodiscard]] size_t replace_chunks(const Scope& scope, class ChunkRewrite& rewrite);
   [[nodiscard]] bool build_graph(const Scope& scope);
   [[nodiscard]] std::span<const lexical::TermCount> analyze(std::string_view text);
   [[nodiscard]] std::optional<Location> find(const Id& id) const;
@@ -154,6 +163,8 @@ class Engine {
   std::mutex write_mutex_;  // one writer at a time
   std::atomic<std::thread::id> writer_{};
   std::unique_ptr<WriterScratch> writer_scratch_;
+  std::mutex compaction_mutex_;  // one rewrite at a time; taken before write_mutex_
+  std::unique_ptr<Maintenance> maintenance_;
   PartitionTable partitions_;
   mutable std::shared_mutex ids_mutex_;  // held for single look-ups and changes
   IdMap ids_;

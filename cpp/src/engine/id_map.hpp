@@ -66,6 +66,18 @@ class IdMap {
     entries_[i] = Entry{};
     --n_;
   }
+  // The document with this hash at `from` is now at `to`.
+  void move(uint64_t hash, Location from, LocalDoc to) noexcept {
+    if (entries_.empty()) return;
+    const size_t mask = entries_.size() - 1;
+    for (size_t i = hash & mask; entries_[i].location.partition; i = (i + 1) & mask) {
+      Entry& entry = entries_[i];
+      if (entry.hash != hash || entry.location.partition != from.partition || entry.location.doc != from.doc)
+        continue;
+      entry.location.doc = to;
+      return;
+    }
+  }
   [[nodiscard]] size_t size() const noexcept { return n_; }
   [[nodiscard]] size_t memory_bytes() const noexcept { return entries_.size() * sizeof(Entry); }
 
@@ -82,8 +94,8 @@ class IdMap {
     for (size_t i = hash & mask; entries_[i].location.partition; i = (i + 1) & mask) {
       const Entry& entry = entries_[i];
       if (entry.hash != hash) continue;
-      const ChunkRef& chunk = entry.location.partition->chunks()[chunk_of(entry.location.doc)];
-      if (chunk->id(offset_of(entry.location.doc)) == id) return &entry;
+      const Chunk& chunk = entry.location.partition->chunk_at(serial_of(entry.location.doc));
+      if (chunk.id(offset_of(entry.location.doc)) == id) return &entry;
     }
     return nullptr;
   }

@@ -1,5 +1,5 @@
-// Erasing, compacting, looking up and counting: everything about documents that is neither an upsert nor a
-// search.
+// Erasing, building graphs, looking up and counting: everything about documents that is neither an upsert nor
+// a search.
 
 #include "base/epoch.hpp"
 #include "engine/engine.hpp"
@@ -24,89 +24,18 @@ size_t Engine::erase(const Scope& scope, bool exact) {
   }
   size_t n_erased = 0;
   for (Partition* partition : erased) {
-    for (size_t c = 0; c < partition->n_chunks(); ++c) {
-      const Chunk& chunk = partition->chunk(static_cast<uint32_t>(c));
+    for (const ChunkRef& ref : partition->chunks()) {
+      const Chunk& chunk = *ref.get();
       const std::unique_lock ids_lock(ids_mutex_);
       for (uint32_t offset = 0; offset < chunk.n_docs(); ++offset) {
         if (chunk.dead(offset)) continue;
-        ids_.erase(chunk.id(offset).hash(), {partition, local_doc(c, offset)});
+        ids_.erase(chunk.id(offset).hash(), {partition, local_doc(chunk.serial(), offset)});
         ++n_erased;
       }
     }
     partitions_.remove(*partition);
   }
   return n_erased;
-}
-
-size_t Engine::compact() {
-  size_t n_dropped = 0;
-  {
-    const WriteLock lock(*this);
-    const base::EpochGuard guard;
-    std::vector<Partition*> all;
-    partitions_.for_each([&](Partition& partition) { all.push_back(&partition); });
-    for (Partition* partition : all) n_dropped += rewrite(*partition);
-  }
-  base::collect_retired();
-  return n_dropped;
-}
-
-// As if every live document were written to a new partition in the old order; readers keep the old chunks
-// until then.
-size_t Engine::rewrite(Partition& partition) {
-  size_t n_docs = 0, n_live = 0;
-  for (const ChunkRef& chunk : partition.chunks()) {
-    n_docs += chunk->n_docs();
-    n_live += chunk->n_live();
-  }
-  if (n_live == 0) {
-    partitions_.remove(partition);
-    return n_docs;
-  }
-  if (n_live == n_docs) return 0;
-
-  Partition rewritten(partition.scope(), options_.chunk_docs);
-  std::vector<float> vector;
-  for (const ChunkRef& chunk : partition.chunks()) {
-    const vector::Column* column = chunk->vectors();
-    for (uint32_t offset = 0; offset < chunk->n_docs(); ++offset) {
-      if (chunk->dead(offset)) continue;
-      NewDocument document{chunk->id(offset), chunk->text(offset), chunk->payload(offset), {}, {}, 0};
-      document.terms = analyze(document.text);
-      document.length = writer_scratch_->counter.length();
-      Chunk& target = rewritten.open_chunk();
-      target.prepare(document, column_options());
-      if (column && column->has(offset)) target.copy_vector(*column, offset);
-      target.publish();
-    }
-  }
-  auto list = std::make_unique<ChunkList>(ChunkList{{rewritten.chunks().begin(), rewritten.chunks().end()}});
-  {
-    const std::unique_lock ids_lock(ids_mutex_);
-    std::unique_ptr<ChunkList> replaced;
-    std::unique_ptr<PartitionGraph> old_graph;
-    {
-      const Partition::Publication publication(partition);
-      replaced = partition.replace_chunks(std::move(list));
-      old_graph = partition.replace_graph(nullptr);
-    }
-    base::retire(std::move(old_graph));
-    // Old locations and new ones never overlap in the map: first all out, then all in.
-    for (size_t c = 0; c < replaced->chunks.size(); ++c) {
-      const Chunk& chunk = *replaced->chunks[c].get();
-      for (uint32_t offset = 0; offset < chunk.n_docs(); ++offset) {
-        if (!chunk.dead(offset)) ids_.erase(chunk.id(offset).hash(), {&partition, local_doc(c, offset)});
-      }
-    }
-    for (size_t c = 0; c < partition.n_chunks(); ++c) {
-      const Chunk& chunk = partition.chunk(static_cast<uint32_t>(c));
-      for (uint32_t offset = 0; offset < chunk.n_docs(); ++offset) {
-        ids_.put(chunk.id(offset), {&partition, local_doc(c, offset)});
-      }
-    }
-    base::retire(std::move(replaced));
-  }
-  return n_docs - n_live;
 }
 
 size_t Engine::build_graphs(size_t min_vectors) {
@@ -171,7 +100,8 @@ std::optional<StoredDocument> Engine::get(const Id& id) const {
   const std::shared_lock lock(ids_mutex_);
   const std::optional<Location> location = ids_.find(id);
   if (!location) return std::nullopt;
-  return StoredDocument{location->partition->chunks()[chunk_of(location->doc)], offset_of(location->doc)};
+  return StoredDocument{ChunkRef(&location->partition->chunk_at(serial_of(location->doc))),
+                        offset_of(location->doc)};
 }
 
 size_t Engine::count(const Scope* scope) const {

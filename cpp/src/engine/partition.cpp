@@ -13,19 +13,15 @@ uint64_t Partition::n_live() const {
   return n;
 }
 
-Chunk& Partition::chunk(uint32_t ordinal) noexcept {
-  return const_cast<Chunk&>(
-      *chunks_.load(std::memory_order_relaxed)->chunks[ordinal].get());  // the writer's right
-}
-
 Chunk& Partition::open_chunk() {
   const std::span<const ChunkRef> existing = chunks();
-  if (!existing.empty() && !existing.back()->full()) return chunk(static_cast<uint32_t>(existing.size() - 1));
+  if (!existing.empty() && !existing.back()->full()) return const_cast<Chunk&>(*existing.back().get());
   auto longer = std::make_unique<ChunkList>();
   longer->chunks.reserve(existing.size() + 1);
   longer->chunks.assign(existing.begin(), existing.end());
   auto* opened = new Chunk(scope_);
   opened->limit(chunk_docs_);
+  opened->number(existing.empty() ? 0 : existing.back()->serial() + 1);
   longer->chunks.emplace_back(opened);
   opened->drop_reference();  // the list holds it now
   // An empty chunk changes nothing that a reader could see, so this needs no publication.

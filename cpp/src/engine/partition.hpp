@@ -8,6 +8,7 @@
 // wait for the work of a writer.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -20,12 +21,13 @@
 
 namespace scrubjay::engine {
 
-// Where a document is: `chunk ordinal << 16 | offset`.
-using LocalDoc = uint32_t;
-[[nodiscard]] constexpr LocalDoc local_doc(size_t chunk, uint32_t offset) noexcept {
-  return static_cast<LocalDoc>(chunk << 16) | offset;
+// Where a document is: `serial number of its chunk << 16 | offset`. Serial numbers ascend along a partition's
+// chunks; compaction leaves gaps, so that what it does not rewrite stays where it is.
+using LocalDoc = uint64_t;
+[[nodiscard]] constexpr LocalDoc local_doc(uint64_t serial, uint32_t offset) noexcept {
+  return serial << 16 | offset;
 }
-[[nodiscard]] constexpr uint32_t chunk_of(LocalDoc doc) noexcept { return doc >> 16; }
+[[nodiscard]] constexpr uint64_t serial_of(LocalDoc doc) noexcept { return doc >> 16; }
 [[nodiscard]] constexpr uint32_t offset_of(LocalDoc doc) noexcept { return doc & 0xffffu; }
 
 struct ChunkList {
@@ -55,6 +57,14 @@ class Partition {
     const ChunkList* list = chunks_.load(std::memory_order_acquire);
     return list ? std::span<const ChunkRef>(list->chunks) : std::span<const ChunkRef>();
   }
+  // The chunk with this serial number, which must be there.
+  [[nodiscard]] const Chunk& chunk_at(uint64_t serial) const noexcept {
+    const std::span<const ChunkRef> all = chunks();
+    if (serial < all.size() && all[serial]->serial() == serial) return *all[serial].get();  // the usual case
+    return *std::lower_bound(all.begin(), all.end(), serial, [](const ChunkRef& chunk, uint64_t wanted) {
+              return chunk->serial() < wanted;
+            })->get();
+  }
   // The graph over these chunks, or null. Collect it together with the chunks.
   [[nodiscard]] const PartitionGraph* graph() const noexcept {
     return graph_.load(std::memory_order_acquire);
@@ -77,7 +87,9 @@ class Partition {
   // The chunk
   // that takes the next document.
   [[nodiscard]] Chunk& open_chunk();
-  [[nodiscard]] Chunk& chunk(uint32_t ordinal) noexcept;
+  [[nodiscard]] Chunk& chunk(uint64_t serial) noexcept {
+    return const_cast<Chunk&>(chunk_at(serial));  // the writer's right
+  }
   [[nodiscard]] size_t n_chunks() const noexcept { return chunks().size(); }
   [[nodiscard]] std::unique_ptr<ChunkList> replace_chunks(std::unique_ptr<ChunkList> list) noexcept {
     return std::unique_ptr<ChunkList>(chunks_.exchange(list.release(), std::memory_order_acq_rel));
@@ -87,6 +99,9 @@ class Partition {
       std::unique_ptr<PartitionGraph> graph) noexcept {
     return std::unique_ptr<PartitionGraph>(graph_.exchange(graph.release(), std::memory_order_acq_rel));
   }
+  // Whether background compaction has this partition on its list.
+  std::atomic<bool> waits_for_compaction{false};
+
   // Everything stored while this lives becomes visible at once.
   class Publication {
    public:

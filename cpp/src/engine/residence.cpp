@@ -36,6 +36,7 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
     list->chunks.push_back(read_image(bytes, scope, identity));
     const ChunkRef& chunk = list->chunks.back();
     const_cast<Chunk*>(chunk.get())->limit(options_.chunk_docs);
+    const_cast<Chunk*>(chunk.get())->number(list->chunks.size() - 1);
     n_docs += chunk->n_docs();
   }
   if (list->chunks.empty()) return 0;

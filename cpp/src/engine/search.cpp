@@ -83,11 +83,16 @@ class Search {
       if (!location) continue;
       for (const auto& [partition, graph, first_chunk] : s_.partitions) {
         if (partition != location->partition) continue;
-        const uint32_t doc = location->doc + (first_chunk << 16);
+        const auto at =
+            std::lower_bound(s_.chunks.begin() + first_chunk, s_.chunks.end(), serial_of(location->doc),
+                             [scope = partition->scope().get()](const ChunkSnapshot& chunk, uint64_t serial) {
+                               return chunk.chunk->scope().get() == scope && chunk.chunk->serial() < serial;
+                             });
         // The document may be newer than the snapshot, or the chunks rewritten since.
-        if ((doc >> 16) >= s_.chunks.size()) continue;
-        const ChunkSnapshot& chunk = s_.chunks[doc >> 16];
-        const uint32_t offset = doc & 0xffffu;
+        if (at == s_.chunks.end() || at->chunk->scope() != partition->scope()) continue;
+        const ChunkSnapshot& chunk = *at;
+        const uint32_t offset = offset_of(location->doc);
+        const uint32_t doc = static_cast<uint32_t>(at - s_.chunks.begin()) << 16 | offset;
         if (offset >= chunk.n_docs || (chunk.dead && chunk.dead->test(offset)) ||
             !(chunk.chunk->id(offset) == id))
           continue;
@@ -110,7 +115,8 @@ class Search {
     s_.lexical_docs.clear();
     s_.vector_docs.clear();
     if (lexical_) lexical_arm_.rank(bm25, candidates);
-    if (semantic_ && vectors.dim != 0) vector_arm_.rank(request_.vector, vectors, candidates, request_.recall);
+    if (semantic_ && vectors.dim != 0)
+      vector_arm_.rank(request_.vector, vectors, candidates, request_.recall);
 
     SearchResult result;
     result.mode = lexical_ && semantic_ ? Mode::hybrid

@@ -44,8 +44,6 @@ Engine::Engine(EngineOptions options)
     throw base::InvalidArgument("b: expected a number from 0 to 1, got " + std::to_string(b));
 }
 
-Engine::~Engine() = default;
-
 vector::ColumnOptions Engine::column_options() const noexcept {
   return {dim(), options_.metric, options_.storage};
 }
@@ -178,7 +176,7 @@ void Engine::write(const DocumentInput& document) {
   if (old) {
     // The terms to take back are read from the old text. Their views must outlive the next analysis: copy the
     // bytes.
-    const Chunk& chunk = old->partition->chunk(chunk_of(old->doc));
+    const Chunk& chunk = old->partition->chunk(serial_of(old->doc));
     writer_scratch_->keep(analyze(chunk.text(offset_of(old->doc))), old_terms);
   }
   std::string_view text = document.text;
@@ -188,15 +186,14 @@ void Engine::write(const DocumentInput& document) {
   }
   // All that may fail comes before anything is changed that could not be taken back.
   std::unique_ptr<base::Bitmap> dead;
-  if (old) dead = partition.chunk(chunk_of(old->doc)).dead_with(offset_of(old->doc));
+  if (old) dead = partition.chunk(serial_of(old->doc)).dead_with(offset_of(old->doc));
   Chunk& chunk = partition.open_chunk();
-  const size_t ordinal = partition.n_chunks() - 1;
   NewDocument prepared{document.id, text, document.payload, document.vector, {}, 0};
   prepared.terms = analyze(text);
   prepared.length = writer_scratch_->counter.length();
   chunk.prepare(prepared, column_options());
 
-  const Location location{&partition, local_doc(ordinal, chunk.n_docs())};
+  const Location location{&partition, local_doc(chunk.serial(), chunk.n_docs())};
   if (!old) {
     {
       const Partition::Publication publication(partition);
@@ -206,15 +203,18 @@ void Engine::write(const DocumentInput& document) {
     ids_.put(document.id, location);
     return;
   }
-  Chunk& old_chunk = partition.chunk(chunk_of(old->doc));
+  Chunk& old_chunk = partition.chunk(serial_of(old->doc));
   {
     const Partition::Publication publication(partition);
     old_chunk.kill(offset_of(old->doc), std::move(dead), old_terms);
     chunk.publish();
   }
   base::retire(old_chunk.take_replaced());
-  const std::unique_lock lock(ids_mutex_);
-  ids_.put(document.id, location);
+  {
+    const std::unique_lock lock(ids_mutex_);
+    ids_.put(document.id, location);
+  }
+  compact_later(partition, old_chunk);
 }
 
 size_t Engine::remove(std::span<const Id> ids) {
@@ -233,7 +233,7 @@ size_t Engine::remove(std::span<const Id> ids) {
 
 void Engine::kill(Location location, const Id& id) {
   Partition& partition = *location.partition;
-  Chunk& chunk = partition.chunk(chunk_of(location.doc));
+  Chunk& chunk = partition.chunk(serial_of(location.doc));
   const uint32_t offset = offset_of(location.doc);
   const std::span<const lexical::TermCount> terms = analyze(chunk.text(offset));
   auto dead = chunk.dead_with(offset);
@@ -247,6 +247,7 @@ void Engine::kill(Location location, const Id& id) {
     ids_.erase(hash, location);
   }
   base::retire(chunk.take_replaced());
+  compact_later(partition, chunk);
 }
 
 }  // namespace scrubjay::engine

@@ -1,8 +1,13 @@
-// What the writer keeps between writes, and the lock that makes writers take turns. Private to the engine's
-// files.
+// What the writer keeps between writes, the thread that tidies up behind it, and the lock that makes writers
+// take turns. Private to the engine's files.
 #pragma once
 
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/errors.hpp"
@@ -30,6 +35,16 @@ struct Engine::WriterScratch {
       at += term.term.size();
     }
   }
+};
+
+// The thread of background compaction (compaction.cpp) and what it is asked to do.
+struct Engine::Maintenance {
+  std::mutex mutex;
+  std::condition_variable wake;
+  std::deque<ScopeRef> waiting;
+  std::atomic<bool> stopped{false};
+  std::thread thread;
+  int process = 0;  // that the thread runs in: a fork does not take it along
 };
 
 // One writer at a time. A stemmer that calls back into a write of the same engine would wait for itself for

@@ -41,4 +41,53 @@ inline constexpr uint32_t kExactLength = 1024;  // lengths up to this are their 
   return payload & kMaxLengthCode;
 }
 
+// The shortest documents of a list by term frequency: a byte each for 1, 2, 3 and more occurrences. Tells a
+// bound on the list's contributions that one short document and one frequent posting elsewhere do not spoil.
+class Shortest {
+ public:
+  static constexpr uint32_t kClasses = 4;
+
+  constexpr Shortest() = default;
+  explicit constexpr Shortest(uint32_t packed) noexcept : packed_(packed) {}
+  [[nodiscard]] constexpr uint32_t packed() const noexcept { return packed_; }
+
+  constexpr void add(uint32_t tf, uint32_t length_code) noexcept {
+    const uint32_t shift = 8 * (std::min(tf, kClasses) - 1), byte = encode(length_code);
+    if (byte < ((packed_ >> shift) & 0xffu)) packed_ = (packed_ & ~(0xffu << shift)) | (byte << shift);
+  }
+  // Whether there is a posting of min(tf, 4) = frequency_class + 1.
+  [[nodiscard]] constexpr bool has(uint32_t frequency_class) const noexcept {
+    return byte_of(frequency_class) != kNone;
+  }
+  // No document of these is shorter; exact below 64, up to 3% too short above.
+  [[nodiscard]] constexpr uint32_t length_code(uint32_t frequency_class) const noexcept {
+    return decode(byte_of(frequency_class));
+  }
+  [[nodiscard]] constexpr uint32_t least_length_code() const noexcept {
+    uint32_t least = kNone;
+    for (uint32_t c = 0; c < kClasses; ++c) least = std::min(least, byte_of(c));
+    return least == kNone ? kMaxLengthCode : decode(least);
+  }
+
+ private:
+  static constexpr uint32_t kNone = 0xff;
+
+  [[nodiscard]] constexpr uint32_t byte_of(uint32_t frequency_class) const noexcept {
+    return (packed_ >> (8 * frequency_class)) & 0xffu;
+  }
+  // Six significant bits and how far they are shifted, rounded down.
+  [[nodiscard]] static constexpr uint32_t encode(uint32_t code) noexcept {
+    if (code < 64) return code;
+    const auto shift = static_cast<uint32_t>(std::bit_width(code)) - 6;
+    return 32 * shift + (code >> shift);
+  }
+  [[nodiscard]] static constexpr uint32_t decode(uint32_t byte) noexcept {
+    if (byte < 64) return byte;
+    const uint32_t shift = byte / 32 - 1;
+    return (byte - 32 * shift) << shift;
+  }
+
+  uint32_t packed_ = 0xffffffffu;
+};
+
 }  // namespace scrubjay::lexical

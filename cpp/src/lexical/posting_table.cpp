@@ -28,9 +28,8 @@ struct PostingTable::Block {
   uint32_t capacity;
   std::atomic<uint32_t> n_dead;
   std::atomic<uint16_t> max_tf;
-  std::atomic<uint16_t> min_length_code;
   std::atomic<uint16_t> max_length_code;
-  uint16_t unused = 0;
+  std::atomic<uint32_t> shortest;
 
   [[nodiscard]] uint16_t* offsets() noexcept { return reinterpret_cast<uint16_t*>(this + 1); }
   [[nodiscard]] uint16_t* payloads() noexcept { return offsets() + capacity; }
@@ -43,8 +42,8 @@ struct PostingTable::Block {
     block->capacity = capacity;
     block->n_dead.store(0, std::memory_order_relaxed);
     block->max_tf.store(0, std::memory_order_relaxed);
-    block->min_length_code.store(kMaxLengthCode, std::memory_order_relaxed);
     block->max_length_code.store(0, std::memory_order_relaxed);
+    block->shortest.store(Shortest().packed(), std::memory_order_relaxed);
     return block;
   }
   static void destroy(void* raw) noexcept { ::operator delete(raw); }
@@ -55,11 +54,11 @@ struct PostingTable::Block {
     const auto tf = static_cast<uint16_t>(payload_tf(payload));
     const auto length = static_cast<uint16_t>(payload_length_code(payload));
     if (tf > max_tf.load(std::memory_order_relaxed)) max_tf.store(tf, std::memory_order_relaxed);
-    if (length < min_length_code.load(std::memory_order_relaxed)) {
-      min_length_code.store(length, std::memory_order_relaxed);
-    }
     if (length > max_length_code.load(std::memory_order_relaxed))
       max_length_code.store(length, std::memory_order_relaxed);
+    Shortest lengths(shortest.load(std::memory_order_relaxed));
+    lengths.add(tf, length);
+    shortest.store(lengths.packed(), std::memory_order_relaxed);
   }
 };
 
@@ -182,7 +181,10 @@ void PostingTable::grow_table() {
 
 void PostingTable::append(uint64_t key, std::string_view term, uint16_t offset, uint16_t payload,
                           const base::Bitmap* dead) {
-  Slot& slot = find_or_insert(key, term);
+  append_to(find_or_insert(key, term), offset, payload, dead);
+}
+
+void PostingTable::append_to(Slot& slot, uint16_t offset, uint16_t payload, const base::Bitmap* dead) {
   const uint32_t count = slot.count.load(std::memory_order_relaxed);
   if (count & kListBit) {
     append_to_block(slot, count & ~kListBit, offset, payload);
@@ -203,10 +205,9 @@ void PostingTable::append_to_block(Slot& slot, uint32_t n, uint16_t offset, uint
     std::memcpy(grown->payloads(), block->payloads(), n * sizeof(uint16_t));
     grown->n_dead.store(block->n_dead.load(std::memory_order_relaxed), std::memory_order_relaxed);
     grown->max_tf.store(block->max_tf.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    grown->min_length_code.store(block->min_length_code.load(std::memory_order_relaxed),
-                                 std::memory_order_relaxed);
     grown->max_length_code.store(block->max_length_code.load(std::memory_order_relaxed),
                                  std::memory_order_relaxed);
+    grown->shortest.store(block->shortest.load(std::memory_order_relaxed), std::memory_order_relaxed);
     block_bytes_ += Block::bytes(grown->capacity) - Block::bytes(block->capacity);
     slot.set_block(grown);
     base::retire(block, Block::destroy);
@@ -266,17 +267,22 @@ void PostingTable::find(uint64_t key, std::string_view term, uint32_t n_docs, co
   out.n = out.n_dead = 0;
   out.offsets_ = out.payloads_ = nullptr;
   const Slot* slot = find_slot(table_.load(std::memory_order_acquire), key, term);
-  if (!slot) return;
+  if (slot) read_slot(*slot, n_docs, dead, out);
+}
+
+void PostingTable::read_slot(const Slot& slot, uint32_t n_docs, const base::Bitmap* dead, TermPostings& out) {
+  out.n = out.n_dead = 0;
+  out.offsets_ = out.payloads_ = nullptr;
   for (;;) {
-    const uint32_t count = slot->count.load(std::memory_order_acquire);
+    const uint32_t count = slot.count.load(std::memory_order_acquire);
     if (count == kInTransit) continue;
     if (count & kListBit) {
       // The block is at least as new as the count, so it covers it.
-      Block* block = slot->block();
+      Block* block = slot.block();
       uint32_t n = count & ~kListBit;
       out.n_dead = block->n_dead.load(std::memory_order_acquire);
       out.max_tf = block->max_tf.load(std::memory_order_relaxed);
-      out.min_length_code = block->min_length_code.load(std::memory_order_relaxed);
+      out.shortest = Shortest(block->shortest.load(std::memory_order_relaxed));
       out.max_length_code = block->max_length_code.load(std::memory_order_relaxed);
       out.offsets_ = block->offsets();
       out.payloads_ = block->payloads();
@@ -285,25 +291,70 @@ void PostingTable::find(uint64_t key, std::string_view term, uint32_t n_docs, co
       return;
     }
     for (uint32_t i = 0; i < count; ++i) {
-      const uint32_t posting = slot->inline_posting(i);
+      const uint32_t posting = slot.inline_posting(i);
       out.inline_offsets_[i] = static_cast<uint16_t>(posting);
       out.inline_payloads_[i] = static_cast<uint16_t>(posting >> 16);
     }
     // If the postings moved to a block meanwhile, what was read may be half an address.
-    if (slot->count.load(std::memory_order_acquire) & kListBit) continue;
+    if (slot.count.load(std::memory_order_acquire) & kListBit) continue;
     uint32_t n = count;
     while (n != 0 && out.inline_offsets_[n - 1] >= n_docs) --n;
     out.n = n;
     out.max_tf = out.max_length_code = 0;
-    out.min_length_code = kMaxLengthCode;
+    out.shortest = Shortest();
     for (uint32_t i = 0; i < n; ++i) {
       const uint32_t length_code = payload_length_code(out.inline_payloads_[i]);
       out.max_tf = std::max(out.max_tf, payload_tf(out.inline_payloads_[i]));
-      out.min_length_code = std::min(out.min_length_code, length_code);
+      out.shortest.add(payload_tf(out.inline_payloads_[i]), length_code);
       out.max_length_code = std::max(out.max_length_code, length_code);
       if (dead && dead->test(out.inline_offsets_[i])) ++out.n_dead;
     }
     return;
+  }
+}
+
+void PostingTable::append_all(const PostingTable& from, uint32_t first,
+                              std::span<const uint32_t> renumbered) {
+  // Loaded after the documents were published, so it holds them all; what its writer replaces stays readable.
+  const Table* table = from.table_.load(std::memory_order_acquire);
+  const auto n_docs = static_cast<uint32_t>(renumbered.size());
+  TermPostings postings;
+  for (size_t i = 0; table && i < table->n_slots; ++i) {
+    const Slot& slot = table->slots[i];
+    const uint64_t key = slot.key.load(std::memory_order_acquire);
+    if (key == 0) continue;
+    read_slot(slot, n_docs, nullptr, postings);
+    const uint16_t* offsets = postings.offsets();
+    uint32_t at =
+        first == 0 ? 0
+                   : static_cast<uint32_t>(std::lower_bound(offsets, offsets + postings.n, first) - offsets);
+    Slot* own = nullptr;
+    for (; at < postings.n; ++at) {
+      const uint32_t doc = renumbered[offsets[at]];
+      if (doc == kGone) continue;
+      if (!own) {
+        std::string_view term;
+        if (key >> 63 != 0) {
+          const char* bytes = from.long_terms_.read() + slot.term_at.load(std::memory_order_relaxed);
+          term = {bytes + 1, static_cast<unsigned char>(*bytes)};
+        }
+        own = &find_or_insert(key, term);
+      }
+      append_to(*own, static_cast<uint16_t>(doc), postings.payloads()[at], nullptr);
+    }
+  }
+}
+
+void PostingTable::recount_dead(const base::Bitmap& dead) noexcept {
+  const Table* table = table_.load(std::memory_order_relaxed);
+  for (size_t i = 0; table && i < table->n_slots; ++i) {
+    const Slot& slot = table->slots[i];
+    const uint32_t count = slot.count.load(std::memory_order_relaxed);
+    if (!(count & kListBit)) continue;  // readers count the dead among inline postings themselves
+    Block* block = slot.block();
+    uint32_t n_dead = 0;
+    for (uint32_t k = 0; k < (count & ~kListBit); ++k) n_dead += dead.test(block->offsets()[k]) ? 1 : 0;
+    block->n_dead.store(n_dead, std::memory_order_relaxed);
   }
 }
 

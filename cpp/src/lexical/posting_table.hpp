@@ -19,6 +19,7 @@
 
 #include "base/bitmap.hpp"
 #include "base/growing.hpp"
+#include "lexical/posting.hpp"
 
 namespace scrubjay::lexical {
 
@@ -31,8 +32,8 @@ class TermPostings {
   uint32_t n = 0;       // postings, dead ones included
   uint32_t n_dead = 0;  // of those, how many belong to dead documents
   uint32_t max_tf = 0;  // bounds over the list (and perhaps over postings that the snapshot does not see)
-  uint32_t min_length_code = 0;
   uint32_t max_length_code = 0;
+  Shortest shortest;
 
   [[nodiscard]] const uint16_t* offsets() const noexcept { return offsets_ ? offsets_ : inline_offsets_; }
   [[nodiscard]] const uint16_t* payloads() const noexcept { return payloads_ ? payloads_ : inline_payloads_; }
@@ -62,6 +63,15 @@ class PostingTable {
   void undo(uint64_t key, std::string_view term, uint16_t offset) noexcept;
   // Counts one more dead posting. Inside the partition's publication (readers retry), never before.
   void count_dead(uint64_t key, std::string_view term, uint16_t offset) noexcept;
+
+  // --- the writer, for compaction (engine/chunk_rewrite.hpp) ---------------------------------------
+  static constexpr uint32_t kGone = 0xffffffffu;
+  // Appends the postings that `from`, whose writer may go on meanwhile, has of its published documents
+  // [first, renumbered.size()): each as document renumbered[offset] here, those that are kGone not at all.
+  // The new numbers ascend, and are behind all that this table holds. Under an epoch guard.
+  void append_all(const PostingTable& from, uint32_t first, std::span<const uint32_t> renumbered);
+  // Counts the dead of every list anew. Before anybody reads.
+  void recount_dead(const base::Bitmap& dead) noexcept;
 
   // --- the writer, for images (engine/image.hpp) -------------------------------------------------
   static constexpr uint32_t kNotCounted = 0xffffffffu;
@@ -101,6 +111,8 @@ class PostingTable {
   [[nodiscard]] Slot* find_slot(Table* table, uint64_t key, std::string_view term) const noexcept;
   [[nodiscard]] Slot& find_or_insert(uint64_t key, std::string_view term);
   [[nodiscard]] bool holds_term(const Slot& slot, uint64_t key, std::string_view term) const noexcept;
+  void append_to(Slot& slot, uint16_t offset, uint16_t payload, const base::Bitmap* dead);
+  static void read_slot(const Slot& slot, uint32_t n_docs, const base::Bitmap* dead, TermPostings& out);
   void append_to_block(Slot& slot, uint32_t n, uint16_t offset, uint16_t payload);
   void move_to_block(Slot& slot, uint16_t offset, uint16_t payload, const base::Bitmap* dead);
   void grow_table();

@@ -17,8 +17,8 @@ constexpr uint32_t kTableEntries = ((kMaxTf + 1) << kLengthBits) + 16;
 constexpr uint32_t kStagger = 5 * 16;  // entries between tables, so that their rows do not share cache sets
 constexpr size_t kMaxTables = 64;      // of 256 KB address space each; only the lines in use take memory
 constexpr uint32_t kFirstWindow = 4096;
-constexpr uint32_t kSparse =
-    32;  // fewer postings than a 32nd of the window: visit them instead of all the sums
+constexpr uint32_t kSparse = 12;  // fewer postings than a 12th of the window: visit them, not all the sums
+constexpr double kDense = 0.5;    // postings a document from which on smaller windows are faster
 
 // What one look-up of a non-essential term costs, in postings accumulated. Measured: 10 to 15 ns against 0.5
 // ns.
@@ -52,6 +52,22 @@ constexpr float kUsual = 0.6f;  // a usual contribution, as a share of the term'
     left -= half;
   }
   return low + 1;
+}
+
+// The same for a list whose documents are spread over [begin, n_docs): starts where the position would be if
+// they were spread evenly, which in a long list saves most of the steps and their cache misses.
+[[nodiscard]] uint32_t find_boundary(const uint16_t* offsets, uint32_t from, uint32_t n, uint32_t begin,
+                                     uint32_t wanted, uint32_t n_docs) noexcept {
+  if (n - from < 64 || wanted >= n_docs || begin >= wanted) return gallop(offsets, from, n, wanted);
+  const auto guess = from + static_cast<uint32_t>(uint64_t{n - from} * (wanted - begin) / (n_docs - begin));
+  if (offsets[guess] < wanted) return gallop(offsets, guess, n, wanted);
+  uint32_t high = guess, step = 8;  // offsets[high] >= wanted
+  while (high - from > step && offsets[high - step] >= wanted) {
+    high -= step;
+    step *= 2;
+  }
+  const uint32_t low = high - from > step ? high - step : from;
+  return static_cast<uint32_t>(std::lower_bound(offsets + low, offsets + high, wanted) - offsets);
 }
 
 }  // namespace
@@ -88,7 +104,7 @@ void PrunedSearch::prepare_impacts(const Query& query) {
       const TermPostings& postings = chunk.terms[t];
       if (postings.n == 0) continue;
       impacts.max_tf = std::max(impacts.max_tf, postings.max_tf);
-      impacts.first_length = std::min(impacts.first_length, postings.min_length_code);
+      impacts.first_length = std::min(impacts.first_length, postings.shortest.least_length_code());
       impacts.last_length = std::max(impacts.last_length, postings.max_length_code);
     }
     // A list's bounds may be those of a document that the snapshot does not see; the weighting covers all
@@ -105,11 +121,19 @@ void PrunedSearch::open_chunk(const Query& query, const ChunkPostings& chunk) {
   for (uint32_t t = 0; t < query.counts.size(); ++t) {
     const TermPostings& postings = chunk.terms[t];
     if (postings.n == 0) continue;
-    // More occurrences and a shorter document score higher, up to the rounding of the last bits: below 2^24
-    // that is at most 2, beyond it grows with the value.
-    const uint32_t shortest = std::min(postings.min_length_code, query.weighting->max_length_code());
-    const uint32_t most = contribution(query.weighting->weight(t), postings.max_tf, norms[shortest]);
-    cursors_.push_back({postings.offsets(), postings.payloads(), postings.n, 0,
+    // A shorter document scores higher, and more occurrences do, up to the rounding of the last bits: below
+    // 2^24 that is at most 2, beyond it grows with the value.
+    const float weight = query.weighting->weight(t);
+    float greatest = 0.0f;
+    for (uint32_t c = 0; c < Shortest::kClasses; ++c) {
+      if (!postings.shortest.has(c)) continue;
+      const uint32_t shortest =
+          std::min(postings.shortest.length_code(c), query.weighting->max_length_code());
+      const auto tf = static_cast<float>(c + 1 < Shortest::kClasses ? c + 1 : postings.max_tf);
+      greatest = std::max(greatest, (weight * tf) / (tf + norms[shortest]));
+    }
+    const uint32_t most = std::max(static_cast<uint32_t>(std::nearbyintf(greatest)), 1u);
+    cursors_.push_back({postings.offsets(), postings.payloads(), postings.n, 0, 0,
                         query.counts[t] * (most + 2 + (most >> 21)), t});
   }
   std::sort(cursors_.begin(), cursors_.end(), [](const Cursor& a, const Cursor& b) {
@@ -132,32 +156,39 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk) {
   const uint32_t n_docs = postings.n_docs;
   const size_t n_terms = cursors_.size();
   uint32_t width = std::min(window_, kFirstWindow);
-  for (uint32_t begin = 0; begin < n_docs; begin += width, width = std::min(window_, 2 * width)) {
-    const uint32_t end = std::min(n_docs, begin + width);
+  for (uint32_t begin = 0, end = 0; begin < n_docs; begin = end, width = std::min(window_, 2 * width)) {
     uint32_t threshold = selection_.threshold();
     size_t n_safe = 0;  // how many of the cursors may be non-essential
     while (n_safe < n_terms && bound_sums_[n_safe] <= threshold) ++n_safe;
     if (n_safe == n_terms) return;  // nor can any later window of the chunk hold a better document
-    const size_t n_optional = choose_optional(n_safe, threshold, n_docs);
+    const auto [n_optional, n_essential] = choose_optional(n_safe, threshold, n_docs);
     const uint32_t help = n_optional == 0 ? 0 : bound_sums_[n_optional - 1];
+    // Many postings want sums that stay in the nearest cache, few want few windows.
+    const bool dense = n_essential > kDense * n_docs;
+    end = std::min(n_docs, begin + (dense ? std::min(width, std::max(window_ / 2, 16u)) : width));
 
     uint32_t n_added = 0;
-    for (size_t i = n_optional; i < n_terms; ++i) n_added += accumulate(query, cursors_[i], begin, end);
+    for (size_t i = n_optional; i < n_terms; ++i)
+      n_added += accumulate(query, cursors_[i], begin, end, n_docs);
     if (n_added == 0) continue;
 
     selection_.make_room(end - begin + 16);
+    const bool sparse = n_added < (end - begin) / kSparse;
     size_t n = 0;
-    if (n_added < (end - begin) / kSparse) {
+    if (sparse) {
       n = take_candidates_sparsely(n_optional, begin, threshold - help);
     } else {
-      if (threshold == 0) {
-        seed_threshold(postings, begin, end);
-        threshold = selection_.threshold();
-      }
+      if (threshold == 0) seed_threshold(postings, begin, end);
+      threshold = selection_.threshold();
       n = take_candidates(begin, end, threshold - help);
     }
     if (postings.dead) n = drop_dead(*postings.dead, n);
-    n = complete_candidates(query, n_optional, threshold, n);
+    if (threshold == 0) n = seed_from(n);
+    if (n != 0 && n_optional != 0) {
+      const uint32_t* positions = selection_.positions();
+      n = complete_candidates(query, n_optional, threshold, n, sparse ? begin : positions[0],
+                              sparse ? end - 1 : positions[n - 1]);
+    }
     selection_.add(n, chunk << 16);
   }
 }
@@ -172,6 +203,13 @@ void PrunedSearch::seed_threshold(const ChunkPostings& postings, uint32_t begin,
   uint32_t* maxima = selection_.scores();  // the room for candidates is free until they are taken
   const size_t n_groups = kernels_.group_maxima(sums_.get(), n, group, maxima);
   if (n_groups >= k) selection_.raise_threshold(kernels_.kth_greatest(maxima, n_groups, k, 0));
+}
+
+// The same for a few candidates that have been taken already; drops those that do not reach it.
+size_t PrunedSearch::seed_from(size_t n) {
+  if (n < selection_.k()) return n;
+  selection_.raise_threshold(kernels_.kth_greatest(selection_.scores(), n, selection_.k(), 0));
+  return kernels_.keep_above(selection_.positions(), selection_.scores(), n, selection_.threshold());
 }
 
 // The dead of a window score nothing.
@@ -190,10 +228,10 @@ void PrunedSearch::clear_dead(const base::Bitmap& dead, uint32_t begin, uint32_t
 // terms' usual contributions has a mean and a variance, and the normal distribution says how many documents
 // exceed the lowered threshold; besides, a posting makes a candidate alone if its usual contribution exceeds
 // it.
-size_t PrunedSearch::choose_optional(size_t n_safe, uint32_t threshold, uint32_t n_docs) const {
-  size_t best = 0;
+PrunedSearch::Plan PrunedSearch::choose_optional(size_t n_safe, uint32_t threshold, uint32_t n_docs) const {
   uint64_t n_left = 0;  // postings of the terms that are not left out
   for (const Cursor& cursor : cursors_) n_left += cursor.n;
+  Plan best{0, n_left};
   uint64_t best_cost = n_left;
   uint64_t n_alone = 0;            // postings of the terms from `alone` on
   size_t alone = cursors_.size();  // the first whose postings make candidates alone
@@ -213,7 +251,7 @@ size_t PrunedSearch::choose_optional(size_t n_safe, uint32_t threshold, uint32_t
     const uint64_t cost = n_left + n_candidates * m * kProbeCost;
     if (cost < best_cost) {
       best_cost = cost;
-      best = m;
+      best = {m, n_left};
     }
   }
   return best;
@@ -221,10 +259,13 @@ size_t PrunedSearch::choose_optional(size_t n_safe, uint32_t threshold, uint32_t
 
 // Adds the cursor's postings within the window; returns how many.
 uint32_t PrunedSearch::accumulate(const Query& query, Cursor& cursor, uint32_t window_begin,
-                                  uint32_t window_end) {
+                                  uint32_t window_end, uint32_t n_docs) {
   const uint32_t from =
       gallop(cursor.offsets, cursor.position, cursor.n, window_begin);  // it may have been left out before
-  const uint32_t to = window_end > kMaxOffset ? cursor.n : gallop(cursor.offsets, from, cursor.n, window_end);
+  const uint32_t to = window_end >= n_docs
+                          ? cursor.n
+                          : find_boundary(cursor.offsets, from, cursor.n, window_begin, window_end, n_docs);
+  cursor.begin = from;
   cursor.position = to;
   if (from == to) return 0;
   Impacts& impacts = impacts_[cursor.term];
@@ -262,25 +303,16 @@ size_t PrunedSearch::take_candidates(uint32_t begin, uint32_t end, uint32_t thre
   return n;
 }
 
-// The same by visiting just the postings that were added: cheaper while they are few.
+// The same by visiting just the postings that were added: cheaper while they are few. In no order.
 size_t PrunedSearch::take_candidates_sparsely(size_t n_optional, uint32_t begin, uint32_t threshold) {
-  sorting_.clear();
-  for (size_t j = n_optional; j < cursors_.size(); ++j) {
-    const Cursor& cursor = cursors_[j];
-    for (uint32_t i = cursor.position; i-- > 0 && cursor.offsets[i] >= begin;) {
-      uint32_t& sum = sums_[cursor.offsets[i] - begin];
-      // The first visit of a document takes its sum.
-      if (sum > threshold) sorting_.push_back((uint64_t{cursor.offsets[i]} << 32) | sum);
-      sum = 0;
-    }
-  }
-  std::sort(sorting_.begin(), sorting_.end());
   uint32_t *positions = selection_.positions(), *scores = selection_.scores();
-  for (size_t i = 0; i < sorting_.size(); ++i) {
-    positions[i] = static_cast<uint32_t>(sorting_[i] >> 32);
-    scores[i] = static_cast<uint32_t>(sorting_[i]);
+  size_t n = 0;
+  for (size_t j = n_optional; j < cursors_.size(); ++j) {  // the first visit of a document takes its sum
+    const Cursor& cursor = cursors_[j];
+    n += kernels_.harvest_listed(cursor.offsets + cursor.begin, cursor.position - cursor.begin,
+                                 sums_.get() - begin, threshold, positions + n, scores + n);
   }
-  return sorting_.size();
+  return n;
 }
 
 // Before the look-ups, which cost more than this one.
@@ -296,14 +328,14 @@ size_t PrunedSearch::drop_dead(const base::Bitmap& dead, size_t n) noexcept {
   return n_kept;
 }
 
-// Adds the non-essential terms to the candidates and drops those that cannot exceed the threshold any more.
-size_t PrunedSearch::complete_candidates(const Query& query, size_t n_optional, uint32_t threshold,
-                                         size_t n) {
+// Adds the non-essential terms to the candidates, which lie in [first, last], and drops those that cannot
+// exceed the threshold any more.
+size_t PrunedSearch::complete_candidates(const Query& query, size_t n_optional, uint32_t threshold, size_t n,
+                                         uint32_t first, uint32_t last) {
   uint32_t *positions = selection_.positions(), *scores = selection_.scores();
   for (size_t j = n_optional; j-- > 0 && n != 0;) {
     Cursor& cursor = cursors_[j];
-    const uint32_t from = gallop(cursor.offsets, cursor.position, cursor.n, positions[0]);
-    const uint32_t last = positions[n - 1];
+    const uint32_t from = gallop(cursor.offsets, cursor.position, cursor.n, first);
     const uint32_t to = last == kMaxOffset ? cursor.n : gallop(cursor.offsets, from, cursor.n, last + 1);
     cursor.position = from;
     n = kernels_.complete(cursor.offsets + from, cursor.payloads + from, to - from,

@@ -26,7 +26,7 @@ namespace scrubjay::lexical {
 // Memory for searches; one per thread, reused, so that a search allocates nothing in the steady state.
 class PrunedSearch {
  public:
-  static constexpr uint32_t kWindow = 16384;
+  static constexpr uint32_t kWindow = 32768;
 
   // Tests make windows small to cross their borders often: a power of two, at least 16.
   explicit PrunedSearch(uint32_t window = kWindow, const simd::Kernels& kernels = simd::kernels());
@@ -43,6 +43,7 @@ class PrunedSearch {
     const uint16_t* offsets;
     const uint16_t* payloads;
     uint32_t n;
+    uint32_t begin;     // in the window at hand, of an essential term: its postings are [begin, position)
     uint32_t position;  // everything before it lies before the documents at hand
     uint32_t bound;     // no contribution in this chunk exceeds it
     uint32_t term;
@@ -57,21 +58,26 @@ class PrunedSearch {
   void prepare_impacts(const Query& query);
   void open_chunk(const Query& query, const ChunkPostings& chunk);
   void search_chunk(const Query& query, uint32_t chunk);
-  [[nodiscard]] size_t choose_optional(size_t n_safe, uint32_t threshold, uint32_t n_docs) const;
-  uint32_t accumulate(const Query& query, Cursor& cursor, uint32_t window_begin, uint32_t window_end);
+  struct Plan {
+    size_t n_optional = 0;     // how many of the cursors are non-essential
+    uint64_t n_essential = 0;  // postings of the others
+  };
+  [[nodiscard]] Plan choose_optional(size_t n_safe, uint32_t threshold, uint32_t n_docs) const;
+  uint32_t accumulate(const Query& query, Cursor& cursor, uint32_t window_begin, uint32_t window_end,
+                      uint32_t n_docs);
   void seed_threshold(const ChunkPostings& postings, uint32_t begin, uint32_t end);
   void clear_dead(const base::Bitmap& dead, uint32_t begin, uint32_t end) noexcept;
   [[nodiscard]] size_t take_candidates(uint32_t begin, uint32_t end, uint32_t threshold);
   [[nodiscard]] size_t take_candidates_sparsely(size_t n_optional, uint32_t begin, uint32_t threshold);
+  [[nodiscard]] size_t seed_from(size_t n);
   [[nodiscard]] size_t drop_dead(const base::Bitmap& dead, size_t n) noexcept;
   [[nodiscard]] size_t complete_candidates(const Query& query, size_t n_optional, uint32_t threshold,
-                                           size_t n);
+                                           size_t n, uint32_t first, uint32_t last);
 
   const uint32_t window_;
   const simd::Kernels& kernels_;
   std::unique_ptr<uint32_t[]> sums_;  // one per document of the window; all zero between windows
   Selection selection_;
-  std::vector<uint64_t> sorting_;
   std::vector<Cursor> cursors_;       // ascending by bound
   std::vector<uint32_t> bound_sums_;  // of the cursors up to and including this one
   struct Moments {

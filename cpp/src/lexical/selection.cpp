@@ -35,19 +35,31 @@ void Selection::add(size_t n, uint32_t first_doc) {
   if (n_ >= k_ && (!tight_ || n_ - k_ > k_ / 8)) tighten();
 }
 
-// Keeps the best k, in their order, and raises the threshold to the worst of them.
+// Keeps the best k and raises the threshold to the worst of them.
 void Selection::tighten() {
   const uint32_t kth = kernels_.kth_greatest(scores_.get(), n_, k_, tight_ ? threshold_ - 1 : 0);
   n_ = kernels_.keep_above(docs_.get(), scores_.get(), n_, kth - 1);
-  for (size_t surplus = n_ - k_, i = n_; surplus != 0;) {  // of equal ones the last to come go
-    if (scores_[--i] != kth) continue;
-    std::copy(docs_.get() + i + 1, docs_.get() + n_, docs_.get() + i);
-    std::copy(scores_.get() + i + 1, scores_.get() + n_, scores_.get() + i);
-    --n_;
-    --surplus;
-  }
+  if (n_ > k_) drop_last_of(kth, n_ - k_);
   threshold_ = std::max(threshold_, kth);
   tight_ = true;
+}
+
+// Of the candidates with this score the `surplus` last documents go.
+void Selection::drop_last_of(uint32_t score, size_t surplus) {
+  equal_.clear();
+  for (size_t i = 0; i < n_; ++i) {
+    if (scores_[i] == score) equal_.push_back(docs_[i]);
+  }
+  const auto first_to_go = equal_.end() - static_cast<ptrdiff_t>(surplus);
+  std::nth_element(equal_.begin(), first_to_go, equal_.end());
+  const uint32_t limit = *first_to_go;
+  size_t n_kept = 0;
+  for (size_t i = 0; i < n_; ++i) {
+    docs_[n_kept] = docs_[i];
+    scores_[n_kept] = scores_[i];
+    n_kept += scores_[i] != score || docs_[i] < limit ? 1 : 0;
+  }
+  n_ = n_kept;
 }
 
 void Selection::finish(base::TopK& best) {
@@ -56,8 +68,8 @@ void Selection::finish(base::TopK& best) {
   best.assign(keys_);
 }
 
-// Into bins by score, twice as many as candidates, then by insertion: candidates of one score are in their
-// order already. A third of the time of std::sort, which takes over where scores crowd.
+// Into bins by score, twice as many as candidates, then by insertion: candidates of one score are mostly in
+// their order already. A third of the time of std::sort, which takes over where scores crowd.
 void Selection::sort() {
   keys_.resize(n_);
   if (n_ == 0) return;

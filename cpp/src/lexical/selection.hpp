@@ -1,10 +1,10 @@
 // Selection: which k of the candidates of one search are best, and what must the next one exceed?
 //
-// Candidates come window by window, documents ascending, so among equal scores the first to come stay: a
-// document must exceed the k-th best score to be one of the best k. As if every candidate were pushed to a
-// base::TopK, but a window's candidates are written where they stay (positions and scores side by side, as
-// the kernels have them), and the k-th best is found by counting: a bisection over the scores, a vector at a
-// time, which for a few hundred candidates takes a tenth of a heap's or a selection's time.
+// Candidates come window by window, and a window's documents lie behind those of the windows before, so a
+// document must exceed the k-th best score so far to be one of the best k. As if every candidate were pushed
+// to a base::TopK, but a window's candidates are written where they stay (positions and scores side by side,
+// as the kernels have them), and the k-th best is found by counting: a bisection over the scores, a vector at
+// a time, which for a few hundred candidates takes a tenth of a heap's or a selection's time.
 #pragma once
 
 #include <cstddef>
@@ -41,8 +41,8 @@ class Selection {
   void make_room(size_t n);
   [[nodiscard]] uint32_t* positions() noexcept { return docs_.get() + n_; }
   [[nodiscard]] uint32_t* scores() noexcept { return scores_.get() + n_; }
-  // The first `n` there are candidates: documents first_doc + position, ascending, scores above the
-  // threshold.
+  // The first `n` there are candidates: documents first_doc + position, in any order, each behind all that
+  // were added before, scores above the threshold.
   void add(size_t n, uint32_t first_doc);
 
   // Hands the best k to `best`, which was reset to k and holds nothing.
@@ -50,6 +50,7 @@ class Selection {
 
  private:
   void tighten();
+  void drop_last_of(uint32_t score, size_t surplus);
   void sort();
 
   const simd::Kernels& kernels_;
@@ -60,7 +61,7 @@ class Selection {
   size_t capacity_ = 0;
   std::unique_ptr<uint32_t[]> docs_, scores_;
   std::vector<uint64_t> keys_;
-  std::vector<uint32_t> bins_;
+  std::vector<uint32_t> bins_, equal_;
 };
 
 }  // namespace scrubjay::lexical

@@ -46,6 +46,10 @@ struct Kernels {
   // sets all sums to zero. Both have room for n + 16. Returns how many.
   size_t (*harvest)(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions, uint32_t* scores);
 
+  // The same for the sums of the n distinct `offsets` only: positions receives the offsets, in their order.
+  size_t (*harvest_listed)(const uint16_t* offsets, size_t n, uint32_t* sums, uint32_t threshold,
+                           uint32_t* positions, uint32_t* scores);
+
   // For every candidate whose position occurs among the n ascending offsets: scores[i] += the contribution of
   // its payload, as fill_impacts has it. Then keeps the candidates with scores[i] + rest > threshold, in
   // their order; returns how many. Two bytes beyond payloads[n] are readable.

@@ -265,59 +265,89 @@ size_t harvest(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions
 }
 
 #if defined(__AVX512F__)
-// 16 candidates at a time: one bisection without branches for all lanes, by gathers.
-size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, float weight, uint32_t count,
-                const float* norms, uint32_t rest, uint32_t threshold, uint32_t* positions, uint32_t* scores,
-                size_t n_candidates) {
-  size_t n_kept = 0;
+// 16 candidates to a vector and kVectors vectors at once: one bisection without branches for all lanes, by
+// gathers, whose latency the vectors hide for one another. Returns how many of the n_candidates, at most 16 *
+// kVectors, it kept; they go to kept_positions and kept_scores, which do not lie behind what is read.
+template <int kVectors>
+inline size_t complete_vectors(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, float weight,
+                               uint32_t count, const float* norms, uint32_t rest, uint32_t threshold,
+                               const uint32_t* positions, const uint32_t* scores, size_t n_candidates,
+                               uint32_t* kept_positions, uint32_t* kept_scores) {
   const __m512i low_half = _mm512_set1_epi32(0xffff);
-  for (size_t i = 0; i < n_candidates; i += 16) {
-    const size_t n_lanes = n_candidates - i < 16 ? n_candidates - i : 16;
-    const auto lanes = static_cast<__mmask16>((1u << n_lanes) - 1);
-    const __m512i wanted = _mm512_maskz_loadu_epi32(lanes, positions + i);
-    __m512i score = _mm512_maskz_loadu_epi32(lanes, scores + i);
-    if (n != 0) {
-      // Invariant: the last offset <= wanted, if there is one, is at [at, at + left).
-      __m512i at = _mm512_setzero_si512();
-      for (uint32_t left = n; left > 1;) {
-        const uint32_t half = left / 2;
-        const __m512i middle = _mm512_add_epi32(at, _mm512_set1_epi32(static_cast<int>(half)));
+  __m512i wanted[kVectors], score[kVectors];
+  __mmask16 lanes[kVectors];
+  for (int v = 0; v < kVectors; ++v) {
+    const size_t first = static_cast<size_t>(v) * 16,
+                 n_left = n_candidates > first ? n_candidates - first : 0;
+    lanes[v] = static_cast<__mmask16>(n_left < 16 ? (1u << n_left) - 1 : 0xffffu);
+    wanted[v] = _mm512_maskz_loadu_epi32(lanes[v], positions + first);
+    score[v] = _mm512_maskz_loadu_epi32(lanes[v], scores + first);
+  }
+  if (n != 0) {
+    // Invariant: the last offset <= wanted, if there is one, is at [at, at + left).
+    __m512i at[kVectors];
+    for (int v = 0; v < kVectors; ++v) at[v] = _mm512_setzero_si512();
+    for (uint32_t left = n; left > 1;) {
+      const uint32_t half = left / 2;
+      const __m512i step = _mm512_set1_epi32(static_cast<int>(half));
+      for (int v = 0; v < kVectors; ++v) {
+        const __m512i middle = _mm512_add_epi32(at[v], step);
         const __m512i offset = _mm512_and_si512(_mm512_i32gather_epi32(middle, offsets, 2), low_half);
-        at = _mm512_mask_mov_epi32(at, _mm512_cmple_epu32_mask(offset, wanted), middle);
-        left -= half;
+        at[v] = _mm512_mask_mov_epi32(at[v], _mm512_cmple_epu32_mask(offset, wanted[v]), middle);
       }
-      const __m512i offset = _mm512_and_si512(_mm512_i32gather_epi32(at, offsets, 2), low_half);
-      const __mmask16 found = _mm512_mask_cmpeq_epu32_mask(lanes, offset, wanted);
-      if (bits_of(found) != 0) {
-        const __m512i payload =
-            _mm512_and_si512(_mm512_mask_i32gather_epi32(low_half, found, at, payloads, 2), low_half);
-        const __m512i length = _mm512_and_si512(payload, _mm512_set1_epi32(0x7ff));
-        const __m512 one = _mm512_set1_ps(1.0f);
-        const __m512 norm = _mm512_mask_i32gather_ps(one, found, length, norms, 4);
-        const __m512 tf = _mm512_cvtepi32_ps(_mm512_srli_epi32(payload, 11));
-        const U32x16 impact = contributions(weight, (F32x16)tf, (F32x16)norm) * count;
-        score = _mm512_mask_add_epi32(score, found, score, (__m512i)impact);
-      }
+      left -= half;
     }
-    const __m512i best = _mm512_add_epi32(score, _mm512_set1_epi32(static_cast<int>(rest)));
+    for (int v = 0; v < kVectors; ++v) {
+      const __m512i offset = _mm512_and_si512(_mm512_i32gather_epi32(at[v], offsets, 2), low_half);
+      const __mmask16 found = _mm512_mask_cmpeq_epu32_mask(lanes[v], offset, wanted[v]);
+      if (bits_of(found) == 0) continue;
+      const __m512i payload =
+          _mm512_and_si512(_mm512_mask_i32gather_epi32(low_half, found, at[v], payloads, 2), low_half);
+      const __m512i length = _mm512_and_si512(payload, _mm512_set1_epi32(0x7ff));
+      const __m512 one = _mm512_set1_ps(1.0f);
+      const __m512 norm = _mm512_mask_i32gather_ps(one, found, length, norms, 4);
+      const __m512 tf = _mm512_cvtepi32_ps(_mm512_srli_epi32(payload, 11));
+      const U32x16 impact = contributions(weight, (F32x16)tf, (F32x16)norm) * count;
+      score[v] = _mm512_mask_add_epi32(score[v], found, score[v], (__m512i)impact);
+    }
+  }
+  size_t n_kept = 0;
+  for (int v = 0; v < kVectors; ++v) {
+    const __m512i best = _mm512_add_epi32(score[v], _mm512_set1_epi32(static_cast<int>(rest)));
     const __mmask16 kept =
-        _mm512_mask_cmpgt_epu32_mask(lanes, best, _mm512_set1_epi32(static_cast<int>(threshold)));
-    _mm512_storeu_si512(positions + n_kept, _mm512_maskz_compress_epi32(kept, wanted));
-    _mm512_storeu_si512(scores + n_kept, _mm512_maskz_compress_epi32(kept, score));
+        _mm512_mask_cmpgt_epu32_mask(lanes[v], best, _mm512_set1_epi32(static_cast<int>(threshold)));
+    _mm512_storeu_si512(kept_positions + n_kept, _mm512_maskz_compress_epi32(kept, wanted[v]));
+    _mm512_storeu_si512(kept_scores + n_kept, _mm512_maskz_compress_epi32(kept, score[v]));
     n_kept += static_cast<size_t>(__builtin_popcount(bits_of(kept)));
   }
   return n_kept;
 }
+
+size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, float weight, uint32_t count,
+                const float* norms, uint32_t rest, uint32_t threshold, uint32_t* positions, uint32_t* scores,
+                size_t n_candidates) {
+  size_t n_kept = 0, i = 0;
+  const auto some = [&](auto complete_some, size_t n_some) {
+    n_kept += complete_some(offsets, payloads, n, weight, count, norms, rest, threshold, positions + i,
+                            scores + i, n_some, positions + n_kept, scores + n_kept);
+    i += n_some;
+  };
+  for (; n_candidates - i > 32;) some(complete_vectors<4>, n_candidates - i < 64 ? n_candidates - i : 64);
+  if (n_candidates - i > 16) some(complete_vectors<2>, n_candidates - i);
+  if (n_candidates - i > 0) some(complete_vectors<1>, n_candidates - i);
+  return n_kept;
+}
 #else
-// Candidates ascend: each look-up gallops on from the last.
+// Candidates mostly ascend: each look-up gallops on from the last.
 size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, float weight, uint32_t count,
                 const float* norms, uint32_t rest, uint32_t threshold, uint32_t* positions, uint32_t* scores,
                 size_t n_candidates) {
   size_t n_kept = 0;
-  uint32_t at = 0;  // every offset before it is below the candidate
+  uint32_t at = 0;  // every offset before it is below the candidate, once this is so
   for (size_t i = 0; i < n_candidates; ++i) {
     const uint32_t wanted = positions[i];
     uint32_t score = scores[i];
+    if (at == n || offsets[at] > wanted) at = 0;
     if (at < n && offsets[at] < wanted) {
       uint32_t step = 4;
       while (at + step < n && offsets[at + step] < wanted) {
@@ -361,6 +391,7 @@ const Kernels kTable = {
     .accumulate_directly = accumulate_directly,
     .group_maxima = group_maxima,
     .harvest = harvest,
+    .harvest_listed = harvest_listed,
     .complete = complete,
     .kth_greatest = kth_greatest,
     .keep_above = keep_above,

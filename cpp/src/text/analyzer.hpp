@@ -96,7 +96,7 @@ class Analyzer {
 // no analyzer: used with another one it starts afresh. Not for two threads at once.
 class Analyzer::Scratch {
  public:
-  static constexpr size_t kDefaultCacheBytes = size_t{1} << 22;
+  static constexpr size_t kDefaultCacheBytes = size_t{1} << 23;
 
   // cache_bytes bounds the surface-form cache; 0 turns it off (the tokens are the same).
   explicit Scratch(size_t cache_bytes = kDefaultCacheBytes);

@@ -1,0 +1,55 @@
+// Chunk rewrite: how do the live documents of neighbouring chunks become one chunk while they change?
+//
+// copy() reads what is published, like a search, and may be called again for what was published since; only
+// the last call, finish(), has the writers wait. No text is analysed: postings are taken over, renumbered.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <vector>
+
+#include "engine/chunk.hpp"
+#include "vector/column.hpp"
+
+namespace scrubjay::engine {
+
+class ChunkRewrite {
+ public:
+  // `old`: neighbours in a partition, at least one; only the last of them may be open. `chunk_docs`: what the
+  // new chunk may hold.
+  ChunkRewrite(std::vector<ChunkRef> old, const vector::ColumnOptions& vectors, uint32_t chunk_docs);
+
+  // Copies the documents published since the last call; returns how many there were. Stops early when
+  // `stopped`.
+  size_t copy(const std::atomic<bool>& stopped);
+  // With the writers held: copies the rest and takes over the deletions. False: it cannot be used, because
+  // the new chunk would hold too much.
+  [[nodiscard]] bool finish();
+
+  [[nodiscard]] const std::vector<ChunkRef>& old() const noexcept { return old_; }
+  [[nodiscard]] const ChunkRef& target() const noexcept { return target_; }
+  // After finish(): calls visit(old chunk, old offset, new offset) for every live document, ascending.
+  template <class Visit>
+  void for_each_live(Visit&& visit) const {
+    for (size_t c = 0; c < old_.size(); ++c) {
+      for (uint32_t offset = 0; offset < renumbered_[c].size(); ++offset) {
+        const uint32_t doc = renumbered_[c][offset];
+        if (doc != lexical::PostingTable::kGone && !target_->dead(doc)) visit(*old_[c].get(), offset, doc);
+      }
+    }
+  }
+
+ private:
+  [[nodiscard]] Chunk& chunk() noexcept {
+    return const_cast<Chunk&>(*target_.get());
+  }  // ours alone until placed
+
+  const std::vector<ChunkRef> old_;
+  const vector::ColumnOptions vectors_;
+  const uint32_t chunk_docs_;
+  ChunkRef target_;
+  std::vector<std::vector<uint32_t>> renumbered_;  // by old chunk and offset: the new one, or kGone
+  bool overflowed_ = false;
+};
+
+}  // namespace scrubjay::engine

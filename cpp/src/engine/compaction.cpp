@@ -1,0 +1,250 @@
+// Compaction: how do deleted documents leave memory without anybody waiting for it?
+//
+// A chunk with many dead documents is copied without them beside searches and writes (chunk_rewrite.hpp), and
+// put in its place in one publication, for which writers wait a few milliseconds at most (a full chunk's ids
+// are told their new places). Neighbours that fit into one chunk become one. compact() does this for every
+// dead document, on the caller's thread; in the background (EngineOptions::background) a thread of the engine
+// does it for chunks of which a third is dead. That thread starts when it is first wanted, touches no
+// stemmer, and ends with the engine.
+
+#include <algorithm>
+#include <system_error>
+
+#if defined(__unix__) || defined(__APPLE__)
+#include <unistd.h>
+#endif
+
+#include "base/epoch.hpp"
+#include "engine/chunk_rewrite.hpp"
+#include "engine/engine.hpp"
+#include "engine/writing.hpp"
+
+namespace scrubjay::engine {
+namespace {
+
+constexpr uint32_t kLeastDead = 64;  // below, a rewrite gives back next to nothing
+
+[[nodiscard]] int process_id() noexcept {
+#if defined(__unix__) || defined(__APPLE__)
+  return static_cast<int>(getpid());
+#else
+  return 0;
+#endif
+}
+
+[[nodiscard]] uint32_t n_dead(const Chunk& chunk) noexcept { return chunk.n_docs() - chunk.n_live(); }
+
+// A third of the documents: then a document is copied at most about twice for each that was deleted.
+[[nodiscard]] bool many_are_dead(const Chunk& chunk) noexcept {
+  const uint32_t dead = n_dead(chunk);
+  return dead >= kLeastDead && uint64_t{dead} * 10 > uint64_t{chunk.n_docs()} * 3;
+}
+
+// The next neighbours, from serial number `from` on, that are worth becoming one chunk. Thoroughly: whatever
+// holds dead documents. Empty: there are none. Chunks that a graph covers (it goes with them) wait until most
+// of a chunk is dead.
+std::vector<ChunkRef> choose(const Partition& partition, uint64_t from, uint32_t chunk_docs,
+                             bool thoroughly) {
+  const std::span<const ChunkRef> chunks = partition.chunks();
+  const PartitionGraph* graph = partition.graph();
+  const size_t n_covered = graph ? graph->chunks.size() : 0;
+  std::vector<ChunkRef> chosen;
+  for (size_t first = 0; first < chunks.size(); ++first) {
+    const Chunk& chunk = *chunks[first].get();
+    if (chunk.serial() < from) continue;
+    const bool wanted =
+        thoroughly ? n_dead(chunk) != 0
+                   : many_are_dead(chunk) && (first >= n_covered || n_dead(chunk) > chunk.n_docs() / 3 * 2);
+    if (!wanted) continue;
+    uint64_t n_live = chunk.n_live();
+    chosen.push_back(chunks[first]);
+    for (size_t next = first + 1; next < chunks.size(); ++next) {
+      const Chunk& neighbour = *chunks[next].get();
+      const bool open = next + 1 == chunks.size() && !neighbour.full();
+      const bool small = thoroughly || (neighbour.n_live() <= chunk_docs / 2 && next >= n_covered);
+      // The open chunk may fill up meanwhile.
+      const uint64_t n_more = open ? chunk_docs - n_dead(neighbour) : neighbour.n_live();
+      if (!small || n_live + n_more > chunk_docs) break;
+      n_live += n_more;
+      chosen.push_back(chunks[next]);
+    }
+    break;
+  }
+  return chosen;
+}
+
+}  // namespace
+
+Engine::~Engine() {
+  if (!maintenance_ || !maintenance_->thread.joinable()) return;
+  if (maintenance_->process != process_id()) {
+    maintenance_->thread.detach();
+    static_cast<void>(maintenance_.release());  // its mutex may have been locked when the process forked
+    return;
+  }
+  {
+    const std::lock_guard lock(maintenance_->mutex);
+    maintenance_->stopped.store(true);
+  }
+  maintenance_->wake.notify_one();
+  maintenance_->thread.join();
+}
+
+// The writer, after a document died. Failing to find memory or a thread is no error: the next death asks
+// again.
+void Engine::compact_later(Partition& partition, const Chunk& chunk) noexcept {
+  if (!options_.background || !many_are_dead(chunk) || partition.waits_for_compaction.load()) return;
+  try {
+    if (!maintenance_) maintenance_ = std::make_unique<Maintenance>();
+    if (maintenance_->thread.joinable() && maintenance_->process != process_id()) {
+      maintenance_->thread.detach();
+      static_cast<void>(maintenance_.release());
+      maintenance_ = std::make_unique<Maintenance>();
+    }
+    if (!maintenance_->thread.joinable()) {
+      maintenance_->process = process_id();
+      maintenance_->thread = std::thread([this, &own = *maintenance_] { maintain(own); });
+    }
+    {
+      const std::lock_guard lock(maintenance_->mutex);
+      maintenance_->waiting.push_back(partition.scope());
+    }
+    partition.waits_for_compaction.store(true);
+    maintenance_->wake.notify_one();
+  } catch (...) {
+    return;
+  }
+}
+
+void Engine::maintain(Maintenance& own) noexcept {
+  for (;;) {
+    ScopeRef scope;
+    {
+      std::unique_lock lock(own.mutex);
+      own.wake.wait(lock, [&] { return own.stopped.load() || !own.waiting.empty(); });
+      if (own.stopped.load()) return;
+      scope = std::move(own.waiting.front());
+      own.waiting.pop_front();
+    }
+    try {
+      const std::lock_guard one_at_a_time(compaction_mutex_);
+      {
+        const base::EpochGuard guard;
+        if (Partition* partition = partitions_.find(scope->key(), scope->hash()))
+          partition->waits_for_compaction.store(false);
+      }
+      static_cast<void>(compact_partition(*scope, false, own.stopped));
+    } catch (...) {
+      // No memory for a copy: what is dead stays until the next death asks again.
+    }
+    base::collect_retired();
+  }
+}
+
+size_t Engine::compact() {
+  if (writer_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
+    throw base::Error("a stemmer may not write to the engine that calls it");
+  }
+  const std::lock_guard one_at_a_time(compaction_mutex_);
+  std::vector<ScopeRef> scopes;
+  {
+    const WriteLock lock(*this);
+    const base::EpochGuard guard;
+    partitions_.for_each([&](Partition& partition) {
+      const std::span<const ChunkRef> chunks = partition.chunks();
+      if (chunks.empty() || std::any_of(chunks.begin(), chunks.end(),
+                                        [](const ChunkRef& chunk) { return n_dead(*chunk.get()) != 0; }))
+        scopes.push_back(partition.scope());
+    });
+  }
+  const std::atomic<bool> never{false};
+  size_t n_dropped = 0;
+  for (const ScopeRef& scope : scopes) n_dropped += compact_partition(*scope, true, never);
+  base::collect_retired();
+  return n_dropped;
+}
+
+// Holds compaction_mutex_. Returns how many dead documents went.
+size_t Engine::compact_partition(const Scope& scope, bool thoroughly, const std::atomic<bool>& stopped) {
+  constexpr size_t kFew = 64;  // documents that may be left to copy while writers wait
+  constexpr int kMaxRounds = 20;
+  size_t n_dropped = 0;
+  for (uint64_t from = 0;;) {
+    std::vector<ChunkRef> chosen;
+    {
+      const base::EpochGuard guard;
+      const Partition* partition = partitions_.find(scope.key(), scope.hash());
+      if (!partition) return n_dropped;
+      if (partition->n_live() == 0) {
+        const size_t n_gone = drop_if_empty(scope);
+        if (n_gone != 0) return n_dropped + n_gone;
+      }
+      chosen = choose(*partition, from, options_.chunk_docs, thoroughly);
+    }
+    if (chosen.empty()) return n_dropped;
+    from = chosen.back()->serial() + 1;
+    ChunkRewrite rewrite(std::move(chosen), column_options(), options_.chunk_docs);
+    for (int round = 0; round < kMaxRounds && rewrite.copy(stopped) > kFew; ++round) {
+    }
+    if (stopped.load(std::memory_order_relaxed)) return n_dropped;
+    n_dropped += replace_chunks(scope, rewrite);
+  }
+}
+
+// A partition of which nothing lives.
+size_t Engine::drop_if_empty(const Scope& scope) {
+  const WriteLock lock(*this);
+  const base::EpochGuard guard;
+  Partition* partition = partitions_.find(scope.key(), scope.hash());
+  if (!partition || partition->n_live() != 0) return 0;
+  size_t n_docs = 0;
+  for (const ChunkRef& chunk : partition->chunks()) n_docs += chunk->n_docs();
+  partitions_.remove(*partition);
+  return n_docs;
+}
+
+// Puts the copy in the place of what it was copied from, unless that is not there any more.
+size_t Engine::replace_chunks(const Scope& scope, ChunkRewrite& rewrite) {
+  const WriteLock lock(*this);
+  const base::EpochGuard guard;
+  Partition* partition = partitions_.find(scope.key(), scope.hash());
+  if (!partition) return 0;
+  const std::span<const ChunkRef> chunks = partition->chunks();
+  const std::vector<ChunkRef>& old = rewrite.old();
+  const auto same = [](const ChunkRef& a, const ChunkRef& b) { return a.get() == b.get(); };
+  const auto first = std::search(chunks.begin(), chunks.end(), old.begin(), old.end(), same);
+  if (first == chunks.end()) return 0;  // erased meanwhile
+  if (!rewrite.finish()) return 0;
+
+  auto list = std::make_unique<ChunkList>();
+  list->chunks.reserve(chunks.size() - old.size() + 1);
+  list->chunks.assign(chunks.begin(), first);
+  if (rewrite.target()->n_docs() != 0) list->chunks.push_back(rewrite.target());
+  list->chunks.insert(list->chunks.end(), first + static_cast<std::ptrdiff_t>(old.size()), chunks.end());
+  size_t n_gone = 0;
+  for (const ChunkRef& chunk : old) n_gone += chunk->n_docs();
+  n_gone -= rewrite.target()->n_docs();
+
+  const PartitionGraph* graph = partition->graph();
+  const bool covered = graph && static_cast<size_t>(first - chunks.begin()) < graph->chunks.size();
+  std::unique_ptr<ChunkList> replaced;
+  std::unique_ptr<PartitionGraph> old_graph;
+  {
+    const std::unique_lock ids_lock(ids_mutex_);
+    {
+      const Partition::Publication publication(*partition);
+      replaced = partition->replace_chunks(std::move(list));
+      if (covered) old_graph = partition->replace_graph(nullptr);
+    }
+    const uint64_t serial = rewrite.target()->serial();
+    rewrite.for_each_live([&](const Chunk& chunk, uint32_t offset, uint32_t doc) {
+      ids_.move(chunk.id(offset).hash(), {partition, local_doc(chunk.serial(), offset)},
+                local_doc(serial, doc));
+    });
+  }
+  base::retire(std::move(old_graph));
+  base::retire(std::move(replaced));
+  return n_gone;
+}
+
+}  // namespace scrubjay::engine
