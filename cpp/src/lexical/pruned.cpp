@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/growing.hpp"
+#include "lexical/gather.hpp"
 #include "lexical/posting.hpp"
 #include "simd/kernels.hpp"
 
@@ -68,6 +69,10 @@ void PrunedSearch::run(const Query& query, base::TopK& best) {
     selection_.reset(best.k());
     prepare_impacts(query);
     for (uint32_t c = 0; c < query.chunks.size(); ++c) {
+      if (query.chunks[c].gathered) {
+        gather_chunk(query, c, kernels_, selection_);
+        continue;
+      }
       open_chunk(query, query.chunks[c]);
       search_chunk(query, c);
     }
@@ -150,6 +155,8 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk) {
     if (n_added < (end - begin) / kSparse) {
       n = take_candidates_sparsely(n_optional, begin, threshold - help);
     } else {
+      if (postings.filtered)  // or most candidates would be hidden ones
+        kernels_.hide(sums_.get(), (end - begin + 15) / 16 * 16, postings.dead->words(), begin);
       if (threshold == 0) {
         seed_threshold(postings, begin, end);
         threshold = selection_.threshold();
@@ -166,7 +173,7 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk) {
 // the maxima of disjoint groups of documents is a score that k documents reach: a threshold for one cheap
 // pass over the sums.
 void PrunedSearch::seed_threshold(const ChunkPostings& postings, uint32_t begin, uint32_t end) {
-  if (postings.dead) clear_dead(*postings.dead, begin, end);
+  if (postings.dead && !postings.filtered) clear_dead(*postings.dead, begin, end);
   const size_t n = (end - begin + 15) / 16 * 16, k = selection_.k();
   const size_t group = std::max<size_t>(1, n / (4 * k));
   uint32_t* maxima = selection_.scores();  // the room for candidates is free until they are taken
