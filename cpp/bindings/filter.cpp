@@ -67,9 +67,20 @@ int64_t microseconds_of(py::handle moment) {
                          PyDateTime_DELTA_GET_MICROSECONDS(offset.ptr()));
 }
 
+// Where an operand stands; spelt out for messages only.
+struct Place {
+  const std::string& field;
+  std::string_view op;
+  size_t item = SIZE_MAX;
+  [[nodiscard]] std::string text() const {
+    return field + "." + std::string(op) + (item == SIZE_MAX ? "" : "[" + std::to_string(item) + "]");
+  }
+};
+
 class Compiler {
  public:
   [[nodiscard]] std::shared_ptr<const filter::Predicate> compile(py::handle filter) {
+    tests_.reserve(4);
     Node root = conditions(filter, "filter", 0);
     return std::make_shared<const filter::Predicate>(std::move(tests_), std::move(root));
   }
@@ -99,7 +110,7 @@ class Compiler {
         throw py::type_error(where + ": expected str keys, got " + type_name(key) + " " + quoted(key));
       const std::string name = filter_text(key);
       if (name.empty() || name[0] != '$') {
-        all.children.push_back(field_condition(key, name, condition, depth + 1));
+        all.children.push_back(field_condition(name, condition, depth + 1));
       } else if (name == "$and" || name == "$or") {
         all.children.push_back(several(condition, where == "filter" ? name : where + "." + name,
                                        name == "$and" ? Node::Kind::all : Node::Kind::any, depth + 1));
@@ -151,14 +162,12 @@ class Compiler {
   }
 
   // field: value, or field: {operator: operand, ...}.
-  [[nodiscard]] Node field_condition(py::handle key, const std::string& field, py::handle condition,
-                                     uint32_t depth) {
-    if (!PyDict_Check(condition.ptr())) return equality(key, field, condition);
-    return operators(key, field, condition, depth);
+  [[nodiscard]] Node field_condition(const std::string& field, py::handle condition, uint32_t depth) {
+    if (!PyDict_Check(condition.ptr())) return equality(field, condition);
+    return operators(field, condition, depth);
   }
 
-  [[nodiscard]] Node operators(py::handle key, const std::string& field, py::handle condition,
-                               uint32_t depth) {
+  [[nodiscard]] Node operators(const std::string& field, py::handle condition, uint32_t depth) {
     check_depth(field, depth);
     const auto items = py::reinterpret_borrow<py::dict>(condition);
     if (items.empty())
@@ -167,9 +176,9 @@ class Compiler {
     for (const auto& [name, operand] : items) {
       const std::string op = PyUnicode_Check(name.ptr()) ? filter_text(name) : std::string();
       if (op == "$eq") {
-        all.children.push_back(equality(key, field, operand));
+        all.children.push_back(equality(field, operand));
       } else if (op == "$ne") {
-        all.children.push_back(negated(equality(key, field, operand)));
+        all.children.push_back(negated(equality(field, operand)));
       } else if (op == "$gt" || op == "$gte" || op == "$lt" || op == "$lte") {
         add_order(op, field, operand, all);
       } else if (op == "$in" || op == "$nin") {
@@ -177,8 +186,8 @@ class Compiler {
         all.children.push_back(op == "$in" ? std::move(in) : negated(std::move(in)));
       } else if (op == "$exists") {
         if (!is_bool(operand))
-          throw py::type_error(place(field, op) + ": expected a bool, got " + type_name(operand) + " " +
-                               quoted(operand));
+          throw py::type_error(Place{field, op}.text() + ": expected a bool, got " + type_name(operand) +
+                               " " + quoted(operand));
         Test test = test_of(field);
         test.any = true;
         Node exists = leaf(std::move(test));
@@ -186,7 +195,7 @@ class Compiler {
                                                                    : negated(std::move(exists)));
       } else if (op == "$contains") {
         if (!PyUnicode_Check(operand.ptr()))
-          throw py::type_error(place(field, op) + ": expected a str, got " + type_name(operand) + " " +
+          throw py::type_error(Place{field, op}.text() + ": expected a str, got " + type_name(operand) + " " +
                                quoted(operand));
         Test test = test_of(field);
         test.elements = true;
@@ -194,9 +203,9 @@ class Compiler {
         all.children.push_back(leaf(std::move(test)));
       } else if (op == "$not") {
         if (!PyDict_Check(operand.ptr()))
-          throw py::type_error(place(field, op) + ": expected a dict of operators, got " +
+          throw py::type_error(Place{field, op}.text() + ": expected a dict of operators, got " +
                                type_name(operand) + " " + quoted(operand));
-        all.children.push_back(negated(operators(key, field, operand, depth + 2)));
+        all.children.push_back(negated(operators(field, operand, depth + 2)));
       } else {
         throw py::value_error(field + ": expected an operator (" + kOperators + "), got " + quoted(name));
       }
@@ -204,9 +213,6 @@ class Compiler {
     return alone(std::move(all));
   }
 
-  [[nodiscard]] static std::string place(const std::string& field, const std::string& op) {
-    return field + "." + op;
-  }
   [[nodiscard]] static Test test_of(const std::string& field) {
     Test test;
     test.field = field;
@@ -220,18 +226,16 @@ class Compiler {
     return node;
   }
 
-  [[nodiscard]] Node equality(py::handle, const std::string& field, py::handle operand) {
+  [[nodiscard]] Node equality(const std::string& field, py::handle operand) {
     Test test = test_of(field);
-    add_value(Comparison::equal, place(field, "$eq"), field, operand, test);
+    add_value(Comparison::equal, {field, "$eq"}, operand, test);
     return leaf(std::move(test));
   }
 
   [[nodiscard]] Node membership(const std::string& op, const std::string& field, py::handle operand) {
     Test test = test_of(field);
-    const std::string where = place(field, op);
-    const py::tuple values = list_items(operand, where, "a list of values");
-    for (size_t i = 0; i < values.size(); ++i)
-      add_value(Comparison::equal, where + "[" + std::to_string(i) + "]", field, values[i], test);
+    const py::tuple values = list_items(operand, Place{field, op}.text(), "a list of values");
+    for (size_t i = 0; i < values.size(); ++i) add_value(Comparison::equal, {field, op, i}, values[i], test);
     return leaf(std::move(test));
   }
 
@@ -241,10 +245,13 @@ class Compiler {
                                   : op == "$lt"  ? Comparison::less
                                                  : Comparison::at_most;
     if (is_bool(operand))
-      throw py::type_error(place(field, op) + ": expected a number, str or datetime, got bool " +
+      throw py::type_error(Place{field, op}.text() + ": expected a number, str or datetime, got bool " +
                            quoted(operand));
     Test test = test_of(field);
-    add_value(comparison, place(field, op), field, operand, test);
+    add_value(comparison, {field, op}, operand, test);
+    for (const Node& sibling : all.children) {  // {"$gte": a, "$lt": b} is one range
+      if (sibling.kind == Node::Kind::test && filter::intersect(test, tests_[sibling.test])) return;
+    }
     all.children.push_back(leaf(std::move(test)));
   }
 
@@ -253,52 +260,63 @@ class Compiler {
   }
 
   // Lets the values pass that compare so with the operand.
-  void add_value(Comparison comparison, const std::string& where, const std::string& field,
-                 py::handle operand, Test& test) {
+  void add_value(Comparison comparison, const Place& where, py::handle operand, Test& test) {
     if (is_bool(operand)) {
       (PyObject_IsTrue(operand.ptr()) == 1 ? test.yes : test.no) = true;
     } else if (PyDateTime_Check(operand.ptr())) {
       filter::add_times(comparison, microseconds_of(operand), test);
-    } else if (is_time_field(field)) {
-      filter::add_times(comparison, time_of(where, field, operand), test);
+    } else if (is_time_field(where.field)) {
+      filter::add_times(comparison, time_of(where, operand), test);
     } else if (PyUnicode_Check(operand.ptr())) {
       filter::add_strings(comparison, filter_text(operand), test);
     } else if (is_real_number(operand)) {
       add_number(comparison, where, operand, test);
     } else {
       const char* hint = operand.is_none() ? "; None is no value, ask with $exists" : "";
-      throw py::type_error(where + ": expected a str, number, bool or datetime, got " + type_name(operand) +
-                           " " + quoted(operand) + hint);
+      throw py::type_error(where.text() + ": expected a str, number, bool or datetime, got " +
+                           type_name(operand) + " " + quoted(operand) + hint);
     }
   }
 
+  // As datetime.timedelta has it: to the nearest microsecond, ties to even. False: no time of the calendar.
+  [[nodiscard]] static bool seconds_to_microseconds(py::handle operand, int64_t& microseconds) {
+    constexpr double kFirst = -62135596800.0, kAfterLast = 253402300800.0;  // the years 1 and 10000
+    const double seconds = PyFloat_AsDouble(operand.ptr());
+    if (PyErr_Occurred()) PyErr_Clear();
+    if (!(seconds >= kFirst && seconds < kAfterLast - 1.0)) return false;
+    double whole = 0.0;
+    const double fraction = std::modf(seconds, &whole);
+    microseconds = static_cast<int64_t>(whole) * 1'000'000 + std::llrint(fraction * 1e6);
+    return true;
+  }
+
   // What `created_at` accepts: an ISO 8601 text, or seconds since 1970.
-  [[nodiscard]] static int64_t time_of(const std::string& where, const std::string& field,
-                                       py::handle operand) {
+  [[nodiscard]] static int64_t time_of(const Place& where, py::handle operand) {
     int64_t microseconds = 0;
     if (PyUnicode_Check(operand.ptr()) && filter::parse_iso_time(filter_text(operand), microseconds))
       return microseconds;
-    const py::object moment = py::module_::import("scrubjay.payload").attr("to_utc")(operand, where);
+    if (is_real_number(operand) && seconds_to_microseconds(operand, microseconds)) return microseconds;
+    const py::object moment = py::module_::import("scrubjay.payload").attr("to_utc")(operand, where.text());
     if (!PyDateTime_Check(moment.ptr()))
-      throw py::type_error(where + ": expected a time (" + field + "), got " + type_name(operand) + " " +
+      throw py::type_error(where.text() + ": expected a time, got " + type_name(operand) + " " +
                            quoted(operand));
     return microseconds_of(moment);
   }
 
-  static void add_number(Comparison comparison, const std::string& where, py::handle operand, Test& test) {
+  static void add_number(Comparison comparison, const Place& where, py::handle operand, Test& test) {
     if (PyIndex_Check(operand.ptr())) {
       const auto integer = py::reinterpret_steal<py::object>(PyNumber_Index(operand.ptr()));
       if (!integer) throw py::error_already_set();
       int overflow = 0;
       const long long number = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);
       if (overflow != 0)
-        throw py::value_error(where + ": expected an int of 64 bits, got " + quoted(operand));
+        throw py::value_error(where.text() + ": expected an int of 64 bits, got " + quoted(operand));
       filter::add_numbers(comparison, static_cast<int64_t>(number), test);
       return;
     }
     const double number = PyFloat_AsDouble(operand.ptr());
     if (PyErr_Occurred()) throw py::error_already_set();
-    if (std::isnan(number)) throw py::value_error(where + ": expected a number, got nan");
+    if (std::isnan(number)) throw py::value_error(where.text() + ": expected a number, got nan");
     filter::add_numbers(comparison, number, test);
   }
 
@@ -307,8 +325,8 @@ class Compiler {
 
 std::shared_ptr<const filter::Predicate> to_predicate(const py::object& value) {
   if (value.is_none()) return nullptr;
+  if (PyDict_Check(value.ptr())) return PyDict_Size(value.ptr()) == 0 ? nullptr : Compiler().compile(value);
   if (py::isinstance<Filter>(value)) return py::cast<const Filter&>(value).predicate;
-  if (PyDict_Check(value.ptr()) && PyDict_Size(value.ptr()) == 0) return nullptr;
   return Compiler().compile(value);
 }
 

@@ -5,6 +5,7 @@
 #include "base/epoch.hpp"
 #include "engine/engine.hpp"
 #include "engine/search_scratch.hpp"
+#include "simd/kernels.hpp"
 
 namespace scrubjay::engine {
 namespace {
@@ -101,14 +102,13 @@ void Engine::apply_filter(const DocumentFilter& filter, SearchScratch& scratch) 
     Admitted& admitted = scratch.admitted[c];
     const uint32_t n_words = admitted.hidden.n_words();
     admitted.listed = false;
-    admitted.n = 0;
-    for (uint32_t w = 0; w < n_words; ++w) {
-      uint64_t bits = words_of(c)[w];
-      if (w == chunk.n_docs / 64) bits &= (uint64_t{1} << (chunk.n_docs % 64)) - 1;
-      if (chunk.dead) bits &= ~chunk.dead->word(w);
-      admitted.n += static_cast<uint32_t>(std::popcount(bits));
-      words_of(c)[w] = ~bits;
+    if (chunk.n_docs % 64 != 0) words_of(c)[n_words - 1] &= (uint64_t{1} << (chunk.n_docs % 64)) - 1;
+    if (chunk.dead && chunk.dead->n_words() < n_words) {  // documents came since the last one died
+      for (uint32_t w = 0; w < chunk.dead->n_words(); ++w) words_of(c)[w] &= ~chunk.dead->word(w);
+      chunk.dead = nullptr;
     }
+    admitted.n = static_cast<uint32_t>(
+        simd::kernels().complement(words_of(c), chunk.dead ? chunk.dead->words() : nullptr, n_words));
     chunk.dead = &admitted.hidden;
   }
 }

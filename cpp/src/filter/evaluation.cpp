@@ -173,12 +173,14 @@ void Evaluation::add_codes(const Test& test, const Column& column, uint64_t* out
     }
     return;
   }
-  rows_.assign((codes_.back() + 64u) / 64, 0);
-  for (const uint16_t code : codes_) set_bit(rows_.data(), code);
+  set_.assign(65536 / 32, 0);
+  for (const uint16_t code : codes_) set_[code / 32] |= 1u << (code % 32);
+  if (view.dense) {
+    simd::kernels().match_code_set(view.values.data(), view.values.size(), set_.data(), out);
+    return;
+  }
   for (size_t i = 0; i < view.values.size(); ++i) {
-    const uint16_t code = view.values[i];
-    if (code / 64 < rows_.size() && ((rows_[code / 64] >> (code % 64)) & 1) != 0)
-      set_bit(out, view.dense ? static_cast<uint32_t>(i) : view.docs[i]);
+    if (((set_[view.values[i] / 32] >> (view.values[i] % 32)) & 1) != 0) set_bit(out, view.docs[i]);
   }
 }
 

@@ -148,6 +148,48 @@ void add_strings(Comparison comparison, std::string operand, Test& test) {
 
 namespace {
 
+[[nodiscard]] bool only_ranges(const Test& test) noexcept {
+  return !test.any && !test.elements && !test.yes && !test.no && test.strings.empty() &&
+         test.string_ranges.size() <= 1 && test.integers.size() <= 1 && test.reals.size() <= 1 &&
+         test.times.size() <= 1;
+}
+
+void intersect(const std::vector<Range>& others, std::vector<Range>& ranges) {
+  if (others.empty()) ranges.clear();
+  if (ranges.empty()) return;
+  ranges[0].least = std::max(ranges[0].least, others[0].least);
+  ranges[0].greatest = std::min(ranges[0].greatest, others[0].greatest);
+  if (ranges[0].least > ranges[0].greatest) ranges.clear();
+}
+
+}  // namespace
+
+bool intersect(const Test& other, Test& test) {
+  if (test.field != other.field || !only_ranges(test) || !only_ranges(other)) return false;
+  if (!test.string_ranges.empty() && !other.string_ranges.empty()) {
+    StringRange& range = test.string_ranges[0];
+    const StringRange& more = other.string_ranges[0];
+    if ((range.has_least && more.has_least) || (range.has_greatest && more.has_greatest)) return false;
+    if (more.has_least) {
+      range.has_least = true;
+      range.least_open = more.least_open;
+      range.least = more.least;
+    } else {
+      range.has_greatest = true;
+      range.greatest_open = more.greatest_open;
+      range.greatest = more.greatest;
+    }
+  } else {
+    test.string_ranges.clear();
+  }
+  intersect(other.integers, test.integers);
+  intersect(other.reals, test.reals);
+  intersect(other.times, test.times);
+  return true;
+}
+
+namespace {
+
 // About how long a test takes over a word of documents, for the order of a conjunction.
 [[nodiscard]] uint32_t cost_of(const Test& test) noexcept {
   const size_t n_ranges = test.integers.size() + test.reals.size() + test.times.size();

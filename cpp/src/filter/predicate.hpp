@@ -45,6 +45,10 @@ void add_numbers(Comparison comparison, double operand, Test& test);  // not NaN
 void add_times(Comparison comparison, int64_t microseconds, Test& test);
 void add_strings(Comparison comparison, std::string operand, Test& test);
 
+// Whether the tests are of one field and of one range per type at most, so that their conjunction is one
+// test, which `test` then is.
+bool intersect(const Test& other, Test& test);
+
 struct Node {
   enum class Kind : uint8_t { test, all, any, negation };
   Kind kind = Kind::all;
@@ -88,6 +92,7 @@ class Evaluation {
   uint32_t n_docs_ = 0, n_words_ = 0;
   std::vector<std::vector<uint64_t>> buffers_;
   std::vector<uint16_t> codes_;
+  std::vector<uint32_t> set_;
   std::vector<uint64_t> rows_;
 };
 

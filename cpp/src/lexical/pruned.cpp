@@ -152,18 +152,21 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk) {
 
     selection_.make_room(end - begin + 16);
     size_t n = 0;
+    bool may_hold_dead = postings.dead != nullptr;
     if (n_added < (end - begin) / kSparse) {
       n = take_candidates_sparsely(n_optional, begin, threshold - help);
     } else {
-      if (postings.filtered)  // or most candidates would be hidden ones
-        kernels_.hide(sums_.get(), (end - begin + 15) / 16 * 16, postings.dead->words(), begin);
+      if (postings.filtered) {  // or most candidates would be hidden ones
+        kernels_.hide(sums_.get(), (end - begin + 15) / 16 * 16, postings.dead->words(), begin, 0);
+        may_hold_dead = false;
+      }
       if (threshold == 0) {
         seed_threshold(postings, begin, end);
         threshold = selection_.threshold();
       }
       n = take_candidates(begin, end, threshold - help);
     }
-    if (postings.dead) n = drop_dead(*postings.dead, n);
+    if (may_hold_dead) n = drop_dead(*postings.dead, n);
     n = complete_candidates(query, n_optional, threshold, n);
     selection_.add(n, chunk << 16);
   }

@@ -1,15 +1,43 @@
 // The kernels of filters, included by kernels_impl.hpp inside its unnamed namespace.
 
-void hide(uint32_t* sums, size_t n, const uint64_t* hidden, size_t first) {
+void hide(uint32_t* values, size_t n, const uint64_t* hidden, size_t first, uint32_t value) {
+#if defined(__AVX512F__)
+  const __m512i covered = _mm512_set1_epi32(static_cast<int>(value));
+  for (size_t i = 0; i < n; i += 16) {
+    const auto bits = static_cast<__mmask16>(hidden[(first + i) / 64] >> ((first + i) % 64));
+    _mm512_mask_storeu_epi32(values + i, bits, covered);
+  }
+#else
   const U32x16 lanes = {1u << 0, 1u << 1, 1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,  1u << 7,
                         1u << 8, 1u << 9, 1u << 10, 1u << 11, 1u << 12, 1u << 13, 1u << 14, 1u << 15};
   for (size_t i = 0; i < n; i += 16) {
     const auto bits = static_cast<unsigned>(hidden[(first + i) / 64] >> ((first + i) % 64)) & 0xffffu;
     if (bits == 0) continue;
     const U32x16 shown = (U32x16)(((U32x16{} + bits) & lanes) == U32x16{});
-    const U32x16 kept = load<U32x16>(sums + i) & shown;
-    __builtin_memcpy(sums + i, &kept, sizeof(kept));
+    const U32x16 covered = (load<U32x16>(values + i) & shown) | ((U32x16{} + value) & ~shown);
+    __builtin_memcpy(values + i, &covered, sizeof(covered));
   }
+#endif
+}
+
+inline size_t n_bits_of(uint64_t word) {
+#if defined(__POPCNT__)
+  return static_cast<size_t>(__builtin_popcountll(word));
+#else
+  word -= (word >> 1) & 0x5555555555555555u;
+  word = (word & 0x3333333333333333u) + ((word >> 2) & 0x3333333333333333u);
+  return static_cast<size_t>((((word + (word >> 4)) & 0x0f0f0f0f0f0f0f0fu) * 0x0101010101010101u) >> 56);
+#endif
+}
+
+size_t complement(uint64_t* bits, const uint64_t* without, size_t n) {
+  size_t n_set = 0;
+  for (size_t i = 0; i < n; ++i) {
+    const uint64_t kept = without ? bits[i] & ~without[i] : bits[i];
+    n_set += n_bits_of(kept);
+    bits[i] = ~kept;
+  }
+  return n_set;
 }
 
 // The bits of 64 codes.
@@ -65,6 +93,33 @@ void match_codes(const uint16_t* values, size_t n, uint16_t first, uint16_t span
   for (; i < n; ++i) {
     bits[i / 64] |= static_cast<uint64_t>(static_cast<uint16_t>(values[i] - first) <= span) << (i % 64);
   }
+}
+
+void match_code_set(const uint16_t* values, size_t n, const uint32_t* set, uint64_t* bits) {
+  size_t i = 0;
+#if defined(__AVX512F__)
+  const __m512i low = _mm512_set1_epi32(31), one = _mm512_set1_epi32(1);
+  for (; i + 16 <= n; i += 16) {
+    const __m512i code =
+        _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(values + i)));
+    const __m512i word = _mm512_i32gather_epi32(_mm512_srli_epi32(code, 5), set, 4);
+    const __m512i bit = _mm512_sllv_epi32(one, _mm512_and_si512(code, low));
+    bits[i / 64] |= static_cast<uint64_t>(bits_of(_mm512_test_epi32_mask(word, bit))) << (i % 64);
+  }
+#elif defined(__AVX2__)
+  const __m256i top = _mm256_set1_epi32(31);
+  for (; i + 8 <= n; i += 8) {
+    const __m256i code = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(values + i)));
+    const __m256i word =
+        _mm256_i32gather_epi32(reinterpret_cast<const int*>(set), _mm256_srli_epi32(code, 5), 4);
+    // The code's bit comes to the top.
+    const __m256i shifted = _mm256_sllv_epi32(word, _mm256_andnot_si256(code, top));
+    const auto found = static_cast<unsigned>(_mm256_movemask_ps(_mm256_castsi256_ps(shifted)));
+    bits[i / 64] |= static_cast<uint64_t>(found) << (i % 64);
+  }
+#endif
+  for (; i < n; ++i)
+    bits[i / 64] |= static_cast<uint64_t>((set[values[i] / 32] >> (values[i] % 32)) & 1) << (i % 64);
 }
 
 // The bits of eight values.
