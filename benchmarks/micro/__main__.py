@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.compare import machine
-from benchmarks.micro import instructions, primitives
+from benchmarks.micro import filters, instructions, primitives
 
 LEVELS = ("baseline", "avx2", "avx512")
 
@@ -50,6 +50,8 @@ def lines(report: dict[str, Any]) -> list[str]:
             prefix = "" if group == "call" else f"{group} = "
             shown.append(f"  {prefix + name:42} {facts['p50']:9.2f} / {facts['p95']:9.2f}")
     shown += [f"  tokenising {name:31} {value:9.1f}" for name, value in report["tokenizing"].items()]
+    if "filters" in report:
+        shown += filters.lines(report["filters"])
     if counted := report.get("instructions"):
         shown.append(f"instructions a call, {report['instructions_documents']:,} documents (callgrind)")
         shown += [f"  {name:42} {count:12,}" for name, count in counted.items()]
@@ -82,6 +84,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "primitives": primitives.measure(options.documents, options.calls),
         "tokenizing": primitives.tokenizing(20 if options.quick else 5_000),
     }
+    if options.json != "-":
+        report["filters"] = filters.measure(options.documents, options.calls)
     if options.instructions:
         report["instructions_documents"] = n = min(options.documents, 2_000)
         report["instructions"] = instructions.count(n)

@@ -7,6 +7,7 @@
 #include "base/errors.hpp"
 #include "bindings.hpp"
 #include "convert.hpp"
+#include "filter.hpp"
 #include "result.hpp"
 #include "sequences.hpp"
 #include "simd/kernels.hpp"
@@ -333,13 +334,20 @@ Everything is checked before anything is written. Of equal ids the last counts. 
 `exact` only those of exactly this scope. Returns how many.)")
       .def(
           "count",
-          [](const Engine& e, const py::object& scope) {
+          [](const Engine& e, const py::object& scope, const py::object& filter, const py::object& ids,
+             const py::object& exclude_ids) {
             const ScopePtr counted = scope.is_none() ? nullptr : to_scope(scope, "scope");
+            const FilterArguments admitted(filter, ids, exclude_ids);
+            if (!counted && admitted.view().any())
+              throw py::type_error("scope: expected a scrubjay.Scope with a filter, got None");
             const py::gil_scoped_release release;
-            return e.count(counted.get());
+            return admitted.view().any() ? e.count(*counted, admitted.view()) : e.count(counted.get());
           },
-          py::arg("scope") = py::none(),
-          "How many documents a search from `scope` would see; without a scope, all.")
+          py::arg("scope") = py::none(), py::kw_only(), py::arg("filter") = py::none(),
+          py::arg("ids") = py::none(), py::arg("exclude_ids") = py::none(),
+          "How many documents a search from `scope` would see, of those that the filter admits (see "
+          "search()); "
+          "without a scope, all.")
       .def(
           "get",
           [](const Engine& e, const py::object& id) -> std::optional<Document> {

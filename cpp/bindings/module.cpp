@@ -10,6 +10,7 @@ PYBIND11_MODULE(_native, module) {
   register_text(module);
   scrubjay::bindings::register_scope(module);
   scrubjay::bindings::register_embedder(module);
+  scrubjay::bindings::register_filter(module);
   scrubjay::bindings::register_result(module);
   scrubjay::bindings::register_engine(module);
 }

@@ -150,6 +150,18 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
             return terms;
           },
           py::arg("i"), "The distinct query terms that hit i holds, in query order; empty without explain.")
+      .def_property_readonly(
+          "admitted", [](const Result& r) { return r.found.n_admitted; },
+          "How many visible documents the search's filter admits; without one, how many are visible.")
+      .def_property_readonly(
+          "gathered",
+          [](const Result& r) {
+            py::list arms;
+            if (r.found.lexical_gathered) arms.append("lexical");
+            if (r.found.vectors_gathered) arms.append("vector");
+            return py::tuple(arms);
+          },
+          "The arms ('lexical', 'vector') that went through the matches of a rare filter one by one.")
       .def("__len__", [](const Result& r) { return r.found.hits.size(); })
       .def("__iter__", [](const Result& r) { return py::iter(py::make_tuple(ids(r), scores(r))); })
       .def("__repr__", [](const Result& r) {

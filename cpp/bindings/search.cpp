@@ -6,6 +6,7 @@
 #include "convert.hpp"
 #include "embedder.hpp"
 #include "engine/engine.hpp"
+#include "filter.hpp"
 #include "result.hpp"
 #include "sequences.hpp"
 
@@ -83,7 +84,8 @@ const embed::StaticEmbedder* to_embedder(const py::object& value) {
 Result search(const Engine& engine, const py::object& text, const py::object& vector, const py::object& scope,
               const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k,
               const py::object& weights, const py::object& rankings, bool explain, const py::object& recall,
-              const py::object& embedder) {
+              const py::object& embedder, const py::object& filter, const py::object& ids,
+              const py::object& exclude_ids) {
   Options options(k, mode, candidates, rrf_k, weights, explain, recall);
   engine::SearchRequest& request = options.request;
   request.embedder = to_embedder(embedder);
@@ -97,6 +99,8 @@ Result search(const Engine& engine, const py::object& text, const py::object& ve
     request.vector = as_span(floats);
   }
   check_inputs(request);
+  const FilterArguments admitted(filter, ids, exclude_ids);
+  request.filter = admitted.view();
   std::vector<py::tuple> keep_rankings;
   std::vector<std::vector<engine::Id>> extra;
   if (!rankings.is_none()) {
@@ -115,9 +119,12 @@ std::vector<Result> search_batch(const Engine& engine, const py::object& texts, 
                                  const py::object& scope, const py::object& k, const py::object& mode,
                                  const py::object& candidates, double rrf_k, const py::object& weights,
                                  bool explain, const py::object& recall, const py::object& threads,
-                                 const py::object& embedder) {
+                                 const py::object& embedder, const py::object& filter, const py::object& ids,
+                                 const py::object& exclude_ids) {
   Options options(k, mode, candidates, rrf_k, weights, explain, recall);
   options.request.embedder = to_embedder(embedder);
+  const FilterArguments admitted(filter, ids, exclude_ids);
+  options.request.filter = admitted.view();
   if (texts.is_none() && vectors.is_none())
     throw py::value_error("texts, vectors: expected at least one of them, got neither");
   py::tuple text_items;
@@ -165,11 +172,14 @@ enum Parameter {
   kExplain,
   kRecall,
   kEmbedder,
+  kFilter,
+  kIds,
+  kExcludeIds,
   kNParameters
 };
-constexpr const char* kNames[kNParameters] = {"text",     "vector",     "scope",  "k",
-                                              "mode",     "candidates", "rrf_k",  "weights",
-                                              "rankings", "explain",    "recall", "embedder"};
+constexpr const char* kNames[kNParameters] = {"text",       "vector",   "scope",   "k",        "mode",
+                                              "candidates", "rrf_k",    "weights", "rankings", "explain",
+                                              "recall",     "embedder", "filter",  "ids",      "exclude_ids"};
 
 struct FastSearch {
   PyObject* names[kNParameters];
@@ -220,7 +230,8 @@ PyObject* search_fast(PyObject* self, PyObject* const* arguments, Py_ssize_t n_p
     const py::object mode = given[kMode] ? object(kMode) : py::object(py::str("hybrid"));
     return py::cast(search(engine, object(kText), object(kVector), object(kScope), k, mode,
                            object(kCandidates), rrf_k, object(kWeights), object(kRankings),
-                           given[kExplain] == Py_True, object(kRecall), object(kEmbedder)))
+                           given[kExplain] == Py_True, object(kRecall), object(kEmbedder), object(kFilter),
+                           object(kIds), object(kExcludeIds)))
         .release()
         .ptr();
   } catch (...) {  // pybind11's entry raises the same error properly
@@ -260,6 +271,9 @@ Args:
         are those of the stored vectors all the same, and the same in every run and on every CPU.
     embedder: a StaticEmbedder that makes the vector of the text in the same call, if no vector is given. A text in which
         it finds nothing is looked for by its words, whatever the mode.
+    filter: conditions on the metadata of the payload, a mapping (see scrubjay.filters) or a Filter; what it does not
+        admit is no candidate. BM25's statistics stay those of all visible documents.
+    ids, exclude_ids: only these documents, all but these: a set, list, integer array, pyroaring bitmap or other iterable.
 
 Returns:
     A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent)),
@@ -276,12 +290,14 @@ void register_search(py::class_<Engine>& type) {
            py::arg("scope"), py::arg("k") = kDefaultK, py::arg("mode") = "hybrid",
            py::arg("candidates") = py::none(), py::arg("rrf_k") = kDefaultRrfK,
            py::arg("weights") = py::none(), py::arg("rankings") = py::none(), py::arg("explain") = false,
-           py::arg("recall") = py::none(), py::arg("embedder") = py::none(), kSearchDoc)
+           py::arg("recall") = py::none(), py::arg("embedder") = py::none(), py::arg("filter") = py::none(),
+           py::arg("ids") = py::none(), py::arg("exclude_ids") = py::none(), kSearchDoc)
       .def("search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(),
            py::arg("vectors") = py::none(), py::arg("scope"), py::arg("k") = kDefaultK,
            py::arg("mode") = "hybrid", py::arg("candidates") = py::none(), py::arg("rrf_k") = kDefaultRrfK,
            py::arg("weights") = py::none(), py::arg("explain") = false, py::arg("recall") = py::none(),
-           py::arg("threads") = py::none(), py::arg("embedder") = py::none(),
+           py::arg("threads") = py::none(), py::arg("embedder") = py::none(), py::arg("filter") = py::none(),
+           py::arg("ids") = py::none(), py::arg("exclude_ids") = py::none(),
            "n searches on `threads` threads (None: as many as the machine has); texts (n,), vectors (n, "
            "dim), one scope or n. See search().");
   install_fast_search(type);

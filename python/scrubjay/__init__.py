@@ -19,8 +19,8 @@ except ImportError as error:  # a source tree without a build, or a wheel for an
         "`pip install .` in the source tree (needs a C++20 compiler); then run Python outside of the source tree"
     ) from error
 
-from scrubjay import embedders
-from scrubjay._native import Engine, Result, Scope, StaticEmbedder
+from scrubjay import embedders, filters
+from scrubjay._native import Engine, Filter, Result, Scope, StaticEmbedder
 from scrubjay.config import analyze, show_config
 from scrubjay.errors import (
     ClosedError,
@@ -49,6 +49,7 @@ __all__ = [
     "EmbedderMismatchError",
     "Engine",
     "Error",
+    "Filter",
     "Hit",
     "Hits",
     "Index",
@@ -63,6 +64,7 @@ __all__ = [
     "__version__",
     "analyze",
     "embedders",
+    "filters",
     "show_config",
     "snowball",
 ]

@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['Document', 'Engine', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'porter2', 'sanitize_utf8', 'show_config_dict']
+__all__: list[str] = ['Document', 'Engine', 'Filter', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'porter2', 'sanitize_utf8', 'show_config_dict']
 class Scope:
     """
     Whose memory this is: a tenant, and optionally a user and an agent of it.
@@ -105,6 +105,21 @@ class StaticEmbedder:
         """
         Dimensions of the vectors.
         """
+class Filter:
+    """
+    A filter that is compiled once, for many searches; accepted wherever `filter` is. See scrubjay.filters.
+
+    Raises:
+        TypeError, ValueError: the message names the field, what was expected and what was given.
+
+    >>> from scrubjay import Filter
+    >>> Filter({"category": {"$in": ["keys", "infra"]}})
+    Filter({'category': {'$in': ['keys', 'infra']}})
+    """
+    def __init__(self, conditions: typing.Any) -> None:
+        ...
+    def __repr__(self) -> str:
+        ...
 class Result:
     """
     What one search of an Engine found, best first; equal scores in order of partition, then of writing.
@@ -138,6 +153,11 @@ class Result:
         The text of hit i.
         """
     @property
+    def admitted(self) -> int:
+        """
+        How many visible documents the search's filter admits; without one, how many are visible.
+        """
+    @property
     def bm25(self) -> numpy.typing.NDArray[numpy.float64]:
         """
         float64 (n,): BM25 scores; NaN where not known (not in the lexical ranking) or, with explain, where no term matches.
@@ -146,6 +166,11 @@ class Result:
     def coverage(self) -> numpy.typing.NDArray[numpy.float64]:
         """
         float64 (n,): fraction of the distinct query terms that the hit holds; NaN without explain or without terms.
+        """
+    @property
+    def gathered(self) -> tuple:
+        """
+        The arms ('lexical', 'vector') that went through the matches of a rare filter one by one.
         """
     @property
     def ids(self) -> numpy.ndarray:
@@ -229,6 +254,8 @@ class Engine:
         chunk_docs: documents per chunk, 1 to 65536; for tests, which make it small.
         vector_plan: for tests and benchmarks: 'rows', 'codes' or 'graph' takes this way to the nearest vectors wherever it is
             there; 'auto' the cheapest.
+        background: rewrite chunks with many deleted documents on a native thread, which starts when one is first wanted
+            and ends with the engine. Changes no result; without it only compact() gives their memory back.
 
     Raises:
         ValueError, TypeError: naming the argument, what was expected and what was given.
@@ -251,7 +278,7 @@ class Engine:
         """
     def __contains__(self, id: typing.Any) -> bool:
         ...
-    def __init__(self, dim: typing.Any = None, metric: str = 'cosine', *, dtype: str = 'f16', analyzer: str = 'english', stemmer: typing.Any = None, k1: typing.SupportsFloat | typing.SupportsIndex = 1.2, b: typing.SupportsFloat | typing.SupportsIndex = 0.75, chunk_docs: typing.SupportsInt | typing.SupportsIndex = 65536, vector_plan: str = 'auto') -> None:
+    def __init__(self, dim: typing.Any = None, metric: str = 'cosine', *, dtype: str = 'f16', analyzer: str = 'english', stemmer: typing.Any = None, k1: typing.SupportsFloat | typing.SupportsIndex = 1.2, b: typing.SupportsFloat | typing.SupportsIndex = 0.75, chunk_docs: typing.SupportsInt | typing.SupportsIndex = 65536, vector_plan: str = 'auto', background: bool = True) -> None:
         ...
     def __len__(self) -> int:
         ...
@@ -267,11 +294,11 @@ class Engine:
         """
     def compact(self) -> int:
         """
-        Rewrites partitions that hold deleted documents, gives their memory back, and returns how many went.
+        Rewrites chunks that hold deleted documents, beside searches and writes, gives their memory back, and returns how many went.
         """
-    def count(self, scope: typing.Any = None) -> int:
+    def count(self, scope: typing.Any = None, *, filter: typing.Any = None, ids: typing.Any = None, exclude_ids: typing.Any = None) -> int:
         """
-        How many documents a search from `scope` would see; without a scope, all.
+        How many documents a search from `scope` would see, of those that the filter admits (see search()); without a scope, all.
         """
     def delete(self, id: typing.Any) -> bool:
         """
@@ -310,7 +337,7 @@ class Engine:
         """
         The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none.
         """
-    def search(self, text: typing.Any = None, *, vector: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, rankings: typing.Any = None, explain: bool = False, recall: typing.Any = None, embedder: typing.Any = None) -> Result:
+    def search(self, text: typing.Any = None, *, vector: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, rankings: typing.Any = None, explain: bool = False, recall: typing.Any = None, embedder: typing.Any = None, filter: typing.Any = None, ids: typing.Any = None, exclude_ids: typing.Any = None) -> Result:
         """
         The best k visible documents, by one native call without the GIL.
 
@@ -331,6 +358,9 @@ class Engine:
                 are those of the stored vectors all the same, and the same in every run and on every CPU.
             embedder: a StaticEmbedder that makes the vector of the text in the same call, if no vector is given. A text in which
                 it finds nothing is looked for by its words, whatever the mode.
+            filter: conditions on the metadata of the payload, a mapping (see scrubjay.filters) or a Filter; what it does not
+                admit is no candidate. BM25's statistics stay those of all visible documents.
+            ids, exclude_ids: only these documents, all but these: a set, list, integer array, pyroaring bitmap or other iterable.
 
         Returns:
             A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent)),
@@ -340,7 +370,7 @@ class Engine:
             ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros, and so on.
             TypeError: a wrong type, or no scope.
         """
-    def search_batch(self, texts: typing.Any = None, *, vectors: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, explain: bool = False, recall: typing.Any = None, threads: typing.Any = None, embedder: typing.Any = None) -> list[Result]:
+    def search_batch(self, texts: typing.Any = None, *, vectors: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, explain: bool = False, recall: typing.Any = None, threads: typing.Any = None, embedder: typing.Any = None, filter: typing.Any = None, ids: typing.Any = None, exclude_ids: typing.Any = None) -> list[Result]:
         """
         n searches on `threads` threads (None: as many as the machine has); texts (n,), vectors (n, dim), one scope or n. See search().
         """
@@ -394,7 +424,7 @@ class Engine:
         """
         'cosine', 'ip' or 'l2'.
         """
-def analyze(text: str | bytes, analyzer: str = 'english', *, stemmer: typing.Any = None, cache_bytes: typing.SupportsInt | typing.SupportsIndex = 4194304) -> list[tuple[str, str]]:
+def analyze(text: str | bytes, analyzer: str = 'english', *, stemmer: typing.Any = None, cache_bytes: typing.SupportsInt | typing.SupportsIndex = 8388608) -> list[tuple[str, str]]:
     """
     The terms of a text in order of appearance, each with its kind.
 
@@ -408,6 +438,20 @@ def analyze(text: str | bytes, analyzer: str = 'english', *, stemmer: typing.Any
 
     Raises ValueError for an unknown analyzer name or a str with a lone surrogate, TypeError for
     another type, and whatever the stemmer raises.
+    """
+def analyze_throughput(texts: list[str | bytes], analyzer: str = 'english', *, passes: typing.SupportsInt | typing.SupportsIndex = 2) -> tuple[int, int, float]:
+    """
+    How fast texts become terms, without Python in between: (bytes, terms, seconds of the fastest pass).
+
+    Analyses all `texts` (a list of str or bytes) `passes` times on this thread, without the GIL, as an engine
+    does; from the second pass on the surface-form cache is warm. Bytes are UTF-8 bytes of one pass. For
+    measurements: `python -m benchmarks.micro` prints MB a second.
+
+    >>> n_bytes, n_terms, seconds = analyze_throughput(["Keys: TS-999"])
+    >>> n_bytes, n_terms
+    (12, 5)
+
+    Raises ValueError for an unknown analyzer, passes < 1 or a lone surrogate, TypeError for another type.
     """
 def porter2(word: str) -> str:
     """

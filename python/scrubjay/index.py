@@ -12,6 +12,7 @@ from scrubjay.degrade import Plan, make_plan, make_plans
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.expiry import Expiry
 from scrubjay.family import Family
+from scrubjay.filters import FilterLike, Ids, lasting
 from scrubjay.records import Record, as_scope, to_record
 from scrubjay.results import Hits
 from scrubjay.semantic import Semantics
@@ -88,6 +89,9 @@ class Index(WritingIndex, StoredIndex):
         candidates: int | None = None,
         rrf_k: float = 60.0,
         weights: tuple[float, float] | None = None,
+        filter: FilterLike | None = None,
+        ids: Ids | None = None,
+        exclude_ids: Ids | None = None,
         explain: bool = False,
     ) -> Hits:
         """Return the k best memories that `scope` may see: its own and those shared with it.
@@ -102,6 +106,10 @@ class Index(WritingIndex, StoredIndex):
             candidates: how many of each ranking are fused; by default the larger of 100 and k.
             rrf_k: of reciprocal rank fusion: a ranking adds weight / (rrf_k + rank).
             weights: of the (lexical, vector) ranking; by default equal.
+            filter: conditions on metadata, created_at and expires_at, such as ``{"category": {"$in": ["keys",
+                "infra"]}}``; what it does not admit is not ranked (see :mod:`scrubjay.filters`).
+            ids, exclude_ids: only these memories; all but these. A set, list, integer array, pyroaring bitmap or
+                other iterable of ids; those that do not exist are passed over.
             explain: have BM25, similarity, matched terms and coverage for each hit.
 
         One of text, vector, keywords must be given. What is missing for the mode degrades the search instead of
@@ -119,6 +127,7 @@ class Index(WritingIndex, StoredIndex):
         (7, 1, 1, ['sail'], 0.6)
         """
         generation = self._generation
+        ids, exclude_ids = lasting(ids), lasting(exclude_ids)
         embeds = vector is None and text is not None and mode != "lexical"
         if embeds and keywords is None and (native := self._semantics.native) is not None:
             plan = Plan(mode, text, None, (), native)
@@ -140,6 +149,9 @@ class Index(WritingIndex, StoredIndex):
                 candidates=candidates,
                 rrf_k=rrf_k,
                 weights=weights,
+                filter=filter,
+                ids=ids,
+                exclude_ids=exclude_ids,
                 explain=explain,
                 embedder=plan.embedder,
             )
@@ -158,6 +170,9 @@ class Index(WritingIndex, StoredIndex):
                 candidates=candidates,
                 rrf_k=rrf_k,
                 weights=weights,
+                filter=filter,
+                ids=ids,
+                exclude_ids=exclude_ids,
                 explain=explain,
             )
         return Hits(result, plan.degraded, explain)
@@ -174,13 +189,16 @@ class Index(WritingIndex, StoredIndex):
         candidates: int | None = None,
         rrf_k: float = 60.0,
         weights: tuple[float, float] | None = None,
+        filter: FilterLike | None = None,
+        ids: Ids | None = None,
+        exclude_ids: Ids | None = None,
         explain: bool = False,
         threads: int | None = None,
     ) -> list[Hits]:
         """Answer several questions at once: embedded in one call of the embedder, searched on `threads` threads.
 
         `texts`, `vectors` (n, dim) and `keywords` have one entry a question (None where it has none), `scope` is one
-        for all or one each. The other arguments and each of the results are those of :meth:`search`.
+        for all or one each. The other arguments (one for all) and each of the results are those of :meth:`search`.
         """
         for name, given in (("texts", texts), ("keywords", keywords)):
             if isinstance(given, (str, bytes)):
@@ -197,6 +215,7 @@ class Index(WritingIndex, StoredIndex):
             raise ValueError(f"texts, vectors, keywords, scope: expected equal lengths, got {lengths}")
         nothing: list[None] = [None] * n_questions
         generation = self._generation
+        ids, exclude_ids = lasting(ids), lasting(exclude_ids)
         plans = make_plans(
             self._semantics,
             mode,
@@ -219,6 +238,9 @@ class Index(WritingIndex, StoredIndex):
                 candidates=candidates,
                 rrf_k=rrf_k,
                 weights=weights,
+                filter=filter,
+                ids=ids,
+                exclude_ids=exclude_ids,
                 explain=explain,
                 threads=threads,
             )
@@ -237,6 +259,9 @@ class Index(WritingIndex, StoredIndex):
                     candidates=candidates,
                     rrf_k=rrf_k,
                     weights=weights,
+                    filter=filter,
+                    ids=ids,
+                    exclude_ids=exclude_ids,
                     explain=explain,
                     threads=threads,
                     embedder=embedder,
@@ -259,10 +284,21 @@ class Index(WritingIndex, StoredIndex):
         document = self._engine.get(id)
         return None if document is None else to_record(document)
 
-    def count(self, scope: Scope | None = None) -> int:
-        """Return how many memories a search from `scope` would look at; without one, how many there are."""
+    def count(
+        self,
+        scope: Scope | None = None,
+        *,
+        filter: FilterLike | None = None,
+        ids: Ids | None = None,
+        exclude_ids: Ids | None = None,
+    ) -> int:
+        """Return how many memories a search from `scope` would look at, with a filter as in :meth:`search` how many it
+        admits; without a scope (and then without a filter) how many there are.
+        """
         self._expiry.remove_due()
-        return self._engine.count(scope)
+        if filter is None and ids is None and exclude_ids is None:
+            return self._engine.count(scope)
+        return self._engine.count(scope, filter=filter, ids=lasting(ids), exclude_ids=lasting(exclude_ids))
 
     def stats(self) -> dict[str, int | float | str | None]:
         """Return the engine's counts (documents, partitions, vectors, memory_bytes, ...), embedder and query cache."""

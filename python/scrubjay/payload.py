@@ -68,7 +68,7 @@ def to_utc(value: CreatedAt | None, name: str = "created_at") -> datetime | None
 def encode(
     metadata: Mapping[str, Any] | None, created_at: CreatedAt | None, expires_at: datetime | None = None
 ) -> bytes | None:
-    """Return the payload bytes, None if there is nothing to keep. Tuples become JSON arrays.
+    """Return the payload bytes, None if there is nothing to keep. Tuples become JSON arrays, datetimes ISO 8601 (UTC).
 
     Raises:
         TypeError: `metadata` is no mapping, or holds a key or a value that JSON has no form for; the key is named.
@@ -163,6 +163,9 @@ def _checked(value: Any, path: str, depth: int) -> Any:
         if not math.isfinite(value):
             raise ValueError(f"{path}: expected a finite number, got {value!r}")
         return value
+    if isinstance(value, datetime):
+        moment = to_utc(value, path)
+        return None if moment is None else moment.isoformat()
     if depth >= _MAX_DEPTH:
         raise ValueError(f"{path[:80]}...: expected at most {_MAX_DEPTH} levels of nesting")
     if isinstance(value, Mapping):
@@ -173,5 +176,6 @@ def _checked(value: Any, path: str, depth: int) -> Any:
     if isinstance(value, (list, tuple)):
         return [_checked(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
     raise TypeError(
-        f"{path}: expected a JSON value (str, int, float, bool, None, list or mapping), got {type(value).__name__}"
+        f"{path}: expected a JSON value or datetime (str, int, float, bool, None, list or mapping), "
+        f"got {type(value).__name__}"
     )

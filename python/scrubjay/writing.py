@@ -51,7 +51,8 @@ class WritingIndex:
             text: is embedded and indexed. bytes are UTF-8; invalid ones become U+FFFD.
             scope: who may find it.
             vector: (dim,) numbers in place of the embedding.
-            metadata: JSON values under str keys; returned with each hit. Tuples come back as lists.
+            metadata: JSON values and datetimes under str keys; returned with each hit, and what filters ask about.
+                Tuples come back as lists, datetimes as ISO 8601 (UTC).
             created_at: a datetime, an ISO 8601 str, or seconds since 1970; naive times are UTC.
             expires_at, ttl: from when on nobody finds it any more: a time, or how long from now (a timedelta
             or seconds).

@@ -7,7 +7,7 @@ checked as a whole before it writes.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +39,18 @@ def document_id(value: Any, settled: type | None, name: str = "id") -> str | int
             f"{name}: expected {settled.__name__} as in the first write, got {type(checked).__name__}"
         )
     return checked
+
+
+def id_set(values: Any, settled: type | None, name: str) -> set[str | int]:
+    """Ids of one kind from any iterable of them."""
+    if isinstance(values, (str, bytes, dict)) or not isinstance(values, Iterable):
+        raise TypeError(f"{name}: expected an iterable of ids, got {type(values).__name__}")
+    checked = [document_id(value, None, f"{name}[{index}]") for index, value in enumerate(values)]
+    if len({type(id) for id in checked}) > 1:
+        raise TypeError(f"{name}: expected ids of one kind")
+    if checked and settled is not None and type(checked[0]) is not settled:
+        raise TypeError(f"{name}: expected {settled.__name__}, got {type(checked[0]).__name__}")
+    return set(checked)
 
 
 def has_lone_surrogate(value: str) -> bool:

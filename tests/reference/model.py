@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.reference import arguments, bm25, fusion, scopes, vectors
+from tests.reference import arguments, bm25, filters, fusion, scopes, vectors
 from tests.reference.results import Document, Hit, Result
 from tests.reference.scopes import AnyScope
 
@@ -217,8 +217,14 @@ class ModelEngine:
     # -- reads --------------------------------------------------------------------------------------------------------
 
     @alone
-    def count(self, scope: AnyScope | None = None) -> int:
-        return len(self._rows) if scope is None else len(self._visible(arguments.scope(scope)))
+    def count(
+        self, scope: AnyScope | None = None, *, filter: Any = None, ids: Any = None, exclude_ids: Any = None
+    ) -> int:
+        if scope is None:
+            if not (filter is None and ids is None and exclude_ids is None):
+                raise TypeError("scope: expected a Scope with a filter")
+            return len(self._rows)
+        return len(self._admitted(self._visible(arguments.scope(scope)), filter, ids, exclude_ids))
 
     @alone
     def get(self, id: Any) -> Document | None:
@@ -254,6 +260,9 @@ class ModelEngine:
         rankings: Sequence[Sequence[Any]] | None = None,
         explain: bool = False,
         exact: bool = False,
+        filter: Any = None,
+        ids: Any = None,
+        exclude_ids: Any = None,
     ) -> Result:
         k = arguments.positive(k, "k")
         candidates = (
@@ -274,6 +283,8 @@ class ModelEngine:
         depth = candidates if fused else k
         bm25_of = self._bm25(rows, [term for term, _ in tokens]) if text is not None else {}
         similarity_of = self._similarities(rows, query) if query is not None else {}
+        # Filters take documents out of the rankings, not out of the statistics above.
+        rows = self._admitted(rows, filter, ids, exclude_ids)
         lexical = self._ranking(rows, bm25_of, depth) if ran in ("hybrid", "lexical") else []
         nearest = self._ranking(rows, similarity_of, depth) if ran in ("hybrid", "vector") else []
         if fused:
@@ -316,6 +327,9 @@ class ModelEngine:
         weights: Any = None,
         explain: bool = False,
         threads: int | None = None,
+        filter: Any = None,
+        ids: Any = None,
+        exclude_ids: Any = None,
     ) -> list[Result]:
         """As if each query were a search of its own."""
         if threads is not None:
@@ -338,6 +352,9 @@ class ModelEngine:
                 rrf_k=rrf_k,
                 weights=weights,
                 explain=explain,
+                filter=filter,
+                ids=ids,
+                exclude_ids=exclude_ids,
             )
             for index in range(n_queries)
         ]
@@ -349,6 +366,21 @@ class ModelEngine:
         order = {partition: place for place, partition in enumerate(scopes.visible_partitions(scope))}
         rows = [row for row in self._rows.values() if scopes.key(row.document.scope) in order]
         return sorted(rows, key=lambda row: (order[scopes.key(row.document.scope)], row.serial))
+
+    def _admitted(self, rows: Sequence[Row], filter: Any, ids: Any, exclude_ids: Any) -> list[Row]:
+        """The rows that pass the filter, whose ids are among `ids` and not among `exclude_ids`."""
+        filters.admits(
+            {} if filter is None else filter, {}
+        )  # what is wrong with it is wrong without documents
+        wanted = None if ids is None else arguments.id_set(ids, self._id_type, "ids")
+        unwanted = arguments.id_set(() if exclude_ids is None else exclude_ids, self._id_type, "exclude_ids")
+        return [
+            row
+            for row in rows
+            if (filter is None or filters.admits(filter, filters.attributes_of(row.document.payload)))
+            and (wanted is None or row.document.id in wanted)
+            and row.document.id not in unwanted
+        ]
 
     def _n_documents(self, rows: Sequence[Row]) -> int:
         return len(rows)

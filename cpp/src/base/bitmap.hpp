@@ -1,7 +1,7 @@
 // Bitmaps: which documents of a chunk are dead, or allowed?
 //
 // Immutable once published: a writer copies, changes the copy and publishes it, so that a reader's snapshot
-// stays whole. At most 8 KB a chunk. Bits past the end are zero.
+// stays whole. At most 8 KB a chunk. Bits past the end are zero. A search's own bitmaps are reused: reset().
 #pragma once
 
 #include <cstdint>
@@ -12,12 +12,24 @@ namespace scrubjay::base {
 
 class Bitmap {
  public:
-  explicit Bitmap(uint32_t n_bits) : n_words_((n_bits + 63) / 64), words_(new uint64_t[n_words_]()) {}
+  Bitmap() = default;
+  explicit Bitmap(uint32_t n_bits)
+      : n_words_((n_bits + 63) / 64), capacity_(n_words_), words_(new uint64_t[n_words_]()) {}
 
   // A copy with room for at least `n_bits`.
   Bitmap(const Bitmap& other, uint32_t n_bits)
       : Bitmap(n_bits > other.n_words_ * 64 ? n_bits : other.n_words_ * 64) {
     std::memcpy(words_.get(), other.words_.get(), other.n_words_ * sizeof(uint64_t));
+  }
+
+  // As if made anew, with what memory there is.
+  void reset(uint32_t n_bits) {
+    n_words_ = (n_bits + 63) / 64;
+    if (n_words_ > capacity_) {
+      words_.reset(new uint64_t[n_words_]);
+      capacity_ = n_words_;
+    }
+    std::memset(words_.get(), 0, n_words_ * sizeof(uint64_t));
   }
 
   [[nodiscard]] bool test(uint32_t bit) const noexcept {
@@ -26,10 +38,12 @@ class Bitmap {
   void set(uint32_t bit) noexcept { words_[bit / 64] |= uint64_t{1} << (bit % 64); }
   [[nodiscard]] uint64_t word(uint32_t i) const noexcept { return i < n_words_ ? words_[i] : 0; }
   [[nodiscard]] const uint64_t* words() const noexcept { return words_.get(); }
+  [[nodiscard]] uint64_t* words() noexcept { return words_.get(); }
   [[nodiscard]] uint32_t n_words() const noexcept { return n_words_; }
 
  private:
-  uint32_t n_words_;
+  uint32_t n_words_ = 0;
+  uint32_t capacity_ = 0;
   std::unique_ptr<uint64_t[]> words_;
 };
 

@@ -11,6 +11,7 @@ Chunk::Chunk(ScopeRef scope) : scope_(std::move(scope)) {}
 Chunk::~Chunk() {
   delete dead_.load(std::memory_order_relaxed);
   delete vectors_.load(std::memory_order_relaxed);
+  delete columns_.load(std::memory_order_relaxed);
 }
 
 void Chunk::prepare(const NewDocument& document, const vector::ColumnOptions& vectors) {
@@ -50,6 +51,7 @@ void Chunk::prepare(const NewDocument& document, const vector::ColumnOptions& ve
       postings_.append(term.key, term.term, static_cast<uint16_t>(offset),
                        lexical::pack_payload(term.count, code), dead);
     }
+    if (!payload.empty()) add_attributes(offset, {bytes + id.size() + document.text.size(), payload.size()});
   } catch (...) {
     for (size_t i = 0; i < n_done; ++i) {
       postings_.undo(document.terms[i].key, document.terms[i].term, static_cast<uint16_t>(offset));
@@ -58,6 +60,17 @@ void Chunk::prepare(const NewDocument& document, const vector::ColumnOptions& ve
   }
   if (code > max_length_code_.load(std::memory_order_relaxed))
     max_length_code_.store(code, std::memory_order_relaxed);
+}
+
+void Chunk::add_attributes(uint32_t offset, std::string_view payload) {
+  thread_local filter::Attributes attributes;
+  if (!filter::read_attributes(payload, attributes) || attributes.all.empty()) return;
+  filter::Columns* columns = columns_.load(std::memory_order_relaxed);
+  if (!columns) {
+    columns = new filter::Columns;
+    columns_.store(columns, std::memory_order_release);
+  }
+  columns->append(offset, attributes, payload);
 }
 
 void Chunk::copy_vector(const vector::Column& from, uint32_t offset) {
@@ -159,10 +172,16 @@ size_t Chunk::vector_bytes() const noexcept {
   return column ? sizeof(vector::Column) + column->memory_bytes() : 0;
 }
 
+size_t Chunk::attribute_bytes() const noexcept {
+  const filter::Columns* columns = columns_.load(std::memory_order_relaxed);
+  return columns ? columns->memory_bytes() : 0;
+}
+
 size_t Chunk::memory_bytes() const noexcept {
   const base::Bitmap* dead = dead_.load(std::memory_order_relaxed);
   return sizeof(Chunk) + postings_.memory_bytes() + records_.memory_bytes() + length_codes_.memory_bytes() +
-         texts_.memory_bytes() + vector_bytes() + (dead ? sizeof(base::Bitmap) + dead->n_words() * 8 : 0);
+         texts_.memory_bytes() + vector_bytes() + attribute_bytes() +
+         (dead ? sizeof(base::Bitmap) + dead->n_words() * 8 : 0);
 }
 
 }  // namespace scrubjay::engine

@@ -18,6 +18,7 @@
 #include "base/growing.hpp"
 #include "engine/id.hpp"
 #include "engine/scope.hpp"
+#include "filter/columns.hpp"
 #include "lexical/posting_table.hpp"
 #include "lexical/term_counts.hpp"
 #include "vector/column.hpp"
@@ -79,12 +80,17 @@ class Chunk {
   [[nodiscard]] size_t memory_bytes() const noexcept;
   [[nodiscard]] size_t text_bytes() const noexcept { return texts_.memory_bytes(); }
   [[nodiscard]] size_t vector_bytes() const noexcept;
+  [[nodiscard]] size_t attribute_bytes() const noexcept;
   [[nodiscard]] const lexical::PostingTable& postings() const noexcept { return postings_; }
 
   // --- readers -----------------------------------------------------------------------------------
   [[nodiscard]] ChunkSnapshot snapshot() const noexcept;
   [[nodiscard]] const vector::Column* vectors() const noexcept {
     return vectors_.load(std::memory_order_acquire);
+  }
+  // What filters ask about; null while no document has an attribute.
+  [[nodiscard]] const filter::Columns* columns() const noexcept {
+    return columns_.load(std::memory_order_acquire);
   }
   [[nodiscard]] uint32_t max_length_code() const noexcept {
     return max_length_code_.load(std::memory_order_relaxed);
@@ -121,6 +127,9 @@ class Chunk {
 
   [[nodiscard]] uint32_t length_code(uint32_t offset) const noexcept;
 
+  // Reads the attributes of document `offset` from its payload where it stays. Strong exception guarantee.
+  void add_attributes(uint32_t offset, std::string_view payload);
+
   const ScopeRef scope_;
   mutable std::atomic<uint32_t> n_references_{1};
   uint32_t capacity_ = kMaxChunkDocs;
@@ -139,6 +148,7 @@ class Chunk {
   base::GrowingArray<Record> records_;
   base::GrowingArray<uint16_t> length_codes_;
   base::ByteArena texts_;
+  std::atomic<filter::Columns*> columns_{nullptr};
   std::atomic<vector::Column*> vectors_{nullptr};
   uint32_t n_vectors_ = 0;
 };

@@ -22,11 +22,15 @@
 #include "engine/partition_table.hpp"
 #include "engine/planner.hpp"
 #include "engine/result.hpp"
+#include "filter/id_set.hpp"
+#include "filter/predicate.hpp"
 #include "lexical/bm25.hpp"
 #include "text/analyzer.hpp"
 #include "vector/column.hpp"
 
 namespace scrubjay::engine {
+
+struct SearchScratch;
 
 struct EngineOptions {
   uint32_t dim = 0;  // 0: the first vector decides
@@ -36,7 +40,7 @@ struct EngineOptions {
   lexical::Bm25Parameters bm25;
   uint32_t chunk_docs = kMaxChunkDocs;  // tests make chunks small
   VectorPlan vector_plan = VectorPlan::automatic;
-  bool background = false;              // compact chunks with many dead documents on a thread of the engine's
+  bool background = false;  // compact chunks with many dead documents on a thread of the engine's
 };
 
 struct DocumentInput {
@@ -45,6 +49,16 @@ struct DocumentInput {
   std::optional<std::string_view> payload;
   ScopeRef scope;
   std::span<const float> vector;  // empty: none
+};
+
+// Which of the visible documents may be found: those that the predicate admits, whose id is in `ids` and is
+// not in `without_ids`. Null: no such condition. Others are not candidates; the statistics of BM25 stay those
+// of all visible documents.
+struct DocumentFilter {
+  const filter::Predicate* predicate = nullptr;
+  const filter::IdSet* ids = nullptr;
+  const filter::IdSet* without_ids = nullptr;
+  [[nodiscard]] bool any() const noexcept { return predicate || ids || without_ids; }
 };
 
 struct SearchRequest {
@@ -60,6 +74,7 @@ struct SearchRequest {
   double lexical_weight = 1.0;
   double vector_weight = 1.0;
   std::span<const std::vector<Id>> rankings;  // of the caller, best first
+  DocumentFilter filter;
   bool explain = false;
   double recall = 0.99;  // of the vector arm, in (0, 1]; 1: the exactly nearest, by scanning every original
 };
@@ -120,6 +135,7 @@ class Engine {
   [[nodiscard]] std::optional<StoredDocument> get(const Id& id) const;
   [[nodiscard]] size_t count(
       const Scope* scope) const;  // what a search from the scope sees; null: everything
+  [[nodiscard]] size_t count(const Scope& scope, const DocumentFilter& filter) const;
   [[nodiscard]] EngineStats stats(const Scope* scope) const;
 
   [[nodiscard]] uint32_t dim() const noexcept { return dim_.load(std::memory_order_acquire); }
@@ -154,6 +170,9 @@ class Engine {
   [[nodiscard]] bool build_graph(const Scope& scope);
   [[nodiscard]] std::span<const lexical::TermCount> analyze(std::string_view text);
   [[nodiscard]] std::optional<Location> find(const Id& id) const;
+  void check_kind(const filter::IdSet* ids, const char* name) const;
+  void apply_filter(const DocumentFilter& filter, SearchScratch& scratch) const;
+  void find_members(const filter::IdSet& ids, SearchScratch& scratch) const;
 
   const EngineOptions options_;
   const text::Analyzer analyzer_;

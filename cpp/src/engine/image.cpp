@@ -216,6 +216,8 @@ void ChunkParts::read_documents(Chunk& chunk, const Header& header, ImageReader&
     }
     chunk.records_.data()[i] = {bytes + at, image.id, image.text_size, image.payload_size};
     at += id_size + image.text_size + payload_size;
+    if (payload_size != 0)
+      chunk.add_attributes(i, {bytes + at - payload_size, static_cast<size_t>(payload_size)});
     const uint32_t code = chunk.length_codes_.data()[i];
     if (code > lexical::kMaxLengthCode) in.fail("a length");
     greatest_code = std::max(greatest_code, code);

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "lexical/gather.hpp"
+
 namespace scrubjay::engine {
 
 void LexicalArm::rank(const lexical::Bm25Parameters& bm25, size_t candidates) {
@@ -29,8 +31,23 @@ void LexicalArm::prepare_weights(const lexical::Bm25Parameters& bm25) {
     max_length_code = std::max(max_length_code, chunk.chunk->max_length_code());
     for (size_t t = 0; t < n_terms; ++t) s_.dfs[t] += postings[t].n - postings[t].n_dead;
     s_.chunk_postings.push_back({chunk.n_docs, chunk.dead, postings});
+    if (s_.filtered) choose_way(c);
   }
   s_.weighting.prepare(bm25, statistics, s_.dfs, s_.counts, max_length_code);
+}
+
+// Match by match of the filter, where there are few, or through all postings.
+void LexicalArm::choose_way(size_t c) {
+  lexical::ChunkPostings& chunk = s_.chunk_postings.back();
+  chunk.filtered = true;
+  uint64_t n_postings = 0, n_lists = 0;
+  for (size_t t = 0; t < terms_.size(); ++t) {
+    n_postings += chunk.terms[t].n;
+    n_lists += chunk.terms[t].n != 0 ? 1 : 0;
+  }
+  if (!lexical::gathering_pays(s_.admitted[c].n, n_lists, n_postings, chunk.n_docs)) return;
+  chunk.gathered = gathered_ = true;
+  chunk.among = s_.admitted_in(c);
 }
 
 double LexicalArm::score(uint32_t chunk, uint32_t offset) const {

@@ -18,6 +18,8 @@ class LexicalArm {
   // Fills scratch.lexical_docs, best first.
   void rank(const lexical::Bm25Parameters& bm25, size_t candidates);
 
+  // Whether some chunk was gone through match by match of the filter.
+  [[nodiscard]] bool gathered() const noexcept { return gathered_; }
   // Of the document at `rank`, from 1.
   [[nodiscard]] double score_at(uint32_t rank) const {
     return s_.weighting.score(base::key_score(keys_[rank - 1]));
@@ -28,10 +30,12 @@ class LexicalArm {
 
  private:
   void prepare_weights(const lexical::Bm25Parameters& bm25);
+  void choose_way(size_t c);
   [[nodiscard]] lexical::Query query() const { return {s_.chunk_postings, s_.counts, &s_.weighting}; }
 
   SearchScratch& s_;
   std::span<const lexical::TermCount> terms_;
+  bool gathered_ = false;
   std::span<const uint64_t> keys_;  // best first
 };
 

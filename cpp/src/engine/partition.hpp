@@ -81,6 +81,8 @@ class Partition {
       if (version_.load(std::memory_order_relaxed) == before) return;
     }
   }
+  // Of the state in place; moves with each publication. Within `collect` it is that of what is collected.
+  [[nodiscard]] uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
   [[nodiscard]] uint64_t n_live() const;
 
   // --- the writer --------------------------------------------------------------------------------

@@ -75,4 +75,17 @@ inline constexpr double kLeastVisibleShare = 0.5;
   return std::max<size_t>(4096, static_cast<size_t>(n_docs / 8));
 }
 
+// Picoseconds a byte of rows that a filter names: ascending, so better foreseen than those that codes pick
+// out.
+inline constexpr double kGatheredRowByte = 40.0;
+
+// Whether looking at n_matches rows by themselves beats scanning all of them, by codes or not.
+[[nodiscard]] inline bool gathering_repays(uint32_t n_matches, uint32_t n_docs, size_t k, bool coded,
+                                           const vector::ColumnOptions& options) noexcept {
+  const auto rows = static_cast<double>(n_docs), row = static_cast<double>(options.row_bytes());
+  const double gathered = static_cast<double>(n_matches) * row * kGatheredRowByte;
+  const bool by_codes = coded && codes_repay(n_docs, k, options);
+  return gathered < (by_codes ? code_scan_cost(rows, k, options) : rows * row * kRowByte);
+}
+
 }  // namespace scrubjay::engine::planner

@@ -34,7 +34,9 @@ struct SearchResult {
   std::vector<Hit> hits;
   std::vector<ChunkRef> chunks;
   Mode mode = Mode::none;
-  bool nothing_embedded = false;               // the request's embedder found no direction in the text
+  bool nothing_embedded = false;  // the request's embedder found no direction in the text
+  uint64_t n_admitted = 0;        // visible documents that the filter admits; without one, all
+  bool lexical_gathered = false, vectors_gathered = false;  // some chunk was gone through match by match
   std::vector<std::string> terms;              // explain: the distinct query terms, in query order
   std::vector<std::vector<uint32_t>> matched;  // explain: per hit, indices into terms
 

@@ -13,11 +13,6 @@
 namespace scrubjay::engine {
 namespace {
 
-SearchScratch& thread_scratch() {
-  thread_local SearchScratch scratch;
-  return scratch;
-}
-
 void check_request(const SearchRequest& request) {
   const auto check_weight = [](const char* name, double weight) {
     if (!(weight >= 0.0) || !std::isfinite(weight)) {
@@ -40,7 +35,8 @@ void check_request(const SearchRequest& request) {
 // One search, step by step, on the scratch of its thread.
 class Search {
  public:
-  Search(const SearchRequest& request, const text::Analyzer& analyzer, VectorPlan plan, SearchScratch& scratch)
+  Search(const SearchRequest& request, const text::Analyzer& analyzer, VectorPlan plan,
+         SearchScratch& scratch)
       : request_(request),
         s_(scratch),
         lexical_(request.lexical && request.text),
@@ -48,27 +44,15 @@ class Search {
         terms_(lexical_ ? terms_of(*request.text, analyzer, scratch) : std::span<const lexical::TermCount>()),
         lexical_arm_(scratch, terms_),
         vector_arm_(scratch, plan) {
-    s_.chunks.clear();
-    s_.partitions.clear();
-    s_.postings.clear();
-    s_.extra_docs.clear();
+    s_.start();
   }
 
   // Adds one visible partition in a state that existed.
   void add(const Partition& partition) {
-    const size_t n_chunks = s_.chunks.size(), n_postings = s_.postings.size();
-    s_.partitions.push_back({&partition, nullptr, static_cast<uint32_t>(n_chunks)});
-    partition.read_consistently([&] {
-      s_.partitions.back().graph = partition.graph();
-      s_.chunks.resize(n_chunks);
-      s_.postings.resize(n_postings);
-      for (const ChunkRef& chunk : partition.chunks()) {
-        const ChunkSnapshot snapshot = chunk->snapshot();
-        s_.chunks.push_back(snapshot);
-        for (const lexical::TermCount& term : terms_) {
-          chunk->postings().find(term.key, term.term, snapshot.n_docs, snapshot.dead,
-                                 s_.postings.emplace_back());
-        }
+    s_.add(partition, [&](const Chunk& chunk, const ChunkSnapshot& snapshot) {
+      for (const lexical::TermCount& term : terms_) {
+        chunk.postings().find(term.key, term.term, snapshot.n_docs, snapshot.dead,
+                              s_.postings.emplace_back());
       }
     });
   }
@@ -79,25 +63,8 @@ class Search {
     std::vector<uint32_t>& docs = s_.extra_docs.emplace_back();
     for (const Id& id : ids) {
       if (docs.size() == limit) break;
-      const std::optional<Location> location = find(id);
-      if (!location) continue;
-      for (const auto& [partition, graph, first_chunk] : s_.partitions) {
-        if (partition != location->partition) continue;
-        const auto at =
-            std::lower_bound(s_.chunks.begin() + first_chunk, s_.chunks.end(), serial_of(location->doc),
-                             [scope = partition->scope().get()](const ChunkSnapshot& chunk, uint64_t serial) {
-                               return chunk.chunk->scope().get() == scope && chunk.chunk->serial() < serial;
-                             });
-        // The document may be newer than the snapshot, or the chunks rewritten since.
-        if (at == s_.chunks.end() || at->chunk->scope() != partition->scope()) continue;
-        const ChunkSnapshot& chunk = *at;
-        const uint32_t offset = offset_of(location->doc);
-        const uint32_t doc = static_cast<uint32_t>(at - s_.chunks.begin()) << 16 | offset;
-        if (offset >= chunk.n_docs || (chunk.dead && chunk.dead->test(offset)) ||
-            !(chunk.chunk->id(offset) == id))
-          continue;
-        if (std::find(docs.begin(), docs.end(), doc) == docs.end()) docs.push_back(doc);
-      }
+      const std::optional<uint32_t> doc = s_.find_visible(id, find(id));
+      if (doc && std::find(docs.begin(), docs.end(), *doc) == docs.end()) docs.push_back(*doc);
     }
   }
 
@@ -119,6 +86,9 @@ class Search {
       vector_arm_.rank(request_.vector, vectors, candidates, request_.recall);
 
     SearchResult result;
+    result.n_admitted = s_.n_admitted();
+    result.lexical_gathered = lexical_arm_.gathered();
+    result.vectors_gathered = vector_arm_.gathered();
     result.mode = lexical_ && semantic_ ? Mode::hybrid
                   : lexical_            ? Mode::lexical
                   : semantic_           ? Mode::vector
@@ -242,13 +212,14 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
   if (request.semantic && !request.vector.empty() && vectors.dim != 0)
     check_vector(request.vector, vectors.dim, row);
   const base::EpochGuard guard;
-  SearchScratch& scratch = thread_scratch();
+  SearchScratch& scratch = SearchScratch::of_thread();
   const ScratchUse use(scratch);
   Search search(request, analyzer_, options_.vector_plan, scratch);
   for (const Scope::Visible* visible = request.scope->visible_begin();
        visible != request.scope->visible_end(); ++visible) {
     if (const Partition* partition = partitions_.find(visible->key, visible->hash)) search.add(*partition);
   }
+  if (request.filter.any()) apply_filter(request.filter, scratch);
   const size_t limit = request.candidates != 0 ? request.candidates : std::max<size_t>(100, request.k);
   for (size_t r = 0; r < request.rankings.size(); ++r) {
     const std::vector<Id>& ids = request.rankings[r];

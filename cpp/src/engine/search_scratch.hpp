@@ -4,11 +4,15 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <span>
 #include <vector>
 
 #include "base/errors.hpp"
 #include "base/topk.hpp"
+#include "engine/id_map.hpp"
 #include "engine/partition.hpp"
+#include "filter/predicate.hpp"
 #include "fusion/rrf.hpp"
 #include "lexical/pruned.hpp"
 #include "lexical/search.hpp"
@@ -22,7 +26,16 @@ namespace scrubjay::engine {
 struct VisiblePartition {
   const Partition* partition;
   const PartitionGraph* graph;
+  uint64_t version;      // of the state that the snapshot shows
   uint32_t first_chunk;  // index into chunks; the partition's go to the next one's first
+};
+
+// The documents of a chunk that a filter admits, of those that live.
+struct Admitted {
+  uint32_t n = 0;
+  base::Bitmap hidden;  // the others: takes the place of the snapshot's bitmap of the dead
+  bool listed = false;
+  std::vector<uint16_t> list;  // offsets, ascending, once somebody asks
 };
 
 struct SearchScratch {
@@ -33,6 +46,12 @@ struct SearchScratch {
 
   std::vector<ChunkSnapshot> chunks;  // the visible ones, in order
   std::vector<VisiblePartition> partitions;
+
+  // With a filter: one per chunk (perhaps more, left from before); `dead` of the chunk is then its `hidden`.
+  bool filtered = false;
+  std::vector<Admitted> admitted;
+  std::vector<base::Bitmap> members;  // of a set of ids; like `admitted`
+  filter::Evaluation evaluation;
 
   std::vector<lexical::TermPostings> postings;  // chunk-major, one per chunk and term
   std::vector<lexical::ChunkPostings> chunk_postings;
@@ -51,6 +70,45 @@ struct SearchScratch {
   std::vector<std::vector<uint32_t>> extra_docs;
   std::vector<fusion::Ranking> rankings;
   fusion::RankFusion fusion;
+
+  [[nodiscard]] static SearchScratch& of_thread() {
+    thread_local SearchScratch scratch;
+    return scratch;
+  }
+
+  void start() {
+    chunks.clear();
+    partitions.clear();
+    postings.clear();
+    extra_docs.clear();
+    filtered = false;
+  }
+  // Adds one visible partition in a state that existed; `collect` is told of each of its chunks, perhaps
+  // several times, and appends to postings.
+  template <class Collect>
+  void add(const Partition& partition, Collect&& collect) {
+    const size_t n_chunks = chunks.size(), n_postings = postings.size();
+    partitions.push_back({&partition, nullptr, 0, static_cast<uint32_t>(n_chunks)});
+    partition.read_consistently([&] {
+      partitions.back().graph = partition.graph();
+      partitions.back().version = partition.version();
+      chunks.resize(n_chunks);
+      postings.resize(n_postings);
+      for (const ChunkRef& chunk : partition.chunks()) {
+        chunks.push_back(chunk->snapshot());
+        collect(*chunk.get(), chunks.back());
+      }
+    });
+  }
+  // Visible documents that the filter admits; without one, all.
+  [[nodiscard]] uint64_t n_admitted() const noexcept;
+  // The offsets that the filter admits in chunk number c.
+  [[nodiscard]] std::span<const uint16_t> admitted_in(size_t c);
+
+  // Where the snapshot has the document that the id map has at `location`: `chunk << 16 | offset`, if it is
+  // there, alive and has this id (it may be newer than the snapshot, or the chunks rewritten since).
+  [[nodiscard]] std::optional<uint32_t> find_visible(const Id& id,
+                                                     const std::optional<Location>& location) const noexcept;
 
   // Where the chunks of partition number p end.
   [[nodiscard]] size_t end_of(size_t p) const noexcept {

@@ -35,7 +35,7 @@ const vector::Graph* VectorArm::graph_for(size_t p, double recall) const {
   for (size_t c = s_.partitions[p].first_chunk; c < s_.end_of(p); ++c) {
     if (built->graph->n_covered(c - s_.partitions[p].first_chunk) == 0) continue;
     n_docs += s_.chunks[c].n_docs;
-    n_visible += s_.chunks[c].n_live;
+    n_visible += s_.filtered ? s_.admitted[c].n : s_.chunks[c].n_live;
   }
   const bool repays = planner::graph_repays(n_docs, n_visible, s_.vector_best.k(), recall, options_);
   return repays ? built->graph.get() : nullptr;
@@ -46,7 +46,15 @@ void VectorArm::scan(size_t c, uint32_t first_doc) {
   const vector::Column* column = chunk.chunk->vectors();
   if (!column || first_doc >= chunk.n_docs) return;
   const vector::ChunkVectors vectors{chunk.n_docs, chunk.dead, column};
-  if (codes_ != Codes::refused && column->codes() &&
+  const bool coded = codes_ != Codes::refused && column->codes();
+  if (s_.filtered && first_doc == 0 && plan_ == VectorPlan::automatic &&
+      planner::gathering_repays(s_.admitted[c].n, chunk.n_docs, s_.vector_best.k(), coded, options_)) {
+    vector::gather_chunk(vectors, static_cast<uint32_t>(c), s_.admitted_in(c), s_.vector_query,
+                         s_.vector_best);
+    gathered_ = true;
+    return;
+  }
+  if (coded &&
       (plan_ != VectorPlan::automatic ||
        planner::codes_repay(chunk.n_docs - first_doc, s_.vector_best.k(), options_)) &&
       code_query_ready()) {

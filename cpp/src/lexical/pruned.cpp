@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "base/growing.hpp"
+#include "lexical/gather.hpp"
 #include "lexical/posting.hpp"
 #include "simd/kernels.hpp"
 
@@ -84,6 +85,10 @@ void PrunedSearch::run(const Query& query, base::TopK& best) {
     selection_.reset(best.k());
     prepare_impacts(query);
     for (uint32_t c = 0; c < query.chunks.size(); ++c) {
+      if (query.chunks[c].gathered) {
+        gather_chunk(query, c, kernels_, selection_);
+        continue;
+      }
       open_chunk(query, query.chunks[c]);
       search_chunk(query, c);
     }
@@ -175,14 +180,19 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk) {
     selection_.make_room(end - begin + 16);
     const bool sparse = n_added < (end - begin) / kSparse;
     size_t n = 0;
+    bool may_hold_dead = postings.dead != nullptr;
     if (sparse) {
       n = take_candidates_sparsely(n_optional, begin, threshold - help);
     } else {
+      if (postings.filtered) {  // or most candidates would be hidden ones
+        kernels_.hide(sums_.get(), (end - begin + 15) / 16 * 16, postings.dead->words(), begin, 0);
+        may_hold_dead = false;
+      }
       if (threshold == 0) seed_threshold(postings, begin, end);
       threshold = selection_.threshold();
       n = take_candidates(begin, end, threshold - help);
     }
-    if (postings.dead) n = drop_dead(*postings.dead, n);
+    if (may_hold_dead) n = drop_dead(*postings.dead, n);
     if (threshold == 0) n = seed_from(n);
     if (n != 0 && n_optional != 0) {
       const uint32_t* positions = selection_.positions();
@@ -197,7 +207,7 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk) {
 // the maxima of disjoint groups of documents is a score that k documents reach: a threshold for one cheap
 // pass over the sums.
 void PrunedSearch::seed_threshold(const ChunkPostings& postings, uint32_t begin, uint32_t end) {
-  if (postings.dead) clear_dead(*postings.dead, begin, end);
+  if (postings.dead && !postings.filtered) clear_dead(*postings.dead, begin, end);
   const size_t n = (end - begin + 15) / 16 * 16, k = selection_.k();
   const size_t group = std::max<size_t>(1, n / (4 * k));
   uint32_t* maxima = selection_.scores();  // the room for candidates is free until they are taken

@@ -20,6 +20,9 @@ struct ChunkPostings {
   uint32_t n_docs;            // of the snapshot
   const base::Bitmap* dead;   // null: none is
   const TermPostings* terms;  // one per query term
+  bool filtered = false;  // `dead` holds what a filter does not admit, too: most of the documents, perhaps
+  bool gathered = false;  // only the documents `among` are looked at, which ascend and are not dead
+  std::span<const uint16_t> among = {};
 };
 
 struct Query {

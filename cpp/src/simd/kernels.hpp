@@ -63,6 +63,17 @@ struct Kernels {
   // Keeps the candidates with a score above the threshold, in their order; returns how many. May write 16
   // entries beyond them, as far as n + 16.
   size_t (*keep_above)(uint32_t* positions, uint32_t* scores, size_t n, uint32_t threshold);
+  // values[i] = value where bit first + i of `hidden` is set, for n values; n and first are multiples of 16.
+  void (*hide)(uint32_t* values, size_t n, const uint64_t* hidden, size_t first, uint32_t value);
+  // bits[i] = ~(bits[i] & ~without[i]) for n words (`without` may be null); returns how many bits are then
+  // zero.
+  size_t (*complement)(uint64_t* bits, const uint64_t* without, size_t n);
+  // Sets bit i of `bits` where first <= values[i] <= first + span (codes) or least <= values[i] <= greatest;
+  // leaves the others as they are.
+  void (*match_codes)(const uint16_t* values, size_t n, uint16_t first, uint16_t span, uint64_t* bits);
+  // The same where the set of 65,536 bits holds the code.
+  void (*match_code_set)(const uint16_t* values, size_t n, const uint32_t* set, uint64_t* bits);
+  void (*match_range)(const int64_t* values, size_t n, int64_t least, int64_t greatest, uint64_t* bits);
 
   // IEEE half precision, round to nearest even.
   void (*to_f16)(const float* from, size_t n, uint16_t* to);

@@ -374,6 +374,7 @@ size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, f
 #endif
 
 #include "simd/kernels_codes.hpp"
+#include "simd/kernels_filter.hpp"
 #include "simd/kernels_selection.hpp"
 #include "simd/pooling_impl.hpp"
 
@@ -395,6 +396,11 @@ const Kernels kTable = {
     .complete = complete,
     .kth_greatest = kth_greatest,
     .keep_above = keep_above,
+    .hide = hide,
+    .complement = complement,
+    .match_codes = match_codes,
+    .match_code_set = match_code_set,
+    .match_range = match_range,
     .to_f16 = to_f16,
     .from_f16 = from_f16,
     .rotate = rotate,

@@ -36,6 +36,11 @@ void bound_all(const ChunkVectors& vectors, const Codes& codes, uint32_t first, 
                         scratch.bounds.data() + (begin - first));
   }
   if (!vectors.dead) return;
+  const uint32_t n = (n_docs - first + 15) / 16 * 16;
+  if (first % 16 == 0 && vectors.dead->n_words() * kWord >= first + n) {  // a filter may hide most of them
+    kernels.hide(scratch.bounds.data(), n, vectors.dead->words(), first, kNothing);
+    return;
+  }
   for (uint32_t word = first / kWord; word * kWord < n_docs; ++word) {
     for (uint64_t dead = vectors.dead->word(word); dead != 0; dead &= dead - 1) {
       const uint32_t doc = word * kWord + static_cast<uint32_t>(std::countr_zero(dead));

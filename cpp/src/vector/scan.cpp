@@ -45,4 +45,23 @@ void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc,
   }
 }
 
+void gather_chunk(const ChunkVectors& vectors, uint32_t chunk, std::span<const uint16_t> offsets,
+                  const PreparedQuery& query, base::TopK& best) {
+  if (!vectors.column) return;
+  const Column& column = *vectors.column;
+  const uint32_t n_docs = std::min(vectors.n_docs, column.size());
+  const size_t row_bytes = column.options().row_bytes();
+  constexpr size_t kAhead = 4;  // rows on their way while one is worked on
+  for (size_t i = 0; i < offsets.size(); ++i) {
+    if (i + kAhead < offsets.size() && offsets[i + kAhead] < n_docs) {
+      const char* next = column.rows().row(offsets[i + kAhead]);
+      for (size_t byte = 0; byte < row_bytes; byte += base::kCacheLineBytes) __builtin_prefetch(next + byte);
+    }
+    const uint32_t doc = offsets[i];
+    if (doc >= n_docs || column.scales()[doc].scale == 0.0f) continue;
+    const float similarity = column.similarity(doc, query);
+    best.push(base::candidate_key(base::sortable_float(similarity), (chunk << 16) | doc));
+  }
+}
+
 }  // namespace scrubjay::vector

@@ -21,4 +21,8 @@ struct ChunkVectors {
 void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query,
                 base::TopK& best);
 
+// The same for the documents at the given offsets, ascending, all of them live and below n_docs.
+void gather_chunk(const ChunkVectors& vectors, uint32_t chunk, std::span<const uint16_t> offsets,
+                  const PreparedQuery& query, base::TopK& best);
+
 }  // namespace scrubjay::vector

@@ -166,12 +166,27 @@ class DurableEngine(WritingEngine):
         vector = None if row.vector is None else decode(row.vector, self.dtype)
         return StoredDocument(row.id, row.text, scope, row.payload, vector)
 
-    def count(self, scope: Scope | None = None) -> int:
-        """Return how many documents a search from `scope` would see; without one, how many there are."""
+    def count(self, scope: Scope | None = None, **filters: Any) -> int:
+        """Return how many documents a search from `scope` would see; without one, how many there are.
+
+        With a filter (see the native engine) the partitions are read in, and those that it admits are counted.
+        """
         self._check_open()
         if scope is not None and not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
-        return self.store.count(None if scope is None else visible_from(scope), now=self.clock())
+        if scope is None or all(given is None for given in filters.values()):
+            if any(given is not None for given in filters.values()):
+                raise TypeError("scope: expected a scrubjay.Scope with a filter, got None")
+            return self.store.count(None if scope is None else visible_from(scope), now=self.clock())
+        residency = self.residency
+        for _ in range(_PATIENCE):
+            view, stamp = residency.view(scope)
+            counted = residency.engine.count(scope, **filters)
+            if residency.held(view, stamp):
+                return counted
+        with residency.without_eviction():
+            residency.view(scope)
+            return residency.engine.count(scope, **filters)
 
     def stats(self, scope: Scope | None = None) -> dict[str, int | float | str]:
         """Return the native engine's counts (of what is in memory) and the store's."""

@@ -1,0 +1,33 @@
+// Filters as Python writes them, and as the core takes them.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "engine/engine.hpp"
+#include "filter/predicate.hpp"
+
+namespace scrubjay::bindings {
+
+// The class `Filter`: a predicate that is compiled once and used for any number of searches.
+struct Filter {
+  std::shared_ptr<const filter::Predicate> predicate;
+  std::string text;  // for repr()
+};
+
+// The arguments filter, ids and exclude_ids of one search (None: no such condition), and what they own.
+class FilterArguments {
+ public:
+  FilterArguments(const pybind11::object& filter, const pybind11::object& ids,
+                  const pybind11::object& exclude_ids);
+  [[nodiscard]] engine::DocumentFilter view() const noexcept;
+
+ private:
+  std::shared_ptr<const filter::Predicate> predicate_;
+  std::optional<filter::IdSet> ids_, exclude_ids_;
+};
+
+}  // namespace scrubjay::bindings

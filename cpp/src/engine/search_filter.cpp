@@ -1,0 +1,168 @@
+// The filter of a search: from conditions to the documents of each visible chunk that may be found.
+
+#include <bit>
+
+#include "base/epoch.hpp"
+#include "engine/engine.hpp"
+#include "engine/search_scratch.hpp"
+#include "simd/kernels.hpp"
+
+namespace scrubjay::engine {
+namespace {
+
+// Where an id is looked up and where it is, an id costs as much as going through so many documents.
+constexpr uint64_t kLookUpCost = 8;
+
+[[nodiscard]] bool contains(const filter::IdSet& ids, const Id& id) {
+  return id.kind == IdKind::integer ? ids.contains(id.integer) : ids.contains(id.string);
+}
+
+// Sets the bit of every document of the chunk whose id is in the set.
+void add_members(const ChunkSnapshot& chunk, const filter::IdSet& ids, uint64_t* bits) {
+  for (uint32_t offset = 0; offset < chunk.n_docs; ++offset) {
+    bits[offset / 64] |= uint64_t{contains(ids, chunk.chunk->id(offset))} << (offset % 64);
+  }
+}
+
+}  // namespace
+
+std::span<const uint16_t> SearchScratch::admitted_in(size_t c) {
+  Admitted& chunk = admitted[c];
+  if (chunk.listed) return chunk.list;
+  chunk.list.clear();
+  const uint32_t n_docs = chunks[c].n_docs;
+  for (uint32_t w = 0; w < chunk.hidden.n_words(); ++w) {
+    uint64_t bits = ~chunk.hidden.word(w);
+    if (w == n_docs / 64) bits &= (uint64_t{1} << (n_docs % 64)) - 1;
+    for (; bits != 0; bits &= bits - 1)
+      chunk.list.push_back(static_cast<uint16_t>(64 * w + static_cast<uint32_t>(std::countr_zero(bits))));
+  }
+  chunk.listed = true;
+  return chunk.list;
+}
+
+std::optional<uint32_t> SearchScratch::find_visible(const Id& id,
+                                                    const std::optional<Location>& location) const noexcept {
+  if (!location) return std::nullopt;
+  for (size_t p = 0; p < partitions.size(); ++p) {
+    if (partitions[p].partition != location->partition) continue;
+    const auto first = chunks.begin() + partitions[p].first_chunk;
+    const auto end = chunks.begin() + static_cast<ptrdiff_t>(end_of(p));
+    const auto seen = std::lower_bound(
+        first, end, serial_of(location->doc),
+        [](const ChunkSnapshot& chunk, uint64_t serial) { return chunk.chunk->serial() < serial; });
+    // The document may be newer than the snapshot, or the chunks rewritten since.
+    const uint32_t offset = offset_of(location->doc);
+    if (seen == end || offset >= seen->n_docs || (seen->dead && seen->dead->test(offset)) ||
+        !(seen->chunk->id(offset) == id))
+      return std::nullopt;
+    return static_cast<uint32_t>(seen - chunks.begin()) << 16 | offset;
+  }
+  return std::nullopt;
+}
+
+uint64_t SearchScratch::n_admitted() const noexcept {
+  uint64_t n = 0;
+  for (size_t c = 0; c < chunks.size(); ++c) n += filtered ? admitted[c].n : chunks[c].n_live;
+  return n;
+}
+
+void Engine::check_kind(const filter::IdSet* ids, const char* name) const {
+  const IdKind kind = id_kind();
+  if (!ids || ids->size() == 0 || kind == IdKind::unset || ids->holds_integers() == (kind == IdKind::integer))
+    return;
+  throw base::WrongType(std::string(name) + ": expected " + (kind == IdKind::integer ? "int" : "str") +
+                        " like the ids of this engine, got " + (ids->holds_integers() ? "int" : "str"));
+}
+
+// Fills scratch.admitted, and lets each chunk of the snapshot hide what the filter does not admit.
+void Engine::apply_filter(const DocumentFilter& filter, SearchScratch& scratch) const {
+  const size_t n_chunks = scratch.chunks.size();
+  if (scratch.admitted.size() < n_chunks) scratch.admitted.resize(n_chunks);
+  scratch.filtered = true;
+  const auto words_of = [&](size_t c) { return scratch.admitted[c].hidden.words(); };
+  // First the bits of what is admitted, then their complement.
+  for (size_t c = 0; c < n_chunks; ++c) {
+    const ChunkSnapshot& chunk = scratch.chunks[c];
+    scratch.admitted[c].hidden.reset(chunk.n_docs);
+    if (filter.predicate) {
+      scratch.evaluation.run(*filter.predicate, chunk.chunk->columns(), chunk.n_docs, words_of(c));
+    } else {
+      for (uint32_t w = 0; w < scratch.admitted[c].hidden.n_words(); ++w) words_of(c)[w] = ~uint64_t{0};
+    }
+  }
+  for (const auto& [ids, keep] : {std::pair{filter.ids, true}, {filter.without_ids, false}}) {
+    if (!ids) continue;
+    check_kind(ids, keep ? "ids" : "exclude_ids");
+    std::vector<base::Bitmap>& members = scratch.members;
+    find_members(*ids, scratch);
+    for (size_t c = 0; c < n_chunks; ++c) {
+      for (uint32_t w = 0; w < scratch.admitted[c].hidden.n_words(); ++w)
+        words_of(c)[w] &= keep ? members[c].word(w) : ~members[c].word(w);
+    }
+  }
+  for (size_t c = 0; c < n_chunks; ++c) {
+    ChunkSnapshot& chunk = scratch.chunks[c];
+    Admitted& admitted = scratch.admitted[c];
+    const uint32_t n_words = admitted.hidden.n_words();
+    admitted.listed = false;
+    if (chunk.n_docs % 64 != 0) words_of(c)[n_words - 1] &= (uint64_t{1} << (chunk.n_docs % 64)) - 1;
+    if (chunk.dead && chunk.dead->n_words() < n_words) {  // documents came since the last one died
+      for (uint32_t w = 0; w < chunk.dead->n_words(); ++w) words_of(c)[w] &= ~chunk.dead->word(w);
+      chunk.dead = nullptr;
+    }
+    admitted.n = static_cast<uint32_t>(
+        simd::kernels().complement(words_of(c), chunk.dead ? chunk.dead->words() : nullptr, n_words));
+    chunk.dead = &admitted.hidden;
+  }
+}
+
+// Fills scratch.members with the documents of the set: id by id where there are few, document by document
+// where there are many.
+void Engine::find_members(const filter::IdSet& ids, SearchScratch& scratch) const {
+  uint64_t n_docs = 0;
+  if (scratch.members.size() < scratch.chunks.size()) scratch.members.resize(scratch.chunks.size());
+  const auto clear = [&] {
+    for (size_t c = 0; c < scratch.chunks.size(); ++c) scratch.members[c].reset(scratch.chunks[c].n_docs);
+  };
+  clear();
+  for (const ChunkSnapshot& chunk : scratch.chunks) n_docs += chunk.n_docs;
+  if (ids.size() * kLookUpCost <= n_docs) {
+    const auto add = [&](const Id& id) {
+      if (const std::optional<uint32_t> doc = scratch.find_visible(id, find(id)))
+        scratch.members[*doc >> 16].set(*doc & 0xffffu);
+    };
+    for (const int64_t id : ids.integers()) add(Id::of(id));
+    for (const std::string_view id : ids.strings()) add(Id::of(id));
+    // The id map follows a publication: the last document of the snapshot may not be in it yet. Nothing else
+    // can be missing as long as the partitions have not changed since.
+    bool current = true;
+    for (size_t p = 0; p < scratch.partitions.size(); ++p) {
+      current &= scratch.partitions[p].partition->version() == scratch.partitions[p].version;
+      const size_t last = scratch.end_of(p) - 1;
+      if (scratch.end_of(p) == scratch.partitions[p].first_chunk || scratch.chunks[last].n_docs == 0)
+        continue;
+      const uint32_t offset = scratch.chunks[last].n_docs - 1;
+      if (contains(ids, scratch.chunks[last].chunk->id(offset))) scratch.members[last].set(offset);
+    }
+    if (current) return;
+    clear();
+  }
+  for (size_t c = 0; c < scratch.chunks.size(); ++c)
+    add_members(scratch.chunks[c], ids, scratch.members[c].words());
+}
+
+size_t Engine::count(const Scope& scope, const DocumentFilter& filter) const {
+  const base::EpochGuard guard;
+  SearchScratch& scratch = SearchScratch::of_thread();
+  const ScratchUse use(scratch);
+  scratch.start();
+  for (const Scope::Visible* visible = scope.visible_begin(); visible != scope.visible_end(); ++visible) {
+    if (const Partition* partition = partitions_.find(visible->key, visible->hash))
+      scratch.add(*partition, [](const Chunk&, const ChunkSnapshot&) {});
+  }
+  apply_filter(filter, scratch);
+  return scratch.n_admitted();
+}
+
+}  // namespace scrubjay::engine

@@ -1,0 +1,216 @@
+// Evaluating a predicate over the columns of a chunk.
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+
+#include "filter/predicate.hpp"
+#include "simd/kernels.hpp"
+
+namespace scrubjay::filter {
+namespace {
+
+constexpr size_t kMaxPasses = 8;  // runs of codes: more than these are looked up code by code instead
+
+void set_bit(uint64_t* bits, uint32_t i) noexcept { bits[i / 64] |= uint64_t{1} << (i % 64); }
+
+void add_code_run(const Track<uint16_t>::View& view, uint16_t first, uint16_t last, uint64_t* out) {
+  const auto span = static_cast<uint16_t>(last - first);
+  if (view.dense) {
+    simd::kernels().match_codes(view.values.data(), view.values.size(), first, span, out);
+    return;
+  }
+  for (size_t i = 0; i < view.values.size(); ++i) {
+    if (static_cast<uint16_t>(view.values[i] - first) <= span) set_bit(out, view.docs[i]);
+  }
+}
+
+void add_range(const Track<int64_t>::View& view, Range range, uint64_t* out) {
+  if (view.dense) {
+    simd::kernels().match_range(view.values.data(), view.values.size(), range.least, range.greatest, out);
+    return;
+  }
+  for (size_t i = 0; i < view.values.size(); ++i) {
+    if (view.values[i] >= range.least && view.values[i] <= range.greatest) set_bit(out, view.docs[i]);
+  }
+}
+
+void add_ranges(const Track<int64_t>& track, const std::vector<Range>& ranges, uint32_t n_docs,
+                uint64_t* out) {
+  if (ranges.empty()) return;
+  const Track<int64_t>::View view = track.view(n_docs);
+  if (ranges.size() <= kMaxPasses) {
+    for (const Range& range : ranges) add_range(view, range, out);
+    return;
+  }
+  // Many values of an $in: sorted ranges, each value is searched for.
+  std::vector<Range> sorted = ranges;
+  std::sort(sorted.begin(), sorted.end(), [](const Range& a, const Range& b) { return a.least < b.least; });
+  for (size_t i = 0; i < view.values.size(); ++i) {
+    const int64_t value = view.values[i];
+    auto after = std::upper_bound(sorted.begin(), sorted.end(), value,
+                                  [](int64_t wanted, const Range& range) { return wanted < range.least; });
+    if (after == sorted.begin()) continue;
+    if (value <= (--after)->greatest) set_bit(out, view.dense ? static_cast<uint32_t>(i) : view.docs[i]);
+  }
+}
+
+}  // namespace
+
+void Evaluation::run(const Predicate& predicate, const Columns* columns, uint32_t n_docs, uint64_t* out) {
+  predicate_ = &predicate;
+  columns_ = columns;
+  n_docs_ = n_docs;
+  n_words_ = (n_docs + 63) / 64;
+  evaluate(predicate.root(), 0, out);
+}
+
+uint64_t* Evaluation::buffer(uint32_t depth) {
+  while (buffers_.size() <= depth) buffers_.emplace_back();
+  if (buffers_[depth].size() < n_words_) buffers_[depth].resize(n_words_);
+  return buffers_[depth].data();
+}
+
+void Evaluation::evaluate(const Node& node, uint32_t depth, uint64_t* out) {
+  const auto fill = [&](bool bit) {
+    if (n_words_ == 0) return;
+    std::memset(out, bit ? 0xff : 0, n_words_ * sizeof(uint64_t));
+    if (bit && n_docs_ % 64 != 0) out[n_words_ - 1] = (uint64_t{1} << (n_docs_ % 64)) - 1;
+  };
+  switch (node.kind) {
+    case Node::Kind::test:
+      fill(false);
+      add_test(predicate_->tests()[node.test], out);
+      return;
+    case Node::Kind::all: {
+      if (node.children.empty()) return fill(true);
+      evaluate(node.children[0], depth, out);
+      for (size_t i = 1; i < node.children.size(); ++i) {
+        if (std::all_of(out, out + n_words_, [](uint64_t word) { return word == 0; })) return;
+        uint64_t* other = buffer(depth);
+        evaluate(node.children[i], depth + 1, other);
+        for (uint32_t w = 0; w < n_words_; ++w) out[w] &= other[w];
+      }
+      return;
+    }
+    case Node::Kind::any: {
+      fill(false);
+      for (const Node& child : node.children) {
+        if (child.kind == Node::Kind::test) {
+          add_test(predicate_->tests()[child.test], out);
+          continue;
+        }
+        uint64_t* other = buffer(depth);
+        evaluate(child, depth + 1, other);
+        for (uint32_t w = 0; w < n_words_; ++w) out[w] |= other[w];
+      }
+      return;
+    }
+    case Node::Kind::negation:
+      evaluate(node.children[0], depth, out);
+      for (uint32_t w = 0; w < n_words_; ++w) out[w] = ~out[w];
+      if (n_docs_ % 64 != 0) out[n_words_ - 1] &= (uint64_t{1} << (n_docs_ % 64)) - 1;
+      return;
+  }
+}
+
+// Sets the bits of the documents that pass.
+void Evaluation::add_test(const Test& test, uint64_t* out) {
+  const Column* column = columns_ ? columns_->find(test.field, test.field_hash) : nullptr;
+  if (!column) return;
+  if (test.any) {
+    const Range everything{-std::numeric_limits<int64_t>::max(), std::numeric_limits<int64_t>::max()};
+    add_code_run(column->codes.view(n_docs_), 1, 0xffff, out);
+    for (const Track<int64_t>* track : {&column->integers, &column->reals, &column->times})
+      add_range(track->view(n_docs_), everything, out);
+    return;
+  }
+  add_ranges(column->integers, test.integers, n_docs_, out);
+  add_ranges(column->reals, test.reals, n_docs_, out);
+  add_ranges(column->times, test.times, n_docs_, out);
+  if (test.strings.empty() && test.string_ranges.empty() && !test.yes && !test.no) return;
+  if (test.elements) {
+    add_elements(test, *column, out);
+  } else {
+    add_codes(test, *column, out);
+  }
+  add_spilled(test, *column, out);
+}
+
+// Equality and order on codes: the strings are decided once each, the documents by their codes.
+void Evaluation::add_codes(const Test& test, const Column& column, uint64_t* out) {
+  codes_.clear();
+  if (test.no) codes_.push_back(kFalse);
+  if (test.yes) codes_.push_back(kTrue);
+  for (const std::string& text : test.strings) {
+    const uint32_t number = column.strings.find(text);
+    if (number != Interner::kNone) codes_.push_back(static_cast<uint16_t>(kFirstString + number));
+  }
+  if (!test.string_ranges.empty()) {
+    const uint32_t n_strings = column.strings.size();
+    for (uint32_t number = 0; number < n_strings; ++number) {
+      const std::string_view text = column.strings.at(number);
+      for (const StringRange& range : test.string_ranges) {
+        if (!range.holds(text)) continue;
+        codes_.push_back(static_cast<uint16_t>(kFirstString + number));
+        break;
+      }
+    }
+  }
+  if (codes_.empty()) return;
+  std::sort(codes_.begin(), codes_.end());
+  const Track<uint16_t>::View view = column.codes.view(n_docs_);
+  // Codes in a row need one pass over the documents together.
+  size_t n_runs = 1;
+  for (size_t i = 1; i < codes_.size(); ++i) n_runs += codes_[i] > codes_[i - 1] + 1 ? 1 : 0;
+  if (n_runs <= kMaxPasses) {
+    for (size_t i = 0; i < codes_.size();) {
+      size_t end = i + 1;
+      while (end < codes_.size() && codes_[end] <= codes_[end - 1] + 1) ++end;
+      add_code_run(view, codes_[i], codes_[end - 1], out);
+      i = end;
+    }
+    return;
+  }
+  set_.assign(65536 / 32, 0);
+  for (const uint16_t code : codes_) set_[code / 32] |= 1u << (code % 32);
+  if (view.dense) {
+    simd::kernels().match_code_set(view.values.data(), view.values.size(), set_.data(), out);
+    return;
+  }
+  for (size_t i = 0; i < view.values.size(); ++i) {
+    if (((set_[view.values[i] / 32] >> (view.values[i] % 32)) & 1) != 0) set_bit(out, view.docs[i]);
+  }
+}
+
+void Evaluation::add_elements(const Test& test, const Column& column, uint64_t* out) {
+  const RowList<uint16_t>::View view = column.elements.view(n_docs_);
+  if (view.rows.empty()) return;
+  for (const std::string& text : test.strings) {
+    const uint32_t number = column.strings.find(text);
+    if (number == Interner::kNone) continue;
+    rows_.assign((view.rows.size() + 63) / 64, 0);
+    simd::kernels().match_codes(view.rows.data(), view.rows.size(),
+                                static_cast<uint16_t>(kFirstString + number), 0, rows_.data());
+    for (size_t w = 0; w < rows_.size(); ++w) {
+      for (uint64_t bits = rows_[w]; bits != 0; bits &= bits - 1)
+        set_bit(out, view.docs[64 * w + static_cast<size_t>(std::countr_zero(bits))]);
+    }
+  }
+}
+
+void Evaluation::add_spilled(const Test& test, const Column& column, uint64_t* out) {
+  const RowList<SpilledString>::View view = column.spilled.view(n_docs_);
+  for (size_t i = 0; i < view.rows.size(); ++i) {
+    const SpilledString& row = view.rows[i];
+    if (row.element != test.elements) continue;
+    const bool passes =
+        std::find(test.strings.begin(), test.strings.end(), row.text()) != test.strings.end() ||
+        std::any_of(test.string_ranges.begin(), test.string_ranges.end(),
+                    [&](const StringRange& range) { return range.holds(row.text()); });
+    if (passes) set_bit(out, view.docs[i]);
+  }
+}
+
+}  // namespace scrubjay::filter

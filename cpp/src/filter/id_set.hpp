@@ -1,0 +1,50 @@
+// Id set: does the caller's set hold this id?
+//
+// Integers in a 64-bit Roaring bitmap (CRoaring; Lemire et al. 2018), so that a bitmap of the caller's comes
+// over without being spelt out; strings in a hash set. Immutable once made; any number of threads may ask.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_set>
+#include <vector>
+
+namespace scrubjay::filter {
+
+class IdSet {
+ public:
+  // All of one kind.
+  [[nodiscard]] static IdSet of_integers(std::span<const int64_t> ids);
+  [[nodiscard]] static IdSet of_strings(std::span<const std::string_view> ids);
+  // A bitmap in the portable format of Roaring, of 32-bit (`wide`: 64-bit) numbers. base::InvalidArgument if
+  // it is none.
+  [[nodiscard]] static IdSet of_roaring(std::string_view bytes, bool wide);
+
+  IdSet(IdSet&&) noexcept;
+  IdSet& operator=(IdSet&&) noexcept;
+  ~IdSet();
+
+  [[nodiscard]] uint64_t size() const noexcept;
+  [[nodiscard]] bool holds_integers() const noexcept { return integers_ != nullptr; }  // or is empty
+  [[nodiscard]] bool contains(int64_t id) const noexcept;
+  [[nodiscard]] bool contains(std::string_view id) const noexcept { return strings_.contains(id); }
+
+  // All members; the views live as long as the set.
+  [[nodiscard]] std::vector<int64_t> integers() const;
+  [[nodiscard]] std::vector<std::string_view> strings() const;
+
+ private:
+  struct Roaring;
+  struct Hash {
+    using is_transparent = void;
+    size_t operator()(std::string_view text) const noexcept;
+  };
+  IdSet();
+  std::unique_ptr<Roaring> integers_;
+  std::unordered_set<std::string, Hash, std::equal_to<>> strings_;
+};
+
+}  // namespace scrubjay::filter

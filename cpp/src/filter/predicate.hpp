@@ -1,0 +1,99 @@
+// Predicate: which documents of a chunk does a filter admit?
+//
+// A tree of tests over fields, compiled once (bindings/filter.cpp) and immutable. A test holds of a document
+// if the value of its field is one of those that the test names; a document without the field, or with a
+// value of another type, fails it. Negation is plain: what fails a test passes its negation. Evaluation goes
+// over the columns of a chunk, 64 documents a word, the cheapest test of a conjunction first.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "filter/columns.hpp"
+
+namespace scrubjay::filter {
+
+// [least, greatest], empty if least > greatest.
+struct Range {
+  int64_t least = 0, greatest = -1;
+};
+
+struct StringRange {
+  std::string least, greatest;
+  bool has_least = false, least_open = false;
+  bool has_greatest = false, greatest_open = false;
+  [[nodiscard]] bool holds(std::string_view text) const noexcept;
+};
+
+// The values that pass, type by type.
+struct Test {
+  std::string field;
+  uint64_t field_hash = 0;
+  bool any = false;       // whatever it is
+  bool elements = false;  // the strings below are looked for in lists
+  bool yes = false, no = false;
+  std::vector<std::string> strings;
+  std::vector<StringRange> string_ranges;
+  std::vector<Range> integers, reals, times;
+};
+
+// All numbers x with `x op operand`, exactly as Python compares integers and reals, as ranges of columns.
+enum class Comparison : uint8_t { equal, less, at_most, greater, at_least };
+void add_numbers(Comparison comparison, int64_t operand, Test& test);
+void add_numbers(Comparison comparison, double operand, Test& test);  // not NaN
+void add_times(Comparison comparison, int64_t microseconds, Test& test);
+void add_strings(Comparison comparison, std::string operand, Test& test);
+
+// Whether the tests are of one field and of one range per type at most, so that their conjunction is one
+// test, which `test` then is.
+bool intersect(const Test& other, Test& test);
+
+struct Node {
+  enum class Kind : uint8_t { test, all, any, negation };
+  Kind kind = Kind::all;
+  uint32_t test = 0;  // index into the predicate's tests
+  uint32_t cost = 0;
+  std::vector<Node> children;  // of a negation: one
+};
+
+class Predicate {
+ public:
+  static constexpr uint32_t kMaxDepth = 64;
+
+  // The root is to be at most kMaxDepth levels deep.
+  Predicate(std::vector<Test> tests, Node root);
+
+  [[nodiscard]] const std::vector<Test>& tests() const noexcept { return tests_; }
+  [[nodiscard]] const Node& root() const noexcept { return root_; }
+
+ private:
+  std::vector<Test> tests_;
+  Node root_;
+};
+
+// Memory for evaluations; one per thread.
+class Evaluation {
+ public:
+  // Writes the bits of the admitted documents among the first n_docs to `out`, (n_docs + 63) / 64 words; bits
+  // past the end are zero. `columns` is null where no document has an attribute.
+  void run(const Predicate& predicate, const Columns* columns, uint32_t n_docs, uint64_t* out);
+
+ private:
+  void evaluate(const Node& node, uint32_t depth, uint64_t* out);
+  void add_test(const Test& test, uint64_t* out);
+  void add_codes(const Test& test, const Column& column, uint64_t* out);
+  void add_elements(const Test& test, const Column& column, uint64_t* out);
+  void add_spilled(const Test& test, const Column& column, uint64_t* out);
+  [[nodiscard]] uint64_t* buffer(uint32_t depth);
+
+  const Predicate* predicate_ = nullptr;
+  const Columns* columns_ = nullptr;
+  uint32_t n_docs_ = 0, n_words_ = 0;
+  std::vector<std::vector<uint64_t>> buffers_;
+  std::vector<uint16_t> codes_;
+  std::vector<uint32_t> set_;
+  std::vector<uint64_t> rows_;
+};
+
+}  // namespace scrubjay::filter

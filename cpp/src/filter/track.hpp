@@ -1,0 +1,158 @@
+// Track: which value of one type has each document of a chunk, if any?
+//
+// Dense (a value for each document up to the last that has one, `kAbsent` where there is none) while at least
+// a quarter of them have one, sparse (pairs of document and value) otherwise, so that a field that few
+// documents have costs little. One writer, any number of readers under an epoch guard; a change of form
+// builds the new one beside the old.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <span>
+
+#include "base/growing.hpp"
+
+namespace scrubjay::filter {
+
+template <class T>
+class Track {
+ public:
+  // No value that is stored.
+  static constexpr T kAbsent = std::numeric_limits<T>::is_signed ? std::numeric_limits<T>::min() : T{0};
+
+  Track() = default;
+  Track(const Track&) = delete;
+  Track& operator=(const Track&) = delete;
+  ~Track() { delete form_.load(std::memory_order_relaxed); }
+
+  // What a reader sees whose snapshot has n_docs documents. Dense: values[doc]; sparse: values[i] of docs[i].
+  struct View {
+    bool dense = true;
+    std::span<const T> values;
+    const uint16_t* docs = nullptr;
+  };
+  [[nodiscard]] View view(uint32_t n_docs) const noexcept {
+    const Form* form = form_.load(std::memory_order_acquire);
+    if (!form) return {};
+    uint32_t n = form->size.load(std::memory_order_acquire);
+    const T* values = form->values.read();
+    if (form->dense) return {true, {values, std::min(n, n_docs)}, nullptr};
+    const uint16_t* docs = form->docs.read();
+    if (n != 0 && docs[n - 1] >= n_docs)
+      n = static_cast<uint32_t>(std::lower_bound(docs, docs + n, n_docs) - docs);
+    return {false, {values, n}, docs};
+  }
+
+  // --- the writer: documents ascend --------------------------------------------------------------
+  // Makes room for a value of document `doc`; readers notice nothing.
+  void reserve(uint32_t doc) {
+    Form* form = form_.load(std::memory_order_relaxed);
+    const uint32_t n_present = (form ? form->n_present : 0) + 1;
+    const bool stays_dense = form && form->dense && n_present * 16 >= doc + 1;
+    const bool dense = n_present * 4 >= doc + 1 || stays_dense;
+    if (!form || form->dense != dense) form = rebuild(dense, doc);
+    const uint32_t size = form->size.load(std::memory_order_relaxed);
+    if (dense) {
+      form->values.reserve(doc + 1, size);
+    } else {
+      form->values.reserve(size + 1, size);
+      form->docs.reserve(size + 1, size);
+    }
+  }
+  // After reserve(doc).
+  void put(uint32_t doc, T value) noexcept {
+    Form* form = form_.load(std::memory_order_relaxed);
+    uint32_t size = form->size.load(std::memory_order_relaxed);
+    if (form->dense) {
+      for (; size < doc; ++size) form->values.data()[size] = kAbsent;
+    } else {
+      form->docs.data()[size] = static_cast<uint16_t>(doc);
+    }
+    form->values.data()[size] = value;
+    ++form->n_present;
+    form->size.store(size + 1, std::memory_order_release);
+  }
+  [[nodiscard]] size_t memory_bytes() const noexcept {
+    const Form* form = form_.load(std::memory_order_relaxed);
+    return form ? sizeof(Form) + form->values.memory_bytes() + form->docs.memory_bytes() : 0;
+  }
+
+ private:
+  struct Form {
+    explicit Form(bool is_dense) noexcept : dense(is_dense) {}
+    const bool dense;
+    uint32_t n_present = 0;  // the writer's
+    std::atomic<uint32_t> size{0};
+    base::GrowingArray<T> values;
+    base::GrowingArray<uint16_t> docs;
+  };
+
+  [[nodiscard]] Form* rebuild(bool dense, uint32_t n_docs) {
+    auto rebuilt = std::make_unique<Form>(dense);
+    std::unique_ptr<Form> old;
+    if (const Form* form = form_.load(std::memory_order_relaxed)) {
+      const View all = view(n_docs);
+      rebuilt->n_present = form->n_present;
+      uint32_t size = 0;
+      if (dense) {
+        size = all.values.empty() ? 0 : all.docs[all.values.size() - 1] + 1u;
+        rebuilt->values.reserve(size, 0);
+        std::fill_n(rebuilt->values.data(), size, kAbsent);
+        for (size_t i = 0; i < all.values.size(); ++i) rebuilt->values.data()[all.docs[i]] = all.values[i];
+      } else {
+        rebuilt->values.reserve(form->n_present, 0);
+        rebuilt->docs.reserve(form->n_present, 0);
+        for (size_t doc = 0; doc < all.values.size(); ++doc) {
+          if (all.values[doc] == kAbsent) continue;
+          rebuilt->docs.data()[size] = static_cast<uint16_t>(doc);
+          rebuilt->values.data()[size++] = all.values[doc];
+        }
+      }
+      rebuilt->size.store(size, std::memory_order_relaxed);
+    }
+    old.reset(form_.exchange(rebuilt.release(), std::memory_order_acq_rel));
+    base::retire(std::move(old));
+    return form_.load(std::memory_order_relaxed);
+  }
+
+  std::atomic<Form*> form_{nullptr};
+};
+
+// Rows that may repeat a document, ascending by document: a plain list.
+template <class T>
+class RowList {
+ public:
+  struct View {
+    std::span<const T> rows;
+    const uint16_t* docs = nullptr;
+  };
+  [[nodiscard]] View view(uint32_t n_docs) const noexcept {
+    uint32_t n = size_.load(std::memory_order_acquire);
+    const uint16_t* docs = docs_.read();
+    if (n != 0 && docs[n - 1] >= n_docs)
+      n = static_cast<uint32_t>(std::lower_bound(docs, docs + n, n_docs) - docs);
+    return {{rows_.read(), n}, docs};
+  }
+  void reserve(size_t n_more) {
+    const uint32_t size = size_.load(std::memory_order_relaxed);
+    rows_.reserve(size + n_more, size);
+    docs_.reserve(size + n_more, size);
+  }
+  void put(uint32_t doc, const T& row) noexcept {
+    const uint32_t size = size_.load(std::memory_order_relaxed);
+    rows_.data()[size] = row;
+    docs_.data()[size] = static_cast<uint16_t>(doc);
+    size_.store(size + 1, std::memory_order_release);
+  }
+  [[nodiscard]] size_t memory_bytes() const noexcept { return rows_.memory_bytes() + docs_.memory_bytes(); }
+
+ private:
+  std::atomic<uint32_t> size_{0};
+  base::GrowingArray<T> rows_;
+  base::GrowingArray<uint16_t> docs_;
+};
+
+}  // namespace scrubjay::filter

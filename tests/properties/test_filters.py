@@ -1,0 +1,193 @@
+"""Does a filtered search find what the definitions admit, and score it as if there were no filter?"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from scrubjay import payload
+from tests.data import filtered
+from tests.data import strategies as draw
+from tests.data.engines import Kit
+from tests.data.filtered import Written
+from tests.data.replay import Pair, outcome
+from tests.reference import filters, judge
+
+HOME = ("acme", "jane", None)
+ONE = np.array([1, 0, 0, 0], dtype=np.float32)
+
+searches = st.tuples(
+    filtered.filters,
+    draw.queries,
+    draw.exact_vectors,
+    st.sampled_from(["hybrid", "lexical", "vector"]),
+    st.integers(1, 12),
+)
+
+
+def given_to(mode: str, text: str, vector: Any) -> tuple[Any, Any]:
+    """Only what the mode ranks by."""
+    return (None if mode == "vector" else text, None if mode == "lexical" else vector)
+
+
+def compare(pair: Pair, key: tuple, search: tuple, **more: Any) -> None:
+    filter, text, vector, mode, k = search
+    options: dict[str, Any] = {
+        "scope": pair.scope(key),
+        "k": k,
+        "mode": mode,
+        "filter": filter,
+        "explain": True,
+        **more,
+    }
+    text, vector = given_to(mode, text, vector)
+    result = pair.engine.search(text, vector=vector, **options)
+    judge.same_result(result, pair.model.search(text, vector=vector, **options), explain=True)
+    count = {name: value for name, value in options.items() if name in ("filter", "ids", "exclude_ids")}
+    n_admitted = pair.both(lambda engine: engine.count(options["scope"], **count))[1]
+    if pair.kit.is_native:
+        assert result.admitted == n_admitted
+
+
+def written(**metadata: Any) -> Written:
+    return Written(len(metadata), "jay", HOME, ONE, payload.encode(metadata, None))
+
+
+def same_results(
+    kit: Kit, chunk_docs: int | None, history: list[Any], key: tuple, cases: list[tuple]
+) -> None:
+    pair = filtered.replay(Pair(kit, chunk_docs, dim=draw.DIM, metric="ip"), history)
+    for search in cases:
+        compare(pair, key, search)
+
+
+@given(draw.chunk_sizes, filtered.histories, draw.scope_keys, st.lists(searches, min_size=1, max_size=4))
+@example(None, [written(n=2**53 + 1)], HOME, [({"n": {"$gt": 2.0**53}}, "jay", ONE, "hybrid", 3)])
+@example(None, [written(n=-(2**63))], HOME, [({"n": -(2.0**63)}, "jay", ONE, "lexical", 3)])
+@example(None, [written(n=True)], HOME, [({"n": 1}, "jay", ONE, "vector", 3)])
+@example(None, [written(n=-0.0)], HOME, [({"n": {"$gte": 0, "$lt": 5e-324}}, "jay", ONE, "hybrid", 3)])
+@example(
+    None, [written(t="\ud800")], HOME, [({"t": {"$gt": "\ud7ff", "$lt": "\ue000"}}, "jay", ONE, "hybrid", 3)]
+)
+def test_filtered_results_are_those_of_the_definitions(
+    kit: Kit, chunk_docs: int | None, history: list[Any], key: tuple, cases: list[tuple]
+) -> None:
+    same_results(kit, chunk_docs, history, key, cases)
+
+
+@pytest.mark.slow
+@settings(max_examples=2000)
+@given(draw.chunk_sizes, filtered.histories, draw.scope_keys, st.lists(searches, min_size=5, max_size=5))
+def test_ten_thousand_filtered_searches(
+    kit: Kit, chunk_docs: int | None, history: list[Any], key: tuple, cases: list[tuple]
+) -> None:
+    same_results(kit, chunk_docs, history, key, cases)
+
+
+id_sets = st.one_of(
+    st.none(), st.sets(st.integers(-1, 45), max_size=3), st.sets(st.integers(-1, 190), max_size=60)
+)
+id_forms = st.sampled_from(
+    [set, list, tuple, frozenset, iter, lambda ids: np.array(sorted(ids), dtype=np.int64)]
+)
+
+
+@given(draw.chunk_sizes, filtered.histories, draw.scope_keys, searches, id_sets, id_sets, id_forms)
+def test_sets_of_ids(
+    kit: Kit,
+    chunk_docs: int | None,
+    history: list[Any],
+    key: tuple,
+    search: tuple,
+    ids: Any,
+    exclude_ids: Any,
+    form: Any,
+) -> None:
+    pair = filtered.replay(Pair(kit, chunk_docs, dim=draw.DIM, metric="ip"), history)
+    filter, text, vector, mode, k = search
+    text, vector = given_to(mode, text, vector)
+    for one in (filter, None):
+        given_sets = {
+            name: form(value)
+            for name, value in (("ids", ids), ("exclude_ids", exclude_ids))
+            if value is not None
+        }
+        options: dict[str, Any] = {
+            "scope": pair.scope(key),
+            "k": k,
+            "mode": mode,
+            "filter": one,
+            "explain": True,
+        }
+        result = pair.engine.search(text, vector=vector, **options, **given_sets)
+        expected = pair.model.search(text, vector=vector, **options, ids=ids, exclude_ids=exclude_ids)
+        judge.same_result(result, expected, explain=True)
+
+
+@given(
+    filtered.histories,
+    draw.scope_keys,
+    searches,
+    st.lists(st.lists(st.integers(0, 110), max_size=8), max_size=2),
+)
+def test_callers_rankings_are_filtered_too(
+    kit: Kit, history: list[Any], key: tuple, search: tuple, rankings: list[list[int]]
+) -> None:
+    pair = filtered.replay(Pair(kit, dim=draw.DIM, metric="ip"), history)
+    filter, text, vector, _, k = search
+    compare(pair, key, (filter, text, vector, "hybrid", k), rankings=rankings)
+
+
+@given(filtered.histories, st.lists(searches, min_size=1, max_size=4), draw.scope_keys, id_sets)
+def test_a_batch_is_one_search_each(
+    kit: Kit, history: list[Any], cases: list[tuple], key: tuple, ids: Any
+) -> None:
+    pair = filtered.replay(Pair(kit, dim=draw.DIM, metric="ip"), history)
+    filter, *_ = cases[0]
+    options: dict[str, Any] = {"scope": pair.scope(key), "k": 5, "filter": filter, "exclude_ids": ids}
+    results = pair.engine.search_batch(
+        [text for _, text, *_ in cases], vectors=np.stack([vector for _, _, vector, *_ in cases]), **options
+    )
+    for result, (_, text, vector, *_) in zip(results, cases, strict=True):
+        judge.same_result(result, pair.model.search(text, vector=vector, **options))
+
+
+@given(filtered.wrong_filters, st.one_of(filtered.filters, st.just({})))
+def test_what_is_no_filter_is_refused_with_the_same_error(
+    kit: Kit, wrong: Any, right: dict[str, Any]
+) -> None:
+    pair = Pair(kit, dim=draw.DIM)
+    for filter in (wrong, {"$or": [right, wrong]}, {"$not": wrong}):
+        pair.both(
+            lambda engine, one=filter: list(engine.search("jay", scope=pair.scope(HOME), filter=one).ids)
+        )
+        found = outcome(
+            lambda engine, one=filter: engine.search("jay", scope=pair.scope(HOME), filter=one), pair.engine
+        )
+        assert found[0] == "raised", f"accepted: {filter}"
+
+
+@given(
+    st.one_of(
+        st.sampled_from(filtered.TIMES), st.from_regex(filters.ISO_TIME, fullmatch=True), st.text(max_size=12)
+    ),
+    st.booleans(),
+)
+def test_texts_that_name_a_time(kit: Kit, text: str, stored: bool) -> None:
+    """A text in metadata is a time exactly if the definition reads it as one, and the right one."""
+    pair = Pair(kit, dim=draw.DIM)
+    pair.both(
+        lambda e: e.upsert(1, "jay", scope=pair.scope(HOME), payload=payload.encode({"when": text}, None))
+    )
+    instant = filters.instant_of(text)
+    for moment in filtered.MOMENTS:
+        for operator in ("$gte", "$eq", "$lt"):
+            pair.both(lambda e, o=operator, m=moment: e.count(pair.scope(HOME), filter={"when": {o: m}}))
+    assert pair.engine.count(pair.scope(HOME), filter={"when": {"$gte": datetime(1, 1, 1)}}) == (
+        instant is not None and instant >= filters._instant(datetime(1, 1, 1))
+    )

@@ -1,0 +1,232 @@
+"""Do filters reach every call, every way that documents come and go, and say what is wrong?"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scrubjay import Engine, Filter, Index, Scope, filters, payload
+
+ACME = Scope("acme")
+KEYS = {"category": "keys"}
+
+
+def filled(index: Index) -> Index:
+    index.upsert(1, "The staging key", scope=ACME, vector=[1, 0], metadata={"category": "keys", "uses": 3})
+    index.upsert(
+        2, "The production key", scope=ACME, vector=[0, 1], metadata={"category": "keys", "uses": 30}
+    )
+    index.upsert(
+        3, "The spare key", scope=ACME, vector=[1, 1], metadata={"category": "infra"}, created_at="2026-03-01"
+    )
+    index.upsert(4, "The forgotten key", scope=ACME, vector=[1, 2])
+    return index
+
+
+def found(index: Index, filter: Any = None, **options: Any) -> list[Any]:
+    return sorted(hit.id for hit in index.search("key", vector=[1, 0], scope=ACME, filter=filter, **options))
+
+
+def test_every_mode_and_call_is_filtered() -> None:
+    index = filled(Index())
+    for mode in ("hybrid", "lexical", "vector"):
+        assert found(index, KEYS, mode=mode) == [1, 2]
+        assert found(index, Filter(KEYS), mode=mode, exclude_ids=[2]) == [1]
+        assert found(index, {"category": "nothing"}, mode=mode) == []
+    (hits,) = index.search_batch(["key"], scope=ACME, filter=KEYS)
+    assert sorted(hit.id for hit in hits) == [1, 2]
+    assert index.count(ACME, filter=KEYS) == 2
+    assert index.count(ACME, ids=[1, 3, 99]) == 2
+    assert index.count(ACME, filter={}) == index.count(ACME) == 4
+
+
+def test_scores_are_those_of_the_unfiltered_search() -> None:
+    index = filled(Index())
+    everything = {hit.id: hit.score for hit in index.search("staging key", scope=ACME, mode="lexical")}
+    for filter in (KEYS, {"category": "infra"}, {"uses": {"$lt": 10}}):
+        for hit in index.search("staging key", scope=ACME, mode="lexical", filter=filter):
+            assert hit.score == everything[hit.id]
+
+
+def test_a_filter_follows_updates_deletes_and_compaction() -> None:
+    index = filled(Index())
+    index.upsert(1, "The staging key", scope=ACME, metadata={"category": "infra"})
+    index.delete(2)
+    assert found(index, KEYS) == [] and found(index, {"category": "infra"}) == [1, 3]
+    index.compact()
+    assert found(index, KEYS) == [] and found(index, {"category": "infra"}) == [1, 3]
+
+
+def test_filters_survive_closing_with_images_and_without(tmp_path: Path) -> None:
+    path = tmp_path / "memories.scrubjay"
+    with Index.open(path) as index:
+        filled(index)
+        index.compact()
+    for drop_images in (False, True):
+        with Index.open(path) as index:
+            if drop_images:
+                with index.engine.store.writing("testing") as transaction:  # type: ignore[union-attr]
+                    transaction.connection.execute("DELETE FROM image")
+                    transaction.commit()
+            assert index.count(ACME, filter=KEYS) == 2
+            assert found(index, KEYS) == [1, 2]
+            assert found(index, {"created_at": {"$gte": "2026-01-01"}}) == [3]
+            assert found(index, ids={1, 3, 99}) == [1, 3]
+            with pytest.raises(TypeError, match="scope: expected"):
+                index.count(filter=KEYS)
+
+
+def test_times() -> None:
+    index = Index()
+    at = datetime(2026, 3, 1, 9, 30, tzinfo=timezone(timedelta(hours=1)))
+    index.upsert(1, "key", scope=ACME, created_at=at, metadata={"seen": at, "day": "2026-03-01"})
+    assert index.get(1).metadata["seen"] == "2026-03-01T08:30:00+00:00"  # type: ignore[union-attr]
+    for operand in (
+        at,
+        "2026-03-01T08:30:00Z",
+        at.timestamp(),
+        int(at.timestamp()),
+        "2026-03-01T09:30+01:00",
+    ):
+        assert found(index, {"created_at": operand}) == [1], operand
+        assert found(index, {"created_at": {"$lt": operand}}) == []
+    assert found(index, {"seen": at, "day": {"$lte": at}}) == [1]
+    assert found(index, {"seen": {"$gt": "2026-03-01T08"}}) == [1], "texts compare as texts"
+    assert found(index, {"seen": {"$gt": 5}}) == []
+
+
+def test_what_explains_a_filtered_result() -> None:
+    engine = Engine(dim=2)
+    n = 500
+    engine.upsert_many(
+        list(range(n)),
+        ["the key"] * n,
+        scope=ACME,
+        vectors=np.ones((n, 2)),
+        payloads=[payload.encode({"n": i}, None) for i in range(n)],
+    )
+    rare = engine.search("key", vector=[1, 1], scope=ACME, filter={"n": {"$lt": 2}})
+    assert (rare.admitted, rare.gathered, len(rare)) == (2, ("lexical", "vector"), 2)
+    usual = engine.search("key", vector=[1, 1], scope=ACME, filter={"n": {"$gte": 2}})
+    assert (usual.admitted, usual.gathered) == (n - 2, ())
+    assert engine.search("key", scope=ACME).admitted == n
+
+
+@pytest.mark.parametrize(
+    "form", [set, list, tuple, iter, np.array, lambda ids: np.array(ids, dtype=np.uint16)]
+)
+def test_forms_of_id_sets(form: Any) -> None:
+    index = filled(Index())
+    assert found(index, ids=form([1, 3])) == [1, 3]
+    assert found(index, exclude_ids=form([1, 3])) == [2, 4]
+    assert found(index, ids=form([])) == []
+
+
+def test_string_ids() -> None:
+    index = Index()
+    for id in ("a", "b", "c"):
+        index.upsert(id, "key", scope=ACME)
+    assert found(index, ids=["a", "z"], exclude_ids={"b"}) == ["a"]
+    assert found(index, ids=["a", "b"] * 50, exclude_ids={"b"}) == ["a"]
+    with pytest.raises(TypeError, match="ids: expected str like the ids of this engine, got int"):
+        found(index, ids=[1])
+
+
+def test_pyroaring_bitmaps() -> None:
+    pyroaring = pytest.importorskip("pyroaring")
+    index = filled(Index())
+    for kind in (pyroaring.BitMap, pyroaring.FrozenBitMap, pyroaring.BitMap64):
+        assert found(index, ids=kind([1, 3, 2**31])) == [1, 3]
+        assert found(index, exclude_ids=kind([1, 3])) == [2, 4]
+        assert found(index, ids=kind(range(1, 100_000))) == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (
+            {"filter": "keys"},
+            TypeError,
+            r"filter: expected a mapping of fields to conditions, got str 'keys'",
+        ),
+        ({"filter": {1: 2}}, TypeError, r"filter: expected str keys, got int 1"),
+        (
+            {"filter": {"$nor": []}},
+            ValueError,
+            r"filter: expected a field, \$and, \$or or \$not, got '\$nor'",
+        ),
+        ({"filter": {"a": {"$above": 1}}}, ValueError, r"a: expected an operator .*, got '\$above'"),
+        ({"filter": {"a": {}}}, ValueError, r"a: expected a value or operators .*, got \{\}"),
+        (
+            {"filter": {"a": {"$gt": [1]}}},
+            TypeError,
+            r"a\.\$gt: expected a str, number, bool or datetime, got list",
+        ),
+        (
+            {"filter": {"a": {"$in": [1, None]}}},
+            TypeError,
+            r"a\.\$in\[1\]: expected .* got NoneType None; .*\$exists",
+        ),
+        ({"filter": {"a": {"$in": "ab"}}}, TypeError, r"a\.\$in: expected a list of values, got str 'ab'"),
+        (
+            {"filter": {"a": 2**64}},
+            ValueError,
+            r"a\.\$eq: expected an int of 64 bits, got 18446744073709551616",
+        ),
+        ({"filter": {"a": {"$contains": 1}}}, TypeError, r"a\.\$contains: expected a str, got int 1"),
+        ({"filter": {"a": {"$exists": 1}}}, TypeError, r"a\.\$exists: expected a bool, got int 1"),
+        (
+            {"filter": {"$or": [{"a": {"$gt": True}}]}},
+            TypeError,
+            r"a\.\$gt: expected a number, str or datetime",
+        ),
+        (
+            {"filter": {"$or": [{"a": 1}, 5]}},
+            TypeError,
+            r"\$or\[1\]: expected a mapping of fields .* got int 5",
+        ),
+        ({"filter": {"$or": {"a": 1}}}, TypeError, r"\$or: expected a list of filters, got dict"),
+        (
+            {"filter": {"created_at": "soon"}},
+            ValueError,
+            r"created_at\.\$eq: expected an ISO 8601 time, got 'soon'",
+        ),
+        ({"ids": 5}, TypeError, r"ids: expected ids .* got int"),
+        ({"ids": "abc"}, TypeError, r"ids: expected ids .* got str"),
+        (
+            {"exclude_ids": [1, "a"]},
+            TypeError,
+            r"exclude_ids\[1\]: expected ids of one kind, got str after int",
+        ),
+        ({"ids": [1.5]}, TypeError, r"ids\[0\]: expected a str or an int, got float 1\.5"),
+        (
+            {"ids": np.ones((2, 2), dtype=int)},
+            ValueError,
+            r"ids: expected a one-dimensional array, got shape \(2, 2\)",
+        ),
+    ],
+)
+def test_errors_name_the_field(options: dict[str, Any], error: type[Exception], message: str) -> None:
+    index = filled(Index())
+    with pytest.raises(error, match=message):
+        found(index, **options)
+
+
+def test_deep_filters_are_refused_and_not_followed() -> None:
+    deep: dict[str, Any] = {"a": 1}
+    for _ in range(10_000):
+        deep = {"$not": deep}
+    with pytest.raises(ValueError, match="at most 60 levels"):
+        Filter(deep)
+
+
+def test_both_and_visible_to() -> None:
+    index = filled(Index())
+    assert found(index, filters.both(KEYS, None, {"uses": {"$gt": 5}})) == [2]
+    assert found(index, filters.both()) == [1, 2, 3, 4]
+    with pytest.raises(TypeError, match="user: expected a str"):
+        filters.visible_to(None)  # type: ignore[arg-type]
