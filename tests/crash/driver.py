@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scrubjay import Index
-from tests.crash.workload import LIMIT_BYTES, State, expected, operation, run, stored
+from scrubjay.store import housekeeping, residency
+from tests.crash.workload import LIMIT_BYTES, State, expected, operation, ordered, run, stored
 
 ROUNDS_A_FILE = 40
 
@@ -42,6 +43,8 @@ def _open(path: Path, durability: str) -> Index:
 
 
 def _work(path: Path, seed: int, first: int, durability: str, out: int) -> None:
+    # The thread that writes images shall be killed at its work as well.
+    housekeeping._PAUSE_SECONDS = residency._REST_SECONDS = 0.002
     index = _open(path, durability)
     number = first
     while True:
@@ -104,26 +107,27 @@ def _judge(path: Path, state: State, lines: list[str], seed: int, tally: Tally) 
     tally.acknowledged += n_acknowledged
     with _open(path, "normal") as index:
         found = stored(index)
-        matching = [
-            i for i, candidate in enumerate(candidates) if list(candidate.items()) == list(found.items())
-        ]
+        matching = [i for i, candidate in enumerate(candidates) if ordered(candidate) == ordered(found)]
         assert matching, _difference(found, candidates)
         if len(candidates) > 1 and candidates[0] != candidates[-1]:
             if matching[0] == 0:
                 tally.in_flight_gone += 1
             else:
                 tally.in_flight_kept += 1
-        assert len(index) == len(found)
-        report = index.check()
-        assert report.clean, report.problems
+        n_memories = 0
+        for one in [index, *(index.collection(name) for name in index.collections())]:
+            n_memories += len(one)
+            report = one.check()
+            assert report.clean, report.problems
+        assert n_memories == len(found)
     return found
 
 
 def _difference(found: State, candidates: list[State]) -> str:
     wanted = candidates[-1]
-    lost = [id for id in candidates[0] if id not in found]
-    phantom = [id for id in found if all(id not in candidate for candidate in candidates)]
-    changed = [id for id in wanted if id in found and wanted[id] != found[id]]
+    lost = [key for key in candidates[0] if key not in found]
+    phantom = [key for key in found if all(key not in candidate for candidate in candidates)]
+    changed = [key for key in wanted if key in found and wanted[key] != found[key]]
     return f"lost {lost}, phantom {phantom}, changed {changed}, or the order differs"
 
 
