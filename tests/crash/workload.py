@@ -135,7 +135,8 @@ def stored(index: Index) -> State:
         store = one.engine.store  # type: ignore[union-attr]
         for _, id in store.ids_after(0, 1 << 30, now=0):
             record = one.get(id)
-            assert record is not None
+            if record is None:  # it has expired
+                continue
             vector = None if record.vector is None else tuple(np.asarray(record.vector).tolist())
             state[one.name, int(id)] = (record.scope, record.text, vector)
     return state

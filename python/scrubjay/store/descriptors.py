@@ -11,12 +11,14 @@ import mmap
 import os
 import sys
 import threading
+from collections import deque
 from pathlib import Path
 
 __all__ = ["Looking", "looking_at"]
 
 _lock = threading.Lock()
 _n_open: dict[Path, int] = {}
+_dropped: deque[Path] = deque()  # of indexes that are gone
 _descriptors: dict[Path, dict[tuple[int, int], int]] = {}  # of an index: of a file (device, inode)
 _mappings: dict[Path, mmap.mmap] = {}  # of an index: the head of its wal-index
 
@@ -33,6 +35,7 @@ class Looking:
         self._path = path.resolve()
         self._closed = False
         with _lock:
+            _settle()
             _n_open[self._path] = _n_open.get(self._path, 0) + 1
 
     def descriptor(self, path: Path) -> int:
@@ -67,7 +70,8 @@ class Looking:
         return mapping if int.from_bytes(mapping[:4], sys.byteorder) == _WAL_INDEX_VERSION else None
 
     def __del__(self) -> None:
-        self.close()
+        if not getattr(self, "_closed", True):
+            _dropped.append(self._path)  # this may run in the middle of anything: no lock
 
     def close(self) -> None:
         """The index has closed its connections. The last one of a file closes what was kept."""
@@ -75,14 +79,22 @@ class Looking:
             if self._closed:
                 return
             self._closed = True
-            _n_open[self._path] -= 1
-            if _n_open[self._path] == 0:
-                del _n_open[self._path]
-                mapping = _mappings.pop(self._path, None)
-                if mapping is not None:
-                    mapping.close()
-                for descriptor in _descriptors.pop(self._path, {}).values():
-                    os.close(descriptor)
+            _dropped.append(self._path)
+            _settle()
+
+
+def _settle() -> None:
+    """Count who is gone, and close what was kept for them. The caller holds the lock."""
+    while _dropped:
+        path = _dropped.popleft()
+        _n_open[path] -= 1
+        if _n_open[path] == 0:
+            del _n_open[path]
+            mapping = _mappings.pop(path, None)
+            if mapping is not None:
+                mapping.close()
+            for descriptor in _descriptors.pop(path, {}).values():
+                os.close(descriptor)
 
 
 def looking_at(path: Path) -> Looking:
