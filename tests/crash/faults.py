@@ -3,9 +3,13 @@
     python -m tests.crash.faults size|pages|space [OPERATION ...]
 
 An operation is run again and again on a fresh copy of the same file, each time with a little more room than before,
-until it succeeds: so every write that it makes fails once. What limits the room: `size` the system's limit on the size
-of a file, `pages` SQLite's limit on its pages, `space` the size of the file system (to be run in a mount namespace of its
-own). After a failure the open index answers as before or as after, and so does the file when it is opened again.
+until it succeeds: so every write that it makes fails once. What limits the room:
+
+    size    the system's limit on the size of a file
+    pages   SQLite's limit on its pages
+    space   the size of the file system (to be run in a mount namespace of its own: unshare -m)
+
+After a failure the open index answers as before or as after, and so does the file when it is opened again.
 """
 
 from __future__ import annotations
