@@ -100,7 +100,7 @@ class CollectedIndex(OpenedIndex):
         make: Any = type(self)
         member: Self = make(
             embedder,
-            dim=None if embedder is not None else asked.dim or usual.dim,
+            dim=None if embedder is not None else usual.dim if asked.dim is None else asked.dim,
             metric=asked.metric or usual.metric,
             dtype=asked.dtype or usual.dtype,
             analyzer=asked.analyzer or usual.analyzer,

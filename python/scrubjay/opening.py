@@ -130,7 +130,7 @@ class OpenedIndex:
         index._family, index._name = family, name
         index._semantics = Semantics(None, None, family.query_cache)
         new = Identity(
-            asked.dim or usual.dim if embedder is None else embedder.dim,
+            embedder.dim if embedder is not None else usual.dim if asked.dim is None else asked.dim,
             asked.metric or usual.metric,
             asked.dtype or usual.dtype,
             asked.analyzer or usual.analyzer,

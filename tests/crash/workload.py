@@ -20,7 +20,10 @@ SCOPES = [
 WORDS = ["oak", "jay", "acorn", "cache", "sk-stg-0041", "trains", "winter", "feather", "naïve", "鸟"]
 LIMIT_BYTES = 60_000  # of memory, so that partitions come and go
 
-State = dict[int, tuple[Scope, str, tuple[float, ...] | None]]
+COLLECTIONS = ["", "side"]
+
+# (collection, id) -> (scope, text, vector), in order of writing within each collection
+State = dict[tuple[str, int], tuple[Scope, str, tuple[float, ...] | None]]
 
 
 class Operation(NamedTuple):
@@ -31,23 +34,33 @@ class Operation(NamedTuple):
     ids: tuple[int, ...] = ()
     scope: Scope | None = None
     exact: bool = False
+    collection: str = ""
+    everywhere: bool = False
 
 
 def operation(seed: int, number: int) -> Operation:
     """Return operation `number` of the workload `seed`."""
     rng = random.Random(f"{seed}:{number}")
     kind = rng.choices(
-        ["upsert", "many", "delete", "erase", "compact", "save", "search", "reopen"],
-        weights=[30, 30, 12, 3, 2, 6, 15, 3],
+        ["upsert", "many", "delete", "erase", "compact", "save", "search", "reopen", "drop"],
+        weights=[30, 30, 12, 3, 2, 6, 15, 3, 1],
     )[0]
+    collection = rng.choice(COLLECTIONS)
     if kind in ("upsert", "many"):
         n = 1 if kind == "upsert" else rng.randint(2, 40)
-        return Operation(kind, rows=tuple(_row(rng) for _ in range(n)))
+        return Operation(kind, rows=tuple(_row(rng) for _ in range(n)), collection=collection)
     if kind == "delete":
-        return Operation(kind, ids=tuple(rng.randrange(300) for _ in range(rng.randint(1, 5))))
+        ids = tuple(rng.randrange(300) for _ in range(rng.randint(1, 5)))
+        return Operation(kind, ids=ids, collection=collection)
     if kind == "erase":
-        return Operation(kind, scope=rng.choice(SCOPES[1:]), exact=rng.random() < 0.5)
-    return Operation(kind, scope=rng.choice(SCOPES))
+        return Operation(
+            kind,
+            scope=rng.choice(SCOPES[1:]),
+            exact=rng.random() < 0.5,
+            collection=collection,
+            everywhere=rng.random() < 0.5,
+        )
+    return Operation(kind, scope=rng.choice(SCOPES), collection=collection)
 
 
 def _row(rng: random.Random) -> tuple[int, Scope, str, tuple[float, ...] | None]:
@@ -63,20 +76,34 @@ def expected(state: State, op: Operation) -> State:
     """Return the state after an operation."""
     after = dict(state)
     for id, scope, text, vector in op.rows:
-        after.pop(id, None)  # an update is a new write: it goes to the end
-        after[id] = (scope, text, vector)
+        after.pop((op.collection, id), None)  # an update is a new write: it goes to the end
+        after[op.collection, id] = (scope, text, vector)
     for id in op.ids:
-        after.pop(id, None)
+        after.pop((op.collection, id), None)
     if op.kind == "erase":
         assert op.scope is not None
-        for id, (scope, _, _) in state.items():
-            if scope == op.scope if op.exact else op.scope.contains(scope):
-                del after[id]
+        for (collection, id), (scope, _, _) in state.items():
+            here = op.everywhere or collection == op.collection
+            if here and (scope == op.scope if op.exact else op.scope.contains(scope)):
+                del after[collection, id]
+    elif op.kind == "drop":
+        after = {key: row for key, row in after.items() if key[0] != "side"}
     return after
+
+
+def ordered(state: State) -> list[tuple[tuple[str, int], tuple[Scope, str, tuple[float, ...] | None]]]:
+    """Return what two equal states share: the order of writing within each collection."""
+    return sorted(state.items(), key=lambda item: item[0][0])
 
 
 def run(index: Index, op: Operation) -> None:
     """Do it."""
+    if op.kind == "drop":
+        if "side" in index.collections():
+            index.drop_collection("side")
+        return
+    if op.collection:
+        index = index.collection(op.collection)
     if op.rows:
         records: list[dict[str, Any]] = [
             {"id": id, "scope": scope, "text": text, "vector": vector} for id, scope, text, vector in op.rows
@@ -89,7 +116,7 @@ def run(index: Index, op: Operation) -> None:
         index.delete(id)
     if op.kind == "erase":
         assert op.scope is not None
-        index.erase(op.scope, exact=op.exact)
+        index.erase(op.scope, exact=op.exact, everywhere=op.everywhere)
     elif op.kind == "compact":
         index.compact()
     elif op.kind == "save":
@@ -101,13 +128,15 @@ def run(index: Index, op: Operation) -> None:
         index.search("oak winter", vector=np.ones(DIM), scope=op.scope)
 
 
-def stored(index: Index, n_ids: int = 300) -> State:
+def stored(index: Index) -> State:
     """Return what the index holds, in order of writing."""
-    store = index.engine.store  # type: ignore[union-attr]
     state: State = {}
-    for _, id in store.ids_after(0, 1 << 30, now=0):
-        record = index.get(id)
-        assert record is not None
-        vector = None if record.vector is None else tuple(np.asarray(record.vector).tolist())
-        state[int(id)] = (record.scope, record.text, vector)
+    for one in [index, *(index.collection(name) for name in index.collections())]:
+        store = one.engine.store  # type: ignore[union-attr]
+        for _, id in store.ids_after(0, 1 << 30, now=0):
+            record = one.get(id)
+            if record is None:  # it has expired
+                continue
+            vector = None if record.vector is None else tuple(np.asarray(record.vector).tolist())
+            state[one.name, int(id)] = (record.scope, record.text, vector)
     return state

@@ -45,6 +45,18 @@ def test_check_says_what_is_wrong(path: Path, capsys: pytest.CaptureFixture[str]
     assert "problem: document 'm4'" in capsys.readouterr().out
 
 
+def test_check_looks_into_every_collection(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with Index.open(path) as index:
+        index.collection("traces").upsert("t1", "oak", scope=Scope("acme"))
+    assert main(["check", str(path), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["documents"] == 30
+    with sqlite3.connect(path) as connection:
+        connection.execute("UPDATE document_1 SET text = 'forged'")
+    connection.close()
+    assert main(["check", str(path)]) == 1
+    assert "problem: collection 'traces': document 't1'" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("command", ["check", "compact"])
 def test_a_missing_file_is_not_made(tmp_path: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, str(tmp_path / "nothing")]) == 2

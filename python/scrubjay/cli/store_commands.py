@@ -17,10 +17,20 @@ def run_check(arguments: argparse.Namespace) -> int:
     """Run `scrubjay check`; 0 if nothing is wrong, 1 if something is."""
     start = time.perf_counter()
     with _open(arguments) as index:
-        report = index.check(progress=_bar(arguments))
-    facts = {"documents": report.documents, "partitions": report.partitions, "images": report.images}
-    _say(arguments, {**facts, "problems": report.problems}, time.perf_counter() - start)
-    return 0 if report.clean else 1
+        members = [index, *(index.collection(name) for name in index.collections())]
+        reports = {member.name: member.check(progress=_bar(arguments)) for member in members}
+    facts = {
+        "documents": sum(report.documents for report in reports.values()),
+        "partitions": sum(report.partitions for report in reports.values()),
+        "images": sum(report.images for report in reports.values()),
+    }
+    problems = [
+        f"collection {name!r}: {problem}" if name else problem
+        for name, report in reports.items()
+        for problem in report.problems
+    ]
+    _say(arguments, {**facts, "problems": problems}, time.perf_counter() - start)
+    return 1 if problems else 0
 
 
 def run_compact(arguments: argparse.Namespace) -> int:

@@ -58,9 +58,7 @@ class Budget:
             return
         try:
             enough = limit - limit // 32
-            for _ in range(
-                2 * len(self._queue)
-            ):  # at most once around for those that were used, and once more
+            for _ in range(2 * len(self._queue)):  # once around for those that were used, and once more
                 if self.used_bytes <= enough:
                     break
                 with self._lock:

@@ -68,13 +68,12 @@ def _error_for(said: str, path: Path, doing: str) -> Error:
 
 
 class _Reader:
-    """A connection of one thread, closed with the thread, and what was last seen on it."""
+    """A connection of one thread, closed with the thread."""
 
-    __slots__ = ("__weakref__", "connection", "data_version", "poll")
+    __slots__ = ("__weakref__", "connection", "poll")
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self.connection = connection
-        self.data_version = -1
         self.poll = connection.cursor().execute  # for one statement, before every search
 
     def __del__(self) -> None:

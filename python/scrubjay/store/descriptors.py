@@ -2,20 +2,30 @@
 
 Closing any descriptor of a file takes away all the locks that the process has on it (POSIX), SQLite's as well: another
 process would then believe itself alone, and throw the log away that we write to. So what looks into the files keeps its
-descriptors until no index of this process has the file open.
+descriptors and mappings until no index of this process has the file open.
 """
 
 from __future__ import annotations
 
+import mmap
 import os
+import sys
 import threading
+from collections import deque
 from pathlib import Path
 
 __all__ = ["Looking", "looking_at"]
 
 _lock = threading.Lock()
 _n_open: dict[Path, int] = {}
+_dropped: deque[Path] = deque()  # of indexes that are gone
 _descriptors: dict[Path, dict[tuple[int, int], int]] = {}  # of an index: of a file (device, inode)
+_mappings: dict[Path, mmap.mmap] = {}  # of an index: the head of its wal-index
+
+# The head of the wal-index (the file -shm) holds a count of changes, checksums and the size of the log. Every commit of
+# every process rewrites it before it is acknowledged; all that is relied on is that it then differs, and this number.
+_WAL_INDEX_VERSION = 3_007_000
+_HEAD_BYTES = 48
 
 
 class Looking:
@@ -25,6 +35,7 @@ class Looking:
         self._path = path.resolve()
         self._closed = False
         with _lock:
+            _settle()
             _n_open[self._path] = _n_open.get(self._path, 0) + 1
 
     def descriptor(self, path: Path) -> int:
@@ -38,8 +49,29 @@ class Looking:
                 kept.setdefault(name, opened)
             return kept[name]
 
+    def wal_index(self, path: Path) -> mmap.mmap | None:
+        """Return the head of the wal-index as memory that shows every commit of any process at once.
+
+        Not to be read once this index has closed its connections: then the file may be cut. None if there is none, or
+        if it is not as it is known to be.
+        """
+        if os.name != "posix":
+            return None
+        with _lock:
+            mapping = _mappings.get(self._path)
+        if mapping is None:
+            try:
+                descriptor = self.descriptor(path)
+                mapping = mmap.mmap(descriptor, _HEAD_BYTES, prot=mmap.PROT_READ, flags=mmap.MAP_SHARED)
+            except (OSError, ValueError):
+                return None
+            with _lock:
+                mapping = _mappings.setdefault(self._path, mapping)
+        return mapping if int.from_bytes(mapping[:4], sys.byteorder) == _WAL_INDEX_VERSION else None
+
     def __del__(self) -> None:
-        self.close()
+        if not getattr(self, "_closed", True):
+            _dropped.append(self._path)  # this may run in the middle of anything: no lock
 
     def close(self) -> None:
         """The index has closed its connections. The last one of a file closes what was kept."""
@@ -47,11 +79,22 @@ class Looking:
             if self._closed:
                 return
             self._closed = True
-            _n_open[self._path] -= 1
-            if _n_open[self._path] == 0:
-                del _n_open[self._path]
-                for descriptor in _descriptors.pop(self._path, {}).values():
-                    os.close(descriptor)
+            _dropped.append(self._path)
+            _settle()
+
+
+def _settle() -> None:
+    """Count who is gone, and close what was kept for them. The caller holds the lock."""
+    while _dropped:
+        path = _dropped.popleft()
+        _n_open[path] -= 1
+        if _n_open[path] == 0:
+            del _n_open[path]
+            mapping = _mappings.pop(path, None)
+            if mapping is not None:
+                mapping.close()
+            for descriptor in _descriptors.pop(path, {}).values():
+                os.close(descriptor)
 
 
 def looking_at(path: Path) -> Looking:

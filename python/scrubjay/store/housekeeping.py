@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from queue import Empty, SimpleQueue
 from typing import Protocol
 
 __all__ = ["Housekeeper", "Tidied"]
@@ -31,21 +32,21 @@ class Housekeeper:
         self._house = weakref.ref(house)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
-        self._noted = threading.Event()
-        self._stopped = threading.Event()
-        weakref.finalize(house, _stop, self._noted, self._stopped).atexit = False
+        self._notes = _Notes()
+        # A finalizer may run in the middle of anything: a simple queue takes what is put then, an event might not.
+        weakref.finalize(house, self._notes.queue.put, False).atexit = False
 
     def note(self) -> None:
         """There is something to do."""
-        if self._noted.is_set():
+        if self._notes.noted or self._notes.stopped:
             return
-        self._noted.set()
-        if self._thread is None and not self._stopped.is_set():
+        self._notes.note()
+        if self._thread is None:
             with self._lock:
                 if self._thread is None:
                     self._thread = threading.Thread(
                         target=_keep,
-                        args=(self._house, self._noted, self._stopped),
+                        args=(self._house, self._notes),
                         name="scrubjay-housekeeping",
                         daemon=True,
                     )
@@ -53,24 +54,39 @@ class Housekeeper:
 
     def stop(self) -> None:
         """End the thread, and wait for what it is doing."""
-        _stop(self._noted, self._stopped)
+        self._notes.stopped = True
+        self._notes.queue.put(False)
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join()
 
 
-def _stop(noted: threading.Event, stopped: threading.Event) -> None:
-    stopped.set()
-    noted.set()
+class _Notes:
+    """What the thread is told: True, there is something to do; False, it is to end."""
+
+    def __init__(self) -> None:
+        self.queue: SimpleQueue[bool] = SimpleQueue()
+        self.noted = False  # it knows, and has not begun yet
+        self.stopped = False
+
+    def note(self) -> None:
+        self.noted = True
+        self.queue.put(True)
+
+    def rest(self, seconds: float) -> bool:
+        """Wait for a note, and then some time; False if the thread is to end."""
+        if not self.queue.get():
+            return False
+        try:
+            return self.queue.get(timeout=seconds)
+        except Empty:
+            return True
 
 
-def _keep(house: weakref.ref[Tidied], noted: threading.Event, stopped: threading.Event) -> None:
+def _keep(house: weakref.ref[Tidied], notes: _Notes) -> None:
     pause = _PAUSE_SECONDS
-    while True:
-        noted.wait()
-        if stopped.wait(pause):
-            return
-        noted.clear()
+    while notes.rest(pause):
+        notes.noted = False
         tidied = house()
         if tidied is None:
             return
@@ -79,6 +95,6 @@ def _keep(house: weakref.ref[Tidied], noted: threading.Event, stopped: threading
         except Exception:  # noqa: BLE001 - the index was closed meanwhile, or memory is short: nothing is lost
             more = None
         del tidied
-        if more is not False:
-            noted.set()
+        if more is not False and not notes.noted:
+            notes.note()
         pause = min(2 * pause, _MAX_PAUSE_SECONDS) if more is None else _PAUSE_SECONDS

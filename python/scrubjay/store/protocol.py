@@ -100,8 +100,8 @@ class Store(Protocol):
         """Return what the index is made of, as of now."""
         ...
 
-    def changed(self) -> bool:
-        """Whether anything may have been committed since this thread last asked. The cheap check before a search."""
+    def glance(self) -> object:
+        """Return what differs whenever anything may have been committed by anybody. The cheap check before a search."""
         ...
 
     def scopes_since(self, version: int) -> list[tuple[Scope, int]]:

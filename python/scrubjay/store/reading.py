@@ -5,6 +5,7 @@ See :mod:`scrubjay.store.protocol` for what the questions mean.
 
 from __future__ import annotations
 
+import mmap
 import sqlite3
 import sys
 import threading
@@ -30,6 +31,7 @@ class ReadingStore:
     path: Path
     tables: Tables
     _readers: Readers
+    _wal_index: mmap.mmap | None = None
 
     def __init__(self) -> None:
         self._scratch = bytearray()  # for an image on its way to the engine
@@ -44,18 +46,19 @@ class ReadingStore:
         with translated(self.path, "reading"):
             return schema.read_identity(self._reader, self.tables)
 
-    def changed(self) -> bool:
-        """Whether anything may have been committed since this thread last asked."""
+    def glance(self) -> object:
+        """Return what differs whenever anything may have been committed by anybody. The cheap check before a search."""
+        mapped = self._wal_index
+        return mapped[:] if mapped is not None else self._version_seen()
+
+    def _version_seen(self) -> object:
         reader = self._readers.get()
         try:
             (version,) = reader.poll("PRAGMA data_version").fetchone()
         except sqlite3.Error:
             with translated(self.path, "looking for changes"):
                 raise
-        if version == reader.data_version:
-            return False
-        reader.data_version = version
-        return True
+        return (id(reader), version)  # versions of two connections do not compare
 
     def scopes_since(self, version: int) -> list[tuple[Scope, int]]:
         """Return scopes written to after `version`, with their versions."""

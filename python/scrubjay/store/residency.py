@@ -63,14 +63,17 @@ class Residency(Filling):
         self._changed: dict[Partition, None] = {}  # perhaps far from their images
         self._departing = threading.Lock()
         self._n_departures = 0
+        self._glance: object = None
         self._seen = store.last_version()  # every scope written to up to this version has been marked
 
     # ------------------------------------------------------------------ before a search
 
     def view(self, scope: Scope) -> tuple[tuple[Partition, ...], int]:
         """Return the partitions that `scope` sees, resident and current, and a stamp for :meth:`held`."""
-        if self._store.changed():
+        glance = self._store.glance()
+        if glance != self._glance:
             self.mark_changed()
+            self._glance = glance  # only now: another thread may rely on what is marked
         view = self._views.get(scope)
         if view is None:
             view = self._make_view(scope)

@@ -62,6 +62,7 @@ class SqliteStore(ReadingStore):
                 raise
         self._readers = Readers(path, busy_seconds)
         self.looking = looking_at(path)
+        self._wal_index = self.looking.wal_index(self.files()[2])
 
     def _prepare(self, identity: Identity) -> None:
         if not schema.recognise(self._writer, str(self.path)):
@@ -183,6 +184,7 @@ class SqliteStore(ReadingStore):
             if self._closed:
                 return
             self._closed = True
+            self._wal_index = None
             self._readers.close()
             self._writer.close()
             self.looking.close()

@@ -1,0 +1,210 @@
+"""Let each write step of each operation fail once, and hold the index to its promise: all of it, or nothing.
+
+    python -m tests.crash.faults size|pages|space [OPERATION ...]
+
+An operation is run again and again on a fresh copy of the same file, each time with a little more room than before,
+until it succeeds: so every write that it makes fails once. What limits the room:
+
+    size    the system's limit on the size of a file
+    pages   SQLite's limit on its pages
+    space   the size of the file system (to be run in a mount namespace of its own: unshare -m)
+
+After a failure the open index answers as before or as after, and so does the file when it is opened again.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import scrubjay
+from scrubjay import Index, Scope
+from tests.crash.workload import State, ordered, stored
+
+GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
+JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")
+STEP_BYTES = 4096
+MOST_STEPS = 200
+
+
+class Toy:
+    """An embedder of eight numbers."""
+
+    name, dim = "toy", 8
+
+    def embed_documents(self, texts: Any) -> Any:
+        return np.stack([self.embed_query(text) for text in texts])
+
+    def embed_query(self, text: str) -> Any:
+        return np.float32([len(text), text.count("o") + 1, 1, 2, 3, 4, 5, 6])
+
+
+def rows(first: int, n: int, scope: Scope, word: str) -> list[dict[str, Any]]:
+    """Return records with vectors."""
+    return [
+        {
+            "id": first + i,
+            "text": f"{word} {first + i} " + "leaves " * 30,
+            "scope": scope,
+            "vector": np.arange(8) + first + i,
+        }
+        for i in range(n)
+    ]
+
+
+def prepare(path: Path) -> None:
+    """Make the file on which every operation is tried."""
+    with Index.open(path, dim=8, durability="normal") as index:
+        index.upsert_many(rows(0, 40, JANE, "oak") + rows(100, 40, JOE, "oak"))
+        index.upsert(99, "gone oak", scope=JANE, expires_at=1)
+        index.collection("side").upsert_many(rows(0, 20, JANE, "beech"))
+        index.compact()
+        index.delete(3)
+        index.upsert_many(rows(4, 2, JANE, "replaced oak"))
+
+
+def save_images(index: Index) -> None:
+    """Write the images of everything that is in memory."""
+    residency = index.engine.residency  # type: ignore[union-attr]
+    for partition in residency.resident():
+        if not residency.save(partition, wait=True):
+            raise scrubjay.StoreError("images were not written")
+
+
+OPERATIONS: dict[str, Callable[[Index], Any]] = {
+    "upsert": lambda index: index.upsert(7, "a new oak", scope=JANE, vector=np.ones(8)),
+    "upsert_many": lambda index: index.upsert_many(rows(20, 60, JANE, "many oaks")),
+    "delete": lambda index: index.delete(20),
+    "erase": lambda index: index.erase(Scope("acme")),
+    "erase everywhere": lambda index: index.erase(JANE, everywhere=True),
+    "sweep": lambda index: index.sweep(),
+    "compact": lambda index: index.compact(),
+    "images": save_images,
+    "reembed": lambda index: index.reembed(Toy(), batch_size=30, progress=False),
+    "collection": lambda index: index.collection("new").upsert(1, "oak", scope=JANE),
+    "drop": lambda index: index.drop_collection("side"),
+}
+
+
+class Room:
+    """What limits the room for writes."""
+
+    def __init__(self, kind: str, folder: Path) -> None:
+        self.kind = kind
+        self.folder = folder
+
+    def limit(self, index: Index, step: int) -> None:
+        """Leave room for `step` steps."""
+        if self.kind == "size":
+            unlimited = resource.RLIM_INFINITY
+            resource.setrlimit(resource.RLIMIT_FSIZE, (step * STEP_BYTES, unlimited))
+        elif self.kind == "pages":
+            writer = index.engine.store._writer  # type: ignore[union-attr]
+            (n_pages,) = writer.execute("PRAGMA page_count").fetchone()
+            writer.execute(f"PRAGMA max_page_count = {n_pages + step}")
+        else:
+            usage = os.statvfs(self.folder)
+            used = (usage.f_blocks - usage.f_bfree) * usage.f_frsize
+            self._remount(used + step * STEP_BYTES)
+
+    def lift(self, index: Index) -> None:
+        """Leave room without limit."""
+        if self.kind == "size":
+            resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+        elif self.kind == "pages":
+            index.engine.store._writer.execute("PRAGMA max_page_count = 1073741823")  # type: ignore[union-attr]
+        else:
+            self._remount(1 << 28)
+
+    def _remount(self, n_bytes: int) -> None:
+        subprocess.run(["mount", "-o", f"remount,size={n_bytes}", str(self.folder)], check=True)
+
+
+def content(index: Index) -> list[Any]:
+    """Return everything that an index holds."""
+    state: State = stored(index)
+    return [index.collections(), ordered(state)]
+
+
+def judge(path: Path) -> list[Any]:
+    """Open the file again, check it, and return what it holds."""
+    with Index.open(path, durability="normal") as index:
+        for one in [index, *(index.collection(name) for name in index.collections())]:
+            report = one.check()
+            assert report.clean, report.problems
+        return content(index)
+
+
+def copy(source: Path, target: Path) -> Path:
+    """Return a fresh copy of a file that nobody has open."""
+    for old in target.parent.glob(target.name + "*"):
+        old.unlink()
+    shutil.copy(source, target)
+    return target
+
+
+def run(name: str, kind: str, folder: Path) -> int:
+    """Try one operation with ever more room; return how often it failed before it succeeded."""
+    operation = OPERATIONS[name]
+    prepared = folder / "prepared.scrubjay"
+    if not prepared.exists():
+        prepare(prepared)
+    before = judge(copy(prepared, folder / "before.scrubjay"))
+    with Index.open(copy(prepared, folder / "after.scrubjay"), durability="normal") as index:
+        operation(index)
+        after = content(index)
+    room = Room(kind, folder)
+    for step in range(MOST_STEPS):
+        path = copy(prepared, folder / "tried.scrubjay")
+        index = Index.open(path, durability="normal")
+        index.warm(JANE)
+        room.limit(index, step)
+        failed = False
+        try:
+            operation(index)
+        except scrubjay.StoreError:
+            failed = True
+        answers = [hit.text for hit in index.search("oak", scope=JANE, k=100, mode="lexical")]
+        assert answers or name.startswith("erase"), (name, step)
+        room.lift(index)
+        now = content(index)
+        # A collection that was made stays, empty, if what was to be written to it then did not fit.
+        assert now in ([before, after] if failed else [after]) or (name == "collection" and failed), (
+            name,
+            step,
+        )
+        index.close()
+        found = judge(path)
+        assert found == now, (name, step)
+        if not failed:
+            return step
+    raise AssertionError(f"{name} never succeeded")
+
+
+def main(kind: str, names: list[str]) -> None:
+    """Try operations, and print how often each failed."""
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        if kind == "space":
+            subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256m", "tmpfs", str(folder)], check=True)
+        try:
+            for name in names or OPERATIONS:
+                print(name, run(name, kind, folder), flush=True)
+        finally:
+            if kind == "space":
+                subprocess.run(["umount", str(folder)], check=False)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2:])
