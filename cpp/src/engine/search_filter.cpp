@@ -1,5 +1,6 @@
 // The filter of a search: from conditions to the documents of each visible chunk that may be found.
 
+#include <algorithm>
 #include <bit>
 
 #include "base/epoch.hpp"
