@@ -20,6 +20,7 @@ from benchmarks.memories import CANDIDATES, ROWS_A_CALL, RRF_K, Block, Memories,
 from benchmarks.vectors import Floats
 
 K1, B = 1.2, 0.75
+os.environ.setdefault("RUST_LOG", "error")  # before lancedb is loaded, which otherwise warns at every search
 
 
 def batches(block: Block) -> list[range]:
@@ -201,7 +202,6 @@ class LanceDb:
     n_adds = 10
 
     def __init__(self, folder: Path) -> None:
-        os.environ.setdefault("RUST_LOG", "error")  # it warns at every search
         import lancedb
         import pyarrow
         from lancedb.rerankers import RRFReranker
