@@ -55,23 +55,12 @@ def hybrid_recall(axes: Any, reports: Reports) -> bool:
     found = of_kind(reports, "hybrid")
     if not found:
         return False
-    for mark, (workload, measured) in zip("os^v", found[-1]["workloads"].items(), strict=False):
+    for shape, (workload, measured) in zip("os^v", found[-1]["workloads"].items(), strict=False):
         for row in measured["rows"]:
-            own = row["engine"].startswith("scrubjay")
-            axes.plot(row["p95"], row["recall"], mark, color=OWN_COLOUR if own else "#999999", markersize=7)
-            axes.annotate(
-                row["engine"],
-                (row["p95"], row["recall"]),
-                fontsize=6,
-                xytext=(4, 3),
-                textcoords="offset points",
-            )
-        axes.plot([], [], mark, color="#666666", label=workload)
-    axes.set_xscale("log")
-    axes.set_xlabel("p95 of a hybrid search, microseconds")
-    axes.set_ylabel("recall@10 of exact RRF")
+            mark(axes, row["engine"], row["p95"], row["recall"], shape)
+        axes.plot([], [], shape, color="#666666", label=workload)
+    recall_axes(axes, "p95 of a hybrid search, microseconds")
     axes.legend(fontsize=8)
-    axes.grid(alpha=0.3)
     return True
 
 
@@ -89,6 +78,32 @@ def vector_by_size(axes: Any, reports: Reports) -> bool:
                 points.setdefault(row["engine"], []).append((cell["n"], row["p50"]))
     lines(axes, points, f"vectors ({chosen[0]}, {chosen[1]} dimensions)", "p50 of a search, microseconds")
     return True
+
+
+def vector_recall(axes: Any, reports: Reports) -> bool:
+    """Recall against p50 in the largest cell, k = 10: Scrubjay at each setting, the libraries as tuned."""
+    cells = [cell for report in of_kind(reports, "vector") for cell in report["cells"] if cell["k"] == 10]
+    if not cells:
+        return False
+    cell = max(cells, key=lambda cell: int(cell["n"]))
+    for row in cell["rows"]:
+        mark(axes, row["engine"], row["p50"], row["recall"], "o")
+    recall_axes(axes, f"p50, microseconds ({cell['n']:,} vectors, {cell['data']}, {cell['dim']} dimensions)")
+    return True
+
+
+def mark(axes: Any, engine: str, spent: float, recall: float, shape: str) -> None:
+    """One engine, with its name."""
+    own = engine.startswith("scrubjay")
+    axes.plot(spent, recall, shape, color=OWN_COLOUR if own else "#999999", markersize=7)
+    axes.annotate(engine, (spent, recall), fontsize=6, xytext=(4, 3), textcoords="offset points")
+
+
+def recall_axes(axes: Any, across: str) -> None:
+    axes.set_xscale("log")
+    axes.set_xlabel(across)
+    axes.set_ylabel("recall@10")
+    axes.grid(alpha=0.3)
 
 
 def stages(axes: Any, reports: Reports) -> bool:
@@ -169,6 +184,7 @@ PLOTS: dict[str, tuple[str, Callable[[Any, Reports], bool]]] = {
     "hybrid_latency_by_size.png": ("Hybrid search of one user's memories", hybrid_by_size),
     "hybrid_recall_by_latency.png": ("Recall against latency, hybrid", hybrid_recall),
     "vector_latency_by_size.png": ("Vector search at recall .99 (scrubjay: each setting)", vector_by_size),
+    "vector_recall_by_latency.png": ("Recall against latency, vectors", vector_recall),
     "stages.png": ("Time by stage", stages),
     "tails.png": ("Tails", tails),
 }
