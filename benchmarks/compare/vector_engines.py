@@ -123,7 +123,7 @@ class Usearch:
         return [ef for ef in EFS if ef >= k]
 
     def use(self, setting: Any) -> None:
-        self._index.expansion_search = setting
+        self._index.expansion_search = setting  # type: ignore[misc]  # its stub knows no setter
 
     def search(self, vector: Floats, k: int) -> Any:
         return self._index.search(vector, k, threads=1).keys

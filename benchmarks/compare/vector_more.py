@@ -124,7 +124,7 @@ def turnovers(options: argparse.Namespace) -> dict[str, Any]:
         vectors = vectors_of.clustered(n, dim, options.seed + turn)
         order = numbers.permutation(n)
         for first in range(0, n, ROWS_A_CALL):
-            turned.replace(order[first : first + ROWS_A_CALL], vectors)
+            turned.replace(order[first : first + ROWS_A_CALL].tolist(), vectors)
     fresh = Scrubjay()
     fresh.build(vectors)
     rows = numbers.integers(n, size=options.n_queries)

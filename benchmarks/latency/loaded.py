@@ -11,6 +11,7 @@ import numpy as np
 from benchmarks import memories as memories_of
 from benchmarks import recording
 from benchmarks import vectors as vectors_of
+from benchmarks.compare import timing
 from benchmarks.latency import engine as asked
 from benchmarks.latency.sizes import Part, Row, Sizes
 from benchmarks.memories import Exact, Question
@@ -109,7 +110,7 @@ def batches(engine: Any, questions: list[Question], sizes: Sizes) -> dict[str, f
     scopes = [question.scope for question in some]
 
     def run(n_threads: int) -> float:
-        spent = recording.timing.time_one(
+        spent = timing.time_one(
             lambda _: engine.search_batch(
                 texts,
                 vectors=vectors,
@@ -120,7 +121,7 @@ def batches(engine: Any, questions: list[Question], sizes: Sizes) -> dict[str, f
             ),
             None,
         )
-        return len(some) / (spent * 1e-9)
+        return float(len(some) / (spent * 1e-9))
 
     with recording.on_cores(sizes.cores[:2]):
         rounds = [(run(1), run(2)) for _ in range(N_ROUNDS + 2)]

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,11 +74,9 @@ def lexical_child(n_documents: int) -> None:
 
     engine, scope = scrubjay.Engine(), scrubjay.Scope("micro")
     engine.upsert_many(list(range(n_documents)), ZipfTexts(seed=1).texts(n_documents), scope=scope)
+    queries = fixed_queries().items()
     measured(
-        {
-            name: lambda query=query: engine.search(query, scope=scope, k=10, mode="lexical")
-            for name, query in fixed_queries().items()
-        }
+        {name: partial(engine.search, query, scope=scope, k=10, mode="lexical") for name, query in queries}
     )
 
 
