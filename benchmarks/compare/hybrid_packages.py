@@ -19,7 +19,9 @@ from benchmarks.memories import CANDIDATES, ROWS_A_CALL, RRF_K, Block, Memories,
 from benchmarks.vectors import Floats
 
 K1, B = 1.2, 0.75
-os.environ.setdefault("RUST_LOG", "error")  # before lancedb is loaded, which otherwise warns at every search
+os.environ.setdefault(
+    "LANCEDB_LOG", "error"
+)  # before lancedb is loaded, which otherwise warns at every search
 
 
 def batches(block: Block) -> list[range]:
