@@ -27,7 +27,8 @@ REAL_SETS = {384: "bge_small_int8", 256: "wordllama256"}
 
 def unit(vectors: Floats) -> Floats:
     """The rows, normalised."""
-    return (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    normalised: Floats = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
+    return normalised
 
 
 def clustered(n: int, dim: int, seed: int = 0) -> Floats:

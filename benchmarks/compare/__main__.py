@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 
+from benchmarks import one_thread  # noqa: F401 - before anything that imports NumPy
 from benchmarks.compare import hybrid, lexical, vector
 
 COMPARISONS: dict[str, Callable[[Sequence[str]], int]] = {

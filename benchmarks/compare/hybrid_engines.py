@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from benchmarks import memories as memories_of
 from benchmarks.compare import hybrid_glue as glue
 from benchmarks.compare import hybrid_packages as packages
+from benchmarks.compare import hybrid_sqlite as sqlite
 from benchmarks.memories import CANDIDATES, RRF_K, Block, Memories, Question, scope_of
 from benchmarks.vectors import Floats
 
@@ -139,8 +140,8 @@ ENGINES: dict[str, Callable[[Path], HybridEngine]] = {
         "chroma + bm25s", "a collection for each user, in memory, frozen", glue.ChromaDense, glue.Bm25sLexical
     ),
     "qdrant-edge": packages.QdrantEdge,
-    "sqlite fts5 + sqlite-vec": packages.SqliteVec,
-    "sqlite-hybrid-search": packages.SqliteHybridSearch,
+    "sqlite fts5 + sqlite-vec": sqlite.SqliteVec,
+    "sqlite-hybrid-search": sqlite.SqliteHybridSearch,
     "zvec": packages.Zvec,
     "lancedb": packages.LanceDb,
     "milvus-lite": packages.MilvusLite,
@@ -157,7 +158,7 @@ NEEDS: dict[str, Sequence[str]] = {
     "milvus-lite": ("pymilvus", "milvus_lite"),
 }
 OWN = ("scrubjay", "scrubjay file")
-PACKAGED = tuple(kind.name for kind in (packages.QdrantEdge, packages.SqliteVec, packages.SqliteHybridSearch))
+PACKAGED = tuple(kind.name for kind in (packages.QdrantEdge, sqlite.SqliteVec, sqlite.SqliteHybridSearch))
 PACKAGED += (packages.Zvec.name, packages.LanceDb.name, packages.MilvusLite.name)
 GLUED = ("numpy", "usearch + tantivy", "usearch + bm25s", "chroma + bm25s")
 VERSIONS = (
@@ -192,8 +193,8 @@ def installed(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
                 packages.start_zvec()
             for package in NEEDS.get(name, ()):
                 importlib.import_module(package)
-            if name == packages.SqliteVec.name:
-                packages.sqlite_with_extensions()
+            if name == sqlite.SqliteVec.name:
+                sqlite.sqlite_with_extensions()
             there.append(name)
         except Exception as error:  # noqa: BLE001 - a broken package must not end the comparison
             missing[name] = f"{type(error).__name__}: {error}".split("\n")[0]

@@ -109,7 +109,7 @@ class UsearchDense:
     def use(self, setting: Any) -> None:
         self._exact = setting == "exact"
         if not self._exact:
-            self._index.expansion_search = setting
+            self._index.expansion_search = setting  # type: ignore[misc]  # its stub knows no setter
 
     def best(self, vector: Floats, k: int) -> Sequence[int]:
         found: list[int] = self._index.search(vector, k, threads=1, exact=self._exact).keys.tolist()

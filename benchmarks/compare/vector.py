@@ -26,6 +26,7 @@ from benchmarks import vectors as vectors_of
 from benchmarks.compare import machine, vector_engines, vector_more, vector_page
 from benchmarks.compare.lexical import names_of, numbers, say
 from benchmarks.compare.vector_engines import ENGINES, VectorEngine
+from benchmarks.quality.judged import data_folder
 from benchmarks.vectors import Floats
 
 LEAST_RECALL = 0.99
@@ -66,7 +67,7 @@ def data_of(name: str, n: int, dim: int, options: argparse.Namespace) -> tuple[F
         return vectors, questions[:N_TUNING], questions[N_TUNING:]
     found = vectors_of.real(dim)
     if found is None:
-        return f"no stored embeddings of {dim} dimensions in {vectors_of.data_folder()}"
+        return f"no stored embeddings of {dim} dimensions in {data_folder()}"
     documents, questions = found
     if len(documents) < n:
         return f"only {len(documents):,} stored embeddings"

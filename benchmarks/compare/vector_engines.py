@@ -123,7 +123,7 @@ class Usearch:
         return [ef for ef in EFS if ef >= k]
 
     def use(self, setting: Any) -> None:
-        self._index.expansion_search = setting
+        self._index.expansion_search = setting  # type: ignore[misc]  # its stub knows no setter
 
     def search(self, vector: Floats, k: int) -> Any:
         return self._index.search(vector, k, threads=1).keys
@@ -165,17 +165,18 @@ class Hnswlib:
 
 
 class Faiss:
-    """An index by its factory string; `knob` names the attribute that the settings are of."""
+    """`make(faiss, dim)` is the index; `knob` names the attribute that the settings are of."""
 
-    def __init__(self, factory: str, knob: str | None, values: Sequence[Any]) -> None:
-        self.note = f"{factory}" + (f", {knob} swept" if knob else "")
-        self._factory, self._knob, self._values = factory, knob, values
+    def __init__(
+        self, note: str, make: Callable[[Any, int], Any], knob: str | None, values: Sequence[Any]
+    ) -> None:
+        self.note, self._make, self._knob, self._values = note, make, knob, values
 
     def build(self, vectors: Floats) -> None:
         import faiss
 
         self._faiss = faiss
-        self._index = faiss.index_factory(vectors.shape[1], self._factory, faiss.METRIC_INNER_PRODUCT)
+        self._index = self._make(faiss, vectors.shape[1])
         if self._knob == "efSearch":
             self._index.hnsw.efConstruction = 200
         self._index.train(vectors)
@@ -203,17 +204,49 @@ class Faiss:
         return len(self._faiss.serialize_index(self._index))
 
 
+def refined(faiss: Any, codes: Any) -> Any:
+    """Codes first, the best k_factor times k of them from float32. Not by faiss.index_factory, which crashes when
+    usearch was loaded before (faiss 1.15, usearch 2.26)."""
+    return faiss.IndexRefineFlat(codes)
+
+
 ENGINES: dict[str, Callable[[], VectorEngine]] = {
     "scrubjay": Scrubjay,
     "numpy": Numpy,
     "usearch f32": partial(Usearch, "f32"),
     "usearch f16": partial(Usearch, "f16"),
     "hnswlib": Hnswlib,
-    "faiss Flat": partial(Faiss, "Flat", None, (None,)),
-    "faiss HNSW": partial(Faiss, "HNSW32", "efSearch", EFS),
-    "faiss SQ8 + refine": partial(Faiss, "SQ8,RFlat", "k_factor", (1, *REFINED)),
-    "faiss RaBitQ + refine": partial(Faiss, "RaBitQ,RFlat", "k_factor", REFINED),
-    "faiss RaBitQfs + refine": partial(Faiss, "RaBitQfs,RFlat", "k_factor", REFINED),
+    "faiss Flat": partial(Faiss, "IndexFlatIP", lambda f, dim: f.IndexFlatIP(dim), None, (None,)),
+    "faiss HNSW": partial(
+        Faiss,
+        "IndexHNSWFlat, M 32, efConstruction 200",
+        lambda f, dim: f.IndexHNSWFlat(dim, 32, f.METRIC_INNER_PRODUCT),
+        "efSearch",
+        EFS,
+    ),
+    "faiss SQ8 + refine": partial(
+        Faiss,
+        "IndexScalarQuantizer QT_8bit under IndexRefineFlat",
+        lambda f, dim: refined(
+            f, f.IndexScalarQuantizer(dim, f.ScalarQuantizer.QT_8bit, f.METRIC_INNER_PRODUCT)
+        ),
+        "k_factor",
+        (1, *REFINED),
+    ),
+    "faiss RaBitQ + refine": partial(
+        Faiss,
+        "IndexRaBitQ under IndexRefineFlat",
+        lambda f, dim: refined(f, f.IndexRaBitQ(dim, f.METRIC_INNER_PRODUCT)),
+        "k_factor",
+        REFINED,
+    ),
+    "faiss RaBitQfs + refine": partial(
+        Faiss,
+        "IndexRaBitQFastScan under IndexRefineFlat",
+        lambda f, dim: refined(f, f.IndexRaBitQFastScan(dim, f.METRIC_INNER_PRODUCT)),
+        "k_factor",
+        REFINED,
+    ),
 }
 NEEDS = {"usearch": "usearch.index", "hnswlib": "hnswlib", "faiss": "faiss"}
 VERSIONS = ("numpy", "usearch", "hnswlib", "faiss-cpu")
@@ -223,16 +256,13 @@ F32_GRAPH = "hnswlib"
 
 
 def installed(names: Sequence[str]) -> tuple[list[str], dict[str, str]]:
-    """The engines whose packages can be imported, and of the others why not.
-
-    faiss first: loaded after usearch its index_factory crashes (faiss 1.15, usearch 2.26).
-    """
+    """The engines whose packages can be imported, and of the others why not."""
     there, missing = [], {}
-    for name in sorted(names, key=lambda name: not name.startswith("faiss")):
+    for name in names:
         try:
             if package := NEEDS.get(name.split()[0]):
                 importlib.import_module(package)
             there.append(name)
         except ImportError as error:
             missing[name] = str(error).split("\n")[0]
-    return [name for name in names if name in there], missing
+    return there, missing

@@ -28,8 +28,8 @@ def filters(options: argparse.Namespace, skipped: list[str]) -> list[dict[str, A
     """
     import scrubjay
 
-    if not accepts(scrubjay.Index.search, "filter"):
-        skipped.append("filters: not available (Index.search has no parameter `filter`)")
+    if not accepts(scrubjay.Engine.search, "filter"):
+        skipped.append("filters: not available (Engine.search has no parameter `filter`)")
         return []
     n, dim = options.n_filtered, options.dims[0]
     vectors = vectors_of.clustered(n, dim, options.seed)
@@ -83,19 +83,25 @@ def filtered(
     given = {kind: {"$lt": len(matches)}}
     alone = Scrubjay()
     alone.build(np.ascontiguousarray(vectors[matches]))
+    native = index.engine.search
 
     def search(question: Floats) -> Any:
-        return index.search(vector=question, scope=scope, k=K, mode="vector", filter=given)
+        ids, scores = native(vector=question, scope=scope, k=K, mode="vector", filter=given)
+        return ids, scores
+
+    def unfiltered(question: Floats) -> Any:
+        ids, scores = native(vector=question, scope=scope, k=K, mode="vector")
+        return ids, scores
 
     calls: dict[str, Callable[[Floats], Any]] = {
         "filtered": search,
         "gather": lambda question: alone.search(question, K),
-        "unfiltered": lambda question: index.search(vector=question, scope=scope, k=K, mode="vector"),
+        "unfiltered": unfiltered,
     }
     times = recording.interleaved(calls, list(questions), seconds=options.seconds)
     place_of = {int(row): place for place, row in enumerate(matches)}
     exact = vector.Neighbours(np.ascontiguousarray(vectors[matches]), questions[: options.n_checked], K)
-    recall = exact.recall(lambda question: [place_of[int(hit.id)] for hit in search(question)])
+    recall = exact.recall(lambda question: [place_of[int(row)] for row in search(question)[0]])
     better = min(times["gather"]["p50"], times["unfiltered"]["p50"])
     return {
         "kind": kind,
@@ -118,7 +124,7 @@ def turnovers(options: argparse.Namespace) -> dict[str, Any]:
         vectors = vectors_of.clustered(n, dim, options.seed + turn)
         order = numbers.permutation(n)
         for first in range(0, n, ROWS_A_CALL):
-            turned.replace(order[first : first + ROWS_A_CALL], vectors)
+            turned.replace(order[first : first + ROWS_A_CALL].tolist(), vectors)
     fresh = Scrubjay()
     fresh.build(vectors)
     rows = numbers.integers(n, size=options.n_queries)

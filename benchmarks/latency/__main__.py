@@ -15,6 +15,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from benchmarks import one_thread  # noqa: F401 - before anything that imports NumPy
 from benchmarks.compare import machine
 from benchmarks.compare.lexical import names_of, say
 from benchmarks.latency import loaded, page, single, targets

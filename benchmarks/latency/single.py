@@ -248,11 +248,23 @@ def text(sizes: Sizes) -> Part:
         )
         return [hit.id for hit in found], None
 
+    def arrays(question: Question, **given: Any) -> Any:
+        ids, scores = index.engine.search(
+            question.query.text, scope=scope, k=asked.K, candidates=memories_of.CANDIDATES, **given
+        )
+        return ids, scores
+
     calls: dict[str, Callable[[Question], Any]] = {
         "text, embedded inside": hits,
         "text and vector given": lambda question: hits(question, vector=question.vector),
         "the embedder alone": lambda question: embedder.embed_query(question.query.text),
     }
+    native = getattr(embedder, "native", None)
+    if native is not None and asked.accepts(index.engine.search, "embedder"):
+        calls["text, embedded in the same native call, arrays"] = lambda question: arrays(
+            question, embedder=native
+        )
+        calls["text and vector given, arrays"] = lambda question: arrays(question, vector=question.vector)
     times = recording.interleaved(calls, asks, seconds=sizes.seconds)
     checked = asks[:: max(1, len(asks) // sizes.n_checked)][: sizes.n_checked]
     exact = Exact(memories)

@@ -1,6 +1,7 @@
-"""The parts of a lexical search, one by one.
+"""The parts of a lexical search, one by one; and the guard over the instructions of ten searches.
 
     python -m benchmarks.micro [--quick] [--documents N] [--no-instructions] [--levels] [--json FILE]
+    python -m benchmarks.micro instructions [--check | --update REASON]
 
 --levels repeats the timings at every SIMD level of this CPU, each in a process of its own.
 """
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.compare import machine
-from benchmarks.micro import filters, instructions, primitives
+from benchmarks.micro import filters, guard, instructions, primitives
 
 LEVELS = ("baseline", "avx2", "avx512")
 
@@ -62,6 +63,9 @@ def lines(report: dict[str, Any]) -> list[str]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["instructions"]:
+        return guard.main(given[1:])
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.micro", description=(__doc__ or "").split("\n")[0]
     )
@@ -74,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--levels", action="store_true", help="also at each SIMD level")
     parser.add_argument("--core", type=int)
     parser.add_argument("--json", help="write the report to this file (-: print it instead of the table)")
-    options = parser.parse_args(arguments)
+    options = parser.parse_args(given)
     options.documents = options.documents or (300 if options.quick else 10_000)
     options.calls = options.calls or (20 if options.quick else 2_000)
     core = machine.pin(options.core)

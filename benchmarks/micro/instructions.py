@@ -1,7 +1,7 @@
-"""How many instructions does each of ten fixed queries take? The guard that a busy machine cannot blur.
+"""How many instructions does a search take? The guard that a busy machine cannot blur.
 
 A child process runs under callgrind; two functions of the C library that nothing else calls here (os.getsid and
-os.getpgid reach them by plain calls, unlike ctypes) mark where a query begins and ends. The cost of the markers
+os.getpgid reach them by plain calls, unlike ctypes) mark where a search begins and ends. The cost of the markers
 themselves is measured and taken off. Callgrind knows no AVX-512, so the child is held to AVX2, or to the level that
 SCRUBJAY_SIMD names.
 """
@@ -14,16 +14,35 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from benchmarks.micro import cases
 from benchmarks.micro.data import ZipfTexts, fixed_queries
 
 BEGIN, END = "getsid", "getpgid"
 N_WARM = 3
 
 
+def simd_level() -> str:
+    """The level that the child is held to."""
+    return os.environ.get("SCRUBJAY_SIMD", "avx2")
+
+
 def count(n_documents: int) -> dict[str, int] | None:
-    """Instructions of one warm call of each fixed query; None without valgrind."""
+    """Instructions of one warm lexical call of each fixed query, over n documents; None without valgrind."""
+    return counted(list(fixed_queries()), f"lexical_child({n_documents})")
+
+
+def count_cases() -> dict[str, int] | None:
+    """Instructions of one warm call of each of the ten fixed searches; None without valgrind."""
+    return counted([case.name for case in cases.CASES], "cases_child()")
+
+
+def counted(names: Sequence[str], child: str) -> dict[str, int] | None:
+    """Runs a call of this module under callgrind, which has to run `measured` on as many searches."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         return None
@@ -31,22 +50,14 @@ def count(n_documents: int) -> dict[str, int] | None:
         out = Path(folder) / "counts"
         command = [valgrind, "--tool=callgrind", f"--callgrind-out-file={out}"]
         command += [f"--zero-before={BEGIN}", f"--dump-before={END}"]
-        command += [
-            sys.executable,
-            "-c",
-            f"from benchmarks.micro import instructions as i; i.child({n_documents})",
-        ]
-        environment = {
-            **os.environ,
-            "PYTHONHASHSEED": "0",
-            "SCRUBJAY_SIMD": os.environ.get("SCRUBJAY_SIMD", "avx2"),
-        }
+        command += [sys.executable, "-c", f"from benchmarks.micro import instructions as i; i.{child}"]
+        environment = {**os.environ, "PYTHONHASHSEED": "0", "SCRUBJAY_SIMD": simd_level()}
         finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if finished.returncode:
             raise RuntimeError(finished.stderr[-2_000:])
-        totals = [total_of(Path(f"{out}.{number}")) for number in range(1, len(fixed_queries()) + 3)]
+        totals = [total_of(Path(f"{out}.{number}")) for number in range(1, len(names) + 3)]
     _, nothing, *each = totals
-    return {name: total - nothing for name, total in zip(fixed_queries(), each, strict=True)}
+    return {name: total - nothing for name, total in zip(names, each, strict=True)}
 
 
 def total_of(dump: Path) -> int:
@@ -57,27 +68,38 @@ def total_of(dump: Path) -> int:
     return int(found[1])
 
 
-def child(n_documents: int) -> None:
-    """Runs inside callgrind: an empty pair of markers to bind them, one to be measured, then one for each query."""
+def lexical_child(n_documents: int) -> None:
+    """Runs inside callgrind: the fixed queries, BM25 alone."""
     import scrubjay
 
-    begin, end = os.getsid, os.getpgid
     engine, scope = scrubjay.Engine(), scrubjay.Scope("micro")
     engine.upsert_many(list(range(n_documents)), ZipfTexts(seed=1).texts(n_documents), scope=scope)
-    search = engine.search
+    queries = fixed_queries().items()
+    measured(
+        {name: partial(engine.search, query, scope=scope, k=10, mode="lexical") for name, query in queries}
+    )
 
-    def nothing(query: str) -> None:
+
+def cases_child() -> None:
+    """Runs inside callgrind: the ten fixed searches."""
+    measured(cases.searches())
+
+
+def measured(searches: Mapping[str, Callable[[], Any]]) -> None:
+    """An empty pair of markers to bind them, one to be measured, then one for each search, warmed."""
+    begin, end = os.getsid, os.getpgid
+
+    def between(call: Callable[[], Any]) -> None:
         begin(0)
+        call()
         end(0)
 
-    def measured(query: str) -> None:
-        begin(0)
-        search(query, scope=scope, k=10, mode="lexical")
-        end(0)
+    def nothing() -> None:
+        pass
 
-    nothing("")
-    nothing("")
-    for query in fixed_queries().values():
+    between(nothing)
+    between(nothing)
+    for search in searches.values():
         for _ in range(N_WARM):
-            search(query, scope=scope, k=10, mode="lexical")
-        measured(query)
+            search()
+        between(search)

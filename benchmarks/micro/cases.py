@@ -1,0 +1,81 @@
+"""Which ten searches have their instructions counted, for ever, and over what?
+
+Everything is made from fixed seeds with integer arithmetic or by correctly rounded operations, so that the same build
+counts the same on every machine: texts by Zipf's law over a made-up vocabulary, vectors around a few centres.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from benchmarks.micro.data import ZipfTexts, fixed_queries
+
+SMALL, LARGE = 1_000, 10_000
+DIM = 256
+K = 10
+CANDIDATES = 50
+
+
+@dataclass(frozen=True)
+class Case:
+    """One search: `query` names one of the fixed queries (None: no text)."""
+
+    name: str
+    user: str
+    mode: str
+    query: str | None
+
+
+CASES = (
+    Case("lexical, three keywords, 1,000", "small", "lexical", "three keywords"),
+    Case("lexical, six words, 10,000", "large", "lexical", "six words"),
+    Case("lexical, sixty words, 10,000", "large", "lexical", "sixty words"),
+    Case("vector, 1,000", "small", "vector", None),
+    Case("vector, 10,000", "large", "vector", None),
+    Case("hybrid, three keywords, 1,000", "small", "hybrid", "three keywords"),
+    Case("hybrid, six words, 1,000", "small", "hybrid", "six words"),
+    Case("hybrid, three keywords, 10,000", "large", "hybrid", "three keywords"),
+    Case("hybrid, twelve words, 10,000", "large", "hybrid", "twelve words"),
+    Case("hybrid, six words, an empty partition", "nobody", "hybrid", "six words"),
+)
+
+
+def vectors(n: int, seed: int) -> Any:
+    """(n, DIM) float32 around 64 centres, not normalised; no function of the C library takes part."""
+    numbers = np.random.default_rng(seed)
+    centres = numbers.random((64, DIM), dtype=np.float32) - np.float32(0.5)
+    noise = numbers.random((n, DIM), dtype=np.float32) - np.float32(0.5)
+    return centres[numbers.integers(64, size=n)] + noise
+
+
+def searches() -> dict[str, Callable[[], Any]]:
+    """The ten searches by name, over an engine with both users' documents."""
+    import scrubjay
+
+    engine = scrubjay.Engine(DIM)
+    texts, number = ZipfTexts(seed=1), 0
+    for user, n in (("small", SMALL), ("large", LARGE)):
+        scope = scrubjay.Scope("micro", user=user)
+        rows = list(range(number, number + n))
+        engine.upsert_many(rows, texts.texts(n), scope=scope, vectors=vectors(n, seed=n))
+        number += n
+    queries, asked = fixed_queries(), vectors(1, seed=5)[0]
+
+    def search_of(case: Case) -> Callable[[], Any]:
+        scope = scrubjay.Scope("micro", user=case.user)
+        text = None if case.query is None else queries[case.query]
+        vector = None if case.mode == "lexical" else asked
+
+        def search() -> Any:
+            ids, scores = engine.search(
+                text, vector=vector, scope=scope, k=K, candidates=CANDIDATES, mode=case.mode
+            )
+            return ids, scores
+
+        return search
+
+    return {case.name: search_of(case) for case in CASES}
