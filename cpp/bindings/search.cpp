@@ -298,7 +298,8 @@ void register_search(py::class_<Engine>& type) {
            py::arg("weights") = py::none(), py::arg("explain") = false, py::arg("recall") = py::none(),
            py::arg("threads") = py::none(), py::arg("embedder") = py::none(), py::arg("filter") = py::none(),
            py::arg("ids") = py::none(), py::arg("exclude_ids") = py::none(),
-           "n searches on `threads` threads (None: as many as the machine has); texts (n,), vectors (n, "
+           "n searches on `threads` threads (None: as many as the machine has cores, which is also the "
+           "most); texts (n,), vectors (n, "
            "dim), one scope or n. See search().");
   install_fast_search(type);
 }

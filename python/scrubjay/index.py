@@ -8,6 +8,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Engine, Scope
+from scrubjay.asynchronous import AsyncSearch
 from scrubjay.degrade import Plan, make_plan, make_plans
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.expiry import Expiry
@@ -23,7 +24,7 @@ from scrubjay.writing import WritingIndex
 __all__ = ["Index"]
 
 
-class Index(WritingIndex, StoredIndex):
+class Index(WritingIndex, AsyncSearch, StoredIndex):
     """Memories, in this process or in a file (:meth:`open`): searched by keywords and by meaning, inside one
     scope, fused in native code.
 
@@ -195,7 +196,8 @@ class Index(WritingIndex, StoredIndex):
         explain: bool = False,
         threads: int | None = None,
     ) -> list[Hits]:
-        """Answer several questions at once: embedded in one call of the embedder, searched on `threads` threads.
+        """Answer several questions at once: embedded in one call of the embedder, searched on `threads` threads
+        (None: as many as the machine has cores, which is also the most).
 
         `texts`, `vectors` (n, dim) and `keywords` have one entry a question (None where it has none), `scope` is one
         for all or one each. The other arguments (one for all) and each of the results are those of :meth:`search`.

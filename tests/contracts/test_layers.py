@@ -49,6 +49,7 @@ PYTHON_HEIGHT = {
     "semantic": 3,
     "records": 3,
     "results": 3,
+    "asynchronous": 4,
     "degrade": 4,
     "store": 4,
     "expiry": 5,

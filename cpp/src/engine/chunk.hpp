@@ -131,8 +131,6 @@ class Chunk {
   void add_attributes(uint32_t offset, std::string_view payload);
 
   const ScopeRef scope_;
-  mutable std::atomic<uint32_t> n_references_{1};
-  uint32_t capacity_ = kMaxChunkDocs;
   uint64_t serial_ = 0;
   IdKind id_kind_ = IdKind::unset;
 
@@ -141,16 +139,21 @@ class Chunk {
   std::atomic<uint32_t> n_live_{0};
   std::atomic<uint64_t> total_length_{0};
   std::atomic<base::Bitmap*> dead_{nullptr};
-  std::unique_ptr<base::Bitmap> replaced_;
 
   std::atomic<uint32_t> max_length_code_{0};
   lexical::PostingTable postings_;
   base::GrowingArray<Record> records_;
   base::GrowingArray<uint16_t> length_codes_;
-  base::ByteArena texts_;
   std::atomic<filter::Columns*> columns_{nullptr};
   std::atomic<vector::Column*> vectors_{nullptr};
+
+  // What searches do not read, and the count that each of them changes, away from what they all read: on one
+  // cache line they would take it from one another.
+  base::ByteArena texts_;
+  std::unique_ptr<base::Bitmap> replaced_;
   uint32_t n_vectors_ = 0;
+  uint32_t capacity_ = kMaxChunkDocs;
+  mutable std::atomic<uint32_t> n_references_{1};
 };
 
 // A counted reference.

@@ -128,7 +128,7 @@ class Engine {
   [[nodiscard]] SearchResult search(const SearchRequest& request) const {
     return search_row(request, kOnlyRow);
   }
-  // On `n_threads` threads, the caller's among them (0: as many as the machine has).
+  // On `n_threads` threads, the caller's among them (0: as many as the machine has, which is also the most).
   [[nodiscard]] std::vector<SearchResult> search_batch(std::span<const SearchRequest> requests,
                                                        unsigned n_threads) const;
 

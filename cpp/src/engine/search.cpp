@@ -5,6 +5,7 @@
 
 #include "base/epoch.hpp"
 #include "base/errors.hpp"
+#include "base/worker_pool.hpp"
 #include "engine/engine.hpp"
 #include "engine/lexical_arm.hpp"
 #include "engine/search_scratch.hpp"
@@ -246,18 +247,9 @@ std::vector<SearchResult> Engine::search_batch(std::span<const SearchRequest> re
       }
     }
   };
-  if (n_threads == 0) n_threads = std::max(1u, std::thread::hardware_concurrency());
+  if (n_threads == 0) n_threads = base::n_cores();
   n_threads = static_cast<unsigned>(std::min<size_t>(n_threads, requests.size()));
-  std::vector<std::thread> threads;
-  for (unsigned i = 1; i < n_threads; ++i) {
-    try {
-      threads.emplace_back(work);
-    } catch (const std::system_error&) {
-      break;  // no more threads to be had: those that run do the work
-    }
-  }
-  work();
-  for (std::thread& thread : threads) thread.join();
+  if (n_threads != 0) base::run_with_helpers(n_threads - 1, work);
   if (error) std::rethrow_exception(error);
   return results;
 }
