@@ -11,6 +11,7 @@ namespace scrubjay::bindings {
 
 void register_errors(pybind11::module_& module);
 void register_config(pybind11::module_& module);
+void register_ranking(pybind11::module_& module);
 void register_scope(pybind11::module_& module);
 void register_embedder(pybind11::module_& module);
 void register_result(pybind11::module_& module);

@@ -11,5 +11,6 @@ PYBIND11_MODULE(_native, module) {
   scrubjay::bindings::register_scope(module);
   scrubjay::bindings::register_embedder(module);
   scrubjay::bindings::register_result(module);
+  scrubjay::bindings::register_ranking(module);
   scrubjay::bindings::register_engine(module);
 }

@@ -34,6 +34,7 @@ from scrubjay.errors import (
     StoreError,
     StoreFormatError,
 )
+from scrubjay.fusion import RRF, Auto, Boost, Production, Ranking, Relevance, Weighted
 from scrubjay.index import Index
 from scrubjay.records import Record
 from scrubjay.results import Hit, Hits
@@ -42,6 +43,9 @@ from scrubjay.stemming import snowball
 __version__: str = _native.show_config_dict()["version"]
 
 __all__ = [
+    "RRF",
+    "Auto",
+    "Boost",
     "ClosedError",
     "ConflictError",
     "CorruptIndexError",
@@ -53,13 +57,17 @@ __all__ = [
     "Hits",
     "Index",
     "MissingExtraError",
+    "Production",
+    "Ranking",
     "Record",
+    "Relevance",
     "Result",
     "Scope",
     "StaticEmbedder",
     "StoreBusyError",
     "StoreError",
     "StoreFormatError",
+    "Weighted",
     "__version__",
     "analyze",
     "embedders",

@@ -12,6 +12,7 @@ from scrubjay.degrade import Plan, make_plan, make_plans
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.expiry import Expiry
 from scrubjay.family import Family
+from scrubjay.fusion import Fusion, Ranking, Relevance, as_ranking
 from scrubjay.records import Record, as_scope, to_record
 from scrubjay.results import Hits
 from scrubjay.semantic import Semantics
@@ -86,8 +87,15 @@ class Index(WritingIndex, StoredIndex):
         k: int = 10,
         mode: str = "hybrid",
         candidates: int | None = None,
-        rrf_k: float = 60.0,
+        rrf_k: float | None = None,
         weights: tuple[float, float] | None = None,
+        rankings: Sequence[Sequence[str | int]] | None = None,
+        fusion: Fusion | Ranking | str | None = None,
+        identifier_tier: bool | None = None,
+        coverage: float | None = None,
+        mmr: float | None = None,
+        min_score: float | None = None,
+        relevance: Relevance | str | None = None,
         explain: bool = False,
     ) -> Hits:
         """Return the k best memories that `scope` may see: its own and those shared with it.
@@ -100,8 +108,13 @@ class Index(WritingIndex, StoredIndex):
             k: how many hits at most.
             mode: "hybrid" (both rankings, fused), "lexical" or "vector".
             candidates: how many of each ranking are fused; by default the larger of 100 and k.
-            rrf_k: of reciprocal rank fusion: a ranking adds weight / (rrf_k + rank).
-            weights: of the (lexical, vector) ranking; by default equal.
+            rrf_k, weights: plain reciprocal rank fusion, as `Ranking(RRF(rrf_k, weights), identifier_tier=False)`;
+                60 and (1, 1) unless given.
+            rankings: further rankings of yours (a graph walk, an order by popularity), each a sequence of ids, best
+                first; ids that are not visible are passed over.
+            fusion: how the rankings become one: :class:`Auto` (also "auto", and the default), :class:`RRF`,
+                :class:`Weighted`, :class:`Boost`, :class:`Production`, or a :class:`Ranking` with everything below.
+            identifier_tier, coverage, mmr, min_score, relevance: see :class:`Ranking`.
             explain: have BM25, similarity, matched terms and coverage for each hit.
 
         One of text, vector, keywords must be given. What is missing for the mode degrades the search instead of
@@ -118,6 +131,15 @@ class Index(WritingIndex, StoredIndex):
         >>> hit.id, hit.lexical_rank, hit.vector_rank, hit.matched_terms, round(hit.cosine, 2)
         (7, 1, 1, ['sail'], 0.6)
         """
+        ranking = as_ranking(
+            fusion,
+            rrf_k is not None or weights is not None,
+            identifier_tier=identifier_tier,
+            coverage=coverage,
+            mmr=mmr,
+            min_score=min_score,
+            relevance=relevance,
+        )
         generation = self._generation
         embeds = vector is None and text is not None and mode != "lexical"
         if embeds and keywords is None and (native := self._semantics.native) is not None:
@@ -140,6 +162,8 @@ class Index(WritingIndex, StoredIndex):
                 candidates=candidates,
                 rrf_k=rrf_k,
                 weights=weights,
+                rankings=rankings,
+                fusion=ranking,
                 explain=explain,
                 embedder=plan.embedder,
             )
@@ -158,6 +182,8 @@ class Index(WritingIndex, StoredIndex):
                 candidates=candidates,
                 rrf_k=rrf_k,
                 weights=weights,
+                rankings=rankings,
+                fusion=ranking,
                 explain=explain,
             )
         return Hits(result, plan.degraded, explain)
@@ -172,8 +198,9 @@ class Index(WritingIndex, StoredIndex):
         k: int = 10,
         mode: str = "hybrid",
         candidates: int | None = None,
-        rrf_k: float = 60.0,
+        rrf_k: float | None = None,
         weights: tuple[float, float] | None = None,
+        fusion: Fusion | Ranking | str | None = None,
         explain: bool = False,
         threads: int | None = None,
     ) -> list[Hits]:
@@ -182,6 +209,7 @@ class Index(WritingIndex, StoredIndex):
         `texts`, `vectors` (n, dim) and `keywords` have one entry a question (None where it has none), `scope` is one
         for all or one each. The other arguments and each of the results are those of :meth:`search`.
         """
+        ranking = as_ranking(fusion, rrf_k is not None or weights is not None)
         for name, given in (("texts", texts), ("keywords", keywords)):
             if isinstance(given, (str, bytes)):
                 raise TypeError(f"{name}: expected a sequence of str, got one {type(given).__name__}")
@@ -219,6 +247,7 @@ class Index(WritingIndex, StoredIndex):
                 candidates=candidates,
                 rrf_k=rrf_k,
                 weights=weights,
+                fusion=ranking,
                 explain=explain,
                 threads=threads,
             )
@@ -237,6 +266,7 @@ class Index(WritingIndex, StoredIndex):
                     candidates=candidates,
                     rrf_k=rrf_k,
                     weights=weights,
+                    fusion=ranking,
                     explain=explain,
                     threads=threads,
                     embedder=embedder,

@@ -21,6 +21,7 @@
 #include "engine/image.hpp"
 #include "engine/partition_table.hpp"
 #include "engine/planner.hpp"
+#include "engine/ranking_options.hpp"
 #include "engine/result.hpp"
 #include "lexical/bm25.hpp"
 #include "text/analyzer.hpp"
@@ -56,9 +57,7 @@ struct SearchRequest {
   bool lexical = true;  // which arms may run
   bool semantic = true;
   size_t candidates = 0;  // per arm; 0: max(100, k)
-  double rrf_k = 60.0;
-  double lexical_weight = 1.0;
-  double vector_weight = 1.0;
+  const RankingOptions* ranking = &plain_fusion();
   std::span<const std::vector<Id>> rankings;  // of the caller, best first
   bool explain = false;
   double recall = 0.99;  // of the vector arm, in (0, 1]; 1: the exactly nearest, by scanning every original

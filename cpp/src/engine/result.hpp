@@ -26,6 +26,7 @@ struct Hit {
   uint32_t vector_rank = 0;
   uint32_t chunk = 0;  // index into SearchResult::chunks
   uint32_t offset = 0;
+  bool identifier = false;  // in the identifier tier
 };
 
 // Owns references to the chunks of its hits, so texts can be read (under an epoch guard) as they were when
@@ -35,6 +36,7 @@ struct SearchResult {
   std::vector<ChunkRef> chunks;
   Mode mode = Mode::none;
   bool nothing_embedded = false;               // the request's embedder found no direction in the text
+  double lexical_share = kUnknown;             // fusion automatic: what the words weighed, 0..1
   std::vector<std::string> terms;              // explain: the distinct query terms, in query order
   std::vector<std::vector<uint32_t>> matched;  // explain: per hit, indices into terms
 

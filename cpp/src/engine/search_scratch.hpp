@@ -9,7 +9,8 @@
 #include "base/errors.hpp"
 #include "base/topk.hpp"
 #include "engine/partition.hpp"
-#include "fusion/rrf.hpp"
+#include "fusion/candidates.hpp"
+#include "fusion/diversity.hpp"
 #include "lexical/pruned.hpp"
 #include "lexical/search.hpp"
 #include "lexical/term_counts.hpp"
@@ -23,6 +24,13 @@ struct VisiblePartition {
   const Partition* partition;
   const PartitionGraph* graph;
   uint32_t first_chunk;  // index into chunks; the partition's go to the next one's first
+};
+
+struct RankedCandidate {
+  double score;
+  uint32_t doc;
+  uint32_t candidate;  // index into candidates
+  bool identifier;
 };
 
 struct SearchScratch {
@@ -49,8 +57,16 @@ struct SearchScratch {
 
   std::vector<uint32_t> lexical_docs, vector_docs;
   std::vector<std::vector<uint32_t>> extra_docs;
-  std::vector<fusion::Ranking> rankings;
-  fusion::RankFusion fusion;
+
+  fusion::Candidates candidates;
+  std::vector<uint32_t> rare_terms, identifiers;  // indices of terms
+  std::vector<double> term_idfs;
+  std::vector<RankedCandidate> ranked, ranked_before;
+  std::vector<double> relevances;
+  fusion::Diversity diversity;
+  std::vector<vector::PreparedQuery> taken;  // vectors of the documents that marginal relevance took
+  size_t n_taken = 0;
+  std::vector<float> vector_read;
 
   // Where the chunks of partition number p end.
   [[nodiscard]] size_t end_of(size_t p) const noexcept {
