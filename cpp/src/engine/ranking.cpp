@@ -34,7 +34,8 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, size_t depth, SearchResu
   }
   if (options_.weighs_coverage()) prepare_coverage(n_docs);
   if (options_.adjusts()) {
-    keep_best(depth);
+    select_best(depth);
+    if (options_.weighs_coverage()) compute_coverages();
     if (options_.has_signals()) add_signals();
     refuse_by_thresholds();
   }
@@ -90,25 +91,26 @@ void Ranker::prepare_coverage(uint64_t n_docs) {
   }
 }
 
-double Ranker::coverage(uint32_t doc) const {
-  if (total_idf_ == 0.0) return kUnknown;
-  double present = 0.0;
+// Of all that are ranked, term by term.
+void Ranker::compute_coverages() {
+  s_.ranked_docs.clear();
+  for (const RankedCandidate& one : s_.ranked) s_.ranked_docs.push_back(one.doc);
+  s_.coverages.assign(s_.ranked.size(), total_idf_ == 0.0 ? kUnknown : 0.0);
+  if (total_idf_ == 0.0) return;
   for (uint32_t t = 0; t < terms_.size(); ++t) {
-    if (s_.dfs[t] != 0 && terms_[t].counts && lexical_.holds(doc >> 16, doc & 0xffffu, t))
-      present += s_.term_idfs[t];
+    if (s_.dfs[t] != 0 && terms_[t].counts)
+      lexical_.add_where_held(t, s_.ranked_docs, s_.term_idfs[t], s_.coverages.data());
   }
-  return present / total_idf_;
+  for (double& coverage : s_.coverages) coverage /= total_idf_;
 }
 
 void Ranker::add_signals() {
   const double least = least_score(), width = spread();
-  for (RankedCandidate& one : s_.ranked) {
-    double score = width > 0.0 ? (one.score - least) / width : 1.0;
-    if (options_.coverage_weight != 0.0) {
-      const double share = coverage(one.doc);
-      if (!std::isnan(share)) score += options_.coverage_weight * share;
-    }
-    one.score = score;
+  for (size_t i = 0; i < s_.ranked.size(); ++i) {
+    double score = width > 0.0 ? (s_.ranked[i].score - least) / width : 1.0;
+    if (options_.coverage_weight != 0.0 && total_idf_ != 0.0)
+      score += options_.coverage_weight * s_.coverages[i];
+    s_.ranked[i].score = score;
   }
 }
 
@@ -125,35 +127,57 @@ double Ranker::spread() const {
   return s_.ranked.empty() ? 0.0 : greatest - least_score();
 }
 
-Relevance Ranker::relevance(uint32_t doc, bool identifier, double similarity) const {
-  if (identifier) return Relevance::high;
-  const double share = coverage(doc);
-  if (std::isnan(similarity) && semantic_) similarity = vector_.similarity(doc >> 16, doc & 0xffffu);
+Relevance Ranker::relevance(const RankedCandidate& one, double coverage) const {
+  if (one.identifier) return Relevance::high;
+  double similarity = s_.candidates.all()[one.candidate].similarity;
+  if (std::isnan(similarity) && semantic_) similarity = vector_.similarity(one.doc >> 16, one.doc & 0xffffu);
   for (size_t tier = options_.relevance.size(); tier > 0; --tier) {
     const RelevanceBound& bound = options_.relevance[tier - 1];
     // Comparisons with NaN are false: what is not known is no evidence.
-    if (similarity >= bound.similarity || share >= bound.coverage) return static_cast<Relevance>(tier);
+    if (similarity >= bound.similarity || coverage >= bound.coverage) return static_cast<Relevance>(tier);
   }
   return Relevance::none;
 }
 
 void Ranker::refuse_by_thresholds() {
-  std::erase_if(s_.ranked, [&](const RankedCandidate& one) {
-    if (one.score < options_.min_score) return true;
-    if (options_.least_relevance == Relevance::none) return false;
-    const Candidate& candidate = s_.candidates.all()[one.candidate];
-    return relevance(one.doc, candidate.identifier, candidate.similarity) < options_.least_relevance;
-  });
+  size_t n_kept = 0;
+  for (size_t i = 0; i < s_.ranked.size(); ++i) {
+    const RankedCandidate& one = s_.ranked[i];
+    if (one.score < options_.min_score) continue;
+    if (options_.least_relevance != Relevance::none &&
+        relevance(one, s_.coverages[i]) < options_.least_relevance)
+      continue;
+    s_.ranked[n_kept++] = one;
+  }
+  s_.ranked.resize(n_kept);
+}
+
+namespace {
+
+bool better(const RankedCandidate& a, const RankedCandidate& b) noexcept {
+  if (a.identifier != b.identifier) return a.identifier;
+  return a.score != b.score ? a.score > b.score : a.doc < b.doc;
+}
+
+}  // namespace
+
+// Drops all but the best n, which stand in any order then.
+void Ranker::select_best(size_t n) {
+  if (n >= s_.ranked.size()) return;
+  std::nth_element(s_.ranked.begin(), s_.ranked.begin() + static_cast<ptrdiff_t>(n), s_.ranked.end(), better);
+  s_.ranked.resize(n);
 }
 
 // Sorts the best n and drops the others.
 void Ranker::keep_best(size_t n) {
   n = std::min(n, s_.ranked.size());
+  if (4 * n > s_.ranked.size()) {
+    select_best(n);
+    std::sort(s_.ranked.begin(), s_.ranked.end(), better);
+    return;
+  }
   std::partial_sort(s_.ranked.begin(), s_.ranked.begin() + static_cast<ptrdiff_t>(n), s_.ranked.end(),
-                    [](const RankedCandidate& a, const RankedCandidate& b) {
-                      if (a.identifier != b.identifier) return a.identifier;
-                      return a.score != b.score ? a.score > b.score : a.doc < b.doc;
-                    });
+                    better);
   s_.ranked.resize(n);
 }
 

@@ -38,22 +38,21 @@ class Ranker {
   // one. `depth`: how many of the best are looked at closely.
   void run(bool fused, uint64_t n_docs, size_t k, size_t depth, SearchResult& result);
 
-  // After run(): how good the evidence for a visible document is.
-  [[nodiscard]] Relevance relevance(uint32_t doc, bool identifier, double similarity) const;
-
  private:
   void collect();
   void add_holders(uint64_t n_docs);
   void complete_similarities();
   void prepare_coverage(uint64_t n_docs);
+  void compute_coverages();
   void add_signals();
   void refuse_by_thresholds();
+  void select_best(size_t n);
   void keep_best(size_t n);
   [[nodiscard]] double least_score() const;
   [[nodiscard]] double spread() const;
   void diversify(size_t k);
-  // Weighted by idf, over the query's counting terms, known or not; NaN if there are none.
-  [[nodiscard]] double coverage(uint32_t doc) const;
+  // How good the evidence is; `coverage` weighted by idf, over the query's counting terms, known or not.
+  [[nodiscard]] Relevance relevance(const RankedCandidate& one, double coverage) const;
   void report(double identifier_bonus, SearchResult& result) const;
 
   const RankingOptions& options_;

@@ -62,7 +62,8 @@ struct SearchScratch {
   std::vector<uint32_t> rare_terms, identifiers;  // indices of terms
   std::vector<double> term_idfs;
   std::vector<RankedCandidate> ranked, ranked_before;
-  std::vector<double> relevances;
+  std::vector<uint32_t> ranked_docs;
+  std::vector<double> coverages, relevances;
   fusion::Diversity diversity;
   std::vector<vector::PreparedQuery> taken;  // vectors of the documents that marginal relevance took
   size_t n_taken = 0;
