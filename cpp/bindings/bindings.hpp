@@ -17,6 +17,7 @@ void register_embedder(pybind11::module_& module);
 void register_result(pybind11::module_& module);
 void register_engine(pybind11::module_& module);
 void register_search(pybind11::class_<engine::Engine>& type);
+void register_lookup(pybind11::class_<engine::Engine>& type);
 void register_residence(pybind11::class_<engine::Engine>& type);  // more methods of Engine
 
 }  // namespace scrubjay::bindings

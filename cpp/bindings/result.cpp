@@ -20,6 +20,8 @@ const char* mode_name(engine::Mode mode) {
       return "lexical";
     case engine::Mode::vector:
       return "vector";
+    case engine::Mode::substring:
+      return "substring";
     case engine::Mode::none:
       break;
   }

@@ -30,6 +30,7 @@ from scrubjay.errors import (
     EmbedderMismatchError,
     Error,
     MissingExtraError,
+    RetrievalError,
     StoreBusyError,
     StoreError,
     StoreFormatError,
@@ -38,6 +39,7 @@ from scrubjay.fusion import RRF, Auto, Boost, Production, Ranking, Relevance, We
 from scrubjay.index import Index
 from scrubjay.records import Record
 from scrubjay.results import Hit, Hits
+from scrubjay.retrieval import Retriever
 from scrubjay.stemming import snowball
 
 __version__: str = _native.show_config_dict()["version"]
@@ -62,6 +64,8 @@ __all__ = [
     "Record",
     "Relevance",
     "Result",
+    "RetrievalError",
+    "Retriever",
     "Scope",
     "StaticEmbedder",
     "StoreBusyError",

@@ -309,6 +309,17 @@ class Engine:
         Erases every document whose scope agrees with all components of `scope` (a tenant: everything of it); with
         `exact` only those of exactly this scope. Returns how many.
         """
+    def find_substring(self, text: typing.Any, *, scope: typing.Any, k: typing.Any = 10) -> Result:
+        """
+        The visible documents whose text contains `text` (ASCII letters in either case), by looking at each.
+
+        The last resort of a search. Mode 'substring'; the score is the share of the text that is `text`, so short documents
+        come first; ties as in search(). ValueError: an empty text.
+        """
+    def generation(self, scope: typing.Any) -> int:
+        """
+        A number that changes with every write that a search from `scope` could notice. Equal numbers: nothing was written in between (up to a collision of 64 bits).
+        """
     def get(self, id: typing.Any) -> Document | None:
         """
         The document with this id, or None.

@@ -16,6 +16,7 @@ from scrubjay.fusion import Fusion, Ranking, Relevance, as_ranking
 from scrubjay.records import Record, as_scope, to_record
 from scrubjay.results import Hits
 from scrubjay.semantic import Semantics
+from scrubjay.states import StatefulIndex
 from scrubjay.store.engine import DurableEngine
 from scrubjay.stored import StoredIndex
 from scrubjay.writing import WritingIndex
@@ -23,7 +24,7 @@ from scrubjay.writing import WritingIndex
 __all__ = ["Index"]
 
 
-class Index(WritingIndex, StoredIndex):
+class Index(WritingIndex, StoredIndex, StatefulIndex):
     """Memories, in this process or in a file (:meth:`open`): searched by keywords and by meaning, inside one
     scope, fused in native code.
 

@@ -116,6 +116,12 @@ class Engine {
   [[nodiscard]] std::vector<SearchResult> search_batch(std::span<const SearchRequest> requests,
                                                        unsigned n_threads) const;
 
+  // A number that changes with every write that a search from the scope could notice.
+  [[nodiscard]] uint64_t generation(const Scope& scope) const;
+  // The visible documents that contain a text, ASCII letters in either case, by looking at each; the score is
+  // the share of the document that it is. Mode substring.
+  [[nodiscard]] SearchResult find_substring(std::string_view part, const Scope& scope, size_t k) const;
+
   [[nodiscard]] std::optional<StoredDocument> get(const Id& id) const;
   [[nodiscard]] size_t count(
       const Scope* scope) const;  // what a search from the scope sees; null: everything

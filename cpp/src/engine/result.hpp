@@ -13,7 +13,7 @@
 namespace scrubjay::engine {
 
 // Which arms really ran.
-enum class Mode : uint8_t { none, lexical, vector, hybrid };
+enum class Mode : uint8_t { none, lexical, vector, hybrid, substring };
 
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
