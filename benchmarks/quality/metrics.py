@@ -18,6 +18,16 @@ def recall(ranking: Sequence[str], relevant: Collection[str]) -> float:
     return sum(id in relevant for id in ranking[:DEPTH]) / len(relevant)
 
 
+def recall_at(depth: int, ranking: Sequence[str], relevant: Collection[str]) -> float:
+    """The same as recall, cut elsewhere."""
+    return sum(id in relevant for id in ranking[:depth]) / len(relevant)
+
+
+def reciprocal_rank(ranking: Sequence[str], relevant: Collection[str]) -> float:
+    """1 / rank of the first relevant document among the first ten, 0 if there is none; its mean is MRR@10."""
+    return next((1 / rank for rank, id in enumerate(ranking[:DEPTH], start=1) if id in relevant), 0.0)
+
+
 def ndcg(ranking: Sequence[str], relevant: Collection[str]) -> float:
     gain = sum(1 / math.log2(rank + 1) for rank, id in enumerate(ranking[:DEPTH], start=1) if id in relevant)
     return gain / sum(1 / math.log2(rank + 1) for rank in range(1, min(len(relevant), DEPTH) + 1))

@@ -409,6 +409,7 @@ scan). Below some 20,000 vectors the scan is faster.)")
       });
   register_search(type);
   register_residence(type);
+  register_lookup(type);
 }
 
 }  // namespace scrubjay::bindings

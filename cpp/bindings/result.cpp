@@ -20,6 +20,8 @@ const char* mode_name(engine::Mode mode) {
       return "lexical";
     case engine::Mode::vector:
       return "vector";
+    case engine::Mode::substring:
+      return "substring";
     case engine::Mode::none:
       break;
   }
@@ -109,6 +111,14 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
           [](const Result& r) { return to_array<double>(r, [](const Hit& h) { return h.coverage; }); },
           "float64 (n,): fraction of the distinct query terms that the hit holds; NaN without explain or "
           "without terms.")
+      .def_property_readonly(
+          "identifiers",
+          [](const Result& r) { return to_array<bool>(r, [](const Hit& h) { return h.identifier; }); },
+          "bool (n,): whether a hit is in the identifier tier: holds a rare identifier of the query "
+          "verbatim.")
+      .def_property_readonly(
+          "lexical_share", [](const Result& r) { return r.found.lexical_share; },
+          "What the lexical scores weighed, 0 to 1, where the automatic fusion chose that; otherwise NaN.")
       .def(
           "id",
           [](const Result& r, py::ssize_t i) -> py::typing::Union<py::int_, py::str> {

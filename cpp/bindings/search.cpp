@@ -7,6 +7,7 @@
 #include "embedder.hpp"
 #include "engine/engine.hpp"
 #include "filter.hpp"
+#include "ranking.hpp"
 #include "result.hpp"
 #include "sequences.hpp"
 
@@ -18,7 +19,6 @@ namespace {
 using engine::Engine;
 
 constexpr int kDefaultK = 10;
-constexpr double kDefaultRrfK = 60.0;
 
 double to_recall(const py::object& recall) {
   if (PyFloat_Check(recall.ptr()) || PyLong_Check(recall.ptr())) {
@@ -34,9 +34,11 @@ double to_recall(const py::object& recall) {
 struct Options {
   engine::SearchRequest request;
   ScopePtr scope;
+  RankingChoice ranking;
 
-  Options(const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k,
-          const py::object& weights, bool explain, const py::object& recall) {
+  Options(const py::object& k, const py::object& mode, const py::object& candidates, const py::object& rrf_k,
+          const py::object& weights, const py::object& fusion, bool explain, const py::object& recall)
+      : ranking(fusion, rrf_k, weights) {
     request.k = to_count(k, "k", 1);
     const std::string name = PyUnicode_Check(mode.ptr()) ? py::cast<std::string>(mode) : std::string();
     if (name != "hybrid" && name != "lexical" && name != "vector") {
@@ -45,24 +47,12 @@ struct Options {
     request.lexical = name != "vector";
     request.semantic = name != "lexical";
     if (!candidates.is_none()) request.candidates = to_count(candidates, "candidates", 1);
-    request.rrf_k = rrf_k;
-    if (!weights.is_none()) {
-      const py::tuple pair = items_of(weights, "weights");
-      if (pair.size() != 2)
-        throw py::value_error("weights: expected (lexical, vector), got " + quoted(weights));
-      for (size_t i = 0; i < 2; ++i) {
-        const py::handle weight = pair[i];
-        if (!PyFloat_Check(weight.ptr()) && !(PyNumber_Check(weight.ptr()) && !PyBool_Check(weight.ptr()) &&
-                                              !PyUnicode_Check(weight.ptr()))) {
-          throw py::type_error("weights: expected two numbers, got " + quoted(weights));
-        }
-        (i == 0 ? request.lexical_weight : request.vector_weight) =
-            py::cast<double>(py::float_(py::reinterpret_borrow<py::object>(weight)));
-      }
-    }
+    request.ranking = ranking.get();
     request.explain = explain;
     if (!recall.is_none()) request.recall = to_recall(recall);
   }
+  Options(const Options&) = delete;  // request points into it
+  Options& operator=(const Options&) = delete;
 };
 
 void check_inputs(const engine::SearchRequest& request) {
@@ -82,11 +72,11 @@ const embed::StaticEmbedder* to_embedder(const py::object& value) {
 }
 
 Result search(const Engine& engine, const py::object& text, const py::object& vector, const py::object& scope,
-              const py::object& k, const py::object& mode, const py::object& candidates, double rrf_k,
-              const py::object& weights, const py::object& rankings, bool explain, const py::object& recall,
-              const py::object& embedder, const py::object& filter, const py::object& ids,
-              const py::object& exclude_ids) {
-  Options options(k, mode, candidates, rrf_k, weights, explain, recall);
+              const py::object& k, const py::object& mode, const py::object& candidates,
+              const py::object& rrf_k, const py::object& weights, const py::object& rankings,
+              const py::object& fusion, bool explain, const py::object& recall, const py::object& embedder,
+              const py::object& filter, const py::object& ids, const py::object& exclude_ids) {
+  Options options(k, mode, candidates, rrf_k, weights, fusion, explain, recall);
   engine::SearchRequest& request = options.request;
   request.embedder = to_embedder(embedder);
   py::object keep_text;
@@ -117,11 +107,12 @@ Result search(const Engine& engine, const py::object& text, const py::object& ve
 
 std::vector<Result> search_batch(const Engine& engine, const py::object& texts, const py::object& vectors,
                                  const py::object& scope, const py::object& k, const py::object& mode,
-                                 const py::object& candidates, double rrf_k, const py::object& weights,
-                                 bool explain, const py::object& recall, const py::object& threads,
+                                 const py::object& candidates, const py::object& rrf_k,
+                                 const py::object& weights, const py::object& fusion, bool explain,
+                                 const py::object& recall, const py::object& threads,
                                  const py::object& embedder, const py::object& filter, const py::object& ids,
                                  const py::object& exclude_ids) {
-  Options options(k, mode, candidates, rrf_k, weights, explain, recall);
+  Options options(k, mode, candidates, rrf_k, weights, fusion, explain, recall);
   options.request.embedder = to_embedder(embedder);
   const FilterArguments admitted(filter, ids, exclude_ids);
   options.request.filter = admitted.view();
@@ -169,6 +160,7 @@ enum Parameter {
   kRrfK,
   kWeights,
   kRankings,
+  kFusion,
   kExplain,
   kRecall,
   kEmbedder,
@@ -177,9 +169,9 @@ enum Parameter {
   kExcludeIds,
   kNParameters
 };
-constexpr const char* kNames[kNParameters] = {"text",       "vector",   "scope",   "k",        "mode",
-                                              "candidates", "rrf_k",    "weights", "rankings", "explain",
-                                              "recall",     "embedder", "filter",  "ids",      "exclude_ids"};
+constexpr const char* kNames[kNParameters] = {
+    "text",     "vector", "scope",   "k",      "mode",     "candidates", "rrf_k", "weights",
+    "rankings", "fusion", "explain", "recall", "embedder", "filter",     "ids",   "exclude_ids"};
 
 struct FastSearch {
   PyObject* names[kNParameters];
@@ -216,22 +208,19 @@ PyObject* search_fast(PyObject* self, PyObject* const* arguments, Py_ssize_t n_p
     const auto usual = [&](Parameter parameter, bool (*check)(PyObject*)) {
       return !given[parameter] || check(given[parameter]);
     };
-    if (!given[kScope] || !usual(kRrfK, [](PyObject* o) { return PyFloat_CheckExact(o) != 0; }) ||
-        !usual(kExplain, [](PyObject* o) { return PyBool_Check(o) != 0; }) ||
-        !usual(kRecall, [](PyObject* o) { return PyBool_Check(o) != 0; })) {
+    if (!given[kScope] || !usual(kExplain, [](PyObject* o) { return PyBool_Check(o) != 0; })) {
       return search_slowly(self, arguments, n_positional, keywords);
     }
     const auto object = [&](Parameter parameter) {
       return py::reinterpret_borrow<py::object>(given[parameter] ? given[parameter] : Py_None);
     };
     const auto& engine = py::cast<const Engine&>(py::handle(self));
-    const double rrf_k = given[kRrfK] ? PyFloat_AS_DOUBLE(given[kRrfK]) : kDefaultRrfK;
     const py::object k = given[kK] ? object(kK) : py::object(py::int_(kDefaultK));
     const py::object mode = given[kMode] ? object(kMode) : py::object(py::str("hybrid"));
     return py::cast(search(engine, object(kText), object(kVector), object(kScope), k, mode,
-                           object(kCandidates), rrf_k, object(kWeights), object(kRankings),
-                           given[kExplain] == Py_True, object(kRecall), object(kEmbedder), object(kFilter),
-                           object(kIds), object(kExcludeIds)))
+                           object(kCandidates), object(kRrfK), object(kWeights), object(kRankings),
+                           object(kFusion), given[kExplain] == Py_True, object(kRecall), object(kEmbedder),
+                           object(kFilter), object(kIds), object(kExcludeIds)))
         .release()
         .ptr();
   } catch (...) {  // pybind11's entry raises the same error properly
@@ -261,10 +250,12 @@ Args:
     k: how many, >= 1; more than there are gives all that match.
     mode: 'hybrid' (what is given: both arms fused, or the one there is), 'lexical' or 'vector'.
     candidates: how many each ranking contributes to the fusion, >= 1; None: max(100, k).
-    rrf_k, weights: score(d) = sum of weight / (rrf_k + rank) over the rankings that hold d (reciprocal rank fusion,
-        Cormack et al. 2009); weights are (lexical, vector), 1.0 each by default.
+    rrf_k, weights: plain reciprocal rank fusion (Cormack et al. 2009): score(d) = sum of weight / (rrf_k + rank) over
+        the rankings that hold d; weights are (lexical, vector), 1.0 each unless given, and rrf_k is 60.
     rankings: further rankings of the caller's, each a sequence of ids, best first, with weight 1.0; ids that are not
         visible are passed over.
+    fusion: how the rankings become one and what else decides the order (scrubjay.Auto, RRF, Weighted, Boost,
+        Production, or all options together: scrubjay.Ranking); None: Auto with the identifier tier.
     explain: fill bm25, similarities, coverage and matched_terms for every hit.
     recall: the share of the truly nearest that the vector arm should find, in (0, 1], None: 0.99. 1.0 or 'exact' scores
         every visible vector. Below that, compressed codes or a graph choose which vectors are looked at; similarities
@@ -288,16 +279,16 @@ Raises:
 void register_search(py::class_<Engine>& type) {
   type.def("search", &search, py::arg("text") = py::none(), py::kw_only(), py::arg("vector") = py::none(),
            py::arg("scope"), py::arg("k") = kDefaultK, py::arg("mode") = "hybrid",
-           py::arg("candidates") = py::none(), py::arg("rrf_k") = kDefaultRrfK,
-           py::arg("weights") = py::none(), py::arg("rankings") = py::none(), py::arg("explain") = false,
+           py::arg("candidates") = py::none(), py::arg("rrf_k") = py::none(), py::arg("weights") = py::none(),
+           py::arg("rankings") = py::none(), py::arg("fusion") = py::none(), py::arg("explain") = false,
            py::arg("recall") = py::none(), py::arg("embedder") = py::none(), py::arg("filter") = py::none(),
            py::arg("ids") = py::none(), py::arg("exclude_ids") = py::none(), kSearchDoc)
       .def("search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(),
            py::arg("vectors") = py::none(), py::arg("scope"), py::arg("k") = kDefaultK,
-           py::arg("mode") = "hybrid", py::arg("candidates") = py::none(), py::arg("rrf_k") = kDefaultRrfK,
-           py::arg("weights") = py::none(), py::arg("explain") = false, py::arg("recall") = py::none(),
-           py::arg("threads") = py::none(), py::arg("embedder") = py::none(), py::arg("filter") = py::none(),
-           py::arg("ids") = py::none(), py::arg("exclude_ids") = py::none(),
+           py::arg("mode") = "hybrid", py::arg("candidates") = py::none(), py::arg("rrf_k") = py::none(),
+           py::arg("weights") = py::none(), py::arg("fusion") = py::none(), py::arg("explain") = false,
+           py::arg("recall") = py::none(), py::arg("threads") = py::none(), py::arg("embedder") = py::none(),
+           py::arg("filter") = py::none(), py::arg("ids") = py::none(), py::arg("exclude_ids") = py::none(),
            "n searches on `threads` threads (None: as many as the machine has cores, which is also the "
            "most); texts (n,), vectors (n, "
            "dim), one scope or n. See search().");

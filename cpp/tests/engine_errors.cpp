@@ -164,15 +164,15 @@ TEST(engine_refuses_wrong_searches) {
   bad.k = 0;
   f.refuses_search(bad);
   for (const double wrong : {-1.0, std::nan(""), std::numeric_limits<double>::infinity()}) {
+    RankingOptions ranking = plain_fusion();
     bad = good;
-    bad.rrf_k = wrong;
-    f.refuses_search(bad);
-    bad = good;
-    bad.lexical_weight = wrong;
-    f.refuses_search(bad);
-    bad = good;
-    bad.vector_weight = wrong;
-    f.refuses_search(bad);
+    bad.ranking = &ranking;
+    for (double* number : {&ranking.fusion.rrf_k, &ranking.fusion.lexical_weight,
+                           &ranking.fusion.vector_weight, &ranking.coverage_weight}) {
+      const double right = std::exchange(*number, wrong);
+      f.refuses_search(bad);
+      *number = right;
+    }
   }
   CHECK_EQ(f.engine->search(good).hits.size(), 1);
 }

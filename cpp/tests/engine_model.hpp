@@ -332,9 +332,11 @@ class Model {
   if (request.text && !request.vector.empty()) {
     std::map<int64_t, double> scores;
     for (size_t i = 0; i < lexical_ids.size(); ++i)
-      scores[lexical_ids[i]] += request.lexical_weight / (request.rrf_k + static_cast<double>(i + 1));
+      scores[lexical_ids[i]] += request.ranking->fusion.lexical_weight /
+                                (request.ranking->fusion.rrf_k + static_cast<double>(i + 1));
     for (size_t i = 0; i < vector_ids.size(); ++i)
-      scores[vector_ids[i]] += request.vector_weight / (request.rrf_k + static_cast<double>(i + 1));
+      scores[vector_ids[i]] += request.ranking->fusion.vector_weight /
+                               (request.ranking->fusion.rrf_k + static_cast<double>(i + 1));
     std::vector<Model::Ranked> expected;
     for (const auto& [id, score] : scores) expected.push_back({id, score});
     model.sort(from, expected);

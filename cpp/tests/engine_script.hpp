@@ -261,8 +261,10 @@ class Script {
     request.k = 1 + bytes_.below(30);
     request.candidates = bytes_.below(3) == 0 ? request.k + bytes_.below(10) : 0;
     request.recall = bytes_.below(2) != 0 ? 1.0 : 0.99;
-    if (bytes_.below(3) == 0) request.rrf_k = bytes_.below(3);
-    if (bytes_.below(3) == 0) request.lexical_weight = bytes_.below(3);
+    RankingOptions ranking = plain_fusion();
+    request.ranking = &ranking;
+    if (bytes_.below(3) == 0) ranking.fusion.rrf_k = bytes_.below(3);
+    if (bytes_.below(3) == 0) ranking.fusion.lexical_weight = bytes_.below(3);
     return difference_of_search(engine_, model_, request);
   }
 

@@ -87,7 +87,9 @@ TEST(engine_search_equals_its_model) {
     request.k = 1 + c.random() % 40;
     request.recall = 1.0;
     if (round % 3 == 0) request.candidates = request.k + c.random() % 200;
-    if (round % 5 == 0) request.vector_weight = 0.25;
+    RankingOptions ranking = plain_fusion();
+    request.ranking = &ranking;
+    if (round % 5 == 0) ranking.fusion.vector_weight = 0.25;
     CHECK_EQ(difference_of_search(*c.engine, *c.model, request), "");
   }
 }

@@ -30,18 +30,24 @@ from scrubjay.errors import (
     EmbedderMismatchError,
     Error,
     MissingExtraError,
+    RetrievalError,
     StoreBusyError,
     StoreError,
     StoreFormatError,
 )
+from scrubjay.fusion import RRF, Auto, Boost, Production, Ranking, Relevance, Weighted
 from scrubjay.index import Index
 from scrubjay.records import Record
 from scrubjay.results import Hit, Hits
+from scrubjay.retrieval import Retriever
 from scrubjay.stemming import snowball
 
 __version__: str = _native.show_config_dict()["version"]
 
 __all__ = [
+    "RRF",
+    "Auto",
+    "Boost",
     "ClosedError",
     "ConflictError",
     "CorruptIndexError",
@@ -54,13 +60,19 @@ __all__ = [
     "Hits",
     "Index",
     "MissingExtraError",
+    "Production",
+    "Ranking",
     "Record",
+    "Relevance",
     "Result",
+    "RetrievalError",
+    "Retriever",
     "Scope",
     "StaticEmbedder",
     "StoreBusyError",
     "StoreError",
     "StoreFormatError",
+    "Weighted",
     "__version__",
     "analyze",
     "embedders",

@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['Document', 'Engine', 'Filter', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'porter2', 'sanitize_utf8', 'show_config_dict']
+__all__: list[str] = ['CompiledRanking', 'Document', 'Engine', 'Filter', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'porter2', 'sanitize_utf8', 'show_config_dict']
 class Scope:
     """
     Whose memory this is: a tenant, and optionally a user and an agent of it.
@@ -173,6 +173,11 @@ class Result:
         The arms ('lexical', 'vector') that went through the matches of a rare filter one by one.
         """
     @property
+    def identifiers(self) -> numpy.typing.NDArray[numpy.bool]:
+        """
+        bool (n,): whether a hit is in the identifier tier: holds a rare identifier of the query verbatim.
+        """
+    @property
     def ids(self) -> numpy.ndarray:
         """
         int64 (n,), or an object array of str.
@@ -181,6 +186,11 @@ class Result:
     def lexical_ranks(self) -> numpy.typing.NDArray[numpy.int32]:
         """
         int32 (n,): rank in the lexical ranking from 1; 0 where it does not occur there.
+        """
+    @property
+    def lexical_share(self) -> float:
+        """
+        What the lexical scores weighed, 0 to 1, where the automatic fusion chose that; otherwise NaN.
         """
     @property
     def mode(self) -> str:
@@ -206,6 +216,14 @@ class Result:
     def vector_ranks(self) -> numpy.typing.NDArray[numpy.int32]:
         """
         int32 (n,): rank in the vector ranking from 1; 0 where it does not occur there.
+        """
+class CompiledRanking:
+    """
+    How a search ranks, in the engine's own form. Immutable; scrubjay.Ranking and the fusions (scrubjay.RRF and others) make it once.
+    """
+    def __init__(self, method: str = 'auto', *, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] = [1.0, 1.0], normalise: str = 'zscore', boost: typing.SupportsFloat | typing.SupportsIndex = 0.3, gate: typing.SupportsFloat | typing.SupportsIndex = 0.0, floor: typing.SupportsFloat | typing.SupportsIndex = 0.4, literal: bool = False, identifier_tier: bool = True, coverage: typing.SupportsFloat | typing.SupportsIndex = 0.0, mmr: typing.SupportsFloat | typing.SupportsIndex | None = None, min_score: typing.SupportsFloat | typing.SupportsIndex | None = None, relevance: str | None = None, relevance_bounds: collections.abc.Sequence[tuple[typing.SupportsFloat | typing.SupportsIndex, typing.SupportsFloat | typing.SupportsIndex]] = []) -> None:
+        """
+        See scrubjay.Ranking and the fusions for what the numbers mean. ValueError for one out of its range.
         """
 class Document:
     """
@@ -318,6 +336,17 @@ class Engine:
         Erases every document whose scope agrees with all components of `scope` (a tenant: everything of it); with
         `exact` only those of exactly this scope. Returns how many.
         """
+    def find_substring(self, text: typing.Any, *, scope: typing.Any, k: typing.Any = 10) -> Result:
+        """
+        The visible documents whose text contains `text` (ASCII letters in either case), by looking at each.
+
+        The last resort of a search. Mode 'substring'; the score is the share of the text that is `text`, so short documents
+        come first; ties as in search(). ValueError: an empty text.
+        """
+    def generation(self, scope: typing.Any) -> int:
+        """
+        A number that changes with every write that a search from `scope` could notice. Equal numbers: nothing was written in between (up to a collision of 64 bits).
+        """
     def get(self, id: typing.Any) -> Document | None:
         """
         The document with this id, or None.
@@ -337,7 +366,7 @@ class Engine:
         """
         The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none.
         """
-    def search(self, text: typing.Any = None, *, vector: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, rankings: typing.Any = None, explain: bool = False, recall: typing.Any = None, embedder: typing.Any = None, filter: typing.Any = None, ids: typing.Any = None, exclude_ids: typing.Any = None) -> Result:
+    def search(self, text: typing.Any = None, *, vector: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.Any = None, weights: typing.Any = None, rankings: typing.Any = None, fusion: typing.Any = None, explain: bool = False, recall: typing.Any = None, embedder: typing.Any = None, filter: typing.Any = None, ids: typing.Any = None, exclude_ids: typing.Any = None) -> Result:
         """
         The best k visible documents, by one native call without the GIL.
 
@@ -348,10 +377,12 @@ class Engine:
             k: how many, >= 1; more than there are gives all that match.
             mode: 'hybrid' (what is given: both arms fused, or the one there is), 'lexical' or 'vector'.
             candidates: how many each ranking contributes to the fusion, >= 1; None: max(100, k).
-            rrf_k, weights: score(d) = sum of weight / (rrf_k + rank) over the rankings that hold d (reciprocal rank fusion,
-                Cormack et al. 2009); weights are (lexical, vector), 1.0 each by default.
+            rrf_k, weights: plain reciprocal rank fusion (Cormack et al. 2009): score(d) = sum of weight / (rrf_k + rank) over
+                the rankings that hold d; weights are (lexical, vector), 1.0 each unless given, and rrf_k is 60.
             rankings: further rankings of the caller's, each a sequence of ids, best first, with weight 1.0; ids that are not
                 visible are passed over.
+            fusion: how the rankings become one and what else decides the order (scrubjay.Auto, RRF, Weighted, Boost,
+                Production, or all options together: scrubjay.Ranking); None: Auto with the identifier tier.
             explain: fill bm25, similarities, coverage and matched_terms for every hit.
             recall: the share of the truly nearest that the vector arm should find, in (0, 1], None: 0.99. 1.0 or 'exact' scores
                 every visible vector. Below that, compressed codes or a graph choose which vectors are looked at; similarities
@@ -370,7 +401,7 @@ class Engine:
             ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros, and so on.
             TypeError: a wrong type, or no scope.
         """
-    def search_batch(self, texts: typing.Any = None, *, vectors: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: typing.Any = None, explain: bool = False, recall: typing.Any = None, threads: typing.Any = None, embedder: typing.Any = None, filter: typing.Any = None, ids: typing.Any = None, exclude_ids: typing.Any = None) -> list[Result]:
+    def search_batch(self, texts: typing.Any = None, *, vectors: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.Any = None, weights: typing.Any = None, fusion: typing.Any = None, explain: bool = False, recall: typing.Any = None, threads: typing.Any = None, embedder: typing.Any = None, filter: typing.Any = None, ids: typing.Any = None, exclude_ids: typing.Any = None) -> list[Result]:
         """
         n searches on `threads` threads (None: as many as the machine has cores, which is also the most); texts (n,), vectors (n, dim), one scope or n. See search().
         """

@@ -14,6 +14,7 @@ __all__ = [
     "EmbedderMismatchError",
     "Error",
     "MissingExtraError",
+    "RetrievalError",
     "StoreBusyError",
     "StoreError",
     "StoreFormatError",
@@ -46,6 +47,10 @@ class StoreBusyError(StoreError):
 
 class StoreFormatError(StoreError, ValueError):
     """A file that is no Scrubjay index, is of a newer format, or holds another kind of index than was asked for."""
+
+
+class RetrievalError(Error):
+    """A rewriter or reranker that failed, or that answered something else than it should."""
 
 
 class EmbedderError(Error):

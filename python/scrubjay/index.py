@@ -14,9 +14,11 @@ from scrubjay.embedders.protocol import Embedder
 from scrubjay.expiry import Expiry
 from scrubjay.family import Family
 from scrubjay.filters import FilterLike, Ids, lasting
+from scrubjay.fusion import Fusion, Ranking, Relevance, as_ranking
 from scrubjay.records import Record, as_scope, to_record
 from scrubjay.results import Hits
 from scrubjay.semantic import Semantics
+from scrubjay.states import StatefulIndex
 from scrubjay.store.engine import DurableEngine
 from scrubjay.stored import StoredIndex
 from scrubjay.writing import WritingIndex
@@ -24,7 +26,7 @@ from scrubjay.writing import WritingIndex
 __all__ = ["Index"]
 
 
-class Index(WritingIndex, AsyncSearch, StoredIndex):
+class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
     """Memories, in this process or in a file (:meth:`open`): searched by keywords and by meaning, inside one
     scope, fused in native code.
 
@@ -88,11 +90,18 @@ class Index(WritingIndex, AsyncSearch, StoredIndex):
         k: int = 10,
         mode: str = "hybrid",
         candidates: int | None = None,
-        rrf_k: float = 60.0,
+        rrf_k: float | None = None,
         weights: tuple[float, float] | None = None,
         filter: FilterLike | None = None,
         ids: Ids | None = None,
         exclude_ids: Ids | None = None,
+        rankings: Sequence[Sequence[str | int]] | None = None,
+        fusion: Fusion | Ranking | str | None = None,
+        identifier_tier: bool | None = None,
+        coverage: float | None = None,
+        mmr: float | None = None,
+        min_score: float | None = None,
+        relevance: Relevance | str | None = None,
         explain: bool = False,
     ) -> Hits:
         """Return the k best memories that `scope` may see: its own and those shared with it.
@@ -105,12 +114,17 @@ class Index(WritingIndex, AsyncSearch, StoredIndex):
             k: how many hits at most.
             mode: "hybrid" (both rankings, fused), "lexical" or "vector".
             candidates: how many of each ranking are fused; by default the larger of 100 and k.
-            rrf_k: of reciprocal rank fusion: a ranking adds weight / (rrf_k + rank).
-            weights: of the (lexical, vector) ranking; by default equal.
             filter: conditions on metadata, created_at and expires_at, such as ``{"category": {"$in": ["keys",
                 "infra"]}}``; what it does not admit is not ranked (see :mod:`scrubjay.filters`).
             ids, exclude_ids: only these memories; all but these. A set, list, integer array, pyroaring bitmap or
                 other iterable of ids; those that do not exist are passed over.
+            rrf_k, weights: plain reciprocal rank fusion, as `Ranking(RRF(rrf_k, weights), identifier_tier=False)`;
+                60 and (1, 1) unless given.
+            rankings: further rankings of yours (a graph walk, an order by popularity), each a sequence of ids, best
+                first; ids that are not visible are passed over.
+            fusion: how the rankings become one: :class:`Auto` (also "auto", and the default), :class:`RRF`,
+                :class:`Weighted`, :class:`Boost`, :class:`Production`, or a :class:`Ranking` with everything below.
+            identifier_tier, coverage, mmr, min_score, relevance: see :class:`Ranking`.
             explain: have BM25, similarity, matched terms and coverage for each hit.
 
         One of text, vector, keywords must be given. What is missing for the mode degrades the search instead of
@@ -127,6 +141,15 @@ class Index(WritingIndex, AsyncSearch, StoredIndex):
         >>> hit.id, hit.lexical_rank, hit.vector_rank, hit.matched_terms, round(hit.cosine, 2)
         (7, 1, 1, ['sail'], 0.6)
         """
+        ranking = as_ranking(
+            fusion,
+            rrf_k is not None or weights is not None,
+            identifier_tier=identifier_tier,
+            coverage=coverage,
+            mmr=mmr,
+            min_score=min_score,
+            relevance=relevance,
+        )
         generation = self._generation
         ids, exclude_ids = lasting(ids), lasting(exclude_ids)
         embeds = vector is None and text is not None and mode != "lexical"
@@ -153,6 +176,8 @@ class Index(WritingIndex, AsyncSearch, StoredIndex):
                 filter=filter,
                 ids=ids,
                 exclude_ids=exclude_ids,
+                rankings=rankings,
+                fusion=ranking,
                 explain=explain,
                 embedder=plan.embedder,
             )
@@ -174,6 +199,8 @@ class Index(WritingIndex, AsyncSearch, StoredIndex):
                 filter=filter,
                 ids=ids,
                 exclude_ids=exclude_ids,
+                rankings=rankings,
+                fusion=ranking,
                 explain=explain,
             )
         return Hits(result, plan.degraded, explain)
@@ -188,11 +215,12 @@ class Index(WritingIndex, AsyncSearch, StoredIndex):
         k: int = 10,
         mode: str = "hybrid",
         candidates: int | None = None,
-        rrf_k: float = 60.0,
+        rrf_k: float | None = None,
         weights: tuple[float, float] | None = None,
         filter: FilterLike | None = None,
         ids: Ids | None = None,
         exclude_ids: Ids | None = None,
+        fusion: Fusion | Ranking | str | None = None,
         explain: bool = False,
         threads: int | None = None,
     ) -> list[Hits]:
@@ -202,6 +230,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex):
         `texts`, `vectors` (n, dim) and `keywords` have one entry a question (None where it has none), `scope` is one
         for all or one each. The other arguments (one for all) and each of the results are those of :meth:`search`.
         """
+        ranking = as_ranking(fusion, rrf_k is not None or weights is not None)
         for name, given in (("texts", texts), ("keywords", keywords)):
             if isinstance(given, (str, bytes)):
                 raise TypeError(f"{name}: expected a sequence of str, got one {type(given).__name__}")
@@ -243,6 +272,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex):
                 filter=filter,
                 ids=ids,
                 exclude_ids=exclude_ids,
+                fusion=ranking,
                 explain=explain,
                 threads=threads,
             )
@@ -264,6 +294,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex):
                     filter=filter,
                     ids=ids,
                     exclude_ids=exclude_ids,
+                    fusion=ranking,
                     explain=explain,
                     threads=threads,
                     embedder=embedder,

@@ -44,8 +44,9 @@ class Hits:
     def scores(self) -> NDArray[np.float64]:
         """The scores that order the hits, float64 of shape (n,), descending.
 
-        In mode "hybrid" they are reciprocal rank sums (a rank, not a relevance); in mode "lexical" BM25; in mode
-        "vector" the similarity of the index's metric.
+        In mode "hybrid" they are what the fusion makes of the rankings, comparable within this result only; in mode
+        "lexical" BM25; in mode "vector" the similarity of the index's metric. With marginal relevance the order is not
+        that of the scores.
         """
         return self._column("scores")
 
@@ -60,6 +61,11 @@ class Hits:
         if self._result.nothing_embedded:
             return (*self._degraded, ZERO_VECTOR)
         return self._degraded
+
+    @property
+    def lexical_share(self) -> float | None:
+        """What the lexical scores weighed, 0 to 1, where :class:`Auto` chose it; otherwise None."""
+        return _known(self._result.lexical_share)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the hits as JSON-serialisable dicts (see :meth:`Hit.to_dict`)."""
@@ -136,6 +142,11 @@ class Hit:
         return int(self._hits._column("vector_ranks")[self._position]) or None
 
     @property
+    def identifier(self) -> bool:
+        """Whether it is in the identifier tier: it holds a rare identifier of the query verbatim."""
+        return bool(self._hits._column("identifiers")[self._position])
+
+    @property
     def text(self) -> str:
         """The text as it was written."""
         return self._hits._result.text(self._position)
@@ -204,6 +215,7 @@ class Hit:
             fields["similarity"] = self.similarity
             fields["matched_terms"] = self.matched_terms
             fields["coverage"] = self.coverage
+            fields["identifier"] = self.identifier
         return fields
 
     def __repr__(self) -> str:

@@ -40,6 +40,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 PYTHON_HEIGHT = {
     "_native": 0,
     "errors": 0,
+    "fusion": 1,
     "progress": 1,
     "payload": 1,
     "filters": 1,
@@ -58,8 +59,9 @@ PYTHON_HEIGHT = {
     "writing": 6,
     "collected": 7,
     "stored": 8,
+    "states": 8,
     "index": 9,
-    "retriever": 10,
+    "retrieval": 10,
     "memory": 11,
     "demo": 12,
     "adapters": 12,

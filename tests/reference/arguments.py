@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.reference import fusion
 from tests.reference.scopes import AnyScope
 
 MODES = ("hybrid", "lexical", "vector")
@@ -159,16 +161,19 @@ def positive(value: Any, name: str) -> int:
     return int(value)
 
 
-def fusion(rrf_k: Any, weights: Any) -> tuple[float, tuple[float, float]]:
-    constant = float(rrf_k)
+def ranking(rrf_k: Any, weights: Any, options: fusion.Options | None) -> fusion.Options:
+    """rrf_k and weights stand for plain reciprocal rank fusion."""
+    if rrf_k is None and weights is None:
+        return fusion.Options() if options is None else options
+    if options is not None:
+        raise ValueError(f"fusion: expected None beside rrf_k or weights, got {options}")
+    constant = 60.0 if rrf_k is None else float(rrf_k)
     if not (math.isfinite(constant) and constant >= 0):
         raise ValueError(f"rrf_k: expected a finite number >= 0, got {rrf_k}")
-    if weights is None:
-        return constant, (1.0, 1.0)
-    checked = tuple(float(weight) for weight in weights)
+    checked = (1.0, 1.0) if weights is None else tuple(float(weight) for weight in weights)
     if len(checked) != 2 or not all(math.isfinite(weight) and weight >= 0 for weight in checked):
         raise ValueError(f"weights: expected two finite numbers >= 0, got {weights}")
-    return constant, (checked[0], checked[1])
+    return replace(fusion.PLAIN, rrf_k=constant, weights=checked)
 
 
 def mode(value: Any, *, has_text: bool, has_vector: bool, has_rankings: bool = False) -> str:

@@ -1,4 +1,4 @@
-"""What does fusing several rankings give?
+"""What does fusing several rankings give? The twin of `cpp/src/fusion`: each formula over plain lists and dicts.
 
 [CCB09] Cormack, Clarke, Büttcher: Reciprocal Rank Fusion outperforms Condorcet and individual rank learning methods,
 SIGIR 2009: score(d) = sum over rankings of 1 / (k + rank(d)); here with a weight per ranking.
@@ -6,8 +6,10 @@ SIGIR 2009: score(d) = sum over rankings of 1 / (k + rank(d)); here with a weigh
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
-from typing import TypeVar
+import math
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 Id = TypeVar("Id", bound=Hashable)
 
@@ -21,3 +23,198 @@ def reciprocal_rank_scores(
         for rank, document in enumerate(ranking, start=1):
             scores[document] = scores.get(document, 0.0) + ranking_weight / (rrf_k + rank)
     return scores
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `scrubjay.Ranking` says, flat: the names are those of the native form."""
+
+    method: str = "auto"
+    rrf_k: float = 60.0
+    weights: tuple[float, ...] = (1.0, 1.0)
+    normalise: str = "zscore"
+    boost: float = 0.3
+    gate: float = 0.0
+    floor: float = 0.4
+    literal: bool = False
+    identifier_tier: bool = True
+    coverage: float = 0.0
+    mmr: float | None = None
+    min_score: float | None = None
+    relevance: str | None = None
+    relevance_bounds: tuple[tuple[float, float], ...] = ((0.3, 0.3), (0.5, 0.5), (0.7, 0.7))
+
+    @property
+    def has_signals(self) -> bool:
+        return self.coverage != 0
+
+    @property
+    def adjusts(self) -> bool:
+        return (
+            self.has_signals
+            or self.mmr is not None
+            or self.min_score is not None
+            or self.relevance is not None
+        )
+
+
+PLAIN = Options("rrf", identifier_tier=False)
+
+
+@dataclass
+class Found(Generic[Id]):
+    """What the arms found, and what is known of documents beyond that."""
+
+    lexical: Sequence[Id]
+    nearest: Sequence[Id]
+    rankings: Sequence[Sequence[Id]]
+    bm25: dict[Id, float]
+    """Of those in `lexical`, and of holders of an identifier."""
+    similarity: dict[Id, float]
+    """Of those in `nearest`, and of others if the method wants them."""
+    holders: Sequence[Id] = ()
+    n_terms: int = 0
+
+    @property
+    def documents(self) -> list[Id]:
+        return list(
+            dict.fromkeys(
+                [*self.lexical, *self.nearest, *self.holders, *(d for r in self.rankings for d in r)]
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Mean, deviation, least and greatest of a ranking's scores, and of zeros behind them."""
+
+    mean: float = 0.0
+    deviation: float = 0.0
+    least: float = 0.0
+    greatest: float = 0.0
+
+    @classmethod
+    def of(cls, scores: Sequence[float], n_zeros: int) -> Spread:
+        if not scores:
+            return cls()
+        values = [*scores, *([0.0] * n_zeros)]
+        total = 0.0
+        for value in values:  # sum() compensates; the definition does not
+            total += value
+        mean = total / len(values)
+        squares = 0.0
+        for value in values:
+            squares += (value - mean) * (value - mean)
+        return cls(mean, math.sqrt(squares / len(values)), values[-1], values[0])
+
+    def zscore(self, score: float) -> float:
+        return (score - self.mean) / self.deviation if self.deviation > 0 else 0.0
+
+
+def agreement(found: Found[Id]) -> float:
+    """Mean of 1/sqrt(rank that the other ranking gives a ranking's first document)."""
+    if not found.lexical or not found.nearest:
+        return 0.0
+    return (
+        _root_reciprocal(found.lexical[0], found.nearest) + _root_reciprocal(found.nearest[0], found.lexical)
+    ) / 2
+
+
+def _root_reciprocal(document: Id, ranking: Sequence[Id]) -> float:
+    return 1 / math.sqrt(list(ranking).index(document) + 1) if document in ranking else 0.0
+
+
+def logistic(bm25: float, n_terms: int) -> float:
+    """By the query's length, as production memory systems do it."""
+    for limit, midpoint, slope in ((3, 5.0, 0.7), (6, 7.0, 0.6), (9, 9.0, 0.5), (15, 10.0, 0.5)):
+        if n_terms <= limit:
+            return 1 / (1 + math.exp(-slope * (bm25 - midpoint)))
+    return 1 / (1 + math.exp(-0.5 * (bm25 - 12.0)))
+
+
+def fused_scores(options: Options, found: Found[Id]) -> tuple[dict[Id, float], set[Id], float]:
+    """Scores of all documents, those that the method refuses, and the lexical share (NaN unless "auto")."""
+    share = math.nan
+    lexical_weight, vector_weight = options.weights[:2]
+    refused: set[Id] = set()
+    if options.method == "rrf":
+        weights = [*options.weights, *([1.0] * len(found.rankings))][: 2 + len(found.rankings)]
+        scores = reciprocal_rank_scores(
+            [found.lexical, found.nearest, *found.rankings], weights, options.rrf_k
+        )
+        return {d: scores.get(d, 0.0) for d in found.documents}, refused, share
+    lexical = Spread.of([found.bm25[d] for d in found.lexical], 1)
+    nearest = Spread.of([found.similarity[d] for d in found.nearest], 0)
+    greatest = lexical.greatest
+    scores = {}
+    if options.method == "auto":
+        share = 0.7 - 0.4 * agreement(found)
+        lexical_weight, vector_weight = share, 1.0 - share
+    for document in found.documents:
+        bm25 = found.bm25.get(document, 0.0)
+        known = found.similarity.get(document)
+        in_nearest = document in found.nearest
+        near = found.similarity[document] if in_nearest else nearest.least
+        of_greatest = bm25 / greatest if greatest > 0 else 0.0
+        if options.method == "auto" or (options.method == "weighted" and options.normalise == "zscore"):
+            score = lexical_weight * lexical.zscore(bm25) + vector_weight * nearest.zscore(near)
+        elif options.method == "weighted":
+            by_words, by_vector = {
+                "minmax": (of_greatest, _minmax(near, nearest) if in_nearest else 0.0),
+                "max": (of_greatest, near / nearest.greatest if nearest.greatest > 0 else 0.0),
+                "logistic": (logistic(bm25, found.n_terms), min(max(near, 0.0), 1.0)),
+            }[options.normalise]
+            score = (lexical_weight * by_words if found.lexical else 0.0) + (
+                vector_weight * by_vector if found.nearest else 0.0
+            )
+        elif options.method == "boost":
+            score = (0.0 if known is None else known) + options.boost * of_greatest
+            if found.nearest and document not in found.holders and (known is None or known < options.gate):
+                refused.add(document)
+        else:
+            similarity = 0.0 if known is None else max(known, 0.0)
+            score = vector_weight * similarity + lexical_weight * of_greatest
+            if options.literal:
+                if not in_nearest:
+                    score = 0.0
+                elif document not in found.lexical:
+                    score = similarity
+            below = score < options.floor if options.literal else max(similarity, of_greatest) < options.floor
+            if below:
+                refused.add(document)
+        scores[document] = score
+    for ranking, weight in zip(
+        found.rankings, [*options.weights[2:], *([1.0] * len(found.rankings))], strict=False
+    ):
+        for rank, document in enumerate(ranking, start=1):
+            scores[document] += weight * 11.0 / (10.0 + rank)
+    return scores, refused, share
+
+
+def _minmax(score: float, spread: Spread) -> float:
+    if spread.greatest > spread.least:
+        return (score - spread.least) / (spread.greatest - spread.least)
+    return 1.0
+
+
+def marginal_relevance(
+    documents: Sequence[Id],
+    relevance: Sequence[float],
+    trade_off: float,
+    k: int,
+    similarity: Callable[[Id, Id], float],
+    n_first: int = 0,
+) -> list[Id]:
+    """[Carbonell and Goldstein, SIGIR 1998] Greedy; the first `n_first` documents are taken as they stand."""
+    taken = list(documents[: min(n_first, k)])
+    left = list(range(n_first, len(documents)))
+    while left and len(taken) < k:
+
+        def value(place: int) -> float:
+            nearest = max([0.0, *(similarity(documents[place], other) for other in taken)])
+            return trade_off * relevance[place] - (1 - trade_off) * nearest
+
+        best = max(left, key=lambda place: (value(place), -place))
+        taken.append(documents[best])
+        left.remove(best)
+    return taken

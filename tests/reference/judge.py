@@ -37,6 +37,8 @@ def same_result(given: Any, expected: Any, *, explain: bool = False) -> None:
     same_bits(given.scores, expected.scores, "scores")
     assert list(given.lexical_ranks) == list(expected.lexical_ranks)
     assert list(given.vector_ranks) == list(expected.vector_ranks)
+    assert list(given.identifiers) == list(expected.identifiers)
+    same_bits([given.lexical_share], [expected.lexical_share], "lexical_share")
     if explain:
         same_evidence(given, expected)
 

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.reference import arguments, bm25, filters, fusion, scopes, vectors
+from tests.reference import arguments, bm25, filters, fusion, ranking, scopes, vectors
 from tests.reference.results import Document, Hit, Result
 from tests.reference.scopes import AnyScope
 
@@ -255,9 +255,10 @@ class ModelEngine:
         k: int = 10,
         mode: str = "hybrid",
         candidates: int | None = None,
-        rrf_k: float = 60.0,
+        rrf_k: Any = None,
         weights: Any = None,
         rankings: Sequence[Sequence[Any]] | None = None,
+        fusion: fusion.Options | None = None,
         explain: bool = False,
         exact: bool = False,
         filter: Any = None,
@@ -268,51 +269,67 @@ class ModelEngine:
         candidates = (
             max(DEFAULT_CANDIDATES, k) if candidates is None else arguments.positive(candidates, "candidates")
         )
-        rrf_k, arm_weights = arguments.fusion(rrf_k, weights)
+        options = arguments.ranking(rrf_k, weights, fusion)
         ran = arguments.mode(
             mode, has_text=text is not None, has_vector=vector is not None, has_rankings=bool(rankings)
         )
-        for ranking in rankings or []:
-            for id in ranking:
+        for ids in rankings or []:
+            for id in ids:
                 arguments.document_id(id, self._id_type, "rankings")
         rows = self._visible(arguments.scope(scope))
         tokens = list(self._analyze(arguments.text(text))) if text is not None else []
         query = None if vector is None else arguments.vector(vector, self.dim)
 
         fused = ran == "hybrid" or bool(rankings)
-        depth = candidates if fused else k
+        ranked = fused or options.adjusts
+        depth = candidates if ranked else k
         bm25_of = self._bm25(rows, [term for term, _ in tokens]) if text is not None else {}
         similarity_of = self._similarities(rows, query) if query is not None else {}
         # Filters take documents out of the rankings, not out of the statistics above.
         rows = self._admitted(rows, filter, ids, exclude_ids)
         lexical = self._ranking(rows, bm25_of, depth) if ran in ("hybrid", "lexical") else []
         nearest = self._ranking(rows, similarity_of, depth) if ran in ("hybrid", "vector") else []
-        if fused:
-            extra = [self._visible_ranking(rows, ranking)[:candidates] for ranking in rankings or []]
-            all_weights = [*arm_weights, *(1.0 for _ in extra)]
-            scores = self._fuse([lexical, nearest, *extra], all_weights, rrf_k)
+        extra = [self._visible_ranking(rows, ids)[:candidates] for ids in rankings or []]
+        row_of = {row.serial: row for row in rows}
+        if ranked:
+            with_words, with_vector = ran in ("hybrid", "lexical"), ran in ("hybrid", "vector")
+            evidence = ranking.Evidence(
+                [row.serial for row in rows],
+                tokens if with_words else [],
+                lambda serial: set(row_of[serial].frequencies),
+                bm25_of if with_words else {},
+                similarity_of if with_vector else {},
+                lambda a, b: self._cosine(row_of[a], row_of[b]),
+            )
+            hits, share = self._rank(
+                evidence, lexical, nearest, extra, options, fused=fused, k=k, depth=max(k, candidates)
+            )
         else:
             scores = similarity_of if ran == "vector" else bm25_of
+            hits = [
+                ranking.Ranked(serial, scores[serial], False) for serial in self._ranking(rows, scores, k)
+            ]
+            share = math.nan
         # Evidence: an arm tells what it knows of the documents it returned; explain asks it about every hit.
         known_bm25 = bm25_of if explain else {serial: bm25_of[serial] for serial in lexical}
         known_similarity = similarity_of if explain else {serial: similarity_of[serial] for serial in nearest}
         lexical_ranks = {serial: rank for rank, serial in enumerate(lexical, start=1)}
         vector_ranks = {serial: rank for rank, serial in enumerate(nearest, start=1)}
-        row_of = {row.serial: row for row in rows}
-        hits = [
+        found = [
             Hit(
                 row_of[serial].document,
-                float(scores[serial]),
+                float(score),
                 lexical_ranks.get(serial, 0),
                 vector_ranks.get(serial, 0),
                 known_bm25.get(serial, math.nan),
                 known_similarity.get(serial, math.nan),
                 self._coverage(row_of[serial], tokens) if explain else math.nan,
                 self._matched_terms(row_of[serial], tokens) if explain else (),
+                identifier,
             )
-            for serial in self._ranking(rows, scores, k)
+            for serial, score, identifier in ((hit.document, hit.score, hit.identifier) for hit in hits)
         ]
-        return Result(hits, ran)
+        return Result(found, ran, share)
 
     def search_batch(
         self,
@@ -323,8 +340,9 @@ class ModelEngine:
         k: int = 10,
         mode: str = "hybrid",
         candidates: int | None = None,
-        rrf_k: float = 60.0,
+        rrf_k: Any = None,
         weights: Any = None,
+        fusion: fusion.Options | None = None,
         explain: bool = False,
         threads: int | None = None,
         filter: Any = None,
@@ -351,6 +369,7 @@ class ModelEngine:
                 candidates=candidates,
                 rrf_k=rrf_k,
                 weights=weights,
+                fusion=fusion,
                 explain=explain,
                 filter=filter,
                 ids=ids,
@@ -429,10 +448,18 @@ class ModelEngine:
         serial_of = {row.document.id: row.serial for row in rows}
         return list(dict.fromkeys(serial_of[id] for id in ids if id in serial_of))
 
+    def _rank(self, *args: Any, **kwargs: Any) -> tuple[list[ranking.Ranked[int]], float]:
+        return ranking.rank(*args, fuse=self._fuse, **kwargs)
+
     def _fuse(
-        self, rankings: Sequence[Sequence[int]], weights: Sequence[float], rrf_k: float
-    ) -> dict[int, float]:
-        return fusion.reciprocal_rank_scores(rankings, weights, rrf_k)
+        self, options: fusion.Options, found: fusion.Found[int]
+    ) -> tuple[dict[int, float], set[int], float]:
+        return fusion.fused_scores(options, found)
+
+    def _cosine(self, a: Row, b: Row) -> float:
+        if a.vector is None or b.vector is None:
+            return 0.0
+        return vectors.similarity("cosine", a.vector, b.vector)
 
     def _matched_terms(self, row: Row, tokens: Analysis) -> list[str]:
         return list(dict.fromkeys(term for term, _ in tokens if term in row.frequencies))

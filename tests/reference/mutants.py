@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tests.reference import arguments, bm25, scopes
+from tests.reference.fusion import reciprocal_rank_scores
 from tests.reference.model import ModelEngine, Row
 from tests.reference.results import Result
 
@@ -24,6 +25,7 @@ CAUGHT_BY: dict[str, str] = {}
 LEXICAL = "tests/properties/test_lexical.py"
 VECTOR = "tests/properties/test_vector.py"
 HYBRID = "tests/properties/test_hybrid.py"
+RANKING = "tests/properties/test_ranking.py"
 MACHINE = "tests/stateful/test_machine.py"
 BASICS = "tests/unit/test_engine_basics.py"
 ERRORS = "tests/unit/test_errors_engine.py"
@@ -352,26 +354,33 @@ class HalfPrecisionUnderflows(ModelEngine):
 
 @caught_by(HYBRID, BASICS)
 class RanksFromZero(ModelEngine):
-    def _fuse(self, rankings: Any, weights: Any, rrf_k: float) -> dict[int, float]:
-        return super()._fuse(rankings, weights, rrf_k - 1)
+    def _fuse(self, options: Any, found: Any) -> Any:
+        return super()._fuse(replace(options, rrf_k=options.rrf_k - 1), found)
 
 
 @caught_by(HYBRID, BASICS)
 class SwappedWeights(ModelEngine):
-    def _fuse(self, rankings: Any, weights: Any, rrf_k: float) -> dict[int, float]:
-        return super()._fuse(rankings, [weights[1], weights[0], *weights[2:]], rrf_k)
+    def _fuse(self, options: Any, found: Any) -> Any:
+        lexical, vector, *others = options.weights
+        return super()._fuse(replace(options, weights=(vector, lexical, *others)), found)
 
 
 @caught_by(HYBRID)
 class AddsInAnotherOrder(ModelEngine):
-    def _fuse(self, rankings: Any, weights: Any, rrf_k: float) -> dict[int, float]:
-        return super()._fuse(list(reversed(rankings)), list(reversed(weights)), rrf_k)
+    def _fuse(self, options: Any, found: Any) -> Any:
+        scores, refused, share = super()._fuse(options, found)
+        if options.method == "rrf":
+            weights = [*options.weights, *([1.0] * len(found.rankings))]
+            rankings = [found.lexical, found.nearest, *found.rankings]
+            scores = reciprocal_rank_scores(rankings[::-1], weights[::-1], options.rrf_k)
+        return scores, refused, share
 
 
 @caught_by(HYBRID)
 class SinglePrecisionFusion(ModelEngine):
-    def _fuse(self, rankings: Any, weights: Any, rrf_k: float) -> dict[int, float]:
-        return {serial: float(np.float32(s)) for serial, s in super()._fuse(rankings, weights, rrf_k).items()}
+    def _fuse(self, options: Any, found: Any) -> Any:
+        scores, refused, share = super()._fuse(options, found)
+        return {serial: float(np.float32(score)) for serial, score in scores.items()}, refused, share
 
 
 @caught_by(HYBRID)
@@ -389,9 +398,64 @@ class ForeignIdsTakeRanks(ModelEngine):
 
 @caught_by(HYBRID)
 class HybridDropsLexicalOnly(ModelEngine):
-    def _fuse(self, rankings: Any, weights: Any, rrf_k: float) -> dict[int, float]:
-        fused = super()._fuse(rankings, weights, rrf_k)
-        return {serial: score for serial, score in fused.items() if serial in rankings[1]}
+    def _fuse(self, options: Any, found: Any) -> Any:
+        scores, refused, share = super()._fuse(options, found)
+        return {serial: score for serial, score in scores.items() if serial in found.nearest}, refused, share
+
+
+# -- ranking ----------------------------------------------------------------------------------------------------------
+
+
+@caught_by(RANKING)
+class IdentifiersAreNothingSpecial(ModelEngine):
+    def _rank(self, evidence: Any, *rankings: Any, **kwargs: Any) -> Any:
+        *rankings, options = rankings
+        return super()._rank(evidence, *rankings, replace(options, identifier_tier=False), **kwargs)
+
+
+@caught_by(RANKING)
+class MissingWordsCountAsTheLeastFound(ModelEngine):
+    """A document without lexical rank has the ranking's least score, not zero."""
+
+    def _fuse(self, options: Any, found: Any) -> Any:
+        least = min((found.bm25[document] for document in found.lexical), default=0.0)
+        found.bm25 = {document: found.bm25.get(document, least) for document in found.documents}
+        return super()._fuse(options, found)
+
+
+@caught_by(RANKING)
+class AgreementIsIgnored(ModelEngine):
+    def _fuse(self, options: Any, found: Any) -> Any:
+        if options.method == "auto":
+            scores, refused, _ = super()._fuse(replace(options, method="weighted", weights=(0.5, 0.5)), found)
+            return scores, refused, 0.5
+        return super()._fuse(options, found)
+
+
+@caught_by(RANKING)
+class DiversityAgainstTheLastOnly(ModelEngine):
+    """Marginal relevance that compares with the last document taken, not with all."""
+
+    def _rank(self, evidence: Any, *rankings: Any, **kwargs: Any) -> Any:
+        taken: list[Any] = []
+        cosine = evidence.cosine
+
+        def with_last(a: Any, b: Any) -> float:
+            if b not in taken:
+                taken.append(b)
+            return cosine(a, b) if b == taken[-1] else 0.0
+
+        return super()._rank(replace(evidence, cosine=with_last), *rankings, **kwargs)
+
+
+@caught_by(RANKING)
+class UnknownTermsAreCovered(ModelEngine):
+    """Coverage over the known terms only, so that nonsense with one common word is covered."""
+
+    def _rank(self, evidence: Any, *rankings: Any, **kwargs: Any) -> Any:
+        known = {term for document in evidence.order for term in evidence.terms_of(document)}
+        tokens = [token for token in evidence.tokens if token[0] in known]
+        return super()._rank(replace(evidence, tokens=tokens), *rankings, **kwargs)
 
 
 # -- what is kept, evidence -------------------------------------------------------------------------------------------

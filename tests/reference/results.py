@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -35,14 +36,16 @@ class Hit:
     similarity: float
     coverage: float
     matched_terms: Sequence[str]
+    identifier: bool = False
 
 
 class Result:
     """Hits in order, best first."""
 
-    def __init__(self, hits: Sequence[Hit], mode: str) -> None:
+    def __init__(self, hits: Sequence[Hit], mode: str, lexical_share: float = math.nan) -> None:
         self._hits = list(hits)
         self.mode = mode
+        self.lexical_share = lexical_share
 
     @property
     def ids(self) -> NDArray[Any]:
@@ -76,6 +79,10 @@ class Result:
     @property
     def coverage(self) -> NDArray[np.float64]:
         return np.array([hit.coverage for hit in self._hits], dtype=np.float64)
+
+    @property
+    def identifiers(self) -> NDArray[np.bool_]:
+        return np.array([hit.identifier for hit in self._hits], dtype=np.bool_)
 
     def text(self, index: int) -> str:
         return self._hits[index].document.text

@@ -40,7 +40,7 @@ def test_vector_scores_by_hand(engine: Any, home: Any) -> None:
 
 
 def test_hybrid_scores_by_hand(engine: Any, home: Any) -> None:
-    result = engine.search("acorn jay", vector=[1.0, 0.0], scope=home)
+    result = engine.search("acorn jay", vector=[1.0, 0.0], scope=home, rrf_k=60.0)
     assert result.mode == "hybrid"
     assert list(result.lexical_ranks) == [{"m3": 1, "m1": 2, "m2": 3}[id] for id in result.ids]
     assert list(result.vector_ranks) == [{"m1": 1, "m2": 2, "m3": 0}[id] for id in result.ids]

@@ -58,7 +58,7 @@ def index() -> Index:
 
 
 def test_hybrid_finds_by_keyword_and_by_meaning(index: Index) -> None:
-    hits = index.search("seafood hospital", scope=JANE, explain=True)
+    hits = index.search("seafood hospital", scope=JANE, explain=True, rrf_k=60)
     assert (hits.mode, hits.degraded) == ("hybrid", ())
     first = hits[0]
     assert (first.id, first.lexical_rank, first.vector_rank) == ("fish", 1, 1)
@@ -285,7 +285,13 @@ def test_to_dicts_is_json(index: Index) -> None:
     plain = index.search("trains", scope=JANE).to_dicts()
     explained = index.search("trains", scope=JANE, explain=True).to_dicts()
     assert json.loads(json.dumps(explained)) == explained
-    assert set(explained[0]) - set(plain[0]) == {"bm25", "similarity", "matched_terms", "coverage"}
+    assert set(explained[0]) - set(plain[0]) == {
+        "bm25",
+        "similarity",
+        "matched_terms",
+        "coverage",
+        "identifier",
+    }
     assert explained[0]["scope"] == {"tenant": "acme", "user": "jane", "agent": None}
 
 

@@ -21,6 +21,7 @@
 #include "engine/image.hpp"
 #include "engine/partition_table.hpp"
 #include "engine/planner.hpp"
+#include "engine/ranking_options.hpp"
 #include "engine/result.hpp"
 #include "filter/id_set.hpp"
 #include "filter/predicate.hpp"
@@ -70,9 +71,7 @@ struct SearchRequest {
   bool lexical = true;  // which arms may run
   bool semantic = true;
   size_t candidates = 0;  // per arm; 0: max(100, k)
-  double rrf_k = 60.0;
-  double lexical_weight = 1.0;
-  double vector_weight = 1.0;
+  const RankingOptions* ranking = &plain_fusion();
   std::span<const std::vector<Id>> rankings;  // of the caller, best first
   DocumentFilter filter;
   bool explain = false;
@@ -131,6 +130,12 @@ class Engine {
   // On `n_threads` threads, the caller's among them (0: as many as the machine has, which is also the most).
   [[nodiscard]] std::vector<SearchResult> search_batch(std::span<const SearchRequest> requests,
                                                        unsigned n_threads) const;
+
+  // A number that changes with every write that a search from the scope could notice.
+  [[nodiscard]] uint64_t generation(const Scope& scope) const;
+  // The visible documents that contain a text, ASCII letters in either case, by looking at each; the score is
+  // the share of the document that it is. Mode substring.
+  [[nodiscard]] SearchResult find_substring(std::string_view part, const Scope& scope, size_t k) const;
 
   [[nodiscard]] std::optional<StoredDocument> get(const Id& id) const;
   [[nodiscard]] size_t count(

@@ -55,6 +55,24 @@ double LexicalArm::score(uint32_t chunk, uint32_t offset) const {
   return score == 0 ? 0.0 : s_.weighting.score(score);
 }
 
+void LexicalArm::add_where_held(uint32_t term, std::span<const uint32_t> docs, double gain,
+                                double* out) const {
+  // Binary search without branches that depend on the data: the searches of several documents overlap.
+  for (size_t i = 0; i < docs.size(); ++i) {
+    const lexical::TermPostings& postings = s_.chunk_postings[docs[i] >> 16].terms[term];
+    const uint32_t offset = docs[i] & 0xffffu;
+    const uint16_t* at = postings.offsets();
+    uint32_t n = postings.n;
+    if (n == 0) continue;
+    while (n > 1) {
+      const uint32_t half = n / 2;
+      at += half & (0u - static_cast<uint32_t>(at[half - 1] < offset));
+      n -= half;
+    }
+    out[i] += gain * static_cast<double>(*at == offset);
+  }
+}
+
 bool LexicalArm::holds(uint32_t chunk, uint32_t offset, uint32_t term) const {
   uint32_t position = 0;
   return lexical::find_document(s_.chunk_postings[chunk].terms[term], offset, position);

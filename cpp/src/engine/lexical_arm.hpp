@@ -27,6 +27,20 @@ class LexicalArm {
   // Of any visible document; zero if it holds no term. After rank().
   [[nodiscard]] double score(uint32_t chunk, uint32_t offset) const;
   [[nodiscard]] bool holds(uint32_t chunk, uint32_t offset, uint32_t term) const;
+  // Adds `gain` to out[i] for every docs[i] that holds a term. After rank().
+  void add_where_held(uint32_t term, std::span<const uint32_t> docs, double gain, double* out) const;
+  // Calls visit(document) for each visible document that holds a term, ascending. After rank().
+  template <class Visit>
+  void visit_holders(uint32_t term, Visit&& visit) const {
+    for (uint32_t c = 0; c < s_.chunk_postings.size(); ++c) {
+      const lexical::ChunkPostings& chunk = s_.chunk_postings[c];
+      const lexical::TermPostings& postings = chunk.terms[term];
+      for (uint32_t i = 0; i < postings.n; ++i) {
+        const uint32_t offset = postings.offsets()[i];
+        if (!chunk.dead || !chunk.dead->test(offset)) visit((c << 16) | offset);
+      }
+    }
+  }
 
  private:
   void prepare_weights(const lexical::Bm25Parameters& bm25);

@@ -51,6 +51,10 @@ class Partition {
   Partition& operator=(const Partition&) = delete;
 
   [[nodiscard]] const ScopeRef& scope() const noexcept { return scope_; }
+  // No other partition of this process has it, nor had one that is gone.
+  [[nodiscard]] uint64_t serial() const noexcept { return serial_; }
+  // Changes with every publication; odd while there is one. Within `collect` it is that of what is collected.
+  [[nodiscard]] uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
 
   // --- readers, under an epoch guard -------------------------------------------------------------
   [[nodiscard]] std::span<const ChunkRef> chunks() const noexcept {
@@ -81,8 +85,6 @@ class Partition {
       if (version_.load(std::memory_order_relaxed) == before) return;
     }
   }
-  // Of the state in place; moves with each publication. Within `collect` it is that of what is collected.
-  [[nodiscard]] uint64_t version() const noexcept { return version_.load(std::memory_order_acquire); }
   [[nodiscard]] uint64_t n_live() const;
 
   // --- the writer --------------------------------------------------------------------------------
@@ -121,8 +123,14 @@ class Partition {
   };
 
  private:
+  [[nodiscard]] static uint64_t next_serial() noexcept {
+    static std::atomic<uint64_t> n_made{0};
+    return n_made.fetch_add(1, std::memory_order_relaxed) + 1;
+  }
+
   const ScopeRef scope_;
   const uint32_t chunk_docs_;
+  const uint64_t serial_ = next_serial();
   std::atomic<uint64_t> version_{0};
   std::atomic<ChunkList*> chunks_{nullptr};
   std::atomic<PartitionGraph*> graph_{nullptr};

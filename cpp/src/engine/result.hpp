@@ -13,7 +13,7 @@
 namespace scrubjay::engine {
 
 // Which arms really ran.
-enum class Mode : uint8_t { none, lexical, vector, hybrid };
+enum class Mode : uint8_t { none, lexical, vector, hybrid, substring };
 
 inline constexpr double kUnknown = std::numeric_limits<double>::quiet_NaN();
 
@@ -26,6 +26,7 @@ struct Hit {
   uint32_t vector_rank = 0;
   uint32_t chunk = 0;  // index into SearchResult::chunks
   uint32_t offset = 0;
+  bool identifier = false;  // in the identifier tier
 };
 
 // Owns references to the chunks of its hits, so texts can be read (under an epoch guard) as they were when
@@ -34,8 +35,9 @@ struct SearchResult {
   std::vector<Hit> hits;
   std::vector<ChunkRef> chunks;
   Mode mode = Mode::none;
-  bool nothing_embedded = false;  // the request's embedder found no direction in the text
-  uint64_t n_admitted = 0;        // visible documents that the filter admits; without one, all
+  bool nothing_embedded = false;    // the request's embedder found no direction in the text
+  double lexical_share = kUnknown;  // fusion automatic: what the words weighed, 0..1
+  uint64_t n_admitted = 0;          // visible documents that the filter admits; without one, all
   bool lexical_gathered = false, vectors_gathered = false;  // some chunk was gone through match by match
   std::vector<std::string> terms;              // explain: the distinct query terms, in query order
   std::vector<std::vector<uint32_t>> matched;  // explain: per hit, indices into terms

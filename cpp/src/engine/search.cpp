@@ -8,6 +8,7 @@
 #include "base/worker_pool.hpp"
 #include "engine/engine.hpp"
 #include "engine/lexical_arm.hpp"
+#include "engine/ranking.hpp"
 #include "engine/search_scratch.hpp"
 #include "engine/vector_arm.hpp"
 
@@ -15,22 +16,12 @@ namespace scrubjay::engine {
 namespace {
 
 void check_request(const SearchRequest& request) {
-  const auto check_weight = [](const char* name, double weight) {
-    if (!(weight >= 0.0) || !std::isfinite(weight)) {
-      throw base::InvalidArgument(std::string("weights: expected finite numbers >= 0, got ") +
-                                  std::to_string(weight) + " for the " + name + " ranking");
-    }
-  };
   if (request.k == 0) throw base::InvalidArgument("k: expected a number >= 1, got 0");
-  if (!(request.rrf_k >= 0.0) || !std::isfinite(request.rrf_k)) {
-    throw base::InvalidArgument("rrf_k: expected a finite number >= 0, got " + std::to_string(request.rrf_k));
-  }
   if (!(request.recall > 0.0 && request.recall <= 1.0)) {
     throw base::InvalidArgument("recall: expected a number in (0, 1] or 'exact', got " +
                                 std::to_string(request.recall));
   }
-  check_weight("lexical", request.lexical_weight);
-  check_weight("vector", request.vector_weight);
+  check(*request.ranking);
 }
 
 // One search, step by step, on the scratch of its thread.
@@ -74,10 +65,11 @@ class Search {
     for (const ChunkSnapshot& chunk : s_.chunks) n_live += chunk.n_live;
     const size_t k = static_cast<size_t>(std::min<uint64_t>(request_.k, std::max<uint64_t>(n_live, 1)));
     const bool fused = (lexical_ && semantic_) || !s_.extra_docs.empty();
+    const bool ranked = fused || request_.ranking->adjusts();
     size_t candidates =
-        fused ? (request_.candidates != 0 ? request_.candidates : std::max<size_t>(100, request_.k))
-              : request_.k;
-    if (!fused && request_.candidates != 0) candidates = std::min(candidates, request_.candidates);
+        ranked ? (request_.candidates != 0 ? request_.candidates : std::max<size_t>(100, request_.k))
+               : request_.k;
+    if (!ranked && request_.candidates != 0) candidates = std::min(candidates, request_.candidates);
     candidates = static_cast<size_t>(std::min<uint64_t>(candidates, std::max<uint64_t>(n_live, 1)));
 
     s_.lexical_docs.clear();
@@ -94,8 +86,9 @@ class Search {
                   : lexical_            ? Mode::lexical
                   : semantic_           ? Mode::vector
                                         : Mode::none;
-    if (fused) {
-      fuse(k, result);
+    if (ranked) {
+      Ranker(*request_.ranking, s_, lexical_arm_, vector_arm_, terms_, semantic_ && vectors.dim != 0)
+          .run(fused, n_live, k, std::max(k, candidates), result);
     } else {
       take_single(k, result);
     }
@@ -117,28 +110,6 @@ class Search {
     hit.chunk = doc >> 16;
     hit.offset = doc & 0xffffu;
     return hit;
-  }
-
-  void fuse(size_t k, SearchResult& result) {
-    s_.rankings.clear();
-    if (lexical_) s_.rankings.push_back({s_.lexical_docs, request_.lexical_weight});
-    if (semantic_) s_.rankings.push_back({s_.vector_docs, request_.vector_weight});
-    for (const std::vector<uint32_t>& docs : s_.extra_docs) s_.rankings.push_back({docs, 1.0});
-    const auto rank = [](const std::vector<uint32_t>& docs, uint32_t doc) {
-      const auto at = std::find(docs.begin(), docs.end(), doc);
-      return at == docs.end() ? 0u : static_cast<uint32_t>(at - docs.begin()) + 1;
-    };
-    const std::span<const fusion::Fused> best = s_.fusion.fuse(s_.rankings, request_.rrf_k, k);
-    result.hits.reserve(best.size());
-    for (const fusion::Fused& fused : best) {
-      Hit hit = hit_for(fused.doc);
-      hit.score = fused.score;
-      hit.lexical_rank = rank(s_.lexical_docs, fused.doc);
-      hit.vector_rank = rank(s_.vector_docs, fused.doc);
-      if (hit.lexical_rank != 0) hit.bm25 = lexical_arm_.score_at(hit.lexical_rank);
-      if (hit.vector_rank != 0) hit.similarity = vector_arm_.similarity_at(hit.vector_rank);
-      result.hits.push_back(hit);
-    }
   }
 
   void take_single(size_t k, SearchResult& result) {

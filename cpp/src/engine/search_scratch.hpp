@@ -13,7 +13,8 @@
 #include "engine/id_map.hpp"
 #include "engine/partition.hpp"
 #include "filter/predicate.hpp"
-#include "fusion/rrf.hpp"
+#include "fusion/candidates.hpp"
+#include "fusion/diversity.hpp"
 #include "lexical/pruned.hpp"
 #include "lexical/search.hpp"
 #include "lexical/term_counts.hpp"
@@ -36,6 +37,13 @@ struct Admitted {
   base::Bitmap hidden;  // the others: takes the place of the snapshot's bitmap of the dead
   bool listed = false;
   std::vector<uint16_t> list;  // offsets, ascending, once somebody asks
+};
+
+struct RankedCandidate {
+  double score;
+  uint32_t doc;
+  uint32_t candidate;  // index into candidates
+  bool identifier;
 };
 
 struct SearchScratch {
@@ -68,8 +76,17 @@ struct SearchScratch {
 
   std::vector<uint32_t> lexical_docs, vector_docs;
   std::vector<std::vector<uint32_t>> extra_docs;
-  std::vector<fusion::Ranking> rankings;
-  fusion::RankFusion fusion;
+
+  fusion::Candidates candidates;
+  std::vector<uint32_t> rare_terms, identifiers;  // indices of terms
+  std::vector<double> term_idfs;
+  std::vector<RankedCandidate> ranked, ranked_before;
+  std::vector<uint32_t> ranked_docs;
+  std::vector<double> coverages, relevances;
+  fusion::Diversity diversity;
+  std::vector<vector::PreparedQuery> taken;  // vectors of the documents that marginal relevance took
+  size_t n_taken = 0;
+  std::vector<float> vector_read;
 
   [[nodiscard]] static SearchScratch& of_thread() {
     thread_local SearchScratch scratch;

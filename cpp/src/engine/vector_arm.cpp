@@ -108,4 +108,34 @@ double VectorArm::similarity(uint32_t chunk, uint32_t offset) const {
   return static_cast<double>(column->similarity(offset, s_.vector_query));
 }
 
+void VectorArm::take(uint32_t doc) {
+  if (s_.taken.size() == s_.n_taken) s_.taken.emplace_back();
+  vector::PreparedQuery& taken = s_.taken[s_.n_taken++];
+  taken.elements.clear();
+  const vector::Column* column = s_.chunks[doc >> 16].chunk->vectors();
+  if (!column || !column->has(doc & 0xffffu)) return;
+  s_.vector_read.resize(column->options().dim);
+  column->read(doc & 0xffffu, s_.vector_read);
+  // A cosine column normalises; for the others the direction is prepared here.
+  if (column->options().metric != vector::Metric::cosine) {
+    const auto length = static_cast<float>(vector::norm(s_.vector_read));
+    for (float& element : s_.vector_read) element /= length;
+  }
+  vector::prepare_query(column->options(), s_.vector_read, taken);
+}
+
+double VectorArm::similarity_to_taken(uint32_t doc, uint32_t nth_taken) {
+  const vector::PreparedQuery& taken = s_.taken[nth_taken];
+  const vector::Column* column = s_.chunks[doc >> 16].chunk->vectors();
+  if (taken.elements.empty() || !column || !column->has(doc & 0xffffu)) return 0.0;
+  if (column->options().metric == vector::Metric::cosine)
+    return static_cast<double>(column->similarity(doc & 0xffffu, taken));
+  s_.vector_read.resize(column->options().dim);
+  column->read(doc & 0xffffu, s_.vector_read);
+  double dot = 0.0;
+  for (size_t i = 0; i < s_.vector_read.size(); ++i)
+    dot += static_cast<double>(s_.vector_read[i]) * static_cast<double>(taken.elements[i]);
+  return dot / vector::norm(s_.vector_read);
+}
+
 }  // namespace scrubjay::engine

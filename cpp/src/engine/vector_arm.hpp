@@ -28,6 +28,12 @@ class VectorArm {
   // Of any visible document, NaN if it has no vector. After rank().
   [[nodiscard]] double similarity(uint32_t chunk, uint32_t offset) const;
 
+  // Cosines between stored vectors, whatever the metric, for marginal relevance: forget_taken(), then take()
+  // documents; 0 where one has no vector.
+  void forget_taken() noexcept { s_.n_taken = 0; }
+  void take(uint32_t doc);
+  [[nodiscard]] double similarity_to_taken(uint32_t doc, uint32_t nth_taken);
+
  private:
   void scan(size_t chunk, uint32_t first_doc);
   [[nodiscard]] bool code_query_ready();

@@ -106,7 +106,9 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--candidates", type=_positive, metavar="N", help="of each ranking (default: 100 or -k)"
     )
-    parser.add_argument("--rrf-k", type=float, default=60.0, metavar="N", help="of rank fusion (default: 60)")
+    parser.add_argument(
+        "--rrf-k", type=float, metavar="N", help="plain rank fusion (default: automatic fusion)"
+    )
     parser.add_argument("--explain", action="store_true", help="show BM25, cosine, ranks and matched terms")
 
 

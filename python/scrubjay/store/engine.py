@@ -147,6 +147,27 @@ class DurableEngine(WritingEngine):
                 residency.view(one)
             return residency.engine.search_batch(texts, scope=scope, **options)
 
+    def generation(self, scope: Scope) -> tuple[int, ...]:
+        """Change with every write, of any process, that a search from `scope` could notice."""
+        self._check_open()
+        view, _ = self.residency.view(scope)
+        native = self.residency.engine.generation(scope)
+        return (native, self.residency.generation, *(partition.applied for partition in view))
+
+    def shared_generation(self, scope: Scope) -> tuple[Any, ...]:
+        """The same for comparison between processes: the versions of the visible scopes in the file."""
+        self._check_open()
+        view, _ = self.residency.view(scope)
+        versions = tuple(partition.applied for partition in view)
+        return (str(self.store.path), self.residency.generation, *versions)
+
+    def find_substring(self, text: str | bytes, *, scope: Scope, k: int = 10) -> Result:
+        """Look for a text in the texts of what `scope` sees; its partitions are read in first."""
+        self._check_open()
+        with self.residency.without_eviction():
+            self.residency.view(scope)
+            return self.residency.engine.find_substring(text, scope=scope, k=k)
+
     def warm(self, scope: Scope, *, pin: bool = False) -> None:
         """Read what `scope` sees into memory; with `pin` it stays there."""
         self._check_open()

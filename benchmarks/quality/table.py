@@ -1,0 +1,229 @@
+"""Which way of ranking is how good, and how fast, on each judged set with each stored model?
+
+    python -m benchmarks.quality.table [--data DIR] [--set NAME ...] [--reranker FOLDER] [--json FILE] [--markdown FILE]
+        [--png FILE]
+
+Writes a Markdown table to standard output. FOLDER holds a cross-encoder as `model.onnx` and `tokenizer.json`; it
+reranks the first 20 of at most `--reranked` queries a set. Exit code 1 if the default fusion is worse than
+max(lexical, vector, RRF(10), RRF(60)) - 0.005 in nDCG@10 anywhere, or a stored identifier that a query names verbatim
+(and that is its memory's alone) is not first in the default's answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks.quality import metrics
+from benchmarks.quality.identifiers import SETS as IDENTIFIER_SETS
+from benchmarks.quality.identifiers import named_identifiers
+from benchmarks.quality.judged import SETS, VECTOR_SETS, JudgedSet, data_folder, judged_sets
+from benchmarks.quality.rankers import DEPTH, native_engine, native_scope
+from scrubjay import RRF, Auto, Boost, Production, Ranking, Weighted
+
+MARGIN = 0.005
+COLUMNS = ("recall@5", "recall@10", "nDCG@10", "MRR@10", "p50 us", "p95 us")
+
+DEFAULT = "auto (default)"
+RANKINGS: dict[str, dict[str, Any]] = {
+    "lexical": {"mode": "lexical"},
+    "vector": {"mode": "vector"},
+    "RRF(10)": {"rrf_k": 10.0},
+    "RRF(20)": {"rrf_k": 20.0},
+    "RRF(60)": {"rrf_k": 60.0},
+    "RRF(10) + identifiers": {"fusion": RRF(10)},
+    "weighted z-score": {"fusion": Weighted()},
+    "weighted min-max": {"fusion": Weighted(normalise="minmax")},
+    "weighted max": {"fusion": Weighted(normalise="max")},
+    "weighted logistic": {"fusion": Weighted(normalise="logistic")},
+    "boost": {"fusion": Boost()},
+    "production, literal": {"fusion": Ranking(Production(literal=True), identifier_tier=False)},
+    "production": {"fusion": Production()},
+    "auto, no identifiers": {"fusion": Ranking(Auto(), identifier_tier=False)},
+    DEFAULT: {},
+    "auto + coverage 0.3": {"fusion": Ranking(coverage=0.3)},
+    "auto + MMR 0.5": {"fusion": Ranking(mmr=0.5)},
+    "auto + MMR 0.8": {"fusion": Ranking(mmr=0.8)},
+}
+BAR = ("lexical", "vector", "RRF(10)", "RRF(60)")
+
+Row = dict[str, float]
+
+
+def figures(judged: JudgedSet, rankings: Sequence[Sequence[str]], times_us: Sequence[float]) -> Row:
+    """All columns; rankings may be those of the first queries only."""
+    pairs = [(r, query.relevant) for r, query in zip(rankings, judged.queries, strict=False)]
+    columns: list[Callable[[Sequence[str], frozenset[str]], float]] = [
+        lambda r, q: metrics.recall_at(5, r, q),
+        lambda r, q: metrics.recall_at(10, r, q),
+        metrics.ndcg,
+        metrics.reciprocal_rank,
+    ]
+    values = [float(np.mean([column(r, q) for r, q in pairs])) for column in columns]
+    return dict(zip(COLUMNS, [*values, *(float(np.percentile(times_us, p)) for p in (50, 95))], strict=True))
+
+
+def evaluate(judged: JudgedSet, model: str, reranker: Any, n_reranked: int) -> dict[str, Any]:
+    """Every ranking of one set with one model."""
+    engine = native_engine(judged, model)
+    vectors = judged.query_vectors(model)
+    rows: dict[str, Row] = {}
+    default: list[list[str]] = []
+    for name, options in RANKINGS.items():
+        rankings, times = [], []
+        for query in judged.queries:
+            start = time.perf_counter_ns()
+            result = engine.search(
+                query.text, vector=vectors[query.row], scope=native_scope(query.scope), k=DEPTH, **options
+            )
+            times.append((time.perf_counter_ns() - start) / 1000)
+            rankings.append(list(result.ids))
+        rows[name] = figures(judged, rankings, times)
+        if name == DEFAULT:
+            default = rankings
+    if reranker is not None:
+        rows.update(reranked(judged, engine, vectors, reranker, n_reranked))
+    bar = max(rows[name]["nDCG@10"] for name in BAR)
+    report: dict[str, Any] = {
+        "set": judged.name,
+        "model": model,
+        "queries": len(judged.queries),
+        "rows": rows,
+        "bar": bar,
+        "margin": rows[DEFAULT]["nDCG@10"] - bar,
+        "misplaced": [],
+    }
+    if judged.name in IDENTIFIER_SETS:
+        named = named_identifiers(judged, default)
+        report["named"] = len(named)
+        report["misplaced"] = [one.as_dict() for one in named if one.rank != 1 and one.n_holders == 1]
+    return report
+
+
+def reranked(judged: JudgedSet, engine: Any, vectors: Any, reranker: Any, n_queries: int) -> dict[str, Row]:
+    """The default's first 20 reranked, and the default on the same queries beside it."""
+    step = max(1, len(judged.queries) // n_queries)
+    queries = judged.queries[::step][:n_queries]
+    part = JudgedSet(judged.folder)
+    part.__dict__["queries"] = queries
+    plain, better, times, plain_times = [], [], [], []
+    for query in queries:
+        start = time.perf_counter_ns()
+        result = engine.search(query.text, vector=vectors[query.row], scope=native_scope(query.scope), k=20)
+        plain_times.append((time.perf_counter_ns() - start) / 1000)
+        ids = list(result.ids)
+        exact = ~np.asarray(result.identifiers)
+        scores = reranker.score(query.text, [result.text(i) for i in range(len(ids))])
+        order = np.lexsort((np.arange(len(ids)), -scores, exact))
+        times.append((time.perf_counter_ns() - start) / 1000)
+        plain.append(ids[:DEPTH])
+        better.append([ids[i] for i in order[:DEPTH]])
+    return {
+        f"auto, {len(queries)} queries": figures(part, plain, plain_times),
+        f"auto + reranker, {len(queries)} queries": figures(part, better, times),
+    }
+
+
+def markdown(reports: list[dict[str, Any]]) -> str:
+    """One table a set and model."""
+    lines = []
+    for report in reports:
+        lines += [
+            "",
+            f"### {report['set']}, {report['model']} ({report['queries']} queries)",
+            "",
+            "| ranking | " + " | ".join(COLUMNS) + " |",
+            "| --- |" + " ---: |" * len(COLUMNS),
+        ]
+        for name, row in report["rows"].items():
+            cells = [f"{row[column]:.0f}" if "us" in column else f"{row[column]:.3f}" for column in COLUMNS]
+            lines.append(f"| {name} | " + " | ".join(cells) + " |")
+        lines.append(
+            f"\nDefault against the best of {', '.join(BAR)}: {report['margin']:+.3f} nDCG@10."
+            + (
+                f" Identifiers named verbatim: {report['named']}, of which not first though only one memory holds "
+                f"them: {len(report['misplaced'])}."
+                if "named" in report
+                else ""
+            )
+        )
+    return "\n".join(lines) + "\n"
+
+
+def plot(reports: list[dict[str, Any]], path: Path) -> None:
+    """nDCG@10 of every ranking, one panel a set and model."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    figure, axes = pyplot.subplots(
+        len(reports), 1, figsize=(9, 3.6 * len(reports)), squeeze=False, layout="constrained"
+    )
+    for axis, report in zip(axes[:, 0], reports, strict=True):
+        names = list(RANKINGS)
+        values = [report["rows"][name]["nDCG@10"] for name in names]
+        axis.barh(names, values, color=["#0b5" if name == DEFAULT else "#89a" for name in names])
+        axis.axvline(report["bar"], color="#c33", linewidth=1)
+        axis.set_xlim(max(0.0, min(values) - 0.05), min(1.0, max(values) + 0.02))
+        axis.invert_yaxis()
+        axis.tick_params(labelsize=7)
+        axis.set_title(
+            f"{report['set']}, {report['model']}: nDCG@10 (line: best of {', '.join(BAR)})", fontsize=8
+        )
+    figure.savefig(path, dpi=110)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.quality.table", description=__doc__.split("\n")[0]
+    )
+    parser.add_argument("--data", type=Path, help="folder of the judged sets")
+    parser.add_argument(
+        "--set", action="append", dest="sets", choices=SETS, help="only this set (may be repeated)"
+    )
+    parser.add_argument("--reranker", type=Path, help="folder of an ONNX cross-encoder")
+    parser.add_argument(
+        "--reranked", type=int, default=60, help="queries a set that are reranked (default: 60)"
+    )
+    parser.add_argument("--json", type=Path, help="write everything to this file as well")
+    parser.add_argument("--markdown", type=Path, help="write the table to this file as well")
+    parser.add_argument("--png", type=Path, help="write a plot (needs matplotlib)")
+    options = parser.parse_args(arguments)
+    sets = judged_sets(data_folder(options.data), tuple(options.sets or SETS))
+    if not sets:
+        print(f"no judged sets in {data_folder(options.data)}; name the folder with --data", file=sys.stderr)
+        return 2
+    reranker = None
+    if options.reranker is not None:
+        from scrubjay.retrieval import OnnxReranker
+
+        reranker = OnnxReranker(options.reranker)
+    reports = []
+    for judged in sets:
+        for model in VECTOR_SETS:
+            reports.append(evaluate(judged, model, reranker, options.reranked))
+            print(markdown(reports[-1:]), flush=True)
+    if options.markdown is not None:
+        options.markdown.write_text(markdown(reports))
+    if options.json is not None:
+        options.json.write_text(json.dumps(reports, indent=1) + "\n")
+    if options.png is not None:
+        plot(reports, options.png)
+    wrong = [report for report in reports if report["margin"] < -MARGIN or report["misplaced"]]
+    for report in wrong:
+        print(f"{report['set']}, {report['model']}: margin {report['margin']:+.4f}", file=sys.stderr)
+        for one in report["misplaced"]:
+            print(f"  {one['text']!r}: rank {one['rank']}, {one['reason']}", file=sys.stderr)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,135 @@
+#include "ranking.hpp"
+
+#include <pybind11/stl.h>
+
+#include <algorithm>
+#include <string>
+
+#include "base/errors.hpp"
+#include "convert.hpp"
+#include "sequences.hpp"
+
+namespace py = pybind11;
+
+namespace scrubjay::bindings {
+namespace {
+
+// A native class of its own, so that `Ranking` can be told from everything else by its type alone.
+struct CompiledRanking {
+  RankingPtr options;
+};
+
+double to_real(py::handle value, const char* name) {
+  if (!PyFloat_Check(value.ptr()) &&
+      !(PyNumber_Check(value.ptr()) && !PyBool_Check(value.ptr()) && !PyUnicode_Check(value.ptr()))) {
+    throw py::type_error(std::string(name) + ": expected a number, got " + type_name(value) + " " +
+                         quoted(value));
+  }
+  return py::cast<double>(py::float_(py::reinterpret_borrow<py::object>(value)));
+}
+
+template <class Value, size_t n>
+Value one_of(const std::pair<const char*, Value> (&names)[n], const std::string& given, const char* name) {
+  std::string expected;
+  for (const auto& [known, value] : names) {
+    if (given == known) return value;
+    expected += (expected.empty() ? "'" : ", '") + std::string(known) + "'";
+  }
+  throw py::value_error(std::string(name) + ": expected one of " + expected + ", got '" + given + "'");
+}
+
+constexpr std::pair<const char*, fusion::Method> kMethods[] = {
+    {"auto", fusion::Method::automatic},        {"rrf", fusion::Method::rrf},
+    {"weighted", fusion::Method::weighted},     {"boost", fusion::Method::boost},
+    {"production", fusion::Method::production},
+};
+constexpr std::pair<const char*, fusion::Normalise> kNormalisers[] = {
+    {"zscore", fusion::Normalise::zscore},
+    {"minmax", fusion::Normalise::minmax},
+    {"max", fusion::Normalise::max},
+    {"logistic", fusion::Normalise::logistic},
+};
+constexpr std::pair<const char*, engine::Relevance> kRelevances[] = {
+    {"low", engine::Relevance::low},
+    {"standard", engine::Relevance::standard},
+    {"high", engine::Relevance::high},
+};
+
+CompiledRanking make_ranking(const std::string& method, double rrf_k, std::vector<double> weights,
+                             const std::string& normalise, double boost, double gate, double floor,
+                             bool literal, bool identifier_tier, double coverage, std::optional<double> mmr,
+                             std::optional<double> min_score, const std::optional<std::string>& relevance,
+                             const std::vector<std::pair<double, double>>& bounds) {
+  auto options = std::make_shared<engine::RankingOptions>();
+  fusion::Options& fusion = options->fusion;
+  fusion.method = one_of(kMethods, method, "method");
+  fusion.normalise = one_of(kNormalisers, normalise, "normalise");
+  fusion.rrf_k = rrf_k;
+  if (weights.size() < 2)
+    throw py::value_error("weights: expected (lexical, vector, ...), got fewer than two");
+  fusion.lexical_weight = weights[0];
+  fusion.vector_weight = weights[1];
+  fusion.ranking_weights.assign(weights.begin() + 2, weights.end());
+  fusion.boost = boost;
+  fusion.gate = gate;
+  fusion.floor = floor;
+  fusion.literal = literal;
+  options->identifier_tier = identifier_tier;
+  options->coverage_weight = coverage;
+  if (mmr) options->mmr_lambda = *mmr;
+  if (min_score) options->min_score = *min_score;
+  if (relevance) options->least_relevance = one_of(kRelevances, *relevance, "relevance");
+  if (!bounds.empty()) {
+    if (bounds.size() != options->relevance.size())
+      throw py::value_error("relevance_bounds: expected three pairs, got " + std::to_string(bounds.size()));
+    for (size_t i = 0; i < bounds.size(); ++i) options->relevance[i] = {bounds[i].first, bounds[i].second};
+  }
+  check(*options);
+  return {std::move(options)};
+}
+
+}  // namespace
+
+RankingChoice::RankingChoice(const py::object& fusion, const py::object& rrf_k, const py::object& weights) {
+  if (!rrf_k.is_none() || !weights.is_none()) {
+    if (!fusion.is_none())
+      throw py::value_error("fusion: expected None beside rrf_k or weights, got " + quoted(fusion));
+    own_ = engine::plain_fusion();
+    if (!rrf_k.is_none()) own_->fusion.rrf_k = to_real(rrf_k, "rrf_k");
+    if (weights.is_none()) return;
+    const py::tuple pair = items_of(weights, "weights");
+    if (pair.size() != 2)
+      throw py::value_error("weights: expected (lexical, vector), got " + quoted(weights));
+    own_->fusion.lexical_weight = to_real(pair[0], "weights");
+    own_->fusion.vector_weight = to_real(pair[1], "weights");
+    return;
+  }
+  if (fusion.is_none()) return;
+  py::object compiled = fusion;
+  if (!py::isinstance<CompiledRanking>(compiled)) {
+    compiled = py::getattr(fusion, "compiled", py::none());
+    if (!py::isinstance<CompiledRanking>(compiled)) {
+      throw py::type_error(
+          "fusion: expected None or a fusion (Auto, RRF, Weighted, Boost, Production, Ranking), got " +
+          type_name(fusion) + " " + quoted(fusion));
+    }
+  }
+  shared_ = py::cast<const CompiledRanking&>(compiled).options;
+}
+
+void register_ranking(py::module_& module) {
+  py::class_<CompiledRanking>(
+      module, "CompiledRanking",
+      "How a search ranks, in the engine's own form. Immutable; scrubjay.Ranking and the "
+      "fusions (scrubjay.RRF and others) make it once.")
+      .def(py::init(&make_ranking), py::arg("method") = "auto", py::kw_only(), py::arg("rrf_k") = 60.0,
+           py::arg("weights") = std::vector<double>{1.0, 1.0}, py::arg("normalise") = "zscore",
+           py::arg("boost") = 0.3, py::arg("gate") = 0.0, py::arg("floor") = 0.4, py::arg("literal") = false,
+           py::arg("identifier_tier") = true, py::arg("coverage") = 0.0, py::arg("mmr") = py::none(),
+           py::arg("min_score") = py::none(), py::arg("relevance") = py::none(),
+           py::arg("relevance_bounds") = std::vector<std::pair<double, double>>{},
+           "See scrubjay.Ranking and the fusions for what the numbers mean. ValueError for one out of its "
+           "range.");
+}
+
+}  // namespace scrubjay::bindings

@@ -1,0 +1,68 @@
+// Ranking: from what the two arms found to the hits, in one pass over the candidates.
+//
+//  1. Candidates: both rankings, the caller's rankings, and who holds an identifier of the query.
+//  2. The fusion gives each a score (fusion/fuse.hpp) and may refuse some.
+//  3. If there are signals: the best `depth` by (identifier tier, score) are kept, their scores scaled to
+//  0..1,
+//     and the weighted signals added.
+//  4. Thresholds refuse more.
+//  5. The best k by (identifier tier, score, document), or k of the best `depth` by marginal relevance.
+// A hit of the identifier tier is reported with 1 + the spread of all scores added, so that scores descend
+// with the order (marginal relevance aside).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "engine/lexical_arm.hpp"
+#include "engine/ranking_options.hpp"
+#include "engine/result.hpp"
+#include "engine/search_scratch.hpp"
+#include "engine/vector_arm.hpp"
+
+namespace scrubjay::engine {
+
+class Ranker {
+ public:
+  Ranker(const RankingOptions& options, SearchScratch& scratch, const LexicalArm& lexical, VectorArm& vector,
+         std::span<const lexical::TermCount> terms, bool semantic)
+      : options_(options),
+        s_(scratch),
+        lexical_(lexical),
+        vector_(vector),
+        terms_(terms),
+        semantic_(semantic) {}
+
+  // After both arms ranked. `fused`: there is more than one ranking; otherwise the scores are those of the
+  // one. `depth`: how many of the best are looked at closely.
+  void run(bool fused, uint64_t n_docs, size_t k, size_t depth, SearchResult& result);
+
+ private:
+  void collect();
+  void add_holders(uint64_t n_docs);
+  void complete_similarities();
+  void prepare_coverage(uint64_t n_docs);
+  void compute_coverages();
+  void add_signals();
+  void refuse_by_thresholds();
+  void select_best(size_t n);
+  void keep_best(size_t n);
+  [[nodiscard]] double least_score() const;
+  [[nodiscard]] double spread() const;
+  void diversify(size_t k);
+  // How good the evidence is; `coverage` weighted by idf, over the query's counting terms, known or not.
+  [[nodiscard]] Relevance relevance(const RankedCandidate& one, double coverage) const;
+  void report(double identifier_bonus, SearchResult& result) const;
+
+  const RankingOptions& options_;
+  SearchScratch& s_;
+  const LexicalArm& lexical_;
+  VectorArm& vector_;
+  const std::span<const lexical::TermCount> terms_;
+  const bool semantic_;
+  double total_idf_ = 0.0;
+  bool any_identifier_ = false;
+};
+
+}  // namespace scrubjay::engine

@@ -1,0 +1,61 @@
+#include "engine/ranking_options.hpp"
+
+#include <cmath>
+#include <string>
+
+#include "base/errors.hpp"
+
+namespace scrubjay::engine {
+namespace {
+
+void expect(bool right, const char* name, const char* expected, double given) {
+  if (!right) {
+    throw base::InvalidArgument(std::string(name) + ": expected " + expected + ", got " +
+                                std::to_string(given));
+  }
+}
+void expect_not_negative(const char* name, double given) {
+  expect(given >= 0.0 && std::isfinite(given), name, "a finite number >= 0", given);
+}
+void expect_finite(const char* name, double given) {
+  expect(std::isfinite(given), name, "a finite number", given);
+}
+
+}  // namespace
+
+void check(const RankingOptions& options) {
+  const fusion::Options& fusion = options.fusion;
+  expect_not_negative("rrf_k", fusion.rrf_k);
+  expect_not_negative("weights, lexical", fusion.lexical_weight);
+  expect_not_negative("weights, vector", fusion.vector_weight);
+  for (const double weight : fusion.ranking_weights) expect_not_negative("weights, rankings", weight);
+  expect_not_negative("boost", fusion.boost);
+  expect_finite("gate", fusion.gate);
+  expect_finite("floor", fusion.floor);
+  expect_not_negative("coverage", options.coverage_weight);
+  if (options.mmr_lambda != RankingOptions::kOff)
+    expect(options.mmr_lambda >= 0.0 && options.mmr_lambda <= 1.0, "mmr", "a number from 0 to 1",
+           options.mmr_lambda);
+  expect(!std::isnan(options.min_score), "min_score", "a number", options.min_score);
+  for (const RelevanceBound& bound : options.relevance) {
+    expect(!std::isnan(bound.similarity), "relevance, similarity", "a number", bound.similarity);
+    expect(!std::isnan(bound.coverage), "relevance, coverage", "a number", bound.coverage);
+  }
+}
+
+const RankingOptions& default_ranking() {
+  static const RankingOptions options;
+  return options;
+}
+
+const RankingOptions& plain_fusion() {
+  static const RankingOptions options = [] {
+    RankingOptions plain;
+    plain.fusion.method = fusion::Method::rrf;
+    plain.identifier_tier = false;
+    return plain;
+  }();
+  return options;
+}
+
+}  // namespace scrubjay::engine

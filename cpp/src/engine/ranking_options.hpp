@@ -1,0 +1,60 @@
+// Ranking options: how are the documents that the arms found to be ranked?
+//
+// Plain data, made once by a caller and shared by any number of searches.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <limits>
+
+#include "fusion/fuse.hpp"
+
+namespace scrubjay::engine {
+
+// How good the evidence for a hit is, in absolute terms.
+enum class Relevance : uint8_t { none, low, standard, high };
+
+// A hit reaches a tier of relevance by either kind of evidence.
+struct RelevanceBound {
+  double similarity;
+  double coverage;  // weighted by idf
+};
+
+struct RankingOptions {
+  fusion::Options fusion;
+  // Documents that hold a rare identifier of the query verbatim come first (identifier_tier.hpp).
+  bool identifier_tier = true;
+
+  // Added to the fused score, which is scaled to 0..1 over the candidates first if any of them is not 0.
+  double coverage_weight = 0.0;
+  [[nodiscard]] bool has_signals() const noexcept { return coverage_weight != 0.0; }
+  [[nodiscard]] bool weighs_coverage() const noexcept {
+    return coverage_weight != 0.0 || least_relevance != Relevance::none;
+  }
+
+  double mmr_lambda = kOff;
+  [[nodiscard]] bool diversifies() const noexcept { return mmr_lambda <= 1.0; }
+
+  double min_score = -std::numeric_limits<double>::infinity();
+  Relevance least_relevance = Relevance::none;
+  std::array<RelevanceBound, 3> relevance = {{{0.3, 0.3}, {0.5, 0.5}, {0.7, 0.7}}};  // low, standard, high
+
+  // Whether the order or the number of hits may differ from that of the scores that the arms or the fusion
+  // give.
+  [[nodiscard]] bool adjusts() const noexcept {
+    return has_signals() || diversifies() || min_score > -std::numeric_limits<double>::infinity() ||
+           least_relevance != Relevance::none;
+  }
+
+  static constexpr double kOff = std::numeric_limits<double>::infinity();
+};
+
+// Throws base::InvalidArgument, naming the option, for a number out of its range.
+void check(const RankingOptions& options);
+
+// Automatic fusion with the identifier tier.
+[[nodiscard]] const RankingOptions& default_ranking();
+// Reciprocal rank fusion with k = 60, nothing else: what a request has unless it says otherwise.
+[[nodiscard]] const RankingOptions& plain_fusion();
+
+}  // namespace scrubjay::engine

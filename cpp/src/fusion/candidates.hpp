@@ -1,0 +1,102 @@
+// Candidates: what is known of each document that some ranking of a search returned?
+//
+// One entry per document, in order of first appearance: the lexical ranking first, then the vector ranking,
+// then the rest. An open-addressing table finds the entry of a document. Reuse one per thread: after the
+// first searches nothing is allocated.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <span>
+#include <vector>
+
+namespace scrubjay::fusion {
+
+inline constexpr double kNoEvidence = std::numeric_limits<double>::quiet_NaN();
+
+struct Candidate {
+  double score = 0.0;               // the fused one
+  double bm25 = 0.0;                // 0: it holds no query term, or the lexical ranking was cut before it
+  double similarity = kNoEvidence;  // NaN: not known
+  uint32_t doc = 0;
+  uint32_t lexical_rank = 0;  // from 1; 0: not in that ranking
+  uint32_t vector_rank = 0;
+  bool identifier = false;  // holds an identifier of the query verbatim
+  bool refused = false;     // by a gate, a floor or a threshold
+};
+
+class Candidates {
+ public:
+  // Forgets all; makes room for n documents without growing.
+  void reset(size_t n) {
+    entries_.clear();
+    by_vector_rank_.clear();
+    n_lexical_ = 0;
+    grow_table(std::bit_ceil(2 * n + 2));
+  }
+
+  // The next of the lexical ranking (all of it before the vector ranking).
+  void add_lexical(uint32_t doc, double bm25) {
+    Candidate& entry = at(doc);
+    entry.lexical_rank = static_cast<uint32_t>(++n_lexical_);
+    entry.bm25 = bm25;
+  }
+  // The next of the vector ranking.
+  void add_vector(uint32_t doc, double similarity) {
+    Candidate& entry = at(doc);
+    by_vector_rank_.push_back(static_cast<uint32_t>(&entry - entries_.data()));
+    entry.vector_rank = static_cast<uint32_t>(by_vector_rank_.size());
+    entry.similarity = similarity;
+  }
+  // The entry of a document, made if there is none. Valid until the next call.
+  Candidate& at(uint32_t doc) {
+    size_t slot = slot_of(doc);
+    if (table_[slot] == 0) {
+      if (2 * (entries_.size() + 1) > table_size_) {
+        grow_table(2 * table_size_);
+        slot = slot_of(doc);
+      }
+      entries_.emplace_back().doc = doc;
+      table_[slot] = static_cast<uint32_t>(entries_.size());
+    }
+    return entries_[table_[slot] - 1];
+  }
+  [[nodiscard]] Candidate* find(uint32_t doc) noexcept {
+    const uint32_t entry = table_[slot_of(doc)];
+    return entry == 0 ? nullptr : &entries_[entry - 1];
+  }
+
+  [[nodiscard]] std::span<Candidate> all() noexcept { return entries_; }
+  [[nodiscard]] std::span<const Candidate> all() const noexcept { return entries_; }
+  // The lexical ranking, best first: the first entries.
+  [[nodiscard]] std::span<const Candidate> lexical() const noexcept { return {entries_.data(), n_lexical_}; }
+  // The vector ranking, best first, as indices into all().
+  [[nodiscard]] std::span<const uint32_t> by_vector_rank() const noexcept { return by_vector_rank_; }
+
+ private:
+  [[nodiscard]] size_t slot_of(uint32_t doc) const noexcept {
+    size_t slot = static_cast<size_t>((doc * 0x9e3779b97f4a7c15ull) >> shift_);
+    while (table_[slot] != 0 && entries_[table_[slot] - 1].doc != doc) slot = (slot + 1) & (table_size_ - 1);
+    return slot;
+  }
+  void grow_table(size_t n_slots) {
+    table_size_ = n_slots;
+    shift_ = 64 - static_cast<unsigned>(std::bit_width(n_slots) - 1);
+    if (table_.size() < n_slots) table_.resize(n_slots);
+    std::fill_n(table_.begin(), n_slots, 0u);
+    for (size_t i = 0; i < entries_.size(); ++i)
+      table_[slot_of(entries_[i].doc)] = static_cast<uint32_t>(i + 1);
+  }
+
+  std::vector<Candidate> entries_;
+  std::vector<uint32_t> by_vector_rank_;
+  size_t n_lexical_ = 0;
+  std::vector<uint32_t> table_;  // open addressing; index + 1 into entries_
+  size_t table_size_ = 0;
+  unsigned shift_ = 63;
+};
+
+}  // namespace scrubjay::fusion

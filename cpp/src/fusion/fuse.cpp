@@ -1,0 +1,190 @@
+#include "fusion/fuse.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace scrubjay::fusion {
+namespace {
+
+constexpr double kRankDamping = 10.0;  // of a caller's ranking beside scores
+
+// Mean and deviation of a ranking's scores, its least and greatest.
+struct Spread {
+  double mean = 0.0, deviation = 0.0, least = 0.0, greatest = 0.0;
+
+  [[nodiscard]] double zscore(double x) const noexcept {
+    return deviation > 0.0 ? (x - mean) / deviation : 0.0;
+  }
+  [[nodiscard]] double minmax(double x) const noexcept {
+    return greatest > least ? (x - least) / (greatest - least) : x >= greatest ? 1.0 : 0.0;
+  }
+  [[nodiscard]] double share_of_greatest(double x) const noexcept {
+    return greatest > 0.0 ? x / greatest : 0.0;
+  }
+};
+
+// Over n scores, best first, and `n_zeros` zeros behind them.
+template <class Score>
+Spread spread_of(size_t n, size_t n_zeros, Score&& score) {
+  Spread spread;
+  if (n == 0) return spread;
+  double sum = 0.0, squares = 0.0;
+  for (size_t i = 0; i < n; ++i) sum += score(i);
+  spread.mean = sum / static_cast<double>(n + n_zeros);
+  for (size_t i = 0; i < n; ++i) squares += (score(i) - spread.mean) * (score(i) - spread.mean);
+  for (size_t i = 0; i < n_zeros; ++i) squares += spread.mean * spread.mean;
+  spread.deviation = std::sqrt(squares / static_cast<double>(n + n_zeros));
+  spread.greatest = score(0);
+  spread.least = n_zeros != 0 ? 0.0 : score(n - 1);
+  return spread;
+}
+
+struct Spreads {
+  Spread lexical, vector;
+
+  explicit Spreads(const Candidates& candidates)
+      : lexical(spread_of(candidates.lexical().size(), 1,
+                          [&](size_t i) { return candidates.lexical()[i].bm25; })),
+        vector(spread_of(candidates.by_vector_rank().size(), 0, [&](size_t i) {
+          return candidates.all()[candidates.by_vector_rank()[i]].similarity;
+        })) {}
+
+  [[nodiscard]] double similarity(const Candidate& candidate) const noexcept {
+    return candidate.vector_rank != 0 ? candidate.similarity : vector.least;
+  }
+};
+
+void fuse_ranks(const Options& options, Candidates& candidates) {
+  for (Candidate& candidate : candidates.all()) {
+    candidate.score = 0.0;
+    if (candidate.lexical_rank != 0)
+      candidate.score += options.lexical_weight / (options.rrf_k + candidate.lexical_rank);
+    if (candidate.vector_rank != 0)
+      candidate.score += options.vector_weight / (options.rrf_k + candidate.vector_rank);
+  }
+}
+
+void fuse_zscores(double lexical_weight, double vector_weight, Candidates& candidates) {
+  const Spreads spreads(candidates);
+  for (Candidate& candidate : candidates.all()) {
+    candidate.score = lexical_weight * spreads.lexical.zscore(candidate.bm25) +
+                      vector_weight * spreads.vector.zscore(spreads.similarity(candidate));
+  }
+}
+
+void fuse_scores(const Options& options, size_t n_terms, Candidates& candidates) {
+  if (options.normalise == Normalise::zscore)
+    return fuse_zscores(options.lexical_weight, options.vector_weight, candidates);
+  const Spreads spreads(candidates);
+  const bool has_lexical = !candidates.lexical().empty(), has_vector = !candidates.by_vector_rank().empty();
+  for (Candidate& candidate : candidates.all()) {
+    double lexical = 0.0, vector = 0.0;
+    const double similarity = spreads.similarity(candidate);
+    switch (options.normalise) {
+      case Normalise::minmax:
+        lexical = spreads.lexical.minmax(candidate.bm25);
+        vector = candidate.vector_rank != 0 ? spreads.vector.minmax(similarity) : 0.0;
+        break;
+      case Normalise::max:
+        lexical = spreads.lexical.share_of_greatest(candidate.bm25);
+        vector = spreads.vector.share_of_greatest(similarity);
+        break;
+      case Normalise::logistic:
+        lexical = logistic(candidate.bm25, n_terms);
+        vector = std::clamp(similarity, 0.0, 1.0);
+        break;
+      case Normalise::zscore:
+        break;
+    }
+    candidate.score = (has_lexical ? options.lexical_weight * lexical : 0.0) +
+                      (has_vector ? options.vector_weight * vector : 0.0);
+  }
+}
+
+void fuse_boosted(const Options& options, Candidates& candidates) {
+  const double greatest = candidates.lexical().empty() ? 0.0 : candidates.lexical()[0].bm25;
+  const bool gated = !candidates.by_vector_rank().empty();
+  for (Candidate& candidate : candidates.all()) {
+    const bool known = !std::isnan(candidate.similarity);
+    const double lexical = greatest > 0.0 ? candidate.bm25 / greatest : 0.0;
+    candidate.score = (known ? candidate.similarity : 0.0) + options.boost * lexical;
+    candidate.refused = gated && !candidate.identifier && !(known && candidate.similarity >= options.gate);
+  }
+}
+
+void fuse_as_production(const Options& options, Candidates& candidates) {
+  const double greatest = candidates.lexical().empty() ? 0.0 : candidates.lexical()[0].bm25;
+  for (Candidate& candidate : candidates.all()) {
+    const double lexical = greatest > 0.0 ? candidate.bm25 / greatest : 0.0;
+    const double similarity = std::isnan(candidate.similarity) ? 0.0 : std::max(candidate.similarity, 0.0);
+    const double both = options.vector_weight * similarity + options.lexical_weight * lexical;
+    if (options.literal) {
+      candidate.score = candidate.vector_rank == 0 ? 0.0 : candidate.lexical_rank == 0 ? similarity : both;
+      candidate.refused = candidate.score < options.floor;
+    } else {
+      candidate.score = both;
+      candidate.refused = similarity < options.floor && lexical < options.floor;
+    }
+  }
+}
+
+}  // namespace
+
+double agreement(const Candidates& candidates) noexcept {
+  const auto reciprocal = [](uint32_t rank) {
+    return rank == 0 ? 0.0 : 1.0 / std::sqrt(static_cast<double>(rank));
+  };
+  if (candidates.lexical().empty() || candidates.by_vector_rank().empty()) return 0.0;
+  return (reciprocal(candidates.lexical()[0].vector_rank) +
+          reciprocal(candidates.all()[candidates.by_vector_rank()[0]].lexical_rank)) /
+         2.0;
+}
+
+double logistic(double bm25, size_t n_terms) noexcept {
+  const double midpoint = n_terms <= 3    ? 5.0
+                          : n_terms <= 6  ? 7.0
+                          : n_terms <= 9  ? 9.0
+                          : n_terms <= 15 ? 10.0
+                                          : 12.0;
+  const double slope = n_terms <= 3 ? 0.7 : n_terms <= 6 ? 0.6 : 0.5;
+  return 1.0 / (1.0 + std::exp(-slope * (bm25 - midpoint)));
+}
+
+double fuse(const Options& options, std::span<const std::vector<uint32_t>> rankings, size_t n_terms,
+            Candidates& candidates) {
+  double share = kNoEvidence;
+  // Candidates of the caller alone are there before scores are given, so that each method says what they get.
+  for (const std::vector<uint32_t>& docs : rankings) {
+    for (const uint32_t doc : docs) candidates.at(doc);
+  }
+  switch (options.method) {
+    case Method::rrf:
+      fuse_ranks(options, candidates);
+      break;
+    case Method::weighted:
+      fuse_scores(options, n_terms, candidates);
+      break;
+    case Method::boost:
+      fuse_boosted(options, candidates);
+      break;
+    case Method::production:
+      fuse_as_production(options, candidates);
+      break;
+    case Method::automatic:
+      share = 0.7 - 0.4 * agreement(candidates);
+      fuse_zscores(share, 1.0 - share, candidates);
+      break;
+  }
+  for (size_t r = 0; r < rankings.size(); ++r) {
+    const double weight = r < options.ranking_weights.size() ? options.ranking_weights[r] : 1.0;
+    for (size_t i = 0; i < rankings[r].size(); ++i) {
+      const auto rank = static_cast<double>(i + 1);
+      candidates.find(rankings[r][i])->score += options.method == Method::rrf
+                                                    ? weight / (options.rrf_k + rank)
+                                                    : weight * (kRankDamping + 1.0) / (kRankDamping + rank);
+    }
+  }
+  return share;
+}
+
+}  // namespace scrubjay::fusion

@@ -1,0 +1,67 @@
+// Fusion: how do several rankings become one score per document?
+//
+//   rrf         sum over the rankings that hold d of weight / (k + rank), ranks from 1 (Cormack, Clarke,
+//   Buettcher
+//               2009), added in the order lexical, vector, caller's.
+//   weighted    lexical_weight n(bm25) + vector_weight n(similarity), n one of
+//                 zscore    (x - mean) / deviation of the ranking; the lexical ranking is taken to end in one
+//                 zero minmax    (x - least) / (greatest - least), the least of BM25 being 0 max       x /
+//                 greatest logistic  BM25: 1 / (1 + exp(-slope (x - midpoint))) by the query's length;
+//                 similarity: within 0..1
+//   boost       similarity + boost * bm25 / greatest, for documents whose similarity reaches the gate
+//   production  0.4 similarity + 0.6 bm25 / greatest, refused if both are below the floor. Literally, as it
+//               circulates: 0.4/0.6 for what both arms found, the bare similarity for what only the vector
+//               arm found, 0 for what only the lexical arm found; refused below the floor.
+//   automatic   weighted by z-scores, with a lexical share of 0.7 - 0.4 agreement. The agreement is the mean
+//   of
+//               1/sqrt(rank that the other arm gives an arm's first document), 0 where it does not have it.
+//               When the arms agree, the vectors may decide among what the words cannot tell apart; when they
+//               do not, words are evidence that can be checked and nearness of an unknown model is not.
+//
+// A document that the lexical ranking does not hold has BM25 0 (the cut-off scores are near it); one that the
+// vector ranking does not hold counts as that ranking's least. A caller's ranking has no scores: it adds
+// weight * 11 / (10 + rank), except in rrf. Double precision, sums in the order of the rankings.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fusion/candidates.hpp"
+
+namespace scrubjay::fusion {
+
+enum class Method : uint8_t { rrf, weighted, boost, production, automatic };
+enum class Normalise : uint8_t { zscore, minmax, max, logistic };
+
+struct Options {
+  Method method = Method::automatic;
+  Normalise normalise = Normalise::zscore;
+  double rrf_k = 60.0;
+  double lexical_weight = 1.0;
+  double vector_weight = 1.0;
+  std::vector<double> ranking_weights;  // of the caller's rankings; 1 for those beyond
+  double boost = 0.3;
+  double gate = 0.0;
+  double floor = 0.4;
+  bool literal = false;
+};
+
+// Whether a method looks at the similarity of documents that the vector ranking does not hold.
+[[nodiscard]] constexpr bool wants_similarities(const Options& options) noexcept {
+  return options.method == Method::boost || (options.method == Method::production && !options.literal);
+}
+
+// Fills the scores of all candidates, and `refused`. `rankings` are the caller's, each of distinct documents;
+// documents of them that are no candidates yet become some. `n_terms`: distinct terms of the query, for the
+// logistic. Returns the lexical share (automatic), otherwise NaN.
+double fuse(const Options& options, std::span<const std::vector<uint32_t>> rankings, size_t n_terms,
+            Candidates& candidates);
+
+// Half the mean reciprocal square root of two ranks from 1, 0 for "not there": 0 to 1.
+[[nodiscard]] double agreement(const Candidates& candidates) noexcept;
+
+// 1 / (1 + exp(-slope (bm25 - midpoint))), with midpoint and slope by the number of distinct query terms.
+[[nodiscard]] double logistic(double bm25, size_t n_terms) noexcept;
+
+}  // namespace scrubjay::fusion

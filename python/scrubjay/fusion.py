@@ -1,0 +1,296 @@
+"""How are the documents that a search found to be ranked?
+
+Plain, frozen descriptions: made once, compared, hashed, and turned into the engine's own form the first time they are
+used. What each number does is decided in native code (`cpp/src/fusion`, `cpp/src/engine/ranking.hpp`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from scrubjay._native import CompiledRanking
+
+__all__ = ["RRF", "Auto", "Boost", "Fusion", "Production", "Ranking", "Relevance", "Weighted", "as_ranking"]
+
+NORMALISERS = ("zscore", "minmax", "max", "logistic")
+TIERS = ("low", "standard", "high")
+
+
+class Fusion:
+    """A way to make one score of several rankings: :class:`Auto`, :class:`RRF`, :class:`Weighted`, :class:`Boost` or
+    :class:`Production`. By itself it stands for a :class:`Ranking` with no other options."""
+
+    _method: ClassVar[str]
+
+    @property
+    def compiled(self) -> CompiledRanking:
+        """The engine's own form of this fusion, with the identifier tier and no other options."""
+        return _compiled(Ranking(self))
+
+    def _options(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Auto(Fusion):
+    """Scores normalised by their spread (z-scores), weighed per query by how well the two rankings agree.
+
+    The lexical share is 0.7 - 0.4 a; the agreement a is the mean of 1/sqrt(rank that the other ranking gives a
+    ranking's first document), 0 where it is not there. If both put the same documents first, the vectors may decide
+    among what the words cannot tell apart; if they do not, the words weigh more, because a shared word can be checked
+    and nearness by an unknown model cannot. The share of a search is in `hits.lexical_share`.
+
+    >>> Auto()
+    Auto()
+    """
+
+    _method: ClassVar[str] = "auto"
+
+    def _options(self) -> dict[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True)
+class RRF(Fusion):
+    """Reciprocal rank fusion (Cormack, Clarke, Büttcher 2009): the sum of weight / (k + rank) over the rankings.
+
+    Args:
+        k: 0 or more; the smaller, the more the first ranks count.
+        weights: of the lexical, the vector and any rankings of the caller's; those not named weigh 1.
+
+    >>> RRF(10).k
+    10
+    >>> RRF(-1)
+    Traceback (most recent call last):
+    ...
+    ValueError: rrf_k: expected a finite number >= 0, got -1.000000
+    """
+
+    k: float = 60.0
+    weights: Sequence[float] = (1.0, 1.0)
+
+    _method: ClassVar[str] = "rrf"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", _numbers(self.weights, "weights"))
+        _check(self)
+
+    def _options(self) -> dict[str, Any]:
+        return {"rrf_k": self.k, "weights": list(self.weights)}
+
+
+@dataclass(frozen=True)
+class Weighted(Fusion):
+    """A weighted sum of normalised scores.
+
+    Args:
+        weights: of the lexical, the vector and any rankings of the caller's; those not named weigh 1. A caller's
+            ranking has no scores: it adds weight * 11 / (10 + rank).
+        normalise:
+            "zscore": (score - mean) / deviation of a ranking (the lexical one is taken to end in one zero).
+            "minmax": (score - least) / (greatest - least); the least of BM25 is 0.
+            "max": score / greatest.
+            "logistic": BM25 by 1 / (1 + exp(-slope (score - midpoint))), with midpoint and slope 5 and 0.7 for up to
+            3 distinct terms in the query, 7 and 0.6 up to 6, 9 and 0.5 up to 9, 10 and 0.5 up to 15, 12 and 0.5
+            beyond; similarities as they are, within 0 to 1.
+
+    A document that the lexical ranking does not hold has BM25 0, one that the vector ranking does not hold the least
+    similarity of that ranking.
+
+    >>> Weighted((0.3, 0.7), normalise="max").weights
+    (0.3, 0.7)
+    """
+
+    weights: Sequence[float] = (0.5, 0.5)
+    normalise: str = "zscore"
+
+    _method: ClassVar[str] = "weighted"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", _numbers(self.weights, "weights"))
+        _check(self)
+
+    def _options(self) -> dict[str, Any]:
+        return {"weights": list(self.weights), "normalise": self.normalise}
+
+
+@dataclass(frozen=True)
+class Boost(Fusion):
+    """The vectors admit, the words reorder: similarity + weight * BM25 / (greatest BM25).
+
+    Args:
+        gate: the least similarity of a hit; without vectors in the search everything is admitted, and so are documents
+            of the identifier tier.
+        weight: how much the best lexical match gains.
+
+    >>> Boost(gate=0.2).weight
+    0.3
+    """
+
+    gate: float = 0.0
+    weight: float = 0.3
+
+    _method: ClassVar[str] = "boost"
+
+    def __post_init__(self) -> None:
+        _check(self)
+
+    def _options(self) -> dict[str, Any]:
+        return {"gate": self.gate, "boost": self.weight}
+
+
+@dataclass(frozen=True)
+class Production(Fusion):
+    """The rule that circulates among memory systems: 0.6 BM25 / (greatest BM25) + 0.4 similarity, and a floor.
+
+    Args:
+        weights: of the lexical and the vector score.
+        floor: a document whose similarity and normalised BM25 are both below it is dropped.
+        literal: as it is usually written: a document that only the vectors found has its bare similarity (and so
+            outranks what both found), one that only the words found has 0, and scores below the floor are dropped.
+            To compare with; on most judged sets it is worse than BM25 alone.
+
+    >>> Production().floor
+    0.4
+    """
+
+    weights: Sequence[float] = (0.6, 0.4)
+    floor: float = 0.4
+    literal: bool = False
+
+    _method: ClassVar[str] = "production"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", _numbers(self.weights, "weights"))
+        _check(self)
+
+    def _options(self) -> dict[str, Any]:
+        return {"weights": list(self.weights), "floor": self.floor, "literal": self.literal}
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """The least evidence that a hit must have, in absolute terms, so that a nonsense query returns nothing.
+
+    Args:
+        at_least: "low", "standard" or "high".
+        low, standard, high: what reaches the tier, as (similarity, coverage): either of the two is enough. Coverage is
+            the fraction of the query's terms that the document holds, weighted by their idf, unknown terms
+            included. Similarities of different models are not comparable: choose bounds for yours.
+
+    A document of the identifier tier is of high relevance.
+
+    >>> Relevance("standard").high
+    (0.7, 0.7)
+    """
+
+    at_least: str = "standard"
+    low: tuple[float, float] = (0.3, 0.3)
+    standard: tuple[float, float] = (0.5, 0.5)
+    high: tuple[float, float] = (0.7, 0.7)
+
+    def __post_init__(self) -> None:
+        for name in TIERS:
+            object.__setattr__(self, name, _numbers(getattr(self, name), name))
+        _check(Auto(), relevance=self)
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """All options of a ranking together; an index takes them as separate arguments of its searches.
+
+    Args:
+        fusion: how several rankings become one.
+        identifier_tier: documents that hold a rare identifier of the query verbatim (at most max(5, 0.5%) of the
+            visible ones do) come first, in their fused order. Applies where rankings are fused.
+        coverage: weight of the fraction of the query's terms, weighted by idf, that a document holds.
+        mmr: trade-off of maximal marginal relevance (Carbonell and Goldstein 1998), from 0 (only different) to 1 (only
+            relevant); None: off. Similarities are cosines of the stored vectors.
+        min_score: drops hits with a lower score; None: none.
+        relevance: drops hits with less evidence; None: none.
+
+    A weight that is not 0 scales the fused scores of the best `candidates` to 0..1 and adds weight * signal.
+
+    >>> Ranking(RRF(10), mmr=0.5).compiled is Ranking(RRF(10), mmr=0.5).compiled
+    True
+    """
+
+    fusion: Fusion = Auto()
+    identifier_tier: bool = True
+    coverage: float = 0.0
+    mmr: float | None = None
+    min_score: float | None = None
+    relevance: Relevance | str | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.fusion, Fusion):
+            raise TypeError(
+                "fusion: expected Auto, RRF, Weighted, Boost or Production, got "
+                f"{type(self.fusion).__name__} {self.fusion!r}"
+            )
+        if isinstance(self.relevance, str):
+            object.__setattr__(self, "relevance", Relevance(self.relevance))
+
+    @property
+    def compiled(self) -> CompiledRanking:
+        """The engine's own form; made once for equal rankings."""
+        return _compiled(self)
+
+
+def as_ranking(fusion: Fusion | Ranking | str | None, plain: bool, **options: Any) -> Fusion | Ranking | None:
+    """What a search passes to the engine for the arguments it was given; `plain`: rrf_k or weights are among them.
+
+    Raises:
+        TypeError, ValueError: the message names the argument, what was expected and what was given.
+    """
+    if fusion is None and not any(value is not None for value in options.values()):
+        return None  # the usual search
+    if isinstance(fusion, str):
+        if fusion != "auto":
+            raise ValueError(f"fusion: expected 'auto' or a fusion (RRF, Weighted, ...), got {fusion!r}")
+        fusion = None
+    given = {name: value for name, value in options.items() if value is not None}
+    if plain and (fusion is not None or given):
+        named = ["fusion"] * (fusion is not None) + list(given)
+        raise ValueError(f"{', '.join(named)}: expected none beside rrf_k or weights; say fusion=RRF(...)")
+    if not given:
+        return fusion
+    if isinstance(fusion, Ranking):
+        raise ValueError(f"{', '.join(given)}: expected none beside a Ranking, which has them")
+    return Ranking(Auto() if fusion is None else fusion, **given)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(ranking: Ranking) -> CompiledRanking:
+    return _compile(
+        ranking.fusion,
+        identifier_tier=ranking.identifier_tier,
+        coverage=ranking.coverage,
+        mmr=ranking.mmr,
+        min_score=ranking.min_score,
+        relevance=ranking.relevance if isinstance(ranking.relevance, Relevance) else None,
+    )
+
+
+def _compile(fusion: Fusion, *, relevance: Relevance | None = None, **options: Any) -> CompiledRanking:
+    if relevance is not None:
+        options["relevance"] = relevance.at_least
+        options["relevance_bounds"] = [relevance.low, relevance.standard, relevance.high]
+    return CompiledRanking(fusion._method, **fusion._options(), **options)
+
+
+def _check(fusion: Fusion, relevance: Relevance | None = None) -> None:
+    """Have the engine check the numbers now, where they are given."""
+    _compile(fusion, relevance=relevance)
+
+
+def _numbers(values: Any, name: str) -> tuple[float, ...]:
+    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+        raise TypeError(f"{name}: expected a sequence of numbers, got {type(values).__name__} {values!r}")
+    for value in values:
+        if isinstance(value, (bool, str)) or not isinstance(value, (int, float)):
+            raise TypeError(f"{name}: expected numbers, got {type(value).__name__} {value!r}")
+    return tuple(float(value) for value in values)

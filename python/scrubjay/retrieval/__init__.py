@@ -1,0 +1,42 @@
+"""The funnel around a search: rewriting, fusion over expansions, reranking, placement, cache, traces.
+
+Each stage can be left out, and none may break a search: what fails or is late is named in `degraded`.
+"""
+
+from __future__ import annotations
+
+from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
+from scrubjay.retrieval.context import Context, place_at_edges
+from scrubjay.retrieval.rerankers import (
+    CallableReranker,
+    HttpReranker,
+    OnnxReranker,
+    SentenceTransformersReranker,
+)
+from scrubjay.retrieval.reranking import Reranker
+from scrubjay.retrieval.result import Retrieved, RetrievedHit
+from scrubjay.retrieval.retriever import Retriever
+from scrubjay.retrieval.rewriting import OpenAIRewriter, Rewriter, Rewritten
+from scrubjay.retrieval.trace import Counters, Stage, Trace
+
+__all__ = [
+    "CacheStats",
+    "CallableReranker",
+    "Context",
+    "Counters",
+    "HttpReranker",
+    "OnnxReranker",
+    "OpenAIRewriter",
+    "RedisCache",
+    "Reranker",
+    "ResultCache",
+    "Retrieved",
+    "RetrievedHit",
+    "Retriever",
+    "Rewriter",
+    "Rewritten",
+    "SentenceTransformersReranker",
+    "Stage",
+    "Trace",
+    "place_at_edges",
+]

@@ -1,0 +1,180 @@
+"""Was the same just asked, and has nothing been written since?
+
+Two levels. In process: whole results, bounded by age and bytes. In Redis, shared by processes: ids, scores and ranks
+only, never a text; what the ids stand for is read from the index, so what was deleted is in no cache.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass
+from hashlib import sha256
+from threading import Lock
+from typing import Any
+
+from scrubjay.errors import MissingExtraError
+
+__all__ = ["CacheStats", "RedisCache", "ResultCache"]
+
+
+@dataclass(frozen=True)
+class CacheStats:
+    """`stale`: found, but something was written since, or it was too old; a stale look-up is a miss as well."""
+
+    hits: int = 0
+    misses: int = 0
+    stale: int = 0
+    entries: int = 0
+    bytes: int = 0
+
+
+@dataclass
+class _Entry:
+    generation: Hashable
+    expires: float
+    n_bytes: int
+    value: Any
+
+
+class ResultCache:
+    """The results that were used most recently. Thread-safe.
+
+    Args:
+        max_bytes: of all entries, roughly.
+        ttl_s: how old an entry may be; None: any age.
+        clock: seconds, monotonic.
+
+    A key holds everything that decides a result but the documents; the generation stands for these. An entry of another
+    generation is gone the moment somebody looks for it.
+
+    >>> cache = ResultCache(1000)
+    >>> cache.put("key", 1, "value", 5)
+    >>> cache.get("key", 1), cache.get("key", 2), cache.get("key", 1)
+    ('value', None, None)
+    >>> cache.stats()
+    CacheStats(hits=1, misses=2, stale=1, entries=0, bytes=0)
+    """
+
+    def __init__(
+        self,
+        max_bytes: int = 16 << 20,
+        ttl_s: float | None = 300.0,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if max_bytes < 0:
+            raise ValueError(f"max_bytes: expected 0 or more, got {max_bytes}")
+        if ttl_s is not None and not ttl_s > 0:
+            raise ValueError(f"ttl_s: expected a number > 0 or None, got {ttl_s}")
+        self._max_bytes = max_bytes
+        self._ttl_s = ttl_s
+        self._clock = clock
+        self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
+        self._n_bytes = self._hits = self._misses = self._stale = 0
+        self._lock = Lock()
+
+    def get(self, key: Hashable, generation: Hashable) -> Any | None:
+        """Return the value, None if it is not here or is no longer what a search would give."""
+        with self._lock:
+            entry = self._entries.get(key)
+            if entry is not None and (entry.generation != generation or self._clock() >= entry.expires):
+                self._forget(key)
+                self._stale += 1
+                entry = None
+            if entry is None:
+                self._misses += 1
+                return None
+            self._hits += 1
+            self._entries.move_to_end(key)
+            return entry.value
+
+    def put(self, key: Hashable, generation: Hashable, value: Any, n_bytes: int) -> None:
+        """Keep a value that was made at `generation` or later; what is larger than the whole cache is not kept."""
+        expires = float("inf") if self._ttl_s is None else self._clock() + self._ttl_s
+        with self._lock:
+            self._forget(key)
+            if n_bytes > self._max_bytes:
+                return
+            self._entries[key] = _Entry(generation, expires, n_bytes, value)
+            self._n_bytes += n_bytes
+            while self._n_bytes > self._max_bytes:
+                self._forget(next(iter(self._entries)))
+
+    def clear(self) -> None:
+        """Forget everything; the counts go on."""
+        with self._lock:
+            self._entries.clear()
+            self._n_bytes = 0
+
+    def stats(self) -> CacheStats:
+        """Return the counts since the beginning."""
+        with self._lock:
+            return CacheStats(self._hits, self._misses, self._stale, len(self._entries), self._n_bytes)
+
+    def _forget(self, key: Hashable) -> None:
+        entry = self._entries.pop(key, None)
+        if entry is not None:
+            self._n_bytes -= entry.n_bytes
+
+
+class RedisCache:
+    """The same across processes, by a Redis server (extra "redis"). What is wrong with the server is a miss.
+
+    Args:
+        url: such as "redis://localhost:6379/0"; or `client`, an object of redis-py.
+        ttl_s: how long Redis keeps an entry.
+        prefix: of the keys.
+    """
+
+    def __init__(
+        self, url: str | None = None, *, client: Any = None, ttl_s: float = 3600.0, prefix: str = "scrubjay:"
+    ) -> None:
+        if (url is None) == (client is None):
+            raise ValueError("url, client: expected one of the two")
+        if client is None:
+            try:
+                import redis
+            except ImportError:
+                raise MissingExtraError("RedisCache", "redis", "redis") from None
+            client = redis.Redis.from_url(url, socket_timeout=0.25, socket_connect_timeout=0.25)
+        self._client = client
+        self._ttl_ms = int(ttl_s * 1000)
+        self._prefix = prefix
+        self._hits = self._misses = self._stale = 0
+        self.last_error: str | None = None
+        """What the server last failed with, None if the last call went well."""
+
+    def get(self, key: Hashable, generation: Hashable) -> Any | None:
+        """Return the value, None if it is not there, is of another generation, or the server is away."""
+        found = self._call(lambda: self._client.get(self._name(key)))
+        if found is not None:
+            held, value = json.loads(found)
+            if held == repr(generation):
+                self._hits += 1
+                return value
+            self._stale += 1
+        self._misses += 1
+        return None
+
+    def put(self, key: Hashable, generation: Hashable, value: Any) -> None:
+        """Keep a value that JSON can express."""
+        text = json.dumps([repr(generation), value])
+        self._call(lambda: self._client.set(self._name(key), text, px=self._ttl_ms))
+
+    def stats(self) -> CacheStats:
+        """Return the counts of this object; the server knows its entries."""
+        return CacheStats(self._hits, self._misses, self._stale)
+
+    def _name(self, key: Hashable) -> str:
+        return self._prefix + sha256(repr(key).encode("utf-8", "replace")).hexdigest()
+
+    def _call(self, request: Callable[[], Any]) -> Any:
+        try:
+            answer = request()
+        except Exception as error:  # noqa: BLE001 - a cache that is away must not break a search
+            self.last_error = f"{type(error).__name__}: {error}"
+            return None
+        self.last_error = None
+        return answer

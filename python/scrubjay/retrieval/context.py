@@ -1,0 +1,68 @@
+"""Which of the hits go into a prompt, and in which order?
+
+Models read the beginning and the end of a long context best (Liu et al. 2023, "Lost in the middle"), so the best hits
+can be placed there and the weakest in the middle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from scrubjay.results import Hit
+
+__all__ = ["Context", "count_roughly", "place_at_edges"]
+
+One = TypeVar("One")
+SomeHit = TypeVar("SomeHit", bound=Hit)
+
+
+def place_at_edges(best_first: Sequence[One]) -> list[One]:
+    """Put the best first, the second best last, and so on inwards; the weakest stand in the middle.
+
+    >>> place_at_edges([1, 2, 3, 4, 5])
+    [1, 3, 5, 4, 2]
+    """
+    return [*best_first[::2], *reversed(best_first[1::2])]
+
+
+def count_roughly(text: str) -> int:
+    """Estimate the tokens of a text without a tokenizer: one for four bytes of UTF-8, at least one.
+
+    >>> count_roughly("Prefers trains to planes.")
+    7
+    """
+    return -(-len(text.encode("utf-8", "replace")) // 4) or 1
+
+
+@dataclass(frozen=True)
+class Context:
+    """What fits into a prompt.
+
+    Args:
+        max_tokens: of all texts together; None: no limit. Records are taken whole, best first; one that does not fit
+            is left out, and smaller ones after it may still fit.
+        count: tokens of a text; your model's tokenizer knows better than the default estimate.
+        edges: place the best first and last.
+    """
+
+    max_tokens: int | None = None
+    count: Callable[[str], int] = count_roughly
+    edges: bool = False
+
+    def __post_init__(self) -> None:
+        if self.max_tokens is not None and self.max_tokens < 1:
+            raise ValueError(f"max_tokens: expected 1 or more, or None, got {self.max_tokens}")
+
+    def select(self, best_first: Sequence[SomeHit]) -> list[SomeHit]:
+        """Return the hits that fit, placed."""
+        chosen = list(best_first)
+        if self.max_tokens is not None:
+            chosen, left = [], self.max_tokens
+            for hit in best_first:
+                n_tokens = self.count(hit.text)
+                if n_tokens <= left:
+                    chosen.append(hit)
+                    left -= n_tokens
+        return place_at_edges(chosen) if self.edges else chosen

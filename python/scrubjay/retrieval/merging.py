@@ -1,0 +1,31 @@
+"""One ranking of the hits of several queries: what is the best that any of them says of a document?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from scrubjay.results import Hits
+from scrubjay.retrieval.result import RetrievedHit
+
+__all__ = ["merge"]
+
+
+def merge(found: Sequence[Hits]) -> list[RetrievedHit]:
+    """Order documents by their best rank in any of the rankings; of equal ones the earlier query's comes first.
+
+    A document's evidence is its best, not its first (a vague query may have come first) nor its sum (five paraphrases
+    of one idea are one piece of evidence). Ranks, because scores of different queries cannot be compared.
+    """
+    best: dict[str | int, tuple[int, int]] = {}
+    queries: dict[str | int, list[int]] = {}
+    for query, hits in enumerate(found):
+        for rank, id in enumerate(hits.ids.tolist()):
+            queries.setdefault(id, []).append(query)
+            if id not in best or (rank, query) < best[id]:
+                best[id] = (rank, query)
+    order = sorted(best, key=best.__getitem__)
+    return [
+        RetrievedHit(found[query], rank, float(found[query].scores[rank]), tuple(queries[id]))
+        for id in order
+        for rank, query in (best[id],)
+    ]

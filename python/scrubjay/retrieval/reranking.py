@@ -1,0 +1,132 @@
+"""In which order does a slower, better judge put the candidates, and what if it is late?"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import TimeoutError as LateError
+from hashlib import sha256
+from threading import Lock
+from typing import Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scrubjay.results import Hit
+
+__all__ = ["Reranker", "Reranking", "render"]
+
+Scores = NDArray[np.float32]
+
+
+@runtime_checkable
+class Reranker(Protocol):
+    """Scores texts by how well they answer a query. An optional attribute `name` tells rerankers apart in caches."""
+
+    def score(self, query: str, texts: list[str]) -> Scores:
+        """Return one finite float32 a text, higher is better."""
+        ...
+
+
+def render(template: str | Callable[[Hit], str] | None, hit: Hit) -> str:
+    """What the reranker reads of a hit: its text, or a template over its text and metadata.
+
+    A template is a function of the hit, or a str in which {text}, {id}, {created_at} and the names of metadata stand
+    in braces; what a hit lacks is empty.
+    """
+    if template is None:
+        return hit.text
+    if callable(template):
+        return template(hit)
+    return template.format_map(_Fields(hit))
+
+
+class _Fields(Mapping[str, Any]):
+    def __init__(self, hit: Hit) -> None:
+        self._hit = hit
+
+    def __getitem__(self, name: str) -> Any:
+        own = name in ("text", "id", "created_at")
+        value = getattr(self._hit, name) if own else self._hit.metadata.get(name)
+        return "" if value is None else value
+
+    def __iter__(self) -> Any:
+        return iter(self._hit.metadata)
+
+    def __len__(self) -> int:
+        return len(self._hit.metadata)
+
+
+class Reranking:
+    """A reranker with a deadline and a memory of what it said.
+
+    Args:
+        reranker: asked in a thread of its own, one call at a time.
+        deadline_s: how long a call may take; None: as long as it wants.
+        cache_size: how many scores of (query, text) are remembered.
+    """
+
+    def __init__(self, reranker: Reranker, deadline_s: float | None, cache_size: int = 10_000) -> None:
+        if not isinstance(reranker, Reranker):
+            raise TypeError(
+                f"reranker: expected an object with score(query, texts), got {type(reranker).__name__}"
+            )
+        if deadline_s is not None and not deadline_s > 0:
+            raise ValueError(f"deadline_s: expected a number > 0 or None, got {deadline_s}")
+        self.reranker = reranker
+        self.name = str(getattr(reranker, "name", type(reranker).__name__))
+        self._deadline_s = deadline_s
+        self._pool: ThreadPoolExecutor | None = None
+        self._known: OrderedDict[bytes, float] = OrderedDict()
+        self._cache_size = cache_size
+        self._lock = Lock()
+        self.n_hits = 0
+        self.n_misses = 0
+
+    def score(self, query: str, texts: Sequence[str]) -> Scores:
+        """Return the scores; what is known is not asked again.
+
+        Raises:
+            TimeoutError: it is late. The call goes on in the background and its answer is remembered.
+            Exception: what the reranker raises, or ValueError for an answer of the wrong shape.
+        """
+        keys = [sha256(f"{len(query)} {query}{text}".encode("utf-8", "replace")).digest() for text in texts]
+        with self._lock:
+            known = [self._known.get(key) for key in keys]
+        missing = [place for place, score in enumerate(known) if score is None]
+        self.n_hits += len(keys) - len(missing)
+        self.n_misses += len(missing)
+
+        def ask() -> None:
+            answer = np.asarray(
+                self.reranker.score(query, [texts[place] for place in missing]), dtype=np.float32
+            )
+            if answer.shape != (len(missing),) or not np.isfinite(answer).all():
+                raise ValueError(f"expected {len(missing)} finite scores, got shape {answer.shape}")
+            with self._lock:
+                for place, score in zip(missing, answer.tolist(), strict=True):
+                    known[place] = score
+                    self._known[keys[place]] = score
+                while len(self._known) > self._cache_size:
+                    self._known.popitem(last=False)
+
+        if missing:
+            if self._deadline_s is None:
+                ask()
+            else:
+                if self._pool is None:
+                    self._pool = ThreadPoolExecutor(1, thread_name_prefix="scrubjay-rerank")
+                future = self._pool.submit(ask)
+                try:
+                    future.result(timeout=self._deadline_s)
+                except LateError:
+                    future.cancel()
+                    raise TimeoutError(f"no answer within {self._deadline_s:g} s") from None
+        return np.array(known, dtype=np.float32)
+
+    def close(self) -> None:
+        """Let go of the thread."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            self._pool = None

@@ -1,0 +1,106 @@
+"""What does a retrieval return: hits like those of a search, in an order that later stages may have changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scrubjay.results import Hit, Hits
+from scrubjay.retrieval.trace import Trace
+
+__all__ = ["Retrieved", "RetrievedHit"]
+
+
+class RetrievedHit(Hit):
+    """A hit and what the stages after the search said of it."""
+
+    __slots__ = ("_score", "queries", "rerank_score")
+
+    def __init__(self, hits: Hits, position: int, score: float, queries: tuple[int, ...]) -> None:
+        super().__init__(hits, position)
+        self._score = score
+        self.queries = queries
+        """Which queries found it: 0 is the verbatim one, then the rewritten one, then the expansions."""
+        self.rerank_score: float | None = None
+        """The reranker's score, None if it was not reranked."""
+
+    @property
+    def score(self) -> float:
+        """The score of the best of its queries, or the reranker's."""
+        return self._score if self.rerank_score is None else self.rerank_score
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything known about the hit in JSON's own types."""
+        fields = super().to_dict()
+        fields["queries"] = list(self.queries)
+        if self.rerank_score is not None:
+            fields["rerank_score"] = self.rerank_score
+        return fields
+
+
+class Retrieved(Sequence[RetrievedHit]):
+    """The hits of one retrieval, as :class:`scrubjay.Hits` has them: indexing, iteration, `ids`, `scores` and so on."""
+
+    def __init__(
+        self,
+        hits: Sequence[RetrievedHit],
+        mode: str,
+        degraded: tuple[str, ...],
+        trace: Trace,
+        cached: bool = False,
+    ) -> None:
+        self._hits = list(hits)
+        self.mode = mode
+        """What really ran: "hybrid", "vector", "lexical", "substring" or "none"."""
+        self.degraded = degraded
+        """Why less ran than was asked for, as "code: sentence"."""
+        self.trace = trace
+        """What ran, for how long."""
+        self.cached = cached
+        """Whether it comes from the cache."""
+
+    @property
+    def ids(self) -> NDArray[Any]:
+        """The ids in order: int64 of shape (n,), or an object array of str."""
+        ids = [hit.id for hit in self._hits]
+        if ids and isinstance(ids[0], str):
+            array = np.empty(len(ids), dtype=object)
+            array[:] = ids
+            return array
+        return np.array(ids, dtype=np.int64)
+
+    @property
+    def scores(self) -> NDArray[np.float64]:
+        """The scores in order, float64 of shape (n,)."""
+        return np.array([hit.score for hit in self._hits], dtype=np.float64)
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts in order."""
+        return [hit.text for hit in self._hits]
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return the hits as JSON-serialisable dicts."""
+        return [hit.to_dict() for hit in self._hits]
+
+    def __len__(self) -> int:
+        return len(self._hits)
+
+    def __iter__(self) -> Iterator[RetrievedHit]:
+        return iter(self._hits)
+
+    @overload
+    def __getitem__(self, position: int) -> RetrievedHit: ...
+    @overload
+    def __getitem__(self, position: slice) -> list[RetrievedHit]: ...
+    def __getitem__(self, position: int | slice) -> RetrievedHit | list[RetrievedHit]:
+        return self._hits[position]
+
+    def __repr__(self) -> str:
+        notes = "".join(f", {reason.partition(':')[0]}" for reason in self.degraded)
+        if self.cached:
+            notes += ", cached"
+        return f"<scrubjay.Retrieved {len(self)}, {self.mode}{notes}: {self.trace!r}>"

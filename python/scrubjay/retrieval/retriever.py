@@ -1,0 +1,398 @@
+"""The retriever: a search with stages before and after it, none of which may break it."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from scrubjay._native import Scope
+from scrubjay.errors import Error
+from scrubjay.fusion import Fusion, Ranking
+from scrubjay.index import Index
+from scrubjay.results import Hit, Hits
+from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
+from scrubjay.retrieval.context import Context
+from scrubjay.retrieval.merging import merge
+from scrubjay.retrieval.reranking import Reranker, Reranking, render
+from scrubjay.retrieval.result import Retrieved, RetrievedHit
+from scrubjay.retrieval.rewriting import Rewriter, Rewritten, as_rewritten
+from scrubjay.retrieval.trace import Counters, Trace
+
+__all__ = ["Retriever"]
+
+MAX_RERANKED = 150
+_CASCADE = {
+    "hybrid": ("hybrid", "vector", "lexical"),
+    "vector": ("vector", "lexical"),
+    "lexical": ("lexical",),
+}
+
+
+class Retriever:
+    """Questions in, the memories that answer them out: rewrite, search, rerank, select.
+
+    Args:
+        index: where the memories are.
+        rewriter: a :class:`Rewriter`, or a function from a question to :class:`Rewritten`, a mapping or a list of
+            expansions. The verbatim question is always asked, too; all queries go to the engine in one batch.
+        reranker: a :class:`Reranker`; its order replaces the fused one, but for documents of the identifier tier,
+            which stay first.
+        rerank: how many of the best are reranked, at most 150.
+        deadline_s: how long the reranker may take; if it is late or fails, the fused order is returned and
+            `degraded` says so. None: as long as it wants.
+        template: what the reranker reads of a hit: a function of the hit, or a str such as "{title}: {text}" over its
+            text and metadata. None: the text.
+        fusion: how the arms are fused (see :meth:`Index.search`).
+        context: how many tokens are selected, and how they are placed.
+        cache: results in this process; True for one of 16 MB, None for none.
+        shared_cache: results across processes; needs an index in a file.
+        spans: makes a context manager of a stage's name: `tracer.start_as_current_span` of OpenTelemetry.
+        hooks: called with a dict after each retrieval: mode, degraded, n_hits, us, cached, trace (:func:`log_to` makes
+            one that logs). What they raise is ignored.
+
+    What is down degrades the answer, with the reason in `degraded`: hybrid -> vector -> lexical -> substring. Bad
+    arguments raise TypeError and ValueError as :meth:`Index.search` does.
+
+    >>> index = Index()
+    >>> index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
+    >>> retriever = Retriever(index, rewriter=lambda question: ["prefers trains"])
+    >>> found = retriever.search("How does she travel?", scope=Scope("acme"))
+    >>> found[0].id, found[0].queries, found.mode, [stage.name for stage in found.trace.stages]
+    ('m1', (1,), 'lexical', ['rewrite', 'search', 'select'])
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        rewriter: Rewriter | Callable[[str], Any] | None = None,
+        reranker: Reranker | None = None,
+        *,
+        rerank: int = 20,
+        deadline_s: float | None = None,
+        template: str | Callable[[Hit], str] | None = None,
+        fusion: Fusion | Ranking | None = None,
+        context: Context | None = None,
+        cache: ResultCache | bool | None = None,
+        shared_cache: RedisCache | None = None,
+        spans: Callable[[str], Any] | None = None,
+        hooks: Sequence[Callable[[dict[str, Any]], None]] = (),
+    ) -> None:
+        if not 1 <= rerank <= MAX_RERANKED:
+            raise ValueError(f"rerank: expected 1 to {MAX_RERANKED}, got {rerank}")
+        if rewriter is not None and not isinstance(rewriter, Rewriter) and not callable(rewriter):
+            raise TypeError(f"rewriter: expected a Rewriter or a function, got {type(rewriter).__name__}")
+        self.index = index
+        self.counters = Counters()
+        """Counts for a scraper of metrics: `counters.render()`."""
+        self._rewriter = rewriter
+        self._reranking = None if reranker is None else Reranking(reranker, deadline_s)
+        self._rerank = rerank
+        self._template = template
+        self._fusion = fusion
+        self._context = context or Context()
+        self._cache = ResultCache() if cache is True else cache or None
+        self._shared_cache = shared_cache
+        self._spans = spans
+        self._hooks = tuple(hooks)
+
+    # ------------------------------------------------------------------ searching
+
+    def search(
+        self,
+        text: str,
+        *,
+        scope: Scope,
+        k: int = 10,
+        mode: str = "hybrid",
+        candidates: int | None = None,
+        **options: Any,
+    ) -> Retrieved:
+        """Return the k best memories for a question.
+
+        Args:
+            text: the question.
+            scope: who asks.
+            k: how many hits at most.
+            mode, candidates: as in :meth:`Index.search`.
+            options: further ones of :meth:`Index.search_batch`, such as a filter.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        if not isinstance(text, str):
+            raise TypeError(f"text: expected a str, got {type(text).__name__}")
+        if isinstance(k, bool) or not isinstance(k, int):
+            raise TypeError(f"k: expected an int, got {type(k).__name__}")
+        if k < 1:
+            raise ValueError(f"k: expected 1 or more, got {k}")
+        if mode not in _CASCADE:
+            raise ValueError(f"mode: expected 'hybrid', 'lexical' or 'vector', got {mode!r}")
+        start = time.perf_counter_ns()
+        trace = Trace(spans=self._spans)
+        generation, shared_generation = self._generations(scope)
+        key = self._key(text, scope, k, mode, candidates, options) if self._caches else None
+        result = self._recall(key, scope, generation, shared_generation, trace) if key is not None else None
+        if result is None:
+            result = self._run(text, scope, k, mode, candidates, options, trace)
+            if key is not None and not any(_passes(reason) for reason in result.degraded):
+                self._remember(key, generation, shared_generation, result)
+        self._report(result, (time.perf_counter_ns() - start) / 1000)
+        return result
+
+    async def asearch(self, text: str, **options: Any) -> Retrieved:
+        """The same without blocking the event loop: it runs in a thread of the loop's default pool."""
+        return await asyncio.get_running_loop().run_in_executor(None, partial(self.search, text, **options))
+
+    def cache_stats(self) -> dict[str, CacheStats]:
+        """Return hits, misses and stale look-ups by cache: "results", "shared", "rerank"."""
+        stats = {}
+        if self._cache is not None:
+            stats["results"] = self._cache.stats()
+        if self._shared_cache is not None:
+            stats["shared"] = self._shared_cache.stats()
+        if self._reranking is not None:
+            stats["rerank"] = CacheStats(self._reranking.n_hits, self._reranking.n_misses)
+        return stats
+
+    def close(self) -> None:
+        """Let go of the reranker's thread. The index stays open."""
+        if self._reranking is not None:
+            self._reranking.close()
+
+    # ------------------------------------------------------------------ stages
+
+    def _run(
+        self,
+        text: str,
+        scope: Scope,
+        k: int,
+        mode: str,
+        candidates: int | None,
+        options: dict[str, Any],
+        trace: Trace,
+    ) -> Retrieved:
+        reasons: list[str] = []
+        rewritten = self._rewrite(text, trace, reasons)
+        depth = k if self._reranking is None else max(k, self._rerank)
+        with trace.stage("search", n_in=1) as stage:
+            hits, ran = self._search(text, rewritten, scope, depth, mode, candidates, options, reasons)
+            stage.n_out = len(hits)
+            stage.details["mode"] = ran
+        if self._reranking is not None and hits:
+            hits = self._reranked(text, hits, trace, reasons)
+        with trace.stage("select", n_in=len(hits)) as stage:
+            chosen = self._context.select(hits[:k])
+            stage.n_out = len(chosen)
+        return Retrieved(chosen, ran, tuple(dict.fromkeys(reasons)), trace)
+
+    def _rewrite(self, text: str, trace: Trace, reasons: list[str]) -> Rewritten:
+        if self._rewriter is None:
+            return Rewritten()
+        with trace.stage("rewrite", n_in=1) as stage:
+            try:
+                rewritten = as_rewritten(self._rewriter, text)
+            except Exception as error:  # noqa: BLE001 - whatever it is, the verbatim question is asked
+                reasons.append(f"rewriter_failed: {_brief(error)}")
+                return Rewritten()
+            stage.n_out = 1 + len(rewritten.expansions)
+            return rewritten
+
+    def _search(
+        self,
+        text: str,
+        rewritten: Rewritten,
+        scope: Scope,
+        depth: int,
+        mode: str,
+        candidates: int | None,
+        options: dict[str, Any],
+        reasons: list[str],
+    ) -> tuple[list[RetrievedHit], str]:
+        """All queries in one batch, in the first mode of the cascade that works."""
+        queries: list[tuple[str, str | None]] = [(text, None)]
+        if rewritten.keywords or rewritten.semantic:
+            queries.append((rewritten.semantic or text, rewritten.keywords or None))
+        queries += [(expansion, None) for expansion in rewritten.expansions]
+        queries = list(dict.fromkeys(queries))
+        for attempt in _CASCADE[mode]:
+            try:
+                found = self.index.search_batch(
+                    [query for query, _ in queries],
+                    keywords=None
+                    if not any(words for _, words in queries)
+                    else [words or q for q, words in queries],
+                    scope=scope,
+                    k=depth,
+                    mode=attempt,
+                    candidates=candidates,
+                    fusion=self._fusion,
+                    **options,
+                )
+            except (TypeError, ValueError):
+                raise
+            except Exception as error:  # noqa: BLE001 - a part is down: what is left answers
+                reasons.append(f"{attempt}_failed: {_brief(error)}")
+                continue
+            reasons += [reason for hits in found for reason in hits.degraded]
+            ran = found[0].mode
+            hits = merge(found)
+            if hits or ran not in ("lexical", "none") or options.get("filter") is not None or self._refuses:
+                return hits, ran
+            break  # words alone found nothing: perhaps they are parts of words
+        return self._substring(text, scope, depth, reasons)
+
+    def _substring(
+        self, text: str, scope: Scope, depth: int, reasons: list[str]
+    ) -> tuple[list[RetrievedHit], str]:
+        wanted = text.strip()
+        if not wanted:
+            return [], "none"
+        try:
+            found = Hits(self.index.engine.find_substring(wanted, scope=scope, k=depth))
+        except (TypeError, ValueError):
+            raise
+        except Exception as error:  # noqa: BLE001 - the last resort is down, too
+            reasons.append(f"substring_failed: {_brief(error)}")
+            return [], "none"
+        if not len(found):
+            return [], "lexical" if not reasons else "none"
+        reasons.append("no_match: no word of the query was found, its text was looked for as it stands")
+        return merge([found]), "substring"
+
+    def _reranked(
+        self, text: str, hits: list[RetrievedHit], trace: Trace, reasons: list[str]
+    ) -> list[RetrievedHit]:
+        assert self._reranking is not None
+        head, tail = hits[: self._rerank], hits[self._rerank :]
+        with trace.stage("rerank", n_in=len(head), reranker=self._reranking.name) as stage:
+            try:
+                scores = self._reranking.score(text, [render(self._template, hit) for hit in head])
+            except TimeoutError as error:
+                reasons.append(f"reranker_late: {self._reranking.name}: {error}")
+                return hits
+            except Exception as error:  # noqa: BLE001 - whatever it is, the fused order stands
+                reasons.append(f"reranker_failed: {self._reranking.name}: {_brief(error)}")
+                return hits
+            for hit, score in zip(head, scores.tolist(), strict=True):
+                hit.rerank_score = score
+            exact = np.array([hit.identifier for hit in head])
+            order = np.lexsort((np.arange(len(head)), -scores, ~exact))
+            stage.n_out = len(head)
+            return [head[place] for place in order.tolist()] + tail
+
+    # ------------------------------------------------------------------ cache
+
+    @property
+    def _caches(self) -> bool:
+        return self._cache is not None or self._shared_cache is not None
+
+    @property
+    def _refuses(self) -> bool:
+        """Whether an empty result may be what was asked for."""
+        return isinstance(self._fusion, Ranking) and (
+            self._fusion.relevance is not None or self._fusion.min_score is not None
+        )
+
+    def _key(
+        self, text: str, scope: Scope, k: int, mode: str, candidates: int | None, options: dict[str, Any]
+    ) -> tuple[Any, ...]:
+        return (
+            text,
+            (scope.tenant, scope.user, scope.agent),
+            k,
+            mode,
+            candidates,
+            repr(sorted(options.items())),
+            repr(self._fusion),
+            self._rerank if self._reranking is not None else 0,
+            "" if self._reranking is None else self._reranking.name,
+            repr(self._template),
+            repr(self._rewriter),
+            repr(self._context),
+            self.index.engine.analyzer,
+            repr(self.index.embedder),
+        )
+
+    def _generations(self, scope: Scope) -> tuple[Any, Any]:
+        if not self._caches:
+            return None, None
+        return self.index.generation(scope), self.index.shared_generation(scope)
+
+    def _recall(
+        self, key: Any, scope: Scope, generation: Any, shared_generation: Any, trace: Trace
+    ) -> Retrieved | None:
+        with trace.stage("cache") as stage:
+            if self._cache is not None:
+                held: Retrieved | None = self._cache.get(key, generation)
+                if held is not None:
+                    stage.n_out = len(held)
+                    return Retrieved(list(held), held.mode, held.degraded, trace, cached=True)
+            if self._shared_cache is not None and shared_generation is not None:
+                rows = self._shared_cache.get(key, shared_generation)
+                if self._shared_cache.last_error is not None:
+                    self.counters.add("shared_cache_errors_total")
+                if rows is not None:
+                    return self._restored(rows, scope, trace)
+        return None
+
+    def _remember(self, key: Any, generation: Any, shared_generation: Any, result: Retrieved) -> None:
+        if self._cache is not None:
+            n_bytes = 500 + sum(400 + len(hit.text) for hit in result)
+            self._cache.put(key, generation, result, n_bytes)
+        if self._shared_cache is not None and shared_generation is not None:
+            hits = [
+                {"id": hit.id, "score": hit._score, "rerank": hit.rerank_score, "queries": list(hit.queries)}
+                for hit in result
+            ]
+            self._shared_cache.put(
+                key, shared_generation, {"mode": result.mode, "degraded": list(result.degraded), "hits": hits}
+            )
+
+    def _restored(self, row: dict[str, Any], scope: Scope, trace: Trace) -> Retrieved | None:
+        """The hits of another process, as this one's index has them."""
+        result = self.index.hits_of([hit["id"] for hit in row["hits"]], scope)
+        if result is None:
+            return None
+        hits = []
+        for place, held in enumerate(row["hits"]):
+            hit = RetrievedHit(result, place, held["score"], tuple(held["queries"]))
+            hit.rerank_score = held["rerank"]
+            hits.append(hit)
+        return Retrieved(hits, row["mode"], tuple(row["degraded"]), trace, cached=True)
+
+    def _report(self, result: Retrieved, us: float) -> None:
+        self.counters.add("retrievals_total", mode=result.mode)
+        self.counters.add("retrieval_microseconds_total", us)
+        if result.cached:
+            self.counters.add("cached_total")
+        for reason in result.degraded:
+            self.counters.add("degraded_total", reason=reason.partition(":")[0])
+        event = {
+            "mode": result.mode,
+            "degraded": result.degraded,
+            "n_hits": len(result),
+            "us": us,
+            "cached": result.cached,
+            "trace": result.trace.to_dicts(),
+        }
+        for hook in self._hooks:
+            try:
+                hook(event)
+            except Exception:  # noqa: BLE001 - watching must not break what is watched
+                self.counters.add("hook_errors_total")
+
+
+def _passes(reason: str) -> bool:
+    """Whether the next search may well be better off: what failed or was late, not what is missing."""
+    return reason.partition(":")[0].endswith(("_failed", "_late"))
+
+
+def _brief(error: Exception) -> str:
+    text = " ".join(str(error).split())
+    kind = "" if isinstance(error, Error) else f"{type(error).__name__}: "
+    return f"{kind}{text[:300]}" if text else type(error).__name__

@@ -1,0 +1,112 @@
+"""What else might be asked to find what a question is after?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, runtime_checkable
+
+from scrubjay.retrieval.http import post_json
+
+__all__ = ["PROMPT", "OpenAIRewriter", "Rewriter", "Rewritten", "as_rewritten"]
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A question put in other words. What is empty is left out; the verbatim question is always asked as well.
+
+    >>> Rewritten("trains planes travel", expansions=("I prefer trains",)).expansions
+    ('I prefer trains',)
+    """
+
+    keywords: str = ""
+    """For the lexical arm of the rewritten query."""
+    semantic: str = ""
+    """For the vector arm of the rewritten query."""
+    expansions: tuple[str, ...] = ()
+    """Queries of their own, for both arms."""
+
+
+@runtime_checkable
+class Rewriter(Protocol):
+    """Puts a question in other words. May be slow and may raise: the verbatim question is asked all the same."""
+
+    def rewrite(self, query: str) -> Rewritten:
+        """Return keywords, a semantic query and expansions for `query`."""
+        ...
+
+
+def as_rewritten(rewriter: Rewriter | Callable[[str], Any], query: str) -> Rewritten:
+    """Ask a rewriter, or a function that returns what one returns, or a list of expansions."""
+    answer = rewriter.rewrite(query) if isinstance(rewriter, Rewriter) else rewriter(query)
+    if isinstance(answer, Rewritten):
+        return answer
+    if isinstance(answer, Mapping):
+        return Rewritten(
+            str(answer.get("keywords") or ""),
+            str(answer.get("semantic") or ""),
+            tuple(str(text) for text in answer.get("expansions") or ()),
+        )
+    if isinstance(answer, (list, tuple)):
+        return Rewritten(expansions=tuple(str(text) for text in answer))
+    raise TypeError(f"rewriter: expected Rewritten, a mapping or a list, got {type(answer).__name__}")
+
+
+PROMPT = """You help to search a person's own notes and conversations. Rewrite the question into what that person \
+is likely to have said or written when it was noted, in their words and person. Do not answer the question, and do not \
+invent facts, names or numbers. Return one JSON object with
+"keywords": the few words that such a note must contain, names and identifiers copied exactly,
+"semantic": one sentence such a note might be,
+"expansions": up to {n} other ways in which it may have been put.
+Question: {query}"""
+
+
+class OpenAIRewriter:
+    """A rewriter behind any endpoint that speaks OpenAI's `POST /chat/completions`. Standard library only.
+
+    Args:
+        model: its name, as the endpoint knows it.
+        base_url: up to and without "/chat/completions".
+        api_key: sent as a bearer token; by default the environment's OPENAI_API_KEY. It is in no message.
+        n_expansions: how many expansions are asked for.
+        timeout_s: of the one attempt.
+        prompt: with {query} and {n} in it.
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        base_url: str = "https://api.openai.com/v1",
+        api_key: str | None = None,
+        n_expansions: int = 3,
+        timeout_s: float = 5.0,
+        prompt: str = PROMPT,
+    ) -> None:
+        self._url = base_url.rstrip("/") + "/chat/completions"
+        self._model = model
+        self._api_key = api_key
+        self._n = n_expansions
+        self._timeout_s = timeout_s
+        self._prompt = prompt
+
+    def rewrite(self, query: str) -> Rewritten:
+        """Ask the model once.
+
+        Raises:
+            RetrievalError: the endpoint refuses, does not answer in time, or answers something else.
+        """
+        prompt = self._prompt.replace("{n}", str(self._n)).replace("{query}", query)
+        body = {
+            "model": self._model,
+            "messages": [{"role": "user", "content": prompt}],
+            "temperature": 0,
+            "response_format": {"type": "json_object"},
+        }
+        answer = post_json(self._url, body, self._api_key, "OPENAI_API_KEY", self._timeout_s)
+        found = json.loads(answer["choices"][0]["message"]["content"])
+        if not isinstance(found, dict):
+            raise ValueError("the model's answer is no JSON object")
+        rewritten = as_rewritten(lambda _: found, query)
+        return Rewritten(rewritten.keywords, rewritten.semantic, rewritten.expansions[: self._n])

@@ -1,0 +1,141 @@
+"""What ran in a retrieval, for how long, and how often does it go wrong?"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any
+
+__all__ = ["Counters", "Stage", "Trace", "log_to"]
+
+
+@dataclass
+class Stage:
+    """One step: its name, how long it took, how many candidates went in and came out, and what else is to be said."""
+
+    name: str
+    us: float = 0.0
+    n_in: int = 0
+    n_out: int = 0
+    details: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in JSON's own types."""
+        return {
+            "name": self.name,
+            "us": round(self.us, 1),
+            "in": self.n_in,
+            "out": self.n_out,
+            **self.details,
+        }
+
+
+@dataclass
+class Trace:
+    """The stages of one retrieval in their order.
+
+    >>> trace = Trace()
+    >>> with trace.stage("search", n_in=1) as stage:
+    ...     stage.n_out = 3
+    >>> [(stage.name, stage.n_in, stage.n_out) for stage in trace.stages]
+    [('search', 1, 3)]
+    """
+
+    stages: list[Stage] = field(default_factory=list)
+    spans: Callable[[str], Any] | None = None
+    """Makes a context manager of a stage's name, such as `tracer.start_as_current_span` of OpenTelemetry."""
+
+    @contextmanager
+    def stage(self, name: str, n_in: int = 0, **details: Any) -> Iterator[Stage]:
+        """Time what happens inside; the stage is recorded even if that raises."""
+        stage = Stage(name, n_in=n_in, details=details)
+        self.stages.append(stage)
+        start = time.perf_counter_ns()
+        try:
+            if self.spans is None:
+                yield stage
+            else:
+                with self.spans(f"scrubjay.{name}") as span:
+                    yield stage
+                    if hasattr(span, "set_attributes"):
+                        span.set_attributes({"scrubjay.in": stage.n_in, "scrubjay.out": stage.n_out})
+        finally:
+            stage.us = (time.perf_counter_ns() - start) / 1000
+
+    @property
+    def total_us(self) -> float:
+        """The time of all stages together."""
+        return sum(stage.us for stage in self.stages)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """Return the stages in JSON's own types."""
+        return [stage.to_dict() for stage in self.stages]
+
+    def __repr__(self) -> str:
+        return " -> ".join(f"{stage.name} {stage.us:.0f} us ({stage.n_out})" for stage in self.stages)
+
+
+class Counters:
+    """Monotonic counts by name, such as scrapers of metrics want them. Thread-safe.
+
+    >>> counters = Counters()
+    >>> counters.add("searches_total")
+    >>> counters.add("degraded_total", reason="reranker_late")
+    >>> print(counters.render())
+    # TYPE scrubjay_degraded_total counter
+    scrubjay_degraded_total{reason="reranker_late"} 1
+    # TYPE scrubjay_searches_total counter
+    scrubjay_searches_total 1
+    """
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
+        self._lock = Lock()
+
+    def add(self, name: str, n: float = 1, **labels: str) -> None:
+        """Count `n` more."""
+        with self._lock:
+            self._counts[name, tuple(sorted(labels.items()))] += n  # type: ignore[assignment]
+
+    def value(self, name: str, **labels: str) -> float:
+        """Return what was counted so far."""
+        with self._lock:
+            return self._counts[name, tuple(sorted(labels.items()))]
+
+    def render(self) -> str:
+        """Return all counts in the text format of Prometheus."""
+        with self._lock:
+            counts = sorted(self._counts.items())
+        lines: list[str] = []
+        for (name, labels), count in counts:
+            kind = f"# TYPE scrubjay_{name} counter"
+            if kind not in lines:
+                lines.append(kind)
+            shown = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels)
+            lines.append(f"scrubjay_{name}{{{shown}}} {count:g}" if shown else f"scrubjay_{name} {count:g}")
+        return "\n".join(lines)
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+
+
+def log_to(logger: logging.Logger, level: int = logging.INFO) -> Callable[[dict[str, Any]], None]:
+    """Make a hook that logs each retrieval as one record; its fields are in `record.scrubjay`."""
+
+    def hook(event: dict[str, Any]) -> None:
+        logger.log(
+            level,
+            "retrieved %d of mode %s in %.0f us",
+            event["n_hits"],
+            event["mode"],
+            event["us"],
+            extra={"scrubjay": event},
+        )
+
+    return hook

@@ -1,0 +1,201 @@
+"""What do the hits of a search look like once the arms have ranked? The twin of `cpp/src/engine/ranking.cpp`.
+
+Everything a ranking may know is in `Evidence`; documents are compared by their place in `order`, where equal scores are
+decided.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Generic
+
+from tests.reference import bm25
+from tests.reference.fusion import Found, Id, Options, fused_scores, marginal_relevance
+
+MOST_NEW_HOLDERS = 100
+TIERS = ("low", "standard", "high")
+
+
+@dataclass
+class Evidence(Generic[Id]):
+    """What is known of the query and of each visible document."""
+
+    order: Sequence[Id]
+    """All visible documents; of equal scores the one that stands first comes first."""
+    tokens: Sequence[tuple[str, str]]
+    """(term, kind) of the query; none where the words do not take part."""
+    terms_of: Callable[[Id], set[str]]
+    bm25: dict[Id, float]
+    """Of every document that holds a term of the query."""
+    similarity: dict[Id, float]
+    """Of every document with a vector; none where the vector does not take part."""
+    cosine: Callable[[Id, Id], float]
+    """Between the stored vectors of two documents; 0 where one has none."""
+
+
+@dataclass(frozen=True)
+class Ranked(Generic[Id]):
+    document: Id
+    score: float
+    identifier: bool
+
+
+def document_frequency(term: str, evidence: Evidence[Id]) -> int:
+    return sum(term in evidence.terms_of(document) for document in evidence.order)
+
+
+def identifiers(evidence: Evidence[Id]) -> list[str]:
+    """The terms of the query that name something exactly (see cpp/src/engine/identifier_tier.hpp)."""
+    n_documents = len(evidence.order)
+    frequency = {term: document_frequency(term, evidence) for term, _ in evidence.tokens}
+
+    def has_digit(term: str) -> bool:
+        return any("0" <= character <= "9" for character in term)
+
+    candidates = {
+        term
+        for term, kind in evidence.tokens
+        if (kind == "whole" or (kind in ("word", "joined") and has_digit(term)))
+        and 0 < frequency[term] <= max(5, 0.005 * n_documents)
+    }
+    counts = Counter(term for term, _ in evidence.tokens)
+    mass = {
+        term: count * (bm25.idf(n_documents, frequency[term]) if frequency[term] else 0.0)
+        for term, count in counts.items()
+    }
+    chosen = []
+    for term in counts:
+        if term not in candidates or any(term != other and term in other for other in candidates):
+            continue
+        short_number = all("0" <= character <= "9" for character in term) and len(term) <= 2
+        if not has_digit(term) or short_number:
+            inside = total = 0.0
+            for other, weight in mass.items():
+                total += weight
+                if other in term:
+                    inside += weight
+            if total == 0 or inside / total < 2 / 3:
+                continue
+        chosen.append(term)
+    return chosen
+
+
+def coverage(document: Id, evidence: Evidence[Id]) -> float:
+    """The fraction of the query's counting terms that a document holds, by idf; NaN without such terms."""
+    n_documents = len(evidence.order)
+    counting = {term for term, kind in evidence.tokens if kind in ("word", "part")}
+    total = present = 0.0
+    for term in dict.fromkeys(term for term, _ in evidence.tokens):
+        weight = bm25.idf(n_documents, document_frequency(term, evidence)) if term in counting else 0.0
+        total += weight
+        if term in evidence.terms_of(document):
+            present += weight
+    return present / total if total > 0 else math.nan
+
+
+def relevance(document: Id, identifier: bool, evidence: Evidence[Id], options: Options) -> int:
+    """0 for none, then the place of the tier from 1."""
+    if identifier:
+        return len(TIERS)
+    covered = coverage(document, evidence)
+    similarity = evidence.similarity.get(document, math.nan)
+    for tier in range(len(TIERS), 0, -1):
+        bound = options.relevance_bounds[tier - 1]
+        if similarity >= bound[0] or covered >= bound[1]:
+            return tier
+    return 0
+
+
+def rank(
+    evidence: Evidence[Id],
+    lexical: Sequence[Id],
+    nearest: Sequence[Id],
+    rankings: Sequence[Sequence[Id]],
+    options: Options,
+    *,
+    fused: bool,
+    k: int,
+    depth: int,
+    fuse: Callable[[Options, Found[Id]], tuple[dict[Id, float], set[Id], float]] = fused_scores,
+) -> tuple[list[Ranked[Id]], float]:
+    """The hits, and the lexical share (NaN unless the fusion is automatic)."""
+    place = {document: index for index, document in enumerate(evidence.order)}
+    found = Found(
+        lexical,
+        nearest,
+        rankings,
+        {document: evidence.bm25[document] for document in lexical},
+        {document: evidence.similarity[document] for document in nearest},
+        n_terms=len({term for term, _ in evidence.tokens}),
+    )
+    share = math.nan
+    if fused:
+        if options.identifier_tier:
+            found.holders = holders(evidence, [*lexical, *nearest])
+            for document in found.holders:
+                found.bm25[document] = evidence.bm25[document]
+        corrected = options.method == "production" and not options.literal
+        if nearest and (options.method == "boost" or corrected):
+            for document in set(lexical) | set(found.holders):
+                if document in evidence.similarity:
+                    found.similarity[document] = evidence.similarity[document]
+        scores, refused, share = fuse(options, found)
+    else:
+        scores = dict(found.bm25 if lexical else found.similarity)
+        refused = set()
+    in_tier = set(found.holders)
+
+    def best(documents: Sequence[Id], n: int) -> list[Id]:
+        return sorted(documents, key=lambda d: (d not in in_tier, -scores[d], place[d]))[:n]
+
+    hits = [document for document in scores if document in place and document not in refused]
+    if options.adjusts:
+        hits = best(hits, depth)
+        if options.has_signals:
+            scaled = scale([scores[document] for document in hits])
+            for document, value in zip(hits, scaled, strict=True):
+                covered = coverage(document, evidence)
+                added = 0.0 if math.isnan(covered) else options.coverage * covered
+                scores[document] = value + added
+        if options.min_score is not None:
+            hits = [document for document in hits if scores[document] >= options.min_score]
+        if options.relevance is not None:
+            least = TIERS.index(options.relevance) + 1
+            hits = [d for d in hits if relevance(d, d in in_tier, evidence, options) >= least]
+    remaining = [scores[document] for document in hits]
+    bonus = 1.0 + (max(remaining) - min(remaining)) if remaining and in_tier else 0.0
+    hits = best(hits, k if options.mmr is None else depth)
+    if options.mmr is not None:
+        scaled = scale([scores[document] for document in hits])
+        n_first = sum(document in in_tier for document in hits)
+        hits = marginal_relevance(hits, scaled, options.mmr, k, evidence.cosine, n_first)
+    return [Ranked(d, scores[d] + bonus if d in in_tier else scores[d], d in in_tier) for d in hits], share
+
+
+def scale(scores: Sequence[float]) -> list[float]:
+    """To 0..1; equal scores are 1."""
+    if not scores:
+        return []
+    least, greatest = min(scores), max(scores)
+    if greatest == least:
+        return [1.0] * len(scores)
+    return [(score - least) / (greatest - least) for score in scores]
+
+
+def holders(evidence: Evidence[Id], candidates: Sequence[Id]) -> list[Id]:
+    """The documents that hold an identifier of the query; of those that no arm found, at most a hundred."""
+    found: dict[Id, None] = {}
+    n_new = 0
+    for term in identifiers(evidence):
+        for document in evidence.order:
+            if term not in evidence.terms_of(document):
+                continue
+            if document not in candidates and document not in found:
+                if n_new == MOST_NEW_HOLDERS:
+                    continue
+                n_new += 1
+            found[document] = None
+    return list(found)
