@@ -273,8 +273,8 @@ class ModelEngine:
         ran = arguments.mode(
             mode, has_text=text is not None, has_vector=vector is not None, has_rankings=bool(rankings)
         )
-        for ids in rankings or []:
-            for id in ids:
+        for listed in rankings or []:
+            for id in listed:
                 arguments.document_id(id, self._id_type, "rankings")
         rows = self._visible(arguments.scope(scope))
         tokens = list(self._analyze(arguments.text(text))) if text is not None else []
@@ -289,7 +289,7 @@ class ModelEngine:
         rows = self._admitted(rows, filter, ids, exclude_ids)
         lexical = self._ranking(rows, bm25_of, depth) if ran in ("hybrid", "lexical") else []
         nearest = self._ranking(rows, similarity_of, depth) if ran in ("hybrid", "vector") else []
-        extra = [self._visible_ranking(rows, ids)[:candidates] for ids in rankings or []]
+        extra = [self._visible_ranking(rows, listed)[:candidates] for listed in rankings or []]
         row_of = {row.serial: row for row in rows}
         if ranked:
             with_words, with_vector = ran in ("hybrid", "lexical"), ran in ("hybrid", "vector")
