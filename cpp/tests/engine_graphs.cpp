@@ -1,8 +1,10 @@
 // Do searches through a graph stay right while documents come, go and are compacted away under it?
+#include <chrono>
 #include <memory>
 #include <random>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/epoch.hpp"
@@ -113,6 +115,64 @@ TEST(engine_builds_graphs_only_where_they_are_worth_it) {
   CHECK_EQ(v.engine->build_graphs(150), 1);
   CHECK_EQ(v.engine->stats(v.shared.get()).n_graphs, 1);
   v.check();
+}
+
+// The thread of the engine's builds a graph once a partition is large, and again when it is outgrown, while
+// searches and writes go on.
+TEST(engine_builds_graphs_beside_writes_and_searches) {
+  constexpr uint32_t kCodedDim = 64;
+  EngineOptions options;
+  options.dim = kCodedDim;
+  options.background = true;
+  options.graph_bytes = 64 * 1500;
+  options.vector_plan = VectorPlan::graph;
+  Engine engine(options);
+  const ScopeRef scope = std::make_shared<Scope>("acme", kNone, kNone);
+  std::mt19937 random{5};
+  std::normal_distribution<float> normal;
+  const auto any_vector = [&] {
+    std::vector<float> vector(kCodedDim);
+    for (float& x : vector) x = normal(random);
+    return vector;
+  };
+  int64_t n_written = 0;
+  const auto write = [&](int64_t n) {
+    for (int64_t i = 0; i < n; ++i) {
+      const std::vector<float> vector = any_vector();
+      const DocumentInput input{Id::of(n_written++), "", std::nullopt, scope, vector};
+      CHECK_EQ(engine.upsert({&input, 1}), 1);
+    }
+  };
+  const auto wait_for = [&](auto&& condition) {
+    for (int i = 0; i < 6000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    CHECK(condition());
+  };
+  const auto graph_bytes = [&] { return engine.stats(nullptr).graph_bytes; };
+  write(1030);
+  CHECK_EQ(engine.stats(nullptr).n_graphs, 0);  // too small yet
+  write(1030);
+  wait_for([&] { return engine.stats(nullptr).n_graphs == 1; });
+  const uint64_t before = graph_bytes();
+  for (int64_t id = 0; id < n_written; ++id) {  // finds itself, in the graph or beside it
+    const std::optional<StoredDocument> stored = engine.get(Id::of(id));
+    CHECK(stored.has_value());
+    if (id % 50 != 0) continue;
+    std::vector<float> query(kCodedDim);
+    {
+      const base::EpochGuard guard;
+      stored->chunk->vectors()->read(stored->offset, query);
+    }
+    SearchRequest request;
+    request.vector = query;
+    request.scope = scope.get();
+    request.k = 1;
+    const SearchResult found = engine.search(request);
+    CHECK_EQ(found.hits.size(), 1);
+    CHECK_EQ(id_of(found, found.hits[0]), id);
+  }
+  write(2100);
+  wait_for([&] { return graph_bytes() > before; });
+  write(3000);  // perhaps in the middle of a build
 }
 
 // Documents without a vector around a few with one: most rows of the column were never allocated.

@@ -272,8 +272,9 @@ class Engine:
         chunk_docs: documents per chunk, 1 to 65536; for tests, which make it small.
         vector_plan: for tests and benchmarks: 'rows', 'codes' or 'graph' takes this way to the nearest vectors wherever it is
             there; 'auto' the cheapest.
-        background: rewrite chunks with many deleted documents on a native thread, which starts when one is first wanted
-            and ends with the engine. Changes no result; without it only compact() gives their memory back.
+        background: rewrite chunks with many deleted documents and build graphs for partitions of more than 8 MB of codes
+            (65,536 vectors of 256 dimensions) on a native thread, which starts when first wanted and ends with the engine.
+            Changes no exact result; without it compact() and build_graphs() do the same.
 
     Raises:
         ValueError, TypeError: naming the argument, what was expected and what was given.

@@ -52,4 +52,12 @@ class ChunkRewrite {
   bool overflowed_ = false;
 };
 
+// A third of the documents: then a document is copied at most about twice for each that was deleted. Few: a
+// rewrite gives back next to nothing.
+[[nodiscard]] inline bool many_are_dead(const Chunk& chunk) noexcept {
+  constexpr uint32_t kLeastDead = 64;
+  const uint32_t n_dead = chunk.n_docs() - chunk.n_live();
+  return n_dead >= kLeastDead && uint64_t{n_dead} * 10 > uint64_t{chunk.n_docs()} * 3;
+}
+
 }  // namespace scrubjay::engine

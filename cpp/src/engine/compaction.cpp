@@ -4,15 +4,9 @@
 // put in its place in one publication, for which writers wait a few milliseconds at most (a full chunk's ids
 // are told their new places). Neighbours that fit into one chunk become one. compact() does this for every
 // dead document, on the caller's thread; in the background (EngineOptions::background) a thread of the engine
-// does it for chunks of which a third is dead. That thread starts when it is first wanted, touches no
-// stemmer, and ends with the engine.
+// does it for chunks of which a third is dead (upkeep.cpp).
 
 #include <algorithm>
-#include <system_error>
-
-#if defined(__unix__) || defined(__APPLE__)
-#include <unistd.h>
-#endif
 
 #include "base/epoch.hpp"
 #include "engine/chunk_rewrite.hpp"
@@ -22,23 +16,7 @@
 namespace scrubjay::engine {
 namespace {
 
-constexpr uint32_t kLeastDead = 64;  // below, a rewrite gives back next to nothing
-
-[[nodiscard]] int process_id() noexcept {
-#if defined(__unix__) || defined(__APPLE__)
-  return static_cast<int>(getpid());
-#else
-  return 0;
-#endif
-}
-
 [[nodiscard]] uint32_t n_dead(const Chunk& chunk) noexcept { return chunk.n_docs() - chunk.n_live(); }
-
-// A third of the documents: then a document is copied at most about twice for each that was deleted.
-[[nodiscard]] bool many_are_dead(const Chunk& chunk) noexcept {
-  const uint32_t dead = n_dead(chunk);
-  return dead >= kLeastDead && uint64_t{dead} * 10 > uint64_t{chunk.n_docs()} * 3;
-}
 
 // The next neighbours, from serial number `from` on, that are worth becoming one chunk. Thoroughly: whatever
 // holds dead documents. Empty: there are none. Chunks that a graph covers (it goes with them) wait until most
@@ -74,72 +52,6 @@ std::vector<ChunkRef> choose(const Partition& partition, uint64_t from, uint32_t
 }
 
 }  // namespace
-
-Engine::~Engine() {
-  if (!maintenance_ || !maintenance_->thread.joinable()) return;
-  if (maintenance_->process != process_id()) {
-    maintenance_->thread.detach();
-    static_cast<void>(maintenance_.release());  // its mutex may have been locked when the process forked
-    return;
-  }
-  {
-    const std::lock_guard lock(maintenance_->mutex);
-    maintenance_->stopped.store(true);
-  }
-  maintenance_->wake.notify_one();
-  maintenance_->thread.join();
-}
-
-// The writer, after a document died. Failing to find memory or a thread is no error: the next death asks
-// again.
-void Engine::compact_later(Partition& partition, const Chunk& chunk) noexcept {
-  if (!options_.background || !many_are_dead(chunk) || partition.waits_for_compaction.load()) return;
-  try {
-    if (!maintenance_) maintenance_ = std::make_unique<Maintenance>();
-    if (maintenance_->thread.joinable() && maintenance_->process != process_id()) {
-      maintenance_->thread.detach();
-      static_cast<void>(maintenance_.release());
-      maintenance_ = std::make_unique<Maintenance>();
-    }
-    if (!maintenance_->thread.joinable()) {
-      maintenance_->process = process_id();
-      maintenance_->thread = std::thread([this, &own = *maintenance_] { maintain(own); });
-    }
-    {
-      const std::lock_guard lock(maintenance_->mutex);
-      maintenance_->waiting.push_back(partition.scope());
-    }
-    partition.waits_for_compaction.store(true);
-    maintenance_->wake.notify_one();
-  } catch (...) {
-    return;
-  }
-}
-
-void Engine::maintain(Maintenance& own) noexcept {
-  for (;;) {
-    ScopeRef scope;
-    {
-      std::unique_lock lock(own.mutex);
-      own.wake.wait(lock, [&] { return own.stopped.load() || !own.waiting.empty(); });
-      if (own.stopped.load()) return;
-      scope = std::move(own.waiting.front());
-      own.waiting.pop_front();
-    }
-    try {
-      const std::lock_guard one_at_a_time(compaction_mutex_);
-      {
-        const base::EpochGuard guard;
-        if (Partition* partition = partitions_.find(scope->key(), scope->hash()))
-          partition->waits_for_compaction.store(false);
-      }
-      static_cast<void>(compact_partition(*scope, false, own.stopped));
-    } catch (...) {
-      // No memory for a copy: what is dead stays until the next death asks again.
-    }
-    base::collect_retired();
-  }
-}
 
 size_t Engine::compact() {
   if (writer_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {

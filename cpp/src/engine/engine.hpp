@@ -41,7 +41,8 @@ struct EngineOptions {
   lexical::Bm25Parameters bm25;
   uint32_t chunk_docs = kMaxChunkDocs;  // tests make chunks small
   VectorPlan vector_plan = VectorPlan::automatic;
-  bool background = false;  // compact chunks with many dead documents on a thread of the engine's
+  uint64_t graph_bytes = planner::kGraphBytes;  // tests make graphs small
+  bool background = false;  // compact and build graphs on a thread of the engine's (upkeep.cpp)
 };
 
 struct DocumentInput {
@@ -166,13 +167,16 @@ class Engine {
   void kill(Location location, const Id& id);
   // compaction.cpp
   struct Maintenance;
+  void keep_up(Partition& partition) noexcept;
   void compact_later(Partition& partition, const Chunk& chunk) noexcept;
+  void build_graph_later(Partition& partition, const Chunk& chunk) noexcept;
+  [[nodiscard]] bool graph_wanted(const Partition& partition) const noexcept;
   void maintain(Maintenance& own) noexcept;
   [[nodiscard]] size_t compact_partition(const Scope& scope, bool thoroughly,
                                          const std::atomic<bool>& stopped);
   [[nodiscard]] size_t drop_if_empty(const Scope& scope);
   [[nodiscard]] size_t replace_chunks(const Scope& scope, class ChunkRewrite& rewrite);
-  [[nodiscard]] bool build_graph(const Scope& scope);
+  [[nodiscard]] bool build_graph(const Scope& scope, const std::atomic<bool>& stopped);
   [[nodiscard]] std::span<const lexical::TermCount> analyze(std::string_view text);
   [[nodiscard]] std::optional<Location> find(const Id& id) const;
   void check_kind(const filter::IdSet* ids, const char* name) const;

@@ -50,13 +50,36 @@ size_t Engine::build_graphs(size_t min_vectors) {
       if (n_vectors >= min_vectors) scopes.push_back(partition.scope());
     });
   }
-  for (const ScopeRef& scope : scopes) n_built += build_graph(*scope) ? 1 : 0;
+  const std::atomic<bool> never{false};
+  for (const ScopeRef& scope : scopes) n_built += build_graph(*scope, never) ? 1 : 0;
   return n_built;
+}
+
+// Whether a search of a graph would often be cheaper than scanning codes, and the graph in place, if any, is
+// outgrown: much was written beside it, or much of what it holds is dead. Under an epoch guard.
+bool Engine::graph_wanted(const Partition& partition) const noexcept {
+  const PartitionGraph* graph = partition.graph();
+  const size_t n_covering = graph ? graph->chunks.size() : 0;
+  uint64_t n_vectors = 0, n_beside = 0, n_dead = 0, bytes = 0;
+  size_t c = 0;
+  for (const ChunkRef& chunk : partition.chunks()) {
+    const ChunkSnapshot snapshot = chunk->snapshot();
+    const uint32_t covered = c < n_covering ? std::min(graph->graph->n_covered(c), snapshot.n_docs) : 0;
+    ++c;
+    const vector::Column* column = chunk->vectors();
+    if (!column || !column->codes()) continue;
+    n_vectors += snapshot.n_live;
+    n_beside += snapshot.n_docs - covered;
+    n_dead += snapshot.n_docs - snapshot.n_live;
+    bytes += uint64_t{snapshot.n_live} * vector::code_bytes(column->options().dim);
+  }
+  if (bytes < options_.graph_bytes) return false;
+  return (n_beside + n_dead) * planner::kOutgrownShare > n_vectors;
 }
 
 // Reads published vectors only, so writers and searches go on; the write lock is held to put the graph in its
 // place.
-bool Engine::build_graph(const Scope& scope) {
+bool Engine::build_graph(const Scope& scope, const std::atomic<bool>& stopped) {
   auto built = std::make_unique<PartitionGraph>();
   std::vector<const vector::Column*> columns;
   std::vector<uint32_t> n_docs;
@@ -77,7 +100,9 @@ bool Engine::build_graph(const Scope& scope) {
       n_docs.push_back(stays ? snapshot.n_docs : 0);
     }
   }
-  built->graph = vector::Graph::build(columns, n_docs, {}, [] { return false; });
+  built->graph =
+      vector::Graph::build(columns, n_docs, {}, [&] { return stopped.load(std::memory_order_relaxed); });
+  if (!built->graph) return false;
   const WriteLock lock(*this);
   const base::EpochGuard guard;
   Partition* partition = partitions_.find(scope.key(), scope.hash());

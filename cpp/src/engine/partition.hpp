@@ -103,8 +103,8 @@ class Partition {
       std::unique_ptr<PartitionGraph> graph) noexcept {
     return std::unique_ptr<PartitionGraph>(graph_.exchange(graph.release(), std::memory_order_acq_rel));
   }
-  // Whether background compaction has this partition on its list.
-  std::atomic<bool> waits_for_compaction{false};
+  // Whether upkeep (upkeep.cpp) has this partition on its list.
+  std::atomic<bool> waits_for_upkeep{false};
 
   // Everything stored while this lives becomes visible at once.
   class Publication {

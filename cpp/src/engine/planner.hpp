@@ -69,6 +69,11 @@ inline constexpr double kLeastVisibleShare = 0.5;
   return cost < code_scan_cost(docs, k, options);
 }
 
+// A partition with this many bytes of codes has a graph built beside it; again when what was written beside
+// it and what died in it are one in this many.
+inline constexpr uint64_t kGraphBytes = 8u << 20;
+inline constexpr uint64_t kOutgrownShare = 4;
+
 // A search of a graph that has asked this often whether a vector is visible has lost its way among hidden
 // ones: scanning is better then.
 [[nodiscard]] inline size_t most_asked(uint64_t n_docs) noexcept {

@@ -199,8 +199,11 @@ void Engine::write(const DocumentInput& document) {
       const Partition::Publication publication(partition);
       chunk.publish();
     }
-    const std::unique_lock lock(ids_mutex_);
-    ids_.put(document.id, location);
+    {
+      const std::unique_lock lock(ids_mutex_);
+      ids_.put(document.id, location);
+    }
+    build_graph_later(partition, chunk);
     return;
   }
   Chunk& old_chunk = partition.chunk(serial_of(old->doc));
@@ -215,6 +218,7 @@ void Engine::write(const DocumentInput& document) {
     ids_.put(document.id, location);
   }
   compact_later(partition, old_chunk);
+  build_graph_later(partition, chunk);
 }
 
 size_t Engine::remove(std::span<const Id> ids) {

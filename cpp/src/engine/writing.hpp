@@ -37,7 +37,7 @@ struct Engine::WriterScratch {
   }
 };
 
-// The thread of background compaction (compaction.cpp) and what it is asked to do.
+// The thread of upkeep (upkeep.cpp) and what it is asked to do.
 struct Engine::Maintenance {
   std::mutex mutex;
   std::condition_variable wake;
