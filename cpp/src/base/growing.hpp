@@ -26,6 +26,13 @@ inline void free_aligned(void* memory) noexcept {
   ::operator delete(memory, std::align_val_t{kCacheLineBytes});
 }
 
+// Of large memory only the pages that were written to are really there.
+inline constexpr size_t kPageBytes = 4096, kLargeBytes = 16 * kPageBytes;
+[[nodiscard]] constexpr size_t resident_bytes(size_t n_reserved, size_t n_written) noexcept {
+  if (n_reserved < kLargeBytes) return n_reserved;
+  return std::min(n_reserved, (n_written + kPageBytes - 1) / kPageBytes * kPageBytes);
+}
+
 // A contiguous array. `T` is trivially copyable. Memory is aligned to a cache line.
 template <class T>
 class GrowingArray {
@@ -40,10 +47,13 @@ class GrowingArray {
   [[nodiscard]] T* data() noexcept { return data_.load(std::memory_order_relaxed); }              // writer
   [[nodiscard]] const T* read() const noexcept { return data_.load(std::memory_order_acquire); }  // readers
   [[nodiscard]] size_t capacity() const noexcept { return capacity_; }
-  [[nodiscard]] size_t memory_bytes() const noexcept { return capacity_ * sizeof(T); }
+  [[nodiscard]] size_t memory_bytes() const noexcept {
+    return resident_bytes(capacity_ * sizeof(T), n_asked_ * sizeof(T));
+  }
 
   // Makes room for `n` elements, keeping the first `n_used`. Grows by half, so that slack stays near a fifth.
   void reserve(size_t n, size_t n_used) {
+    n_asked_ = std::max(n_asked_, n);
     if (n <= capacity_) return;
     const size_t capacity = std::max(n, capacity_ + capacity_ / 2 + 2);
     T* grown = static_cast<T*>(allocate_aligned(capacity * sizeof(T)));
@@ -57,6 +67,7 @@ class GrowingArray {
  private:
   std::atomic<T*> data_{nullptr};
   size_t capacity_ = 0;
+  size_t n_asked_ = 0;
 };
 
 // Fixed-size rows of up to 65,536 documents in blocks of 1,024 that never move once they are full size, so
@@ -78,7 +89,13 @@ class RowBlocks {
   }
 
   [[nodiscard]] size_t row_bytes() const noexcept { return row_bytes_; }
-  [[nodiscard]] size_t memory_bytes() const noexcept { return n_allocated_rows_ * row_bytes_; }
+  [[nodiscard]] size_t memory_bytes() const noexcept {
+    const size_t n_unwritten = n_allocated_rows_ > n_asked_ ? n_allocated_rows_ - n_asked_ : 0;
+    const size_t block = std::min<size_t>(n_allocated_rows_, kRowsPerBlock) * row_bytes_;
+    const size_t last = block - std::min(block, n_unwritten * row_bytes_);
+    return n_allocated_rows_ * row_bytes_ - block + resident_bytes(block, last) +
+           (table_.load(std::memory_order_relaxed) ? sizeof(Table) : 0);
+  }
 
   // The block that holds rows [1024 * i, 1024 * (i + 1)); readers, for published rows only.
   [[nodiscard]] const char* block(uint32_t i) const noexcept {
@@ -92,6 +109,7 @@ class RowBlocks {
   // The writer's place for row `doc`, allocated if needed; `n_used` rows are kept when the first block moves.
   [[nodiscard]] char* place(uint32_t doc, uint32_t n_used) {
     const uint32_t i = doc / kRowsPerBlock;
+    n_asked_ = std::max<size_t>(n_asked_, doc + 1);
     if (i == 0) {
       grow_first(doc + 1, std::min(n_used, kRowsPerBlock));
       return first_.load(std::memory_order_relaxed) + doc * row_bytes_;
@@ -127,6 +145,7 @@ class RowBlocks {
   std::atomic<Table*> table_{nullptr};
   uint32_t first_rows_ = 0;
   size_t n_allocated_rows_ = 0;
+  size_t n_asked_ = 0;
 };
 
 // Bytes that are appended and never move: a list of blocks, doubling up to 64 KB.
@@ -150,7 +169,9 @@ class ByteArena {
     left_ -= n_bytes;
     return place;
   }
-  [[nodiscard]] size_t memory_bytes() const noexcept { return memory_bytes_; }
+  [[nodiscard]] size_t memory_bytes() const noexcept {
+    return memory_bytes_ - left_ + resident_bytes(left_, 0);
+  }
 
  private:
   struct Block {

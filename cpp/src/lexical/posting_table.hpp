@@ -2,8 +2,8 @@
 //
 // An open-addressing dictionary from term to postings. A slot of 32 bytes holds up to four postings inline
 // (most terms of a chunk occur once or twice); longer lists live in a block of two parallel arrays, offsets
-// and payloads, that grows by halves. Terms of up to seven bytes are their own key; longer ones are verified
-// against their bytes.
+// and payloads, that grows by halves, later by quarters. Terms of up to seven bytes are their own key; longer
+// ones are verified against their bytes.
 //
 // One writer, any number of readers. The writer appends postings of a document before the document is
 // published, so a reader cuts every list at the document count of its snapshot (`n_docs`), which it loaded
