@@ -117,6 +117,7 @@ def batches(engine: Any, questions: list[Question], sizes: Sizes) -> dict[str, f
                 scope=scopes,
                 k=asked.K,
                 candidates=memories_of.CANDIDATES,
+                rrf_k=memories_of.RRF_K,
                 threads=n_threads,
             ),
             None,
@@ -164,6 +165,7 @@ def filtered(sizes: Sizes) -> Part:
                 scope=scope,
                 k=asked.K,
                 candidates=memories_of.CANDIDATES,
+                rrf_k=memories_of.RRF_K,
                 **given,
             )
             return [hit.id for hit in found], None

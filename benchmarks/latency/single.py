@@ -203,6 +203,7 @@ def agent(sizes: Sizes) -> Part:
             scope=scope,
             k=asked.K,
             candidates=memories_of.CANDIDATES,
+            rrf_k=memories_of.RRF_K,
             threads=threads,
         )
 
@@ -244,13 +245,23 @@ def text(sizes: Sizes) -> Part:
 
     def hits(question: Question, **given: Any) -> Any:
         found = index.search(
-            question.query.text, scope=scope, k=asked.K, candidates=memories_of.CANDIDATES, **given
+            question.query.text,
+            scope=scope,
+            k=asked.K,
+            candidates=memories_of.CANDIDATES,
+            rrf_k=memories_of.RRF_K,
+            **given,
         )
         return [hit.id for hit in found], None
 
     def arrays(question: Question, **given: Any) -> Any:
         ids, scores = index.engine.search(
-            question.query.text, scope=scope, k=asked.K, candidates=memories_of.CANDIDATES, **given
+            question.query.text,
+            scope=scope,
+            k=asked.K,
+            candidates=memories_of.CANDIDATES,
+            rrf_k=memories_of.RRF_K,
+            **given,
         )
         return ids, scores
 

@@ -78,7 +78,9 @@ def test_the_exact_answer_is_the_oracles() -> None:
     exact = memories.Exact(whole, candidates=20)
     for question in whole.questions([everybody], 8, seed=2):
         scope = ModelScope(memories.TENANT, user="jane", agent="coder")
-        found = oracle.search(question.query.text, vector=question.vector, scope=scope, k=10, candidates=20)
+        found = oracle.search(
+            question.query.text, vector=question.vector, scope=scope, k=10, candidates=20, rrf_k=60.0
+        )
         right = exact.fused(question)
         best = sorted(right, key=lambda row: (-right[row], row))[:10]
         assert [right[int(row)] for row in found.ids] == pytest.approx([right[row] for row in best])
