@@ -163,6 +163,23 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
             plan = make_plan(mode, text, vector, keywords, ())
         if self._expiry.pending:
             self._expiry.remove_due()
+        # Seldom given, and a microsecond to hand on.
+        options: dict[str, Any] = {}
+        plain = (
+            candidates is None and rrf_k is None and weights is None and rankings is None and ranking is None
+        )
+        if not plain or filter is not None or ids is not None or exclude_ids is not None or explain:
+            options = {
+                "candidates": candidates,
+                "rrf_k": rrf_k,
+                "weights": weights,
+                "filter": filter,
+                "ids": ids,
+                "exclude_ids": exclude_ids,
+                "rankings": rankings,
+                "fusion": ranking,
+                "explain": explain,
+            }
         try:
             result = self._engine.search(
                 plan.lexical_text,
@@ -170,16 +187,8 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
                 scope=scope,
                 k=k,
                 mode=plan.mode,
-                candidates=candidates,
-                rrf_k=rrf_k,
-                weights=weights,
-                filter=filter,
-                ids=ids,
-                exclude_ids=exclude_ids,
-                rankings=rankings,
-                fusion=ranking,
-                explain=explain,
                 embedder=plan.embedder,
+                **options,
             )
         except ValueError:
             if self._generation == generation or not embeds:
