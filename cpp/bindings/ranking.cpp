@@ -57,7 +57,8 @@ constexpr std::pair<const char*, engine::Relevance> kRelevances[] = {
 
 CompiledRanking make_ranking(const std::string& method, double rrf_k, std::vector<double> weights,
                              const std::string& normalise, double boost, double gate, double floor,
-                             bool literal, bool identifier_tier, double coverage, std::optional<double> mmr,
+                             bool literal, bool identifier_tier, double coverage, double recency,
+                             double half_life_us, std::optional<int64_t> now_us, std::optional<double> mmr,
                              std::optional<double> min_score, const std::optional<std::string>& relevance,
                              const std::vector<std::pair<double, double>>& bounds) {
   auto options = std::make_shared<engine::RankingOptions>();
@@ -76,6 +77,9 @@ CompiledRanking make_ranking(const std::string& method, double rrf_k, std::vecto
   fusion.literal = literal;
   options->identifier_tier = identifier_tier;
   options->coverage_weight = coverage;
+  options->recency_weight = recency;
+  options->half_life_us = half_life_us;
+  if (now_us) options->now_us = *now_us;
   if (mmr) options->mmr_lambda = *mmr;
   if (min_score) options->min_score = *min_score;
   if (relevance) options->least_relevance = one_of(kRelevances, *relevance, "relevance");
@@ -125,8 +129,9 @@ void register_ranking(py::module_& module) {
       .def(py::init(&make_ranking), py::arg("method") = "auto", py::kw_only(), py::arg("rrf_k") = 60.0,
            py::arg("weights") = std::vector<double>{1.0, 1.0}, py::arg("normalise") = "zscore",
            py::arg("boost") = 0.3, py::arg("gate") = 0.0, py::arg("floor") = 0.4, py::arg("literal") = false,
-           py::arg("identifier_tier") = true, py::arg("coverage") = 0.0, py::arg("mmr") = py::none(),
-           py::arg("min_score") = py::none(), py::arg("relevance") = py::none(),
+           py::arg("identifier_tier") = true, py::arg("coverage") = 0.0, py::arg("recency") = 0.0,
+           py::arg("half_life_us") = 168.0 * 3600e6, py::arg("now_us") = py::none(),
+           py::arg("mmr") = py::none(), py::arg("min_score") = py::none(), py::arg("relevance") = py::none(),
            py::arg("relevance_bounds") = std::vector<std::pair<double, double>>{},
            "See scrubjay.Ranking and the fusions for what the numbers mean. ValueError for one out of its "
            "range.");

@@ -35,7 +35,7 @@ from scrubjay.errors import (
     StoreError,
     StoreFormatError,
 )
-from scrubjay.fusion import RRF, Auto, Boost, Production, Ranking, Relevance, Weighted
+from scrubjay.fusion import RRF, Auto, Boost, Production, Ranking, Recency, Relevance, Weighted
 from scrubjay.index import Index
 from scrubjay.records import Record
 from scrubjay.results import Hit, Hits
@@ -62,6 +62,7 @@ __all__ = [
     "MissingExtraError",
     "Production",
     "Ranking",
+    "Recency",
     "Record",
     "Relevance",
     "Result",

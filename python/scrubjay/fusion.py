@@ -12,8 +12,20 @@ from functools import lru_cache
 from typing import Any, ClassVar
 
 from scrubjay._native import CompiledRanking
+from scrubjay.payload import CreatedAt, microseconds, to_utc
 
-__all__ = ["RRF", "Auto", "Boost", "Fusion", "Production", "Ranking", "Relevance", "Weighted", "as_ranking"]
+__all__ = [
+    "RRF",
+    "Auto",
+    "Boost",
+    "Fusion",
+    "Production",
+    "Ranking",
+    "Recency",
+    "Relevance",
+    "Weighted",
+    "as_ranking",
+]
 
 NORMALISERS = ("zscore", "minmax", "max", "logistic")
 TIERS = ("low", "standard", "high")
@@ -199,6 +211,38 @@ class Relevance:
 
 
 @dataclass(frozen=True)
+class Recency:
+    """What is new counts more: weight * 2^(-age / half-life) is added to the scaled score.
+
+    Args:
+        weight: 0 or more; the scaled scores lie between 0 and 1.
+        half_life_hours: after so many hours it counts half.
+        now: what the age is measured from, as `created_at` takes it; None: the moment of the search.
+
+    A memory without `created_at` gains nothing; one from the future counts as new.
+
+    >>> Recency(half_life_hours=24).weight
+    0.3
+    """
+
+    weight: float = 0.3
+    half_life_hours: float = 168.0
+    now: CreatedAt | None = None
+
+    def __post_init__(self) -> None:
+        to_utc(self.now, "now")
+        _compile(Auto(), recency=self)
+
+    def _options(self) -> dict[str, Any]:
+        now = to_utc(self.now, "now")
+        return {
+            "recency": self.weight,
+            "half_life_us": self.half_life_hours * 3600e6,
+            "now_us": None if now is None else microseconds(now),
+        }
+
+
+@dataclass(frozen=True)
 class Ranking:
     """All options of a ranking together; an index takes them as separate arguments of its searches.
 
@@ -207,6 +251,7 @@ class Ranking:
         identifier_tier: documents that hold a rare identifier of the query verbatim (at most max(5, 0.5%) of the
             visible ones do) come first, in their fused order. Applies where rankings are fused.
         coverage: weight of the fraction of the query's terms, weighted by idf, that a document holds.
+        recency: what is new counts more; True for :class:`Recency` with its defaults.
         mmr: trade-off of maximal marginal relevance (Carbonell and Goldstein 1998), from 0 (only different) to 1 (only
             relevant); None: off. Similarities are cosines of the stored vectors.
         min_score: drops hits with a lower score; None: none.
@@ -221,6 +266,7 @@ class Ranking:
     fusion: Fusion = Auto()
     identifier_tier: bool = True
     coverage: float = 0.0
+    recency: Recency | bool | None = None
     mmr: float | None = None
     min_score: float | None = None
     relevance: Relevance | str | None = None
@@ -231,6 +277,8 @@ class Ranking:
                 "fusion: expected Auto, RRF, Weighted, Boost or Production, got "
                 f"{type(self.fusion).__name__} {self.fusion!r}"
             )
+        if isinstance(self.recency, bool):
+            object.__setattr__(self, "recency", Recency() if self.recency else None)
         if isinstance(self.relevance, str):
             object.__setattr__(self, "relevance", Relevance(self.relevance))
 
@@ -269,13 +317,18 @@ def _compiled(ranking: Ranking) -> CompiledRanking:
         ranking.fusion,
         identifier_tier=ranking.identifier_tier,
         coverage=ranking.coverage,
+        recency=ranking.recency if isinstance(ranking.recency, Recency) else None,
         mmr=ranking.mmr,
         min_score=ranking.min_score,
         relevance=ranking.relevance if isinstance(ranking.relevance, Relevance) else None,
     )
 
 
-def _compile(fusion: Fusion, *, relevance: Relevance | None = None, **options: Any) -> CompiledRanking:
+def _compile(
+    fusion: Fusion, *, relevance: Relevance | None = None, recency: Recency | None = None, **options: Any
+) -> CompiledRanking:
+    if recency is not None:
+        options.update(recency._options())
     if relevance is not None:
         options["relevance"] = relevance.at_least
         options["relevance_bounds"] = [relevance.low, relevance.standard, relevance.high]

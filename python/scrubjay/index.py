@@ -14,7 +14,7 @@ from scrubjay.embedders.protocol import Embedder
 from scrubjay.expiry import Expiry
 from scrubjay.family import Family
 from scrubjay.filters import FilterLike, Ids, lasting
-from scrubjay.fusion import Fusion, Ranking, Relevance, as_ranking
+from scrubjay.fusion import Fusion, Ranking, Recency, Relevance, as_ranking
 from scrubjay.records import Record, as_scope, to_record
 from scrubjay.results import Hits
 from scrubjay.semantic import Semantics
@@ -99,6 +99,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         fusion: Fusion | Ranking | str | None = None,
         identifier_tier: bool | None = None,
         coverage: float | None = None,
+        recency: Recency | bool | None = None,
         mmr: float | None = None,
         min_score: float | None = None,
         relevance: Relevance | str | None = None,
@@ -124,7 +125,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
                 first; ids that are not visible are passed over.
             fusion: how the rankings become one: :class:`Auto` (also "auto", and the default), :class:`RRF`,
                 :class:`Weighted`, :class:`Boost`, :class:`Production`, or a :class:`Ranking` with everything below.
-            identifier_tier, coverage, mmr, min_score, relevance: see :class:`Ranking`.
+            identifier_tier, coverage, recency, mmr, min_score, relevance: see :class:`Ranking`.
             explain: have BM25, similarity, matched terms and coverage for each hit.
 
         One of text, vector, keywords must be given. What is missing for the mode degrades the search instead of
@@ -146,6 +147,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
             rrf_k is not None or weights is not None,
             identifier_tier=identifier_tier,
             coverage=coverage,
+            recency=recency,
             mmr=mmr,
             min_score=min_score,
             relevance=relevance,

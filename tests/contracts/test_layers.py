@@ -40,7 +40,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', re.MULTILINE)
 PYTHON_HEIGHT = {
     "_native": 0,
     "errors": 0,
-    "fusion": 1,
+    "fusion": 2,
     "progress": 1,
     "payload": 1,
     "filters": 1,

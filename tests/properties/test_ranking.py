@@ -5,6 +5,7 @@ Vectors are exact (see tests/data/strategies.py), so that the whole result is co
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from scrubjay import Index, Recency, Scope, payload
 from tests.data import strategies as draw
 from tests.data.engines import Kit
 from tests.data.replay import Pair
@@ -82,20 +84,31 @@ MANY = [
     histories, draw.queries, draw.exact_vectors, draw.scope_keys, draw.k_values, draw.candidate_values, options(),
     st.lists(st.lists(st.integers(0, 14), max_size=8), max_size=2),
     st.sampled_from(["hybrid", "hybrid", "hybrid", "lexical", "vector"]),
+    st.one_of(st.just([]), st.lists(st.integers(0, 14), max_size=4)),
 )  # fmt: skip
-@example(MANY, "jay oak", ONE, HOME, 10, None, Options(), [], "hybrid")
-@example(MANY, "TS-3", ONE, HOME, 3, 2, Options(), [], "hybrid")
-@example(MANY, "jay oak TS-3 TS-4", ONE, HOME, 3, 1, Options(mmr=0.5), [], "hybrid")
+@example(MANY, "jay oak", ONE, HOME, 10, None, Options(), [], "hybrid", [])
+@example(MANY, "TS-3", ONE, HOME, 3, 2, Options(), [], "hybrid", [])
+@example(MANY, "TS-3 TS-4", ONE, HOME, 5, 2, Options(coverage=0.5), [], "hybrid", [0, 3])
+@example(MANY, "jay oak TS-3 TS-4", ONE, HOME, 3, 1, Options(mmr=0.5), [], "hybrid", [])
 @example(
-    MANY, "jay oak unheard", ONE, HOME, 10, None, Options(coverage=0.5, relevance="standard"), [], "hybrid"
+    MANY,
+    "jay oak unheard",
+    ONE,
+    HOME,
+    10,
+    None,
+    Options(coverage=0.5, relevance="standard"),
+    [],
+    "hybrid",
+    [],
 )
-@example(MANY, "jay oak", ONE, HOME, 4, None, Options(mmr=0.25), [], "vector")
-@example(MANY, "jay oak", ONE, HOME, 10, None, Options("boost", gate=0.5), [[3, 4]], "hybrid")
-@example(MANY, "jay oak", ONE, HOME, 10, None, Options("production"), [], "hybrid")
-@example(MANY, "jay oak", ONE, HOME, 10, None, Options("production", literal=True), [], "hybrid")
+@example(MANY, "jay oak", ONE, HOME, 4, None, Options(mmr=0.25), [], "vector", [])
+@example(MANY, "jay oak", ONE, HOME, 10, None, Options("boost", gate=0.5), [[3, 4]], "hybrid", [])
+@example(MANY, "jay oak", ONE, HOME, 10, None, Options("production"), [], "hybrid", [])
+@example(MANY, "jay oak", ONE, HOME, 10, None, Options("production", literal=True), [], "hybrid", [])
 def test_a_ranking_is_what_its_twin_says(
     kit: Kit, history: list[Step], text: str, vector: Vector, key: tuple, k: int,
-    candidates: int | None, ranking: Options, picks: list[list[int]], mode: str,
+    candidates: int | None, ranking: Options, picks: list[list[int]], mode: str, excluded: list[int],
 ) -> None:  # fmt: skip
     pair = Pair(kit, dim=draw.DIM, metric="ip").apply(history)
     known = list(pair.model._rows) or (["m1"] if pair.model._id_type is str else [1])
@@ -105,7 +118,7 @@ def test_a_ranking_is_what_its_twin_says(
     }[mode]  # fmt: skip
     asked: dict[str, Any] = {
         **inputs, "scope": pair.scope(key), "k": k, "candidates": candidates, "rankings": rankings,
-        "explain": True, "mode": mode,
+        "explain": True, "mode": mode, "exclude_ids": [known[pick] for pick in excluded if pick < len(known)],
     }  # fmt: skip
     result = pair.engine.search(fusion=compiled(kit, ranking), **asked)
     judge.same_result(result, pair.model.search(fusion=ranking, **asked), explain=True)
@@ -166,3 +179,45 @@ def test_nonsense_finds_nothing(kit: Kit) -> None:
     assert len(pair.engine.search("xylophone quartet", vector=nonsense, scope=scope, fusion=ranking)) == 0
     found = pair.engine.search("acorn caches", vector=nonsense, scope=scope, fusion=ranking)
     assert list(found.ids) == [1]
+
+
+times = st.none() | st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(timezone.utc))
+
+
+@given(
+    st.lists(
+        st.tuples(times, times, st.dictionaries(st.sampled_from(["a", "created_at"]), st.text(max_size=5)))
+    ),
+    st.datetimes(datetime(1970, 1, 1), datetime(2100, 1, 1), timezones=st.just(timezone.utc)),
+    st.floats(0, 4),
+    st.floats(0.01, 1e5),
+)
+def test_recency_is_halved_with_every_half_life(
+    kit: Kit, documents: list[tuple[Any, Any, dict[str, str]]], now: datetime, weight: float, hours: float
+) -> None:
+    pair = Pair(kit, dim=draw.DIM, metric="ip").apply([])
+    scope = pair.scope(HOME)
+    for id, (created_at, expires_at, metadata) in enumerate(documents):
+        encoded = payload.encode(metadata or None, created_at, expires_at)
+        pair.both(
+            lambda engine, id=id, encoded=encoded: engine.upsert(id, "jay", scope=scope, payload=encoded)
+        )
+    ranking = Options(recency=weight, half_life_us=hours * 3600e6, now_us=payload.microseconds(now))
+    given_result = pair.engine.search("jay", scope=scope, k=50, fusion=compiled(kit, ranking))
+    judge.same_result(given_result, pair.model.search("jay", scope=scope, k=50, fusion=ranking))
+
+
+def test_the_clock_is_that_of_the_search(kit: Kit) -> None:
+    if not kit.is_native:
+        pytest.skip("the twin has no clock")
+    index = Index()
+    scope = Scope("acme")
+    day = timedelta(days=1)
+    now = datetime.now(timezone.utc)
+    for id, age in (("old", 100 * day), ("new", 0 * day), ("never", None)):
+        index.upsert(id, "jay", scope=scope, created_at=None if age is None else now - age)
+    hits = index.search("jay", scope=scope, recency=Recency(weight=1.0))
+    assert list(hits.ids) == ["new", "old", "never"]
+    assert hits.scores[0] == pytest.approx(2.0, abs=1e-3)
+    assert hits.scores[1] == pytest.approx(1.0 + 2 ** -(100 / 7), rel=1e-3)
+    assert index.search("jay", scope=scope, recency=True)[0].id == "new"

@@ -39,6 +39,9 @@ class Options:
     literal: bool = False
     identifier_tier: bool = True
     coverage: float = 0.0
+    recency: float = 0.0
+    half_life_us: float = 168 * 3600e6
+    now_us: int | None = None
     mmr: float | None = None
     min_score: float | None = None
     relevance: str | None = None
@@ -46,7 +49,7 @@ class Options:
 
     @property
     def has_signals(self) -> bool:
-        return self.coverage != 0
+        return self.coverage != 0 or self.recency != 0
 
     @property
     def adjusts(self) -> bool:

@@ -6,11 +6,13 @@ same ids in the same order, lexical scores bit for bit, similarities within `vec
 
 from __future__ import annotations
 
+import json
 import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
 from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
@@ -48,6 +50,17 @@ def analyze_english(text: str) -> tuple[tuple[str, str], ...]:
     from tests.reference.analyzer import analyze
 
     return tuple((term, kind) for term, kind in analyze(text))
+
+
+def created_at_us(payload: bytes | None) -> int | None:
+    """The time that a payload of the Python layer names."""
+    if payload is None:
+        return None
+    try:
+        time = datetime.fromisoformat(json.loads(payload)["created_at"])
+    except (ValueError, KeyError, TypeError):
+        return None
+    return (time - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -285,6 +298,7 @@ class ModelEngine:
         depth = candidates if ranked else k
         bm25_of = self._bm25(rows, [term for term, _ in tokens]) if text is not None else {}
         similarity_of = self._similarities(rows, query) if query is not None else {}
+        frequencies_of = {row.serial: set(row.frequencies) for row in rows}
         # Filters take documents out of the rankings, not out of the statistics above.
         rows = self._admitted(rows, filter, ids, exclude_ids)
         lexical = self._ranking(rows, bm25_of, depth) if ran in ("hybrid", "lexical") else []
@@ -296,10 +310,12 @@ class ModelEngine:
             evidence = ranking.Evidence(
                 [row.serial for row in rows],
                 tokens if with_words else [],
-                lambda serial: set(row_of[serial].frequencies),
+                frequencies_of.__getitem__,
                 bm25_of if with_words else {},
                 similarity_of if with_vector else {},
                 lambda a, b: self._cosine(row_of[a], row_of[b]),
+                lambda serial: created_at_us(row_of[serial].document.payload),
+                list(frequencies_of),
             )
             hits, share = self._rank(
                 evidence, lexical, nearest, extra, options, fused=fused, k=k, depth=max(k, candidates)

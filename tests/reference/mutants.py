@@ -453,7 +453,7 @@ class UnknownTermsAreCovered(ModelEngine):
     """Coverage over the known terms only, so that nonsense with one common word is covered."""
 
     def _rank(self, evidence: Any, *rankings: Any, **kwargs: Any) -> Any:
-        known = {term for document in evidence.order for term in evidence.terms_of(document)}
+        known = {term for document in evidence.counted for term in evidence.terms_of(document)}
         tokens = [token for token in evidence.tokens if token[0] in known]
         return super()._rank(replace(evidence, tokens=tokens), *rankings, **kwargs)
 

@@ -24,7 +24,7 @@ class Evidence(Generic[Id]):
     """What is known of the query and of each visible document."""
 
     order: Sequence[Id]
-    """All visible documents; of equal scores the one that stands first comes first."""
+    """The documents that may be found; of equal scores the one that stands first comes first."""
     tokens: Sequence[tuple[str, str]]
     """(term, kind) of the query; none where the words do not take part."""
     terms_of: Callable[[Id], set[str]]
@@ -34,6 +34,14 @@ class Evidence(Generic[Id]):
     """Of every document with a vector; none where the vector does not take part."""
     cosine: Callable[[Id, Id], float]
     """Between the stored vectors of two documents; 0 where one has none."""
+    created_at_us: Callable[[Id], int | None] = lambda _: None
+    visible: Sequence[Id] | None = None
+    """All visible documents, of which `order` are those that a filter admits; None: it admits all."""
+
+    @property
+    def counted(self) -> Sequence[Id]:
+        """Those that make up the statistics."""
+        return self.order if self.visible is None else self.visible
 
 
 @dataclass(frozen=True)
@@ -44,12 +52,12 @@ class Ranked(Generic[Id]):
 
 
 def document_frequency(term: str, evidence: Evidence[Id]) -> int:
-    return sum(term in evidence.terms_of(document) for document in evidence.order)
+    return sum(term in evidence.terms_of(document) for document in evidence.counted)
 
 
 def identifiers(evidence: Evidence[Id]) -> list[str]:
     """The terms of the query that name something exactly (see cpp/src/engine/identifier_tier.hpp)."""
-    n_documents = len(evidence.order)
+    n_documents = len(evidence.counted)
     frequency = {term: document_frequency(term, evidence) for term, _ in evidence.tokens}
 
     def has_digit(term: str) -> bool:
@@ -85,7 +93,7 @@ def identifiers(evidence: Evidence[Id]) -> list[str]:
 
 def coverage(document: Id, evidence: Evidence[Id]) -> float:
     """The fraction of the query's counting terms that a document holds, by idf; NaN without such terms."""
-    n_documents = len(evidence.order)
+    n_documents = len(evidence.counted)
     counting = {term for term, kind in evidence.tokens if kind in ("word", "part")}
     total = present = 0.0
     for term in dict.fromkeys(term for term, _ in evidence.tokens):
@@ -94,6 +102,14 @@ def coverage(document: Id, evidence: Evidence[Id]) -> float:
         if term in evidence.terms_of(document):
             present += weight
     return present / total if total > 0 else math.nan
+
+
+def recency(created_us: int | None, options: Options) -> float:
+    """Halved with every half-life; 0 without a time, 1 for what is yet to come."""
+    if created_us is None:
+        return 0.0
+    assert options.now_us is not None, "the twin has no clock"
+    return 2.0 ** -(max(options.now_us - created_us, 0) / options.half_life_us)
 
 
 def relevance(document: Id, identifier: bool, evidence: Evidence[Id], options: Options) -> int:
@@ -158,8 +174,11 @@ def rank(
             scaled = scale([scores[document] for document in hits])
             for document, value in zip(hits, scaled, strict=True):
                 covered = coverage(document, evidence)
-                added = 0.0 if math.isnan(covered) else options.coverage * covered
-                scores[document] = value + added
+                if not math.isnan(covered) and options.coverage != 0:
+                    value += options.coverage * covered
+                if options.recency != 0:
+                    value += options.recency * recency(evidence.created_at_us(document), options)
+                scores[document] = value
         if options.min_score is not None:
             hits = [document for document in hits if scores[document] >= options.min_score]
         if options.relevance is not None:

@@ -1,9 +1,11 @@
 #include "engine/ranking.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 
+#include "engine/created_at.hpp"
 #include "engine/identifier_tier.hpp"
 
 namespace scrubjay::engine {
@@ -104,12 +106,27 @@ void Ranker::compute_coverages() {
   for (double& coverage : s_.coverages) coverage /= total_idf_;
 }
 
+// 1 for what was created now or later, halved with every half-life; 0 for what does not say when it was.
+double Ranker::recency(uint32_t doc, int64_t now_us) const {
+  const std::optional<std::string_view> payload = s_.chunks[doc >> 16].chunk->payload(doc & 0xffffu);
+  const int64_t created = payload ? created_at_us(*payload) : kNoTime;
+  if (created == kNoTime) return 0.0;
+  const double age_us = static_cast<double>(std::max<int64_t>(now_us - created, 0));
+  return std::pow(2.0, -(age_us / options_.half_life_us));
+}
+
 void Ranker::add_signals() {
   const double least = least_score(), width = spread();
+  const int64_t now_us = options_.now_us != RankingOptions::kNow
+                             ? options_.now_us
+                             : std::chrono::duration_cast<std::chrono::microseconds>(
+                                   std::chrono::system_clock::now().time_since_epoch())
+                                   .count();
   for (size_t i = 0; i < s_.ranked.size(); ++i) {
     double score = width > 0.0 ? (s_.ranked[i].score - least) / width : 1.0;
     if (options_.coverage_weight != 0.0 && total_idf_ != 0.0)
       score += options_.coverage_weight * s_.coverages[i];
+    if (options_.recency_weight != 0.0) score += options_.recency_weight * recency(s_.ranked[i].doc, now_us);
     s_.ranked[i].score = score;
   }
 }

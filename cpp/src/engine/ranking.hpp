@@ -44,6 +44,7 @@ class Ranker {
   void complete_similarities();
   void prepare_coverage(uint64_t n_docs);
   void compute_coverages();
+  [[nodiscard]] double recency(uint32_t doc, int64_t now_us) const;
   void add_signals();
   void refuse_by_thresholds();
   void select_best(size_t n);

@@ -33,6 +33,9 @@ void check(const RankingOptions& options) {
   expect_finite("gate", fusion.gate);
   expect_finite("floor", fusion.floor);
   expect_not_negative("coverage", options.coverage_weight);
+  expect_not_negative("recency, weight", options.recency_weight);
+  expect(options.half_life_us > 0.0 && std::isfinite(options.half_life_us), "recency, half-life",
+         "a finite number > 0", options.half_life_us);
   if (options.mmr_lambda != RankingOptions::kOff)
     expect(options.mmr_lambda >= 0.0 && options.mmr_lambda <= 1.0, "mmr", "a number from 0 to 1",
            options.mmr_lambda);

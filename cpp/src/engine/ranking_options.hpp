@@ -27,7 +27,10 @@ struct RankingOptions {
 
   // Added to the fused score, which is scaled to 0..1 over the candidates first if any of them is not 0.
   double coverage_weight = 0.0;
-  [[nodiscard]] bool has_signals() const noexcept { return coverage_weight != 0.0; }
+  double recency_weight = 0.0;  // of 2^(-age / half-life)
+  double half_life_us = 168.0 * 3600e6;
+  int64_t now_us = kNow;
+  [[nodiscard]] bool has_signals() const noexcept { return coverage_weight != 0.0 || recency_weight != 0.0; }
   [[nodiscard]] bool weighs_coverage() const noexcept {
     return coverage_weight != 0.0 || least_relevance != Relevance::none;
   }
@@ -46,6 +49,7 @@ struct RankingOptions {
            least_relevance != Relevance::none;
   }
 
+  static constexpr int64_t kNow = std::numeric_limits<int64_t>::min();  // the time of the search
   static constexpr double kOff = std::numeric_limits<double>::infinity();
 };
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from scrubjay._native import Scope
-from scrubjay.errors import Error
+from scrubjay.errors import ClosedError, Error
 from scrubjay.fusion import Fusion, Ranking
 from scrubjay.index import Index
 from scrubjay.results import Hit, Hits
@@ -233,7 +233,7 @@ class Retriever:
                     fusion=self._fusion,
                     **options,
                 )
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, ClosedError):
                 raise
             except Exception as error:  # noqa: BLE001 - a part is down: what is left answers
                 reasons.append(f"{attempt}_failed: {_brief(error)}")
@@ -254,7 +254,7 @@ class Retriever:
             return [], "none"
         try:
             found = Hits(self.index.engine.find_substring(wanted, scope=scope, k=depth))
-        except (TypeError, ValueError):
+        except (TypeError, ValueError, ClosedError):
             raise
         except Exception as error:  # noqa: BLE001 - the last resort is down, too
             reasons.append(f"substring_failed: {_brief(error)}")
