@@ -14,6 +14,7 @@ from scrubjay.embedders.libraries import FastEmbed, Model2Vec, SentenceTransform
 from scrubjay.embedders.onnx import OnnxFolder
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.spec import from_spec
+from scrubjay.embedders.truncated import Truncated
 from scrubjay.embedders.wordllama import WordLlama, default
 
 if TYPE_CHECKING:
@@ -28,6 +29,7 @@ __all__ = [
     "OpenAICompatible",
     "QueryCache",
     "SentenceTransformers",
+    "Truncated",
     "WordLlama",
     "default",
     "from_spec",
