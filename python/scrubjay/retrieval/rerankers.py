@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay.errors import MissingExtraError, RetrievalError
-from scrubjay.retrieval.http import post_json
 
 __all__ = ["CallableReranker", "HttpReranker", "OnnxReranker", "SentenceTransformersReranker"]
 
@@ -145,6 +144,8 @@ class HttpReranker:
             RetrievalError: it refuses, does not answer in time, or answers something else.
         """
         body = {"model": self._model, "query": query, "documents": texts}
+        from scrubjay.retrieval.http import post_json  # the HTTP client is slow to import
+
         answer = post_json(self._url, body, self._api_key, "SCRUBJAY_RERANK_API_KEY", self._timeout_s)
         rows: Any = answer.get("results", answer.get("data")) if isinstance(answer, dict) else answer
         scores = np.full(len(texts), np.nan, dtype=np.float32)

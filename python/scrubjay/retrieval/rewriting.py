@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
-from scrubjay.retrieval.http import post_json
 
 __all__ = ["PROMPT", "OpenAIRewriter", "Rewriter", "Rewritten", "as_rewritten"]
 
@@ -104,6 +103,8 @@ class OpenAIRewriter:
             "temperature": 0,
             "response_format": {"type": "json_object"},
         }
+        from scrubjay.retrieval.http import post_json  # the HTTP client is slow to import
+
         answer = post_json(self._url, body, self._api_key, "OPENAI_API_KEY", self._timeout_s)
         found = json.loads(answer["choices"][0]["message"]["content"])
         if not isinstance(found, dict):
