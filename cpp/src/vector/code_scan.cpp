@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <functional>
 #include <limits>
 
 #include "base/growing.hpp"
@@ -55,11 +54,7 @@ void bound_all(const ChunkVectors& vectors, const Codes& codes, uint32_t first, 
   scratch.maxima.resize(n + 16);
   const size_t n_groups =
       simd::kernels().group_maxima(scratch.bounds.data(), n, group, scratch.maxima.data());
-  if (n_groups <= k) return kNothing + 1;
-  const auto kth = scratch.maxima.begin() + static_cast<ptrdiff_t>(k - 1);
-  std::nth_element(scratch.maxima.begin(), kth, scratch.maxima.begin() + static_cast<ptrdiff_t>(n_groups),
-                   std::greater<>());
-  return std::max(*kth, kNothing + 1);
+  return std::max(simd::kernels().kth_greatest(scratch.maxima.data(), n_groups, k, kNothing), kNothing + 1);
 }
 
 }  // namespace
@@ -91,7 +86,7 @@ void score_documents(const Column& column, uint32_t chunk, const uint32_t* docs,
     }
     const float similarity = finish_similarity(options.metric, dot, scales[doc], query.square);
     const uint32_t score = base::sortable_float(similarity);
-    if (scores) scores[i] = score;
+    if (scores) scores[i] = halved(score);
     best.push(base::candidate_key(score, (chunk << 16) | doc));
   }
 }
@@ -124,10 +119,8 @@ size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_do
     scratch.maxima.resize(std::max(scratch.maxima.size(), n_scored));
     uint32_t* scores = scratch.maxima.data();
     score(positions, n_scored, scores);
-    if (n_scored >= best.k()) {  // tighter than the threshold of many candidates, which goes by bins
-      std::nth_element(scores, scores + best.k() - 1, scores + n_scored, std::greater<>());
-      best.raise_threshold(scores[best.k() - 1]);
-    }
+    // Tighter than the threshold of many candidates, which goes by bins.
+    if (n_scored >= best.k()) best.raise_threshold(2 * kernels.kth_greatest(scores, n_scored, best.k(), 0));
   }
   const uint32_t reached = std::max(halved(base::key_score(best.threshold())), kNothing + 1);
   if (reached >= scored_from) return n_scored;

@@ -27,7 +27,7 @@ size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_do
                   float margin, CodeScanScratch& scratch, base::TopK& best);
 
 // Scores documents from the originals and offers them to `best`; all of them have vectors. `scores`, if not
-// null, receives the sortable similarities.
+// null, receives the sortable similarities, halved.
 void score_documents(const Column& column, uint32_t chunk, const uint32_t* docs, size_t n,
                      const PreparedQuery& query, uint32_t* scores, base::TopK& best);
 
