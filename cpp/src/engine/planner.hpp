@@ -23,10 +23,16 @@ namespace scrubjay::engine::planner {
 // A scan of codes may miss this share of what the wanted recall allows: its margin costs little.
 inline constexpr double kScanMissShare = 0.01;
 
-// Picoseconds a byte: rows read in order, rows picked out, codes read in order from a near cache and from
-// beyond it.
-inline constexpr double kRowByte = 24.0, kPickedRowByte = 60.0, kCodeByte = 18.0, kFarCodeByte = 36.0;
-inline constexpr double kNearBytes = 1.5e6;
+// Picoseconds a byte, from the near caches and from beyond them: rows read in order, rows picked out, codes
+// read in order.
+struct ByteCost {
+  double near, far;
+  [[nodiscard]] constexpr double of(double n_bytes, double n_bytes_in_all) const noexcept {
+    constexpr double kNearBytes = 1.5e6;  // of a second-level cache of 2 MB
+    return n_bytes * (n_bytes_in_all > kNearBytes ? far : near);
+  }
+};
+inline constexpr ByteCost kRowByte{37.0, 56.0}, kPickedRowByte{45.0, 200.0}, kCodeByte{18.0, 36.0};
 // Rotating the query and choosing, in picoseconds.
 inline constexpr double kCodeStart = 600'000.0;
 // Of the wanted k, how many originals a scan of codes looks at.
@@ -36,18 +42,29 @@ inline constexpr double kInView = 400'000.0;
 // A graph is asked only where most of what it holds may be returned: the rest is walked through in vain.
 inline constexpr double kLeastVisibleShare = 0.5;
 
+[[nodiscard]] inline double row_scan_cost(double n_docs, const vector::ColumnOptions& options) noexcept {
+  const double bytes = n_docs * static_cast<double>(options.row_bytes());
+  return kRowByte.of(bytes, bytes);
+}
+
+// Of n_rows among n_docs.
+[[nodiscard]] inline double picked_rows_cost(double n_rows, double n_docs,
+                                             const vector::ColumnOptions& options) noexcept {
+  const auto row = static_cast<double>(options.row_bytes());
+  return kPickedRowByte.of(n_rows * row, n_docs * row);
+}
+
 [[nodiscard]] inline double code_scan_cost(double n_docs, size_t k,
                                            const vector::ColumnOptions& options) noexcept {
   const double bytes = n_docs * static_cast<double>(vector::code_bytes(options.dim));
-  return kCodeStart + bytes * (bytes > kNearBytes ? kFarCodeByte : kCodeByte) +
-         kLookedAt * static_cast<double>(k) * static_cast<double>(options.row_bytes()) * kPickedRowByte;
+  return kCodeStart + kCodeByte.of(bytes, bytes) +
+         picked_rows_cost(kLookedAt * static_cast<double>(k), n_docs, options);
 }
 
 // Whether scanning codes and some originals beats scanning all originals.
 [[nodiscard]] inline bool codes_repay(uint32_t n_docs, size_t k,
                                       const vector::ColumnOptions& options) noexcept {
-  return code_scan_cost(n_docs, k, options) <
-         static_cast<double>(n_docs) * static_cast<double>(options.row_bytes()) * kRowByte;
+  return code_scan_cost(n_docs, k, options) < row_scan_cost(n_docs, options);
 }
 
 // How many vectors a search of a graph keeps in view (ef) for a recall among the best k: fitted to real
@@ -80,17 +97,12 @@ inline constexpr uint64_t kOutgrownShare = 4;
   return std::max<size_t>(4096, static_cast<size_t>(n_docs / 8));
 }
 
-// Picoseconds a byte of rows that a filter names: ascending, so better foreseen than those that codes pick
-// out.
-inline constexpr double kGatheredRowByte = 40.0;
-
 // Whether looking at n_matches rows by themselves beats scanning all of them, by codes or not.
 [[nodiscard]] inline bool gathering_repays(uint32_t n_matches, uint32_t n_docs, size_t k, bool coded,
                                            const vector::ColumnOptions& options) noexcept {
-  const auto rows = static_cast<double>(n_docs), row = static_cast<double>(options.row_bytes());
-  const double gathered = static_cast<double>(n_matches) * row * kGatheredRowByte;
   const bool by_codes = coded && codes_repay(n_docs, k, options);
-  return gathered < (by_codes ? code_scan_cost(rows, k, options) : rows * row * kRowByte);
+  return picked_rows_cost(n_matches, n_docs, options) <
+         (by_codes ? code_scan_cost(n_docs, k, options) : row_scan_cost(n_docs, options));
 }
 
 }  // namespace scrubjay::engine::planner

@@ -54,7 +54,7 @@ struct PreparedQuery {
 class Column {
  public:
   // A column of this many documents, of a dimension worth it, has codes beside its rows.
-  static constexpr uint32_t kCodedDocs = 256;
+  static constexpr uint32_t kCodedDocs = 64;
 
   explicit Column(const ColumnOptions& options) : options_(options), rows_(options.row_bytes()) {}
   ~Column() { delete codes_.load(std::memory_order_relaxed); }

@@ -5,6 +5,36 @@
 #include "simd/kernels.hpp"
 
 namespace scrubjay::vector {
+namespace {
+
+// Candidates on their way to the best: offered some hundred at a time, so that a first threshold is found by
+// counting and most of them never get as far as a heap.
+class Offers {
+ public:
+  Offers(base::TopK& best, const simd::Kernels& kernels) noexcept : best_(best), kernels_(kernels) {}
+
+  void add(uint32_t score, uint32_t doc) {
+    keys_[n_] = base::candidate_key(score, doc);
+    halves_[n_++] = score >> 1;
+    if (n_ == kRoom) flush();
+  }
+  void flush() {
+    if (best_.threshold() == 0 && n_ > best_.k())
+      best_.raise_threshold(2 * kernels_.kth_greatest(halves_, n_, best_.k(), 0));
+    for (size_t i = 0; i < n_; ++i) best_.push(keys_[i]);
+    n_ = 0;
+  }
+
+ private:
+  static constexpr size_t kRoom = 512;
+  base::TopK& best_;
+  const simd::Kernels& kernels_;
+  size_t n_ = 0;
+  uint64_t keys_[kRoom];
+  uint32_t halves_[kRoom];
+};
+
+}  // namespace
 
 void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query,
                 base::TopK& best) {
@@ -15,6 +45,7 @@ void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc,
   const uint32_t n_docs = std::min(vectors.n_docs, column.size());
   constexpr uint32_t kBatch = 64;  // one word of the bitmap; the products stay in L1
   float dots[kBatch];
+  Offers offers(best, kernels);
   for (uint32_t begin = first_doc; begin < n_docs;) {
     const uint32_t end =
         std::min({n_docs, (begin / kBatch + 1) * kBatch,
@@ -38,11 +69,12 @@ void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc,
         if (scales[doc].scale == 0.0f || (vectors.dead && vectors.dead->test(doc))) continue;
         const float similarity =
             finish_similarity(options.metric, dots[doc - first], scales[doc], query.square);
-        best.push(base::candidate_key(base::sortable_float(similarity), (chunk << 16) | doc));
+        offers.add(base::sortable_float(similarity), (chunk << 16) | doc);
       }
     }
     begin = end;
   }
+  offers.flush();
 }
 
 void gather_chunk(const ChunkVectors& vectors, uint32_t chunk, std::span<const uint16_t> offsets,
