@@ -111,20 +111,40 @@ class DurableEngine(WritingEngine):
 
     # ------------------------------------------------------------------ searching
 
-    def search(self, text: str | bytes | None = None, *, scope: Scope, **options: Any) -> Result:
+    def search(
+        self,
+        text: str | bytes | None = None,
+        *,
+        scope: Scope,
+        vector: Any = None,
+        k: Any = 10,
+        mode: Any = "hybrid",
+        embedder: Any = None,
+        **options: Any,
+    ) -> Result:
         """Search what `scope` sees; its partitions are read in first if they are not in memory."""
         residency = self.residency
+        engine = residency.engine
         if not isinstance(scope, Scope) or self._closed:
             self._check_open()
-            return residency.engine.search(text, scope=scope, **options)  # says what is wrong
+            return engine.search(
+                text, vector=vector, scope=scope, k=k, mode=mode, embedder=embedder, **options
+            )
         for _ in range(_PATIENCE):
             view, stamp = residency.view(scope)
-            result = residency.engine.search(text, scope=scope, **options)
+            if options:
+                result = engine.search(
+                    text, vector=vector, scope=scope, k=k, mode=mode, embedder=embedder, **options
+                )
+            else:  # the usual case, without a dictionary that is unpacked and packed again
+                result = engine.search(text, vector=vector, scope=scope, k=k, mode=mode, embedder=embedder)
             if residency.held(view, stamp):
                 return result
         with residency.without_eviction():
             residency.view(scope)
-            return residency.engine.search(text, scope=scope, **options)
+            return engine.search(
+                text, vector=vector, scope=scope, k=k, mode=mode, embedder=embedder, **options
+            )
 
     def search_batch(
         self,
