@@ -133,7 +133,7 @@ class RedisCache:
     ) -> None:
         if (url is None) == (client is None):
             raise ValueError("url, client: expected one of the two")
-        if client is None:
+        if url is not None:
             try:
                 import redis
             except ImportError:
