@@ -111,7 +111,12 @@ RankingChoice::RankingChoice(const py::object& fusion, const py::object& rrf_k, 
   if (fusion.is_none()) return;
   py::object compiled = fusion;
   if (!py::isinstance<CompiledRanking>(compiled)) {
-    compiled = py::getattr(fusion, "compiled", py::none());
+    compiled = py::reinterpret_steal<py::object>(PyObject_GetAttrString(fusion.ptr(), "compiled"));
+    if (!compiled) {  // what is wrong with an option is said as it is
+      if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw py::error_already_set();
+      PyErr_Clear();
+      compiled = py::none();
+    }
     if (!py::isinstance<CompiledRanking>(compiled)) {
       throw py::type_error(
           "fusion: expected None or a fusion (Auto, RRF, Weighted, Boost, Production, Ranking), got " +

@@ -21,11 +21,12 @@ using engine::Engine;
 constexpr int kDefaultK = 10;
 
 double to_recall(const py::object& recall) {
-  if (PyFloat_Check(recall.ptr()) || PyLong_Check(recall.ptr())) {
-    const double share = PyBool_Check(recall.ptr()) ? 0.0 : py::cast<double>(recall);
+  if (PyUnicode_Check(recall.ptr())) {
+    if (py::cast<std::string>(recall) == "exact") return 1.0;
+  } else if (PyNumber_Check(recall.ptr()) && !PyBool_Check(recall.ptr())) {  // NumPy's scalars too
+    const double share = PyFloat_AsDouble(recall.ptr());
     if (share > 0.0 && share <= 1.0) return share;
-  } else if (PyUnicode_Check(recall.ptr()) && py::cast<std::string>(recall) == "exact") {
-    return 1.0;
+    PyErr_Clear();
   }
   throw py::value_error("recall: expected a number in (0, 1] or 'exact', got " + quoted(recall));
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
@@ -95,6 +95,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         filter: FilterLike | None = None,
         ids: Ids | None = None,
         exclude_ids: Ids | None = None,
+        recall: float | Literal["exact"] | None = None,
         rankings: Sequence[Sequence[str | int]] | None = None,
         fusion: Fusion | Ranking | str | None = None,
         identifier_tier: bool | None = None,
@@ -119,6 +120,8 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
                 "infra"]}}``; what it does not admit is not ranked (see :mod:`scrubjay.filters`).
             ids, exclude_ids: only these memories; all but these. A set, list, integer array, pyroaring bitmap or
                 other iterable of ids; those that do not exist are passed over.
+            recall: the share of the truly nearest that the vector ranking should find, in (0, 1]; 0.99 unless given.
+                1.0 or "exact" compares every visible vector (see :meth:`Engine.search`).
             rrf_k, weights: plain reciprocal rank fusion, as `Ranking(RRF(rrf_k, weights), identifier_tier=False)`;
                 60 and (1, 1) unless given.
             rankings: further rankings of yours (a graph walk, an order by popularity), each a sequence of ids, best
@@ -170,7 +173,14 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         plain = (
             candidates is None and rrf_k is None and weights is None and rankings is None and ranking is None
         )
-        if not plain or filter is not None or ids is not None or exclude_ids is not None or explain:
+        if (
+            not plain
+            or filter is not None
+            or ids is not None
+            or exclude_ids is not None
+            or explain
+            or recall is not None
+        ):
             options = {
                 "candidates": candidates,
                 "rrf_k": rrf_k,
@@ -178,6 +188,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
                 "filter": filter,
                 "ids": ids,
                 "exclude_ids": exclude_ids,
+                "recall": recall,
                 "rankings": rankings,
                 "fusion": ranking,
                 "explain": explain,
@@ -210,6 +221,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
                 filter=filter,
                 ids=ids,
                 exclude_ids=exclude_ids,
+                recall=recall,
                 rankings=rankings,
                 fusion=ranking,
                 explain=explain,
@@ -231,6 +243,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         filter: FilterLike | None = None,
         ids: Ids | None = None,
         exclude_ids: Ids | None = None,
+        recall: float | Literal["exact"] | None = None,
         fusion: Fusion | Ranking | str | None = None,
         explain: bool = False,
         threads: int | None = None,

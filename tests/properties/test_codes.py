@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scrubjay import Index, Scope
 from tests.data.engines import Kit
 from tests.data.replay import Pair
 from tests.reference import judge, vectors
@@ -115,3 +116,28 @@ def test_a_recall_that_is_none(kit: Kit, recall: Any) -> None:
     engine = kit.Engine(dim=2)
     with pytest.raises(ValueError, match=r"recall: expected a number in \(0, 1\] or 'exact', got"):
         engine.search(vector=[1.0, 0.0], scope=kit.Scope("acme"), recall=recall)
+
+
+def test_an_index_hands_the_recall_on(kit: Kit) -> None:
+    """Exact where exact was asked for, from every way in, and an error that names the argument."""
+    if not kit.is_native:
+        pytest.skip("the model is always exact")
+    numbers = np.random.default_rng(11)
+    rows = drawn("clustered", 400, 64, numbers)
+    index, home = Index(dim=64), Scope("acme")
+    index.upsert_many([{"id": i, "text": "t", "scope": home, "vector": row} for i, row in enumerate(rows)])
+    for query in rows[:20]:
+        exact = index.search(vector=query, scope=home, recall="exact")
+        assert exact[0].id == int(np.argmax(rows @ query / np.linalg.norm(rows, axis=1)))
+        batch = index.search_batch(vectors=[query], scope=home, recall=np.float32(1.0))
+        assert [hit.id for hit in batch[0]] == [hit.id for hit in exact]
+    with pytest.raises(ValueError, match="recall: expected"):
+        index.search(vector=rows[0], scope=home, recall=1.5)
+
+
+def test_a_wrong_option_of_a_fusion_is_named(kit: Kit) -> None:
+    if not kit.is_native:
+        pytest.skip("options are compiled by the native module")
+    index = Index(dim=64)
+    with pytest.raises(ValueError, match="mmr"):
+        index.search("oak", scope=Scope("acme"), mmr=7)
