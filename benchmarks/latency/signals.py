@@ -33,9 +33,7 @@ def signals(sizes: Sizes) -> Part:
         for _ in range(len(memories))
     ]
     rows = range(len(memories))
-    engine.upsert_many(
-        list(rows), memories.texts, scope=scope, vectors=memories.vectors, payloads=payloads
-    )
+    engine.upsert_many(list(rows), memories.texts, scope=scope, vectors=memories.vectors, payloads=payloads)
     questions = memories.questions(memories.blocks, sizes.n_queries, seed=sizes.seed + 10)
     plain = scrubjay.RRF(memories_of.RRF_K)
     recency = scrubjay.Recency(now=EPOCH + timedelta(days=365))

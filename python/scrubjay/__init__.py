@@ -35,7 +35,18 @@ from scrubjay.errors import (
     StoreError,
     StoreFormatError,
 )
-from scrubjay.fusion import RRF, Auto, Boost, Production, Ranking, Recency, Relevance, Weighted
+from scrubjay.fusion import (
+    RRF,
+    Auto,
+    Boost,
+    Entities,
+    Prior,
+    Production,
+    Ranking,
+    Recency,
+    Relevance,
+    Weighted,
+)
 from scrubjay.index import Index
 from scrubjay.records import Record
 from scrubjay.results import Hit, Hits
@@ -54,12 +65,14 @@ __all__ = [
     "EmbedderError",
     "EmbedderMismatchError",
     "Engine",
+    "Entities",
     "Error",
     "Filter",
     "Hit",
     "Hits",
     "Index",
     "MissingExtraError",
+    "Prior",
     "Production",
     "Ranking",
     "Recency",

@@ -5,7 +5,7 @@ A third of :class:`scrubjay.Index`, apart so that each can be read in one sittin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -43,6 +43,7 @@ class WritingIndex:
         created_at: CreatedAt | None = None,
         expires_at: CreatedAt | None = None,
         ttl: timedelta | float | None = None,
+        entities: Sequence[str] | None = None,
     ) -> None:
         """Write one memory; one with this id in this scope is replaced whole.
 
@@ -56,6 +57,8 @@ class WritingIndex:
             created_at: a datetime, an ISO 8601 str, or seconds since 1970; naive times are UTC.
             expires_at, ttl: from when on nobody finds it any more: a time, or how long from now (a timedelta
             or seconds).
+            entities: who and what it is about; kept in the metadata under `entities` as they are compared (see
+                :mod:`scrubjay.entities`), for searches that weigh them.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -64,7 +67,8 @@ class WritingIndex:
             StoreError, StoreBusyError: the file could not be written.
             In each case nothing was written.
         """
-        row = check_row(id, text, scope, vector, metadata, created_at, self._vector_rule(), expires_at, ttl)
+        rule = self._vector_rule()
+        row = check_row(id, text, scope, vector, metadata, created_at, rule, expires_at, ttl, entities)
         if vector is None and self._semantics.embedder is not None:
             row.vector = self._semantics.documents(
                 [text], 1, open_progress(False, total=0, what="", unit="")
@@ -89,7 +93,7 @@ class WritingIndex:
 
         Args:
             records: mappings or dataclass instances (:class:`Record`, or one of yours) with the fields of
-                :meth:`upsert`: id, text, scope, vector, metadata, created_at, expires_at, ttl. A mapping's
+                :meth:`upsert`: id, text, scope, vector, metadata, created_at, expires_at, ttl, entities. A mapping's
                 `scope` may itself be a mapping of tenant, user, agent. Of several records with one id the last
                 one counts.
             scope: for the records that have none.
