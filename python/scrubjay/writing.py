@@ -219,5 +219,29 @@ class WritingIndex:
         )
         return [to_record(document) for document in found]
 
+    def scopes(self, within: Scope | None = None) -> builtins.list[Scope]:
+        """Return the exact scopes that hold memories, sorted.
+
+        Args:
+            within: only scopes that agree with every component this one names, as for :meth:`erase`; None: all.
+
+        For the operator, who looks after every tenant: it says who is here. From a file, a scope whose memories have
+        all expired is among them until they are swept.
+
+        >>> from scrubjay import Index
+        >>> index = Index()
+        >>> index.upsert("m1", "The staging key", scope=Scope("acme", user="jane"))
+        >>> index.upsert("m2", "Invoices go out on Mondays.", scope=Scope("acme"))
+        >>> index.upsert("m3", "Prefers trains.", scope=Scope("globex"))
+        >>> index.scopes(Scope("acme"))
+        [Scope('acme'), Scope('acme', user='jane')]
+        """
+        if within is not None and not isinstance(within, Scope):
+            raise TypeError(f"within: expected a scrubjay.Scope, got {type(within).__name__}")
+        self._expiry.remove_due()
+        engine = self._engine
+        assert isinstance(engine, (DurableEngine, LocalEngine))
+        return sorted(scope for scope in engine.scopes() if within is None or within.contains(scope))
+
     def _vector_rule(self) -> VectorRule:
         return VectorRule(self._engine.dim, self._engine.metric)

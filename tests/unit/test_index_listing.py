@@ -51,6 +51,26 @@ def test_what_is_listed_is_what_a_search_sees(index: Index) -> None:
     assert index.list(Scope("nobody")) == []
 
 
+def test_scopes_that_hold_memories(index: Index) -> None:
+    assert index.scopes() == []
+    for number, scope in enumerate(reversed(SCOPES)):
+        index.upsert(number, "the same words", scope=scope)
+        index.upsert(number + 100, "more words", scope=scope)
+    assert index.scopes() == sorted(SCOPES)
+    assert index.scopes(ACME) == sorted([ACME, JANE, BOT, BOTH, Scope("acme", user="joe")])
+    assert index.scopes(JANE) == [JANE, BOTH]
+    assert index.collection("another").scopes() == []
+    index.erase(JANE)
+    assert index.scopes(ACME) == sorted([ACME, BOT, Scope("acme", user="joe")])
+    for number in (6, 106):
+        index.delete(number)
+    assert index.scopes(ACME) == sorted([BOT, Scope("acme", user="joe")])
+    index.upsert(6, "back", scope=JANE)
+    assert index.scopes(ACME) == sorted([BOT, JANE, Scope("acme", user="joe")])
+    with pytest.raises(TypeError, match="within"):
+        index.scopes("acme")  # type: ignore[arg-type]
+
+
 def test_a_memory_that_is_written_again_is_the_newest(index: Index) -> None:
     for id in ("a", "b", "c"):
         index.upsert(id, "text", scope=JANE)

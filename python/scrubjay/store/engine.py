@@ -251,6 +251,11 @@ class DurableEngine(WritingEngine):
             for row, scope in kept:
                 yield StoredDocument(row.id, row.text, scope, row.payload, None)
 
+    def scopes(self) -> list[Scope]:
+        """Return every scope that has documents."""
+        self._check_open()
+        return [scope for scope, _ in self.store.scopes()]
+
     def stats(self, scope: Scope | None = None) -> dict[str, int | float | str]:
         """Return the native engine's counts (of what is in memory) and the store's."""
         self._check_open()

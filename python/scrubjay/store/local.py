@@ -118,6 +118,11 @@ class LocalEngine(Engine):
             found = self._seen(wanted, scope, self._numbered(wanted, ids))
             return list(islice(found, wanted.start, wanted.stop))
 
+    def scopes(self) -> list[Scope]:
+        """Return every scope that has documents."""
+        with self._turn:
+            return list(self._written)
+
     def _numbered(self, wanted: Asked, ids: Any) -> Iterator[RowId]:
         """Yield the ids of the scopes in the order that is wanted."""
         per_scope = []
