@@ -142,7 +142,9 @@ class WritingIndex:
             self._semantics.wrote()
         return written
 
-    def embed(self, texts: Sequence[str], *, batch_size: int = 256) -> builtins.list[NDArray[np.float32] | None]:
+    def embed(
+        self, texts: Sequence[str], *, batch_size: int = 256
+    ) -> builtins.list[NDArray[np.float32] | None]:
         """Return what this index's embedder makes of texts that are to be written; None where it finds nothing, or
         where there is no embedder.
 
