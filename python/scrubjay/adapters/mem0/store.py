@@ -19,6 +19,7 @@ from scrubjay.adapters._opened import lease
 from scrubjay.adapters.mem0.filters import confined_to, payload_of, translated
 from scrubjay.adapters.mem0.results import OutputData, best, output, similarity
 from scrubjay.index import Index
+from scrubjay.records import Record
 from scrubjay.results import Hits
 
 __all__ = ["ScrubjayVectorStore"]
@@ -148,7 +149,7 @@ class ScrubjayVectorStore(VectorStoreBase):
         """
         with self._held.turn:
             index = self.index
-            record = index.get(str(vector_id))
+            record = self._own(index, vector_id)
             if record is None:
                 raise ValueError(f"vector_id: expected the id of a memory, got {vector_id!r}")
             kept = payload_of(record) if payload is None else payload
@@ -158,7 +159,10 @@ class ScrubjayVectorStore(VectorStoreBase):
 
     def delete(self, vector_id: Any) -> None:
         """Delete a memory; nothing happens if there is none with this id."""
-        self.index.delete(str(vector_id))
+        with self._held.turn:
+            index = self.index
+            if self._own(index, vector_id) is not None:
+                index.delete(str(vector_id))
 
     # ------------------------------------------------------------------ searching
 
@@ -226,10 +230,8 @@ class ScrubjayVectorStore(VectorStoreBase):
 
     def get(self, vector_id: Any) -> OutputData | None:
         """Return the memory with this id, or None."""
-        record = self.index.get(str(vector_id))
-        if record is None or not self._scope.contains(record.scope):
-            return None
-        return OutputData(str(record.id), None, payload_of(record))
+        record = self._own(self.index, vector_id)
+        return None if record is None else OutputData(str(record.id), None, payload_of(record))
 
     def list(
         self, filters: Mapping[str, Any] | None = None, top_k: int | None = None
@@ -288,6 +290,11 @@ class ScrubjayVectorStore(VectorStoreBase):
             _ = self.index
 
     # ------------------------------------------------------------------ whose it is
+
+    def _own(self, index: Index, id: Any) -> Record | None:
+        """Return the memory with this id; None also if it is another tenant's."""
+        record = index.get(str(id))
+        return record if record is not None and self._scope.contains(record.scope) else None
 
     def _row(self, id: Any, vector: Any, payload: Mapping[str, Any] | None) -> dict[str, Any]:
         payload = {} if payload is None else payload
