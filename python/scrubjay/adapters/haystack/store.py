@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from scrubjay.adapters.haystack.asynchronous import AsyncDocumentStore
 from scrubjay.adapters.haystack.documents import to_document, to_fields
 from scrubjay.adapters.haystack.filters import Translated, translate
 from scrubjay.adapters.haystack.metadata import MetadataQueries
+from scrubjay.adapters.haystack.retrieval import Retrieval
 from scrubjay.embedders.spec import from_spec
 from scrubjay.index import Index
 from scrubjay.records import Record
@@ -29,16 +28,15 @@ __all__ = ["ScrubjayDocumentStore"]
 logger = logging.getLogger(__name__)
 
 _METRICS = {"cosine": "cosine", "dot_product": "ip", "l2": "l2"}
-# How Haystack's in-memory store scales scores to 0..1.
-_BM25_SCALE, _DOT_PRODUCT_SCALE = 8.0, 100.0
 
 
-class ScrubjayDocumentStore(MetadataQueries, AsyncDocumentStore):
+class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
     """Documents of one scope, in a file or in memory, found by keywords and by embedding.
 
     Args:
         path: of the file; None: in memory, for this object alone. Stores of one process may share a file.
-        collection: of the file; None: the one without a name, whose kind is as it is.
+        collection: by default "haystack", or the index itself; "" is a file's collection without a name, whose kind is
+            as it is.
         tenant, user, agent: whose documents these are. The store also finds what is shared with them (see
             :class:`scrubjay.Scope`); it changes and deletes only what is exactly theirs. Ids are theirs alone.
         embedding_similarity_function: "cosine", "dot_product" or "l2" (the negated squared distance).
@@ -68,7 +66,7 @@ class ScrubjayDocumentStore(MetadataQueries, AsyncDocumentStore):
         self,
         path: str | None = None,
         *,
-        collection: str | None = "haystack",
+        collection: str | None = None,
         tenant: str = "default",
         user: str | None = None,
         agent: str | None = None,
@@ -84,9 +82,11 @@ class ScrubjayDocumentStore(MetadataQueries, AsyncDocumentStore):
             )
         if path is not None and index is not None:
             raise ValueError("index: expected either path or index, got both")
+        if collection is None:
+            collection = "haystack" if index is None else ""
         self.scope = Scope(tenant, user, agent)
         """Who asks, and whose the written documents are."""
-        self.collection = collection
+        self.collection = index.name if index is not None and not collection else collection
         self.embedding_similarity_function = embedding_similarity_function
         self.dtype = dtype
         self.embedder = embedder
@@ -96,8 +96,8 @@ class ScrubjayDocumentStore(MetadataQueries, AsyncDocumentStore):
         kind: dict[str, Any] = {"metric": _METRICS[embedding_similarity_function], "dtype": dtype}
         self._held = lease(
             Path(path) if path is not None else index,
-            collection=collection,
-            **(kind if collection is not None else {}),
+            collection=collection or None,
+            **(kind if collection else {}),
         )
         self._ids = ScopedIds(self._held, self.scope)
         model = None if embedder is None else from_spec(embedder)
@@ -278,151 +278,3 @@ class ScrubjayDocumentStore(MetadataQueries, AsyncDocumentStore):
             return document
         vector = None if found.vector is None else np.asarray(found.vector)
         return to_document(document.id, found.text, found.metadata or {}, vector=vector)
-
-    # ------------------------------------------------------------------ searching
-
-    def bm25_retrieval(
-        self,
-        query: str,
-        filters: dict[str, Any] | None = None,
-        top_k: int = 10,
-        scale_score: bool = False,
-        return_embedding: bool | None = False,
-    ) -> list[Document]:
-        """Return the documents whose words match best, with BM25 scores.
-
-        Args:
-            query: the question. Identifiers in it are found verbatim.
-            filters: which documents may be found.
-            top_k: how many at most.
-            scale_score: between 0 and 1, as Haystack's in-memory store scales them.
-            return_embedding: None: as the store was made.
-
-        Raises:
-            ValueError: the query is empty, or top_k negative.
-            FilterError: the filter is malformed.
-        """
-        if not isinstance(query, str) or not query:
-            raise ValueError(f"query: expected a non-empty str, got {query!r:.80}")
-        found = self._search(query, None, "lexical", filters, top_k, return_embedding)
-        return _scaled(found, lambda score: _expit(score / _BM25_SCALE)) if scale_score else found
-
-    def embedding_retrieval(
-        self,
-        query_embedding: list[float],
-        filters: dict[str, Any] | None = None,
-        top_k: int = 10,
-        scale_score: bool = False,
-        return_embedding: bool | None = False,
-    ) -> list[Document]:
-        """Return the documents that are nearest to the embedding, with their similarities as scores.
-
-        Args:
-            query_embedding: as long as those of the documents. The zero vector is near to nothing by cosine.
-            scale_score: between 0 and 1, as Haystack's in-memory store scales scores; an l2 distance d becomes
-                1 / (1 + d * d).
-            return_embedding: None: as the store was made.
-        """
-        vector = _checked_embedding(query_embedding)
-        if self.index.engine.metric == "cosine" and not vector.any():
-            translate(filters)  # a malformed filter is an error all the same
-            logger.warning("The query's embedding is all zeros; by cosine it is near to nothing.")
-            return []
-        found = self._search(None, vector, "vector", filters, top_k, return_embedding)
-        if not scale_score:
-            return found
-        metric = self.index.engine.metric
-        scale = {
-            "cosine": lambda score: (score + 1.0) / 2.0,
-            "ip": lambda score: _expit(score / _DOT_PRODUCT_SCALE),
-            "l2": lambda score: 1.0 / (1.0 - score),
-        }[metric]
-        return _scaled(found, scale)
-
-    def hybrid_retrieval(
-        self,
-        query: str,
-        query_embedding: list[float] | None = None,
-        filters: dict[str, Any] | None = None,
-        top_k: int = 10,
-        return_embedding: bool | None = False,
-        options: Mapping[str, Any] | None = None,
-    ) -> list[Document]:
-        """Return the documents that words and embedding find together, fused natively; scores are comparable within
-        one answer only.
-
-        Args:
-            query: the question. Identifiers in it are found verbatim.
-            query_embedding: None: the store's embedder makes it; without one the words alone are asked.
-            options: further arguments of :meth:`scrubjay.Index.search`, such as ``{"mmr": 0.7}``.
-        """
-        if not isinstance(query, str) or not query:
-            raise ValueError(f"query: expected a non-empty str, got {query!r:.80}")
-        vector = None if query_embedding is None else _checked_embedding(query_embedding)
-        if vector is not None and self.index.engine.metric == "cosine" and not vector.any():
-            return self._search(query, None, "lexical", filters, top_k, return_embedding, options)
-        return self._search(query, vector, "hybrid", filters, top_k, return_embedding, options)
-
-    def _search(
-        self,
-        text: str | None,
-        vector: Any,
-        mode: str,
-        filters: dict[str, Any] | None,
-        top_k: int,
-        return_embedding: bool | None = False,
-        options: Mapping[str, Any] | None = None,
-    ) -> list[Document]:
-        if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 0:
-            raise ValueError(f"top_k: expected an int, 0 or more, got {top_k!r}")
-        filter = translate(filters)
-        ids = None
-        if filter.judge is not None:
-            ids = [record.id for record, _ in self._matching(filter)]
-        if top_k == 0 or ids == []:
-            return []
-        hits = self.index.search(
-            text,
-            vector=vector,
-            scope=self.scope,
-            k=top_k,
-            mode=mode,
-            filter=filter.native,
-            ids=ids,
-            **(options or {}),
-        )
-        with_embedding = self.return_embedding if return_embedding is None else return_embedding
-        found = []
-        for hit in hits:
-            stored = self.index.get(hit.id) if with_embedding else None
-            found.append(
-                to_document(
-                    self._ids.given(hit.id, hit.scope),
-                    hit.text,
-                    hit.metadata,
-                    vector=None if stored is None or stored.vector is None else np.asarray(stored.vector),
-                    score=hit.score,
-                    with_embedding=with_embedding,
-                )
-            )
-        return found
-
-
-def _checked_embedding(embedding: Any) -> Any:
-    if isinstance(embedding, (str, bytes)) or not hasattr(embedding, "__len__") or len(embedding) == 0:
-        raise ValueError("query_embedding: expected a non-empty list of floats")
-    try:
-        vector = np.asarray(embedding, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"query_embedding: expected a list of floats, got {error}") from None
-    if vector.ndim != 1:
-        raise ValueError(f"query_embedding: expected a list of floats, got shape {vector.shape}")
-    return vector
-
-
-def _scaled(documents: list[Document], scale: Callable[[float], float]) -> list[Document]:
-    return [replace(document, score=scale(document.score)) for document in documents]
-
-
-def _expit(x: float) -> float:
-    return 1.0 / (1.0 + math.exp(-x)) if x >= 0 else math.exp(x) / (1.0 + math.exp(x))
