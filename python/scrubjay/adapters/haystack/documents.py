@@ -141,10 +141,10 @@ def _below(path: tuple[str, ...], value: Any, itself: bool = False) -> Iterator[
 def _vector(embedding: list[float], metric: str, dtype: str) -> tuple[NDArray[Any] | None, bool]:
     """Return the vector for the index, None where it takes none, and whether it gives the embedding back as it is."""
     exact = np.asarray(embedding, dtype=np.float64)
-    if exact.size == 0 or (metric == "cosine" and exact.ndim == 1 and not exact.any()):
-        return None, False
     with np.errstate(over="ignore"):  # an infinity: the index refuses it
         stored = exact.astype(np.float32)
+    if exact.size == 0 or (metric == "cosine" and not stored.any()):
+        return None, False
     # With f16 the caller chose rounding.
     return stored, dtype == "f16" or bool((stored.astype(np.float64) == exact).all())
 

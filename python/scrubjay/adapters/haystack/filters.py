@@ -42,7 +42,7 @@ _ORDER: dict[str, tuple[str, Callable[[Any, Any], bool]]] = {
 _COMPARISONS = ("==", "!=", *_ORDER, "in", "not in")
 _LOGIC = ("AND", "OR", "NOT")
 _DOCUMENT_FIELDS = frozenset(field.name for field in fields(Document))
-_MOST_LEVELS = 24  # the index takes 60 levels of its own, and a level here is up to two of those
+_MOST_LEVELS = 100
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}([Tt ].*)?")
 
 
@@ -82,12 +82,14 @@ def translate(filters: Mapping[str, Any] | None) -> Translated:
     if filters is None or (isinstance(filters, Mapping) and not filters):
         return Translated(None, None, None)
     part = _part(filters, 0)
+    exact, native = part.exact, None
     try:
-        native = None if part.native == _EVERYTHING else Filter(part.native)
-    except (TypeError, ValueError) as error:
-        raise FilterError(f"filters: {error}") from error
+        if part.native != _EVERYTHING:
+            native = Filter(part.native)
+    except (TypeError, ValueError):  # deeper than a filter of the index may be, or a number that it does not know
+        exact = False
     whole = dict(filters)
-    judge = None if part.exact else lambda document: bool(document_matches_filter(whole, document))
+    judge = None if exact else lambda document: bool(document_matches_filter(whole, document))
     return Translated(native, part.ids, judge, part.reads_embedding)
 
 
