@@ -80,6 +80,16 @@ def make_parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
         )
+
+    mcp = _command(
+        commands,
+        "mcp",
+        "serve the memories of one scope to an MCP client on standard input and output",
+        "INDEX is a file that Index.open() made; it is made if there is none. Nothing that the client sends can change "
+        "the\nscope.",
+    )
+    mcp.add_argument("--read-only", action="store_true", help="offer no tool that changes anything")
+    _add_served(mcp)
     return parser
 
 
@@ -126,6 +136,14 @@ def _add_scope(parser: argparse.ArgumentParser, tenant: str = "local", user: str
 def _add_common(parser: argparse.ArgumentParser, k: int | None) -> None:
     if k is not None:
         parser.add_argument("-k", type=_positive, default=k, metavar="N", help=f"hits at most (default: {k})")
+    _add_embedder(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
+    )
+
+
+def _add_embedder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--embedder",
         default="default",
@@ -133,10 +151,13 @@ def _add_common(parser: argparse.ArgumentParser, k: int | None) -> None:
         help="default (offline), none, onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, fastembed:NAME or "
         "openai:MODEL[@URL]",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
-    )
+
+
+def _add_served(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("index", metavar="INDEX")
+    parser.add_argument("--collection", metavar="NAME", help="of the file; default: the one without a name")
+    _add_scope(parser)
+    _add_embedder(parser)
 
 
 def _positive(text: str) -> int:
