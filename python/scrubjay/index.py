@@ -20,6 +20,7 @@ from scrubjay.results import Hits
 from scrubjay.semantic import Semantics
 from scrubjay.states import StatefulIndex
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.local import LocalEngine
 from scrubjay.stored import StoredIndex
 from scrubjay.writing import WritingIndex
 
@@ -71,7 +72,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         self._semantics = Semantics(embedder, dim, query_cache)
         if embedder is not None:
             dim = embedder.dim
-        self._engine: Engine | DurableEngine = Engine(
+        self._engine: Engine | DurableEngine = LocalEngine(
             dim, metric, dtype=dtype, analyzer=analyzer, stemmer=stemmer, k1=k1, b=b
         )
         self._expiry = Expiry(self._engine)

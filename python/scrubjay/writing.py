@@ -1,24 +1,27 @@
-"""How do memories get into an index, and out of it?
+"""How do memories get into an index, and out of it again, other than by a search?
 
 A third of :class:`scrubjay.Index`, apart so that each can be read in one sitting.
 """
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Mapping
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Engine, Scope
 from scrubjay.expiry import Expiry
 from scrubjay.family import Family
+from scrubjay.filters import FilterLike, Ids
 from scrubjay.payload import CreatedAt
 from scrubjay.progress import open_progress
-from scrubjay.records import VectorRule, check_row, read_rows
+from scrubjay.records import Record, VectorRule, check_row, read_rows, to_record
 from scrubjay.semantic import Semantics
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.local import LocalEngine
 from scrubjay.store.writing import checked_reason
 
 __all__ = ["WritingIndex"]
@@ -169,6 +172,52 @@ class WritingIndex:
         checked_reason(reason)
         engines = [member.engine for member in self._family.everyone()] if everywhere else [self._engine]
         return sum(int(engine.erase(scope, exact=exact)) for engine in engines)
+
+    def list(
+        self,
+        scope: Scope,
+        *,
+        filter: FilterLike | None = None,
+        ids: Ids | None = None,
+        exact: bool = False,
+        limit: int | None = None,
+        offset: int = 0,
+        order: Literal["newest", "oldest"] = "newest",
+    ) -> builtins.list[Record]:
+        """Return the memories that a search from `scope` would look at, without ranking them.
+
+        Args:
+            scope: who asks; sees what it sees in :meth:`Index.search`.
+            filter: conditions on metadata, created_at and expires_at (see :mod:`scrubjay.filters`).
+            ids: only these memories; those that do not exist are passed over.
+            exact: only memories of precisely this scope, not those shared with it.
+            limit: how many at most; None: all.
+            offset: how many to leave out first.
+            order: "newest" or "oldest" first, by when they were last written (not by created_at).
+
+        The records are those of one moment, and have no vectors: :meth:`Index.get` has them. From a file only rows are
+        read. In memory a listing and a write wait for each other; searches wait for neither.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+
+        >>> from scrubjay import Index
+        >>> index, jane = Index(), Scope("acme", user="jane")
+        >>> index.upsert("m1", "The staging key", scope=jane, metadata={"category": "keys"})
+        >>> index.upsert("m2", "Invoices go out on Mondays.", scope=Scope("acme"))
+        >>> index.upsert("m3", "Prefers trains.", scope=jane)
+        >>> [record.id for record in index.list(jane)], [record.id for record in index.list(jane, exact=True)]
+        (['m3', 'm2', 'm1'], ['m3', 'm1'])
+        >>> index.list(jane, filter={"category": "keys"})[0].text
+        'The staging key'
+        """
+        self._expiry.remove_due()
+        engine = self._engine
+        assert isinstance(engine, (DurableEngine, LocalEngine))
+        found = engine.listed(
+            scope, filter=filter, ids=ids, exact=exact, limit=limit, offset=offset, order=order
+        )
+        return [to_record(document) for document in found]
 
     def _vector_rule(self) -> VectorRule:
         return VectorRule(self._engine.dim, self._engine.metric)
