@@ -1,5 +1,5 @@
-"""The command `scrubjay`: demo, search, index, stats; check, compact, backup, export; mcp. `scrubjay --help`
-says the rest."""
+"""The command `scrubjay`: demo, search, index, stats; check, compact, backup, export; mcp, serve.
+`scrubjay --help` says the rest."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ _COMMANDS = {
     "backup": store_commands.run_backup,
     "export": store_commands.run_export,
     "mcp": server_commands.run_mcp,
+    "serve": server_commands.run_serve,
 }
 
 
