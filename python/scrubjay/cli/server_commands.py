@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import dataclasses
 import sys
 from collections.abc import Iterator
 
@@ -42,10 +43,8 @@ def run_serve(arguments: argparse.Namespace) -> int:
     if arguments.tokens is not None and arguments.tenant is not None:
         raise InputError("--tenant: expected none beside --tokens, which have their scopes")
     tokens = None if arguments.tokens is None else Tokens(arguments.tokens)
-    limits = Limits(
-        max_body_bytes=arguments.max_body, max_k=arguments.max_k, rate=arguments.rate,
-        burst=max(1, round(2 * arguments.rate)),
-    )  # fmt: skip
+    limits = Limits(max_body_bytes=arguments.max_body, max_k=arguments.max_k, rate=arguments.rate)
+    limits = dataclasses.replace(limits, burst=max(1, round(2 * limits.rate)))
     with _index(arguments) as index:
         try:
             serve(

@@ -31,7 +31,7 @@ _PUBLIC = ("/", "/page.js", "/page.css", "/openapi.json", "/health/live", "/heal
 _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS = [
     (b"content-security-policy", b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-     b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"),
+     b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"),
     (b"x-content-type-options", b"nosniff"),
     (b"referrer-policy", b"no-referrer"),
     (b"cross-origin-resource-policy", b"same-origin"),
