@@ -80,6 +80,52 @@ def make_parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
         )
+
+    mcp = _command(
+        commands,
+        "mcp",
+        "serve the memories of one scope to an MCP client on standard input and output",
+        "INDEX is a file that Index.open() made; it is made if there is none. Nothing that the client sends can change "
+        "the\nscope.",
+    )
+    mcp.add_argument("--read-only", action="store_true", help="offer no tool that changes anything")
+    mcp.add_argument("index", metavar="INDEX")
+    _add_served(mcp, tenant="local")
+
+    serve = _command(
+        commands,
+        "serve",
+        "serve an index over HTTP, with a page that shows why a memory was found",
+        "INDEX is a file that Index.open() made; it is made if there is none. Without --tokens only this machine can "
+        "reach it,\nand every request may name any scope (or that of --tenant, --user and --agent, if they are given). "
+        "With --add-token\na token for that scope is made and printed, its SHA-256 is added to the file, and nothing "
+        "is served.",
+    )
+    serve.add_argument("index", metavar="INDEX", nargs="?")
+    serve.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1")
+    serve.add_argument("--port", type=int, default=8421, help="default: 8421; 0: any free one")
+    serve.add_argument("--tokens", metavar="FILE", help="who may ask for what")
+    serve.add_argument("--add-token", metavar="NAME", help="make a token, add it to --tokens, and end")
+    serve.add_argument(
+        "--can",
+        default="read,write",
+        metavar="LIST",
+        help="of read, write, erase, metrics (default: read,write)",
+    )
+    serve.add_argument(
+        "--max-body", type=_positive, default=4 << 20, metavar="BYTES", help="of a request (default: 4 MiB)"
+    )
+    serve.add_argument(
+        "--max-k", type=_positive, default=100, metavar="N", help="hits at most (default: 100)"
+    )
+    serve.add_argument(
+        "--rate",
+        type=float,
+        default=1000.0,
+        metavar="N",
+        help="requests a second per token; 0: any (default: 1000)",
+    )
+    _add_served(serve, tenant=None)
     return parser
 
 
@@ -112,11 +158,13 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--explain", action="store_true", help="show BM25, cosine, ranks and matched terms")
 
 
-def _add_scope(parser: argparse.ArgumentParser, tenant: str = "local", user: str | None = None) -> None:
+def _add_scope(
+    parser: argparse.ArgumentParser, tenant: str | None = "local", user: str | None = None
+) -> None:
     group = parser.add_argument_group(
         "scope: whose memories (a search sees its own and those shared with it)"
     )
-    group.add_argument("--tenant", default=tenant, help=f"default: {tenant}")
+    group.add_argument("--tenant", default=tenant, help=f"default: {tenant or 'none'}")
     group.add_argument(
         "--user", default=user, help=f"default: {user or 'none, the memories that all users share'}"
     )
@@ -126,6 +174,14 @@ def _add_scope(parser: argparse.ArgumentParser, tenant: str = "local", user: str
 def _add_common(parser: argparse.ArgumentParser, k: int | None) -> None:
     if k is not None:
         parser.add_argument("-k", type=_positive, default=k, metavar="N", help=f"hits at most (default: {k})")
+    _add_embedder(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
+    )
+
+
+def _add_embedder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--embedder",
         default="default",
@@ -133,10 +189,12 @@ def _add_common(parser: argparse.ArgumentParser, k: int | None) -> None:
         help="default (offline), none, onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, fastembed:NAME or "
         "openai:MODEL[@URL]",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
-    )
+
+
+def _add_served(parser: argparse.ArgumentParser, tenant: str | None) -> None:
+    parser.add_argument("--collection", metavar="NAME", help="of the file; default: the one without a name")
+    _add_scope(parser, tenant=tenant)
+    _add_embedder(parser)
 
 
 def _positive(text: str) -> int:
