@@ -20,6 +20,7 @@ from scrubjay.results import Hits
 from scrubjay.semantic import Semantics
 from scrubjay.states import StatefulIndex
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.feedback import FeedbackLog
 from scrubjay.stored import StoredIndex
 from scrubjay.writing import WritingIndex
 
@@ -75,6 +76,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
             dim, metric, dtype=dtype, analyzer=analyzer, stemmer=stemmer, k1=k1, b=b
         )
         self._expiry = Expiry(self._engine)
+        self._notes = FeedbackLog()
         self._family = Family(None, query_cache, {"stemmer": stemmer, "k1": k1, "b": b})
         self._family.add_root(self)
 

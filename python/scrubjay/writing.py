@@ -19,6 +19,7 @@ from scrubjay.progress import open_progress
 from scrubjay.records import VectorRule, check_row, read_rows
 from scrubjay.semantic import Semantics
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.feedback import FeedbackLog
 from scrubjay.store.writing import checked_reason
 
 __all__ = ["WritingIndex"]
@@ -31,6 +32,7 @@ class WritingIndex:
     _semantics: Semantics
     _expiry: Expiry
     _family: Family
+    _notes: FeedbackLog  # in memory; a file has its own
 
     def upsert(
         self,
@@ -148,7 +150,9 @@ class WritingIndex:
         if isinstance(self._engine, DurableEngine):
             return self._engine.delete(id, reason=reason)
         checked_reason(reason)
-        return self._engine.delete(id)
+        deleted = self._engine.delete(id)
+        self._notes.forget(lambda note: note.id == id)
+        return deleted
 
     def erase(
         self, scope: Scope, *, exact: bool = False, reason: str = "erase", everywhere: bool = False
@@ -167,8 +171,20 @@ class WritingIndex:
         if isinstance(self._engine, DurableEngine):
             return self._engine.erase(scope, exact=exact, reason=reason, everywhere=everywhere)
         checked_reason(reason)
-        engines = [member.engine for member in self._family.everyone()] if everywhere else [self._engine]
-        return sum(int(engine.erase(scope, exact=exact)) for engine in engines)
+        n_erased = 0
+        for member in self._family.everyone() if everywhere else [self]:
+            n_erased += int(member._engine.erase(scope, exact=exact))
+            member._forget_notes(scope, exact)
+        return n_erased
+
+    def _forget_notes(self, scope: Scope, exact: bool) -> None:
+        """What was asked from an erased scope goes, and what was noted on memories that are gone."""
+        engine: Any = self._engine
+        self._notes.forget(
+            lambda note: (
+                note.id not in engine or (note.scope == scope if exact else scope.contains(note.scope))
+            )
+        )
 
     def _vector_rule(self) -> VectorRule:
         return VectorRule(self._engine.dim, self._engine.metric)

@@ -21,6 +21,7 @@ from scrubjay._native import Engine, Result, Scope
 from scrubjay.errors import CorruptIndexError, Error
 from scrubjay.progress import Progress
 from scrubjay.store.budget import Budget
+from scrubjay.store.feedback import Feedback, read_notes, write_note
 from scrubjay.store.files import rewrite_file
 from scrubjay.store.partition import visible_from
 from scrubjay.store.protocol import RowId
@@ -243,6 +244,18 @@ class DurableEngine(WritingEngine):
     def files(self) -> list[Path]:
         """Return the files that the index consists of (not all of them need exist)."""
         return self.store.files()
+
+    # ------------------------------------------------------------------ feedback
+
+    def note(self, note: Feedback) -> bool:
+        """Write a note on a document; False if its asker sees no such document."""
+        self._check_open()
+        return write_note(self.store, note, now=self.clock())
+
+    def notes(self, scope: Scope | None) -> list[Feedback]:
+        """Return the notes on documents that are there, oldest first; with `scope` those asked from within it."""
+        self._check_open()
+        return read_notes(self.store, scope, now=self.clock())
 
     def __len__(self) -> int:
         return self.count()
