@@ -246,6 +246,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         ids: Ids | None = None,
         exclude_ids: Ids | None = None,
         recall: float | Literal["exact"] | None = None,
+        rankings: Sequence[Sequence[Sequence[str | int]] | None] | None = None,
         fusion: Fusion | Ranking | str | None = None,
         explain: bool = False,
         threads: int | None = None,
@@ -253,8 +254,9 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         """Answer several questions at once: embedded in one call of the embedder, searched on `threads` threads
         (None: as many as the machine has cores, which is also the most).
 
-        `texts`, `vectors` (n, dim) and `keywords` have one entry a question (None where it has none), `scope` is one
-        for all or one each. The other arguments (one for all) and each of the results are those of :meth:`search`.
+        `texts`, `vectors` (n, dim), `keywords` and `rankings` have one entry a question (None where it has none),
+        `scope` is one for all or one each. Questions with rankings of yours are searched one after another. The other
+        arguments (one for all) and each of the results are those of :meth:`search`.
         """
         ranking = as_ranking(fusion, rrf_k is not None or weights is not None)
         for name, given in (("texts", texts), ("keywords", keywords)):
@@ -263,13 +265,17 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         questions: list[Any] = [given for given in (texts, vectors, keywords) if given is not None]
         if not questions:
             raise ValueError("texts, vectors, keywords: expected at least one of them")
+        if rankings is not None:
+            questions.append(rankings)
         if not isinstance(scope, Scope):
             scope = [as_scope(one) for one in scope]
             questions.append(scope)
         n_questions = len(questions[0])
         if any(len(given) != n_questions for given in questions):
             lengths = ", ".join(str(len(given)) for given in questions)
-            raise ValueError(f"texts, vectors, keywords, scope: expected equal lengths, got {lengths}")
+            raise ValueError(
+                f"texts, vectors, keywords, rankings, scope: expected equal lengths, got {lengths}"
+            )
         nothing: list[None] = [None] * n_questions
         generation = self._generation
         ids, exclude_ids = lasting(ids), lasting(exclude_ids)
@@ -282,6 +288,18 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         )
         found: list[Hits | None] = list(nothing)
         self._expiry.remove_due()
+        options: dict[str, Any] = {
+            "k": k,
+            "candidates": candidates,
+            "rrf_k": rrf_k,
+            "weights": weights,
+            "filter": filter,
+            "ids": ids,
+            "exclude_ids": exclude_ids,
+            "recall": recall,
+            "fusion": ranking,
+            "explain": explain,
+        }
 
         def again() -> list[Hits]:
             """Another process changed the model while the texts were embedded with the old one."""
@@ -290,41 +308,45 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
                 scope=scope,
                 vectors=vectors,
                 keywords=keywords,
-                k=k,
                 mode=mode,
-                candidates=candidates,
-                rrf_k=rrf_k,
-                weights=weights,
-                filter=filter,
-                ids=ids,
-                exclude_ids=exclude_ids,
-                fusion=ranking,
-                explain=explain,
+                rankings=rankings,
                 threads=threads,
+                **options,
             )
 
-        for run_mode, embedder in {(plan.mode, plan.embedder) for plan in plans}:
-            rows = [
-                row for row, plan in enumerate(plans) if (plan.mode, plan.embedder) == (run_mode, embedder)
-            ]
+        def run(rows: list[int], run_mode: str, embedder: Any) -> list[Any]:
+            """Search some of the questions, those with rankings of the caller's one by one."""
+            scopes = [scope if isinstance(scope, Scope) else scope[row] for row in rows]
+            if len(rows) == 1 and rankings is not None and rankings[rows[0]] is not None:
+                plan = plans[rows[0]]
+                return [
+                    self._engine.search(
+                        plan.lexical_text,
+                        vector=plan.vector,
+                        scope=scopes[0],
+                        mode=run_mode,
+                        embedder=embedder,
+                        rankings=rankings[rows[0]],
+                        **options,
+                    )
+                ]
+            return self._engine.search_batch(
+                [plans[row].lexical_text for row in rows],
+                vectors=[plans[row].vector for row in rows],
+                scope=scope if isinstance(scope, Scope) else scopes,
+                mode=run_mode,
+                threads=threads,
+                embedder=embedder,
+                **options,
+            )
+
+        groups: dict[Any, list[int]] = {}
+        for row, plan in enumerate(plans):
+            alone = row if rankings is not None and rankings[row] is not None else None
+            groups.setdefault((plan.mode, plan.embedder, alone), []).append(row)
+        for (run_mode, embedder, _), rows in groups.items():
             try:
-                results = self._engine.search_batch(
-                    [plans[row].lexical_text for row in rows],
-                    vectors=[plans[row].vector for row in rows],
-                    scope=scope if isinstance(scope, Scope) else [scope[row] for row in rows],
-                    k=k,
-                    mode=run_mode,
-                    candidates=candidates,
-                    rrf_k=rrf_k,
-                    weights=weights,
-                    filter=filter,
-                    ids=ids,
-                    exclude_ids=exclude_ids,
-                    fusion=ranking,
-                    explain=explain,
-                    threads=threads,
-                    embedder=embedder,
-                )
+                results = run(rows, run_mode, embedder)
             except ValueError:
                 if self._generation == generation:
                     raise

@@ -12,7 +12,7 @@ from typing import Any
 from scrubjay._native import Engine, Scope
 from scrubjay.expiry import Expiry
 from scrubjay.results import Hit, Hits
-from scrubjay.semantic import as_text
+from scrubjay.semantic import Semantics, as_text
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.feedback import Feedback, FeedbackLog
 from scrubjay.store.partition import visible_from
@@ -29,6 +29,7 @@ class StatefulIndex:
     _engine: Engine | DurableEngine
     _expiry: Expiry
     _notes: FeedbackLog
+    _semantics: Semantics
 
     def generation(self, scope: Scope) -> Hashable:
         """Return a value that changes with every write, also by another process, that a search from `scope` could
@@ -49,11 +50,19 @@ class StatefulIndex:
             return self._engine.generation(scope)
         return self._engine.generation(scope)
 
-    def shared_generation(self, scope: Scope) -> Hashable | None:
-        """The same for comparison between processes that have one file open; None without a file."""
+    def shared_generation(self, scope: Scope) -> tuple[Hashable, ...] | None:
+        """The same for comparison between processes that have one file open; None without a file.
+
+        Its first element tells this collection of this file from all others, the rest changes with writes and expiry.
+        None also if the file, never asked before, could not be named because somebody was writing.
+        """
         if not isinstance(self._engine, DurableEngine):
             return None
         return self._engine.shared_generation(scope)
+
+    def query_cache_stats(self) -> dict[str, int]:
+        """Return hits, misses, entries and size of the cache of query vectors (a native embedder needs none)."""
+        return self._semantics.cache.stats()
 
     def hits_of(self, ids: Sequence[str | int], scope: Scope) -> Hits | None:
         """Return these memories as hits, in this order; None if one of them is not there or not visible."""

@@ -9,7 +9,7 @@ import atexit
 import os
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from scrubjay.store.budget import Budget
 from scrubjay.store.feedback import Feedback, read_notes, write_note
 from scrubjay.store.files import rewrite_file
 from scrubjay.store.partition import visible_from
+from scrubjay.store.place import place_of
 from scrubjay.store.protocol import RowId
 from scrubjay.store.residency import Residency
 from scrubjay.store.sqlite import SqliteStore
@@ -80,6 +81,7 @@ class DurableEngine(WritingEngine):
             on_new_model=self.adopt_model,
         )
         self.on_new_model: Callable[[str | None], None] = lambda model: None
+        self._place: str | None = None  # asked for when it is first needed
         self._closed = False
         _opened.add(self)
 
@@ -175,12 +177,20 @@ class DurableEngine(WritingEngine):
         native = self.residency.engine.generation(scope)
         return (native, self.residency.generation, *(partition.applied for partition in view))
 
-    def shared_generation(self, scope: Scope) -> tuple[Any, ...]:
-        """The same for comparison between processes: the versions of the visible scopes in the file."""
+    def shared_generation(self, scope: Scope) -> tuple[Hashable, ...] | None:
+        """The same for comparison between processes; None if the file has no name yet and cannot get one now.
+
+        The first element says which file and collection; the others are the versions of the visible scopes there, when
+        something of them expires next, and what of the opening decides scores.
+        """
         self._check_open()
+        if self._place is None:
+            self._place = place_of(self.store)
+            if self._place is None:
+                return None
         view, _ = self.residency.view(scope)
-        versions = tuple(partition.applied for partition in view)
-        return (str(self.store.path), self.residency.generation, *versions)
+        states = tuple((partition.applied, partition.next_expiry) for partition in view)
+        return (self._place, self.residency.generation, self.analyzer, self.k1, self.b, *states)
 
     def find_substring(self, text: str | bytes, *, scope: Scope, k: int = 10) -> Result:
         """Look for a text in the texts of what `scope` sees; its partitions are read in first."""
