@@ -6,9 +6,11 @@ used. What each number does is decided in native code (`cpp/src/fusion`, `cpp/sr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 from scrubjay._native import CompiledRanking
@@ -27,6 +29,8 @@ __all__ = [
     "Relevance",
     "Weighted",
     "as_ranking",
+    "load",
+    "save",
 ]
 
 NORMALISERS = ("zscore", "minmax", "max", "logistic")
@@ -347,6 +351,30 @@ class Ranking:
         """The engine's own form; made once for equal rankings."""
         return _compiled(self)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ranking in JSON's own types; :meth:`from_dict` makes the same of it.
+
+        >>> Ranking.from_dict(Ranking(RRF(10), recency=True).to_dict()) == Ranking(RRF(10), recency=True)
+        True
+        """
+        said = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "fusion"}
+        said = {
+            name: asdict(value) if hasattr(value, "__dataclass_fields__") else value
+            for name, value in said.items()
+        }
+        named: dict[str, Any] = {"fusion": {"method": self.fusion._method, **asdict(self.fusion)}, **said}  # type: ignore[call-overload]
+        plain: dict[str, Any] = json.loads(json.dumps(named, default=str))
+        return plain
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Ranking:
+        """Make a ranking of what :meth:`to_dict` returned; what it does not name is as usual.
+
+        Raises:
+            TypeError, ValueError: it is no ranking; the message names the field.
+        """
+        return _from_dict(cls, said)
+
 
 def weighs_entities(fusion: Fusion | Ranking | str | None) -> bool:
     """Whether the entities of a search would count."""
@@ -428,3 +456,61 @@ def _numbers(values: Any, name: str) -> tuple[float, ...]:
         if isinstance(value, (bool, str)) or not isinstance(value, (int, float)):
             raise TypeError(f"{name}: expected numbers, got {type(value).__name__} {value!r}")
     return tuple(float(value) for value in values)
+
+
+_PARTS = {"recency": Recency, "relevance": Relevance}  # the fields of a ranking that have fields of their own
+_METHODS = {one._method: one for one in (Auto, RRF, Weighted, Boost, Production)}
+
+
+def save(ranking: Ranking | Fusion, path: str | Path) -> None:
+    """Write a ranking to a JSON file that :func:`load` reads; one that is there is replaced."""
+    ranking = ranking if isinstance(ranking, Ranking) else Ranking(ranking)
+    Path(path).write_text(json.dumps({"scrubjay_ranking": 1, **ranking.to_dict()}, indent=2) + "\n", "utf-8")
+
+
+def load(path: str | Path) -> Ranking:
+    """Read a ranking that :func:`save` or `scrubjay tune` wrote, for `Index.search(fusion=...)`.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is no ranking; the message names the file and what is wrong.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> save(Weighted((0.3, 0.7)), folder.name + "/ranking.json")
+    >>> load(folder.name + "/ranking.json").fusion
+    Weighted(weights=(0.3, 0.7), normalise='zscore')
+    >>> folder.cleanup()
+    """
+    try:
+        said = json.loads(Path(path).read_text("utf-8"))
+        if not isinstance(said, dict) or said.pop("scrubjay_ranking", None) != 1:
+            raise ValueError('expected the settings of a ranking ("scrubjay_ranking": 1)')
+        return Ranking.from_dict(said)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _from_dict(cls: type[Ranking], said: Mapping[str, Any]) -> Ranking:
+    given = dict(said)
+    _known(given, cls, "a ranking")
+    fusion = given.pop("fusion", {"method": "auto"})
+    if not isinstance(fusion, Mapping) or str(fusion.get("method")) not in _METHODS:
+        raise ValueError(f"fusion: expected a method among {', '.join(_METHODS)}, got {fusion!r}")
+    method = _METHODS[str(fusion["method"])]
+    options = {name: value for name, value in fusion.items() if name != "method"}
+    _known(options, method, f"fusion {fusion['method']}")
+    for name, kind in _PARTS.items():
+        if isinstance(part := given.get(name), Mapping):
+            _known(part, kind, name)
+            given[name] = kind(**part)
+    ranking = cls(method(**options), **given)
+    _ = ranking.compiled  # checks the numbers that no part of it has checked
+    return ranking
+
+
+def _known(given: Mapping[str, Any], kind: Any, place: str) -> None:
+    names = [one.name for one in fields(kind)]
+    for name in given:
+        if name not in names:
+            raise ValueError(f"{name}: unknown in {place}, expected {', '.join(names)}")

@@ -22,6 +22,7 @@ from scrubjay.semantic import Semantics
 from scrubjay.states import StatefulIndex
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.local import LocalEngine
+from scrubjay.store.feedback import FeedbackLog
 from scrubjay.stored import StoredIndex
 from scrubjay.writing import WritingIndex
 
@@ -77,6 +78,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
             dim, metric, dtype=dtype, analyzer=analyzer, stemmer=stemmer, k1=k1, b=b
         )
         self._expiry = Expiry(self._engine)
+        self._notes = FeedbackLog()
         self._family = Family(None, query_cache, {"stemmer": stemmer, "k1": k1, "b": b})
         self._family.add_root(self)
 
@@ -255,6 +257,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         ids: Ids | None = None,
         exclude_ids: Ids | None = None,
         recall: float | Literal["exact"] | None = None,
+        rankings: Sequence[Sequence[Sequence[str | int]] | None] | None = None,
         fusion: Fusion | Ranking | str | None = None,
         entities: Sequence[Sequence[str] | bool | None] | bool | None = None,
         explain: bool = False,
@@ -263,9 +266,10 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         """Answer several questions at once: embedded in one call of the embedder, searched on `threads` threads
         (None: as many as the machine has cores, which is also the most).
 
-        `texts`, `vectors` (n, dim), `keywords` and `entities` have one entry a question (None where it has none),
-        `scope` is one for all or one each; `entities` may be True for all. The other arguments (one for all) and each
-        of the results are those of :meth:`search`.
+        `texts`, `vectors` (n, dim), `keywords`, `rankings` and `entities` have one entry a question (None where it has
+        none), `scope` is one for all or one each; `entities` may be True for all. Questions with rankings of yours are
+        searched one after another. The other arguments (one for all) and each of the results are those of
+        :meth:`search`.
         """
         ranking = as_ranking(
             fusion,
@@ -278,13 +282,17 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         questions: list[Any] = [given for given in (texts, vectors, keywords) if given is not None]
         if not questions:
             raise ValueError("texts, vectors, keywords: expected at least one of them")
+        if rankings is not None:
+            questions.append(rankings)
         if not isinstance(scope, Scope):
             scope = [as_scope(one) for one in scope]
             questions.append(scope)
         n_questions = len(questions[0])
         if any(len(given) != n_questions for given in questions):
             lengths = ", ".join(str(len(given)) for given in questions)
-            raise ValueError(f"texts, vectors, keywords, scope: expected equal lengths, got {lengths}")
+            raise ValueError(
+                f"texts, vectors, keywords, rankings, scope: expected equal lengths, got {lengths}"
+            )
         nothing: list[None] = [None] * n_questions
         named: list[Sequence[str]] | None = None
         if entities:
@@ -306,6 +314,18 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         )
         found: list[Hits | None] = list(nothing)
         self._expiry.remove_due()
+        options: dict[str, Any] = {
+            "k": k,
+            "candidates": candidates,
+            "rrf_k": rrf_k,
+            "weights": weights,
+            "filter": filter,
+            "ids": ids,
+            "exclude_ids": exclude_ids,
+            "recall": recall,
+            "fusion": ranking,
+            "explain": explain,
+        }
 
         def again() -> list[Hits]:
             """Another process changed the model while the texts were embedded with the old one."""
@@ -314,43 +334,48 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
                 scope=scope,
                 vectors=vectors,
                 keywords=keywords,
-                k=k,
                 mode=mode,
-                candidates=candidates,
-                rrf_k=rrf_k,
-                weights=weights,
-                filter=filter,
-                ids=ids,
-                exclude_ids=exclude_ids,
-                fusion=ranking,
+                rankings=rankings,
                 entities=named,
-                explain=explain,
                 threads=threads,
+                **options,
             )
 
-        for run_mode, embedder in {(plan.mode, plan.embedder) for plan in plans}:
-            rows = [
-                row for row, plan in enumerate(plans) if (plan.mode, plan.embedder) == (run_mode, embedder)
-            ]
+        def run(rows: list[int], run_mode: str, embedder: Any) -> list[Any]:
+            """Search some of the questions, those with rankings of the caller's one by one."""
+            scopes = [scope if isinstance(scope, Scope) else scope[row] for row in rows]
+            if len(rows) == 1 and rankings is not None and rankings[rows[0]] is not None:
+                plan = plans[rows[0]]
+                return [
+                    self._engine.search(
+                        plan.lexical_text,
+                        vector=plan.vector,
+                        scope=scopes[0],
+                        mode=run_mode,
+                        embedder=embedder,
+                        rankings=rankings[rows[0]],
+                        entities=None if named is None else named[rows[0]],
+                        **options,
+                    )
+                ]
+            return self._engine.search_batch(
+                [plans[row].lexical_text for row in rows],
+                vectors=[plans[row].vector for row in rows],
+                scope=scope if isinstance(scope, Scope) else scopes,
+                mode=run_mode,
+                threads=threads,
+                embedder=embedder,
+                entities=None if named is None else [named[row] for row in rows],
+                **options,
+            )
+
+        groups: dict[Any, list[int]] = {}
+        for row, plan in enumerate(plans):
+            alone = row if rankings is not None and rankings[row] is not None else None
+            groups.setdefault((plan.mode, plan.embedder, alone), []).append(row)
+        for (run_mode, embedder, _), rows in groups.items():
             try:
-                results = self._engine.search_batch(
-                    [plans[row].lexical_text for row in rows],
-                    vectors=[plans[row].vector for row in rows],
-                    scope=scope if isinstance(scope, Scope) else [scope[row] for row in rows],
-                    k=k,
-                    mode=run_mode,
-                    candidates=candidates,
-                    rrf_k=rrf_k,
-                    weights=weights,
-                    filter=filter,
-                    ids=ids,
-                    exclude_ids=exclude_ids,
-                    fusion=ranking,
-                    explain=explain,
-                    threads=threads,
-                    embedder=embedder,
-                    entities=None if named is None else [named[row] for row in rows],
-                )
+                results = run(rows, run_mode, embedder)
             except ValueError:
                 if self._generation == generation:
                     raise

@@ -22,6 +22,7 @@ from scrubjay.progress import open_progress
 from scrubjay.records import Record, VectorRule, check_row, read_rows, to_record
 from scrubjay.semantic import Semantics
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.feedback import FeedbackLog
 from scrubjay.store.local import LocalEngine
 from scrubjay.store.writing import checked_reason
 
@@ -35,6 +36,7 @@ class WritingIndex:
     _semantics: Semantics
     _expiry: Expiry
     _family: Family
+    _notes: FeedbackLog  # in memory; a file has its own
 
     def upsert(
         self,
@@ -167,7 +169,9 @@ class WritingIndex:
         if isinstance(self._engine, DurableEngine):
             return self._engine.delete(id, reason=reason)
         checked_reason(reason)
-        return self._engine.delete(id)
+        deleted = self._engine.delete(id)
+        self._notes.forget(lambda note: note.id == id)
+        return deleted
 
     def erase(
         self, scope: Scope, *, exact: bool = False, reason: str = "erase", everywhere: bool = False
@@ -186,8 +190,20 @@ class WritingIndex:
         if isinstance(self._engine, DurableEngine):
             return self._engine.erase(scope, exact=exact, reason=reason, everywhere=everywhere)
         checked_reason(reason)
-        engines = [member.engine for member in self._family.everyone()] if everywhere else [self._engine]
-        return sum(int(engine.erase(scope, exact=exact)) for engine in engines)
+        n_erased = 0
+        for member in self._family.everyone() if everywhere else [self]:
+            n_erased += int(member._engine.erase(scope, exact=exact))
+            member._forget_notes(scope, exact)
+        return n_erased
+
+    def _forget_notes(self, scope: Scope, exact: bool) -> None:
+        """What was asked from an erased scope goes, and what was noted on memories that are gone."""
+        engine: Any = self._engine
+        self._notes.forget(
+            lambda note: (
+                note.id not in engine or (note.scope == scope if exact else scope.contains(note.scope))
+            )
+        )
 
     def list(
         self,

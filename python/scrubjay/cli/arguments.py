@@ -18,6 +18,13 @@ these two, or - for JSON Lines on standard input. A record that names its scope 
 of --tenant, --user and --agent, from which the search is made, too."""
 
 
+_TUNE = """\
+SOURCE is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or an index file with recorded feedback
+(Index.feedback). Every configuration answers every question; the choice is cross-validated against the
+default, and what --out gets is the choice if that gain is beyond noise, else the default. Read it with
+scrubjay.fusion.load(FILE), or with search --fusion FILE."""
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of `scrubjay`; each command's name is in `command`."""
     parser = argparse.ArgumentParser(
@@ -66,6 +73,9 @@ def make_parser() -> argparse.ArgumentParser:
     _add_scope(stats)
     _add_common(stats, k=None)
 
+    _add_tune(
+        _command(commands, "tune", "find the fusion and weights that rank best for judged questions", _TUNE)
+    )
     for name, help, target in (
         ("check", "compare rows, images and both retrievers of an index in a file", None),
         ("compact", "make what was deleted disappear from an index's files, and make opening fast", None),
@@ -153,9 +163,41 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
         "--candidates", type=_positive, metavar="N", help="of each ranking (default: 100 or -k)"
     )
     parser.add_argument(
-        "--rrf-k", type=float, metavar="N", help="plain rank fusion (default: automatic fusion)"
+        "--rrf-k", type=float, metavar="N", help="plain rank fusion, without the identifier tier"
+    )
+    parser.add_argument(
+        "--fusion",
+        metavar="SPEC",
+        help="auto (the default), rrf, rrf:K, weighted, boost, production, or a file that `scrubjay tune` wrote",
     )
     parser.add_argument("--explain", action="store_true", help="show BM25, cosine, ranks and matched terms")
+
+
+def _add_tune(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="SOURCE")
+    parser.add_argument("--out", metavar="FILE.json", help="write the settings there")
+    parser.add_argument(
+        "--winner", action="store_true", help="write the choice even if its gain is within noise"
+    )
+    parser.add_argument("--metric", choices=("ndcg@10", "recall@5", "recall@10", "mrr@10"), default="ndcg@10")
+    parser.add_argument(
+        "--folds", type=_positive, default=5, metavar="N", help="of cross-validation (default: 5)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of cuts and resampling (default: 0)"
+    )
+    parser.add_argument("--candidates", type=_positive, metavar="N", help="of each ranking (default: 100)")
+    parser.add_argument("--rows", type=_positive, default=12, metavar="N", help="of the table (default: 12)")
+    parser.add_argument(
+        "--vectors",
+        metavar="NAME",
+        help="of NAME.docs.npy and NAME.queries.npy in the folder, in place of an embedder",
+    )
+    parser.add_argument("--collection", metavar="NAME", help="of the index file")
+    group = parser.add_argument_group("scope: only feedback that was asked from within it")
+    for name in ("tenant", "user", "agent"):
+        group.add_argument(f"--{name}", help="default: any")
+    _add_common(parser, k=None)
 
 
 def _add_scope(

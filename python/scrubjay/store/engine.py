@@ -9,7 +9,7 @@ import atexit
 import os
 import time
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
@@ -22,9 +22,11 @@ from scrubjay.errors import CorruptIndexError, Error
 from scrubjay.filters import FilterLike, Ids
 from scrubjay.progress import Progress
 from scrubjay.store.budget import Budget
+from scrubjay.store.feedback import Feedback, read_notes, write_note
 from scrubjay.store.files import rewrite_file
 from scrubjay.store.listing import Asked, admitted, asked, slices
 from scrubjay.store.partition import visible_from
+from scrubjay.store.place import place_of
 from scrubjay.store.protocol import RowId, StoredDocument
 from scrubjay.store.residency import Residency
 from scrubjay.store.sqlite import SqliteStore
@@ -72,6 +74,7 @@ class DurableEngine(ChangingEngine):
             on_new_model=self.adopt_model,
         )
         self.on_new_model: Callable[[str | None], None] = lambda model: None
+        self._place: str | None = None  # asked for when it is first needed
         self._closed = False
         _opened.add(self)
 
@@ -167,12 +170,20 @@ class DurableEngine(ChangingEngine):
         native = self.residency.engine.generation(scope)
         return (native, self.residency.generation, *(partition.applied for partition in view))
 
-    def shared_generation(self, scope: Scope) -> tuple[Any, ...]:
-        """The same for comparison between processes: the versions of the visible scopes in the file."""
+    def shared_generation(self, scope: Scope) -> tuple[Hashable, ...] | None:
+        """The same for comparison between processes; None if the file has no name yet and cannot get one now.
+
+        The first element says which file and collection; the others are the versions of the visible scopes there, when
+        something of them expires next, and what of the opening decides scores.
+        """
         self._check_open()
+        if self._place is None:
+            self._place = place_of(self.store)
+            if self._place is None:
+                return None
         view, _ = self.residency.view(scope)
-        versions = tuple(partition.applied for partition in view)
-        return (str(self.store.path), self.residency.generation, *versions)
+        states = tuple((partition.applied, partition.next_expiry) for partition in view)
+        return (self._place, self.residency.generation, self.analyzer, self.k1, self.b, *states)
 
     def find_substring(self, text: str | bytes, *, scope: Scope, k: int = 10) -> Result:
         """Look for a text in the texts of what `scope` sees; its partitions are read in first."""
@@ -271,6 +282,18 @@ class DurableEngine(ChangingEngine):
     def files(self) -> list[Path]:
         """Return the files that the index consists of (not all of them need exist)."""
         return self.store.files()
+
+    # ------------------------------------------------------------------ feedback
+
+    def note(self, note: Feedback) -> bool:
+        """Write a note on a document; False if its asker sees no such document."""
+        self._check_open()
+        return write_note(self.store, note, now=self.clock())
+
+    def notes(self, scope: Scope | None) -> list[Feedback]:
+        """Return the notes on documents that are there, oldest first; with `scope` those asked from within it."""
+        self._check_open()
+        return read_notes(self.store, scope, now=self.clock())
 
     def __len__(self) -> int:
         return self.count()
