@@ -132,6 +132,9 @@ class Assembled:
 
     blocks: tuple[Block, ...]
     trace: Envelope
+    pieces: dict[str, tuple[Piece, ...]]
+    """The records in it by block: "policies", "preferences", "memories"."""
+    limits: Limits
 
     @cached_property
     def text(self) -> str:
@@ -232,7 +235,12 @@ def arrange(
     blocks = whole(n_items, recent)
     tokens = {block.name: count(block.text) for block in blocks}
     tokens["total"] = count("".join(block.text for block in blocks)) if blocks else 0
-    return Assembled(blocks, Envelope(budget, tokens, tuple(dropped)))
+    pieces = {
+        "policies": tuple(policies),
+        "preferences": tuple(preferences),
+        "memories": tuple(kept[:n_items]),
+    }
+    return Assembled(blocks, Envelope(budget, tokens, tuple(dropped)), pieces, limits)
 
 
 def brief(turn: Turn, max_tokens: int, count: Callable[[str], int] = count_roughly) -> str | None:
