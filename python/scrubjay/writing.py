@@ -5,11 +5,12 @@ A third of :class:`scrubjay.Index`, apart so that each can be read in one sittin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
-from numpy.typing import ArrayLike
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from scrubjay._native import Engine, Scope
 from scrubjay.expiry import Expiry
@@ -137,6 +138,15 @@ class WritingIndex:
         if any(vector is not None for vector in vectors):
             self._semantics.wrote()
         return written
+
+    def embed(self, texts: Sequence[str], *, batch_size: int = 256) -> list[NDArray[np.float32] | None]:
+        """Return what this index's embedder makes of texts that are to be written; None where it finds nothing, or
+        where there is no embedder.
+
+        Raises:
+            EmbedderError: the embedder failed.
+        """
+        return self._semantics.documents(texts, batch_size, open_progress(False, total=0, what="", unit=""))
 
     def delete(self, id: str | int, *, reason: str = "delete") -> bool:
         """Delete one memory; False if there was none with this id.

@@ -1,6 +1,6 @@
 """An engine whose documents survive: the native engine's surface, over rows in a file.
 
-Writing is in :mod:`scrubjay.store.writing`; this adds searching, looking and care.
+Writing is in :mod:`scrubjay.store.writing` and :mod:`scrubjay.store.together`; this adds searching, looking and care.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from scrubjay.store.partition import visible_from
 from scrubjay.store.protocol import RowId
 from scrubjay.store.residency import Residency
 from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.together import ChangingEngine
 from scrubjay.store.transaction import Transaction
 from scrubjay.store.vectors import decode
-from scrubjay.store.writing import WritingEngine, checked_id
+from scrubjay.store.writing import checked_id
 
 __all__ = ["DurableEngine", "StoredDocument"]
 
@@ -45,7 +46,7 @@ class StoredDocument(NamedTuple):
     vector: NDArray[np.float32] | None
 
 
-class DurableEngine(WritingEngine):
+class DurableEngine(ChangingEngine):
     """What an index does its work with when it has a file. Thread-safe; see the native Engine for the arguments.
 
     Args:

@@ -188,6 +188,8 @@ class Residency(Filling):
                     partition.resident = False  # until it is whole again
                     if one.erased:
                         self.drop(partition)
+                    elif one.deleted and rows:
+                        self.disturb(partition)
                     self._forget(partition, one.deleted)
                     self._put(partition, rows)
                     partition.resident, partition.applied = True, one.after
@@ -211,6 +213,12 @@ class Residency(Filling):
         self.budget.charge(partition, 0)
         partition.next_expiry = NEVER
         self.engine.erase(partition.scope, exact=True)
+
+    def disturb(self, partition: Partition) -> None:
+        """Documents go and others come, in two steps of the engine: searches that overlap run again, those that begin
+        wait. The caller holds the partition's lock, and makes it ready again."""
+        partition.ready = False
+        self._depart(partition)
 
     def _depart(self, partition: Partition) -> None:
         with self._departing:
