@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from scrubjay.errors import RetrievalError
-from scrubjay.memory.records import EpisodeCandidate, FactCandidate, PreferenceCandidate
+from scrubjay.memory.records import Candidate, EpisodeCandidate, FactCandidate, PreferenceCandidate
 from scrubjay.memory.stabilise import Transcript
 
 __all__ = [
@@ -26,9 +26,6 @@ __all__ = [
     "as_extraction",
     "name_of",
 ]
-
-Candidate = FactCandidate | PreferenceCandidate | EpisodeCandidate
-
 
 @dataclass(frozen=True)
 class Found:
@@ -226,8 +223,8 @@ def _preference(item: Mapping[str, Any]) -> PreferenceCandidate:
 def _episode(item: Mapping[str, Any]) -> EpisodeCandidate:
     return EpisodeCandidate(
         _text(item, "summary"),
-        task_type=_text(item, "task_type") if item.get("task_type") else None,
-        outcome=_text(item, "outcome") if item.get("outcome") else "",
+        _text(item, "outcome") if item.get("outcome") else "completed",
+        task_type=_text(item, "task_type") if item.get("task_type") else "",
         steps=_texts(item.get("steps")),
         artifacts=_texts(item.get("artifacts")),
     )

@@ -12,6 +12,10 @@ from scrubjay.memory.passages import Passage, read_passages
 __all__ = ["SUFFIXES", "Note", "Notes", "read_notes"]
 
 SUFFIXES = (".md", ".markdown", ".txt")
+MAX_PATH_CHARS = 250
+"""Of a file's path below the folder; it is part of a record's provenance."""
+MAX_PASSAGE_CHARS = 4000
+"""A single paragraph that is longer is cut, at ends of lines or else between words."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,11 @@ def read_notes(folder: str | Path) -> Notes:
     notes = Notes()
     for path in _files(root):
         name = path.name if path == root else path.relative_to(root).as_posix()
+        if len(name) > MAX_PATH_CHARS:
+            notes.skipped[name.encode(errors="replace").decode()] = (
+                f"has a path of more than {MAX_PATH_CHARS} characters"
+            )
+            continue
         try:
             name.encode()
             content = path.read_bytes().decode("utf-8-sig")
@@ -66,8 +75,29 @@ def read_notes(folder: str | Path) -> Notes:
         except OSError as error:
             raise StoreError(f"reading notes: {error.strerror or error}: {path}") from error
         passages = read_passages(content, markdown=path.suffix.lower() != ".txt")
-        notes.by_file[name] = [Note(name, passage) for passage in passages]
+        notes.by_file[name] = [Note(name, piece) for passage in passages for piece in _pieces(passage)]
     return notes
+
+
+def _pieces(passage: Passage) -> Iterator[Passage]:
+    """Cut a passage that is too long for one record; its pieces keep their headings and get their own lines."""
+    if len(passage.body) <= MAX_PASSAGE_CHARS:
+        yield passage
+        return
+    start, number, body = passage.first_line, passage.first_line, ""
+    for line in passage.body.split("\n"):
+        if body and len(body) + len(line) > MAX_PASSAGE_CHARS:
+            yield passage._replace(body=body, first_line=start, last_line=number - 1)
+            start, body = number, ""
+        while len(line) > MAX_PASSAGE_CHARS:
+            at = line.rfind(" ", 1, MAX_PASSAGE_CHARS) + 1 or MAX_PASSAGE_CHARS
+            yield passage._replace(body=line[:at].strip(), first_line=number, last_line=number)
+            line = line[at:]
+            start = number
+        body = f"{body}\n{line}" if body else line
+        number += 1
+    if body.strip():
+        yield passage._replace(body=body, first_line=start, last_line=number - 1)
 
 
 def _files(root: Path) -> Iterator[Path]:

@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from scrubjay._native import Scope
 from scrubjay.memory.assembly import Assembled, Turn
+from scrubjay.memory.content import MAX_NAME_CHARS
 from scrubjay.memory.trace import RETENTION_DAYS, Draft, TraceEvent, Traces, check_text
 from scrubjay.payload import CreatedAt
 
@@ -239,11 +240,13 @@ def check_run_id(run_id: Any) -> None:
     """Hold a run's name to what a name is.
 
     Raises:
-        TypeError, ValueError: it is no str, empty, or longer than 1,000 characters.
+        TypeError, ValueError: it is no str, empty, or longer than a record's provenance can name.
     """
-    check_text("run_id", run_id, at_most=1000)
-    if not run_id:
-        raise ValueError("run_id: expected 1 to 1,000 characters, got none")
+    check_text("run_id", run_id, at_most=MAX_NAME_CHARS)
+    if not run_id or run_id != run_id.strip():
+        raise ValueError(
+            f"run_id: expected 1 to {MAX_NAME_CHARS} characters without space around them, got {run_id!r}"
+        )
 
 
 def prompt_data(made: Assembled, seqs: Sequence[int]) -> dict[str, Any]:
