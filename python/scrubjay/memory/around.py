@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -23,6 +23,7 @@ from scrubjay.memory.session import N_TURNS, Session, as_turns, check_run_id
 from scrubjay.memory.stabilise import Transcript
 from scrubjay.memory.trace import TraceEvent, Traces
 from scrubjay.retrieval.context import count_roughly
+from scrubjay.store.sqlite import SqliteStore
 
 __all__ = ["AroundMemory"]
 
@@ -35,7 +36,8 @@ class AroundMemory:
     # ------------------------------------------------------------------ asked of the core
     # The core's class sets or defines these.
 
-    traces: Traces
+    store: SqliteStore
+    clock: Callable[[], int]
     known: Callable[..., Any]
     """known(scope): .policies (each .id, .key, .text) and .preferences (the same), in order."""
     recall: Callable[..., Any]
@@ -47,6 +49,11 @@ class AroundMemory:
     it begins), after the revocations; then `also(change, outcomes)` writes rows of its own in the same transaction.
     If anything raises, `also` included, nothing of all is written. Distillation and ingestion are idempotent because what
     was distilled is noted in the same transaction."""
+
+    @cached_property
+    def traces(self) -> Traces:
+        """The traces in the file."""
+        return Traces(self.store, self.clock)
 
     _background: ThreadPoolExecutor | None = None
     _background_lock = Lock()
@@ -88,6 +95,8 @@ class AroundMemory:
             BudgetError: policies and preferences alone are over the budget.
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
+        if not isinstance(query, str):
+            raise TypeError(f"query: expected a str, got {type(query).__name__}")
         limits = Limits(budget_tokens, item_tokens, turn_tokens, count=count)
         said = as_turns(turns[-N_TURNS:])
         known = self.known(scope)

@@ -19,6 +19,7 @@ from scrubjay.memory.records import Provenance
 from scrubjay.memory.session import check_run_id
 from scrubjay.memory.stabilise import Transcript, stabilise
 from scrubjay.memory.trace import Run, Traces
+from scrubjay.payload import microseconds
 
 __all__ = ["Distilled", "DistilledOne", "distil"]
 
@@ -134,11 +135,13 @@ def _source(one: Found, transcript: Transcript) -> Provenance:
 
 
 def _same_run(connection: sqlite3.Connection, run: Run) -> bool:
-    """Whether the run was not erased meanwhile; its key may have been given again."""
+    """Whether the run was not erased meanwhile; its key and name may have been given again."""
     found = connection.execute(
-        "SELECT run, n_events FROM memory_run WHERE key = ?", (run.key,)
+        "SELECT run, started_at, n_events FROM memory_run WHERE key = ?", (run.key,)
     ).fetchone()
-    return found is not None and found[0] == run.run_id and found[1] >= run.n_events
+    if found is None or found[2] < run.n_events:
+        return False
+    return (found[0], found[1]) == (run.run_id, microseconds(run.started_at))
 
 
 def _last_distilled(connection: sqlite3.Connection, key: int) -> int:

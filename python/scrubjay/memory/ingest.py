@@ -7,19 +7,23 @@ are revoked, both in one transaction; so an ingestion can be repeated, and one t
 from __future__ import annotations
 
 import hashlib
+import sqlite3
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from scrubjay._native import Scope
 from scrubjay.memory.content import normalised
 from scrubjay.memory.extractors import Extractor, as_extraction
 from scrubjay.memory.notes import Note, read_notes
 from scrubjay.memory.records import Fact, FactCandidate, Provenance
+from scrubjay.memory.rows import record_of, rows_where
 from scrubjay.memory.stabilise import Transcript, Utterance
 from scrubjay.memory.trace import check_text
+from scrubjay.store.reading import names_of
 
 __all__ = ["Ingested", "ingest"]
 
@@ -27,11 +31,15 @@ __all__ = ["Ingested", "ingest"]
 class Core(Protocol):
     """What ingestion asks of the memory."""
 
-    def facts_from(self, scope: Scope, run_prefix: str) -> Sequence[Fact]:
-        """The living facts of exactly this scope whose source run begins so."""
+    propose_all: Callable[..., Sequence[Any]]
+
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """This thread's reading connection."""
         ...
 
-    propose_all: Callable[..., Sequence[Any]]
+    def clock(self) -> int:
+        """Microseconds since 1970."""
+        ...
 
 
 @dataclass
@@ -67,15 +75,16 @@ def ingest(
         raise ValueError(f"name: expected 1 to 200 characters without a slash, got {name!r}")
     notes = read_notes(folder)
     report = Ingested(skipped=notes.skipped)
+    # One run for all files: a passage that stands in two of them was not observed twice.
+    run = f"notes:{name}"
     known: dict[str, list[Fact]] = {}
-    for fact in core.facts_from(scope, f"notes:{name}/"):
-        known.setdefault(fact.provenance.run, []).append(fact)
-    runs = {f"notes:{name}/{file}": passages for file, passages in notes.by_file.items()}
+    for fact in facts_from(core, scope, run):
+        known.setdefault(str(fact.metadata.get("file")), []).append(fact)
     # What is gone goes first: a passage that moved to another file is then new there.
-    gone_files = [run for run in known if run not in runs]
-    for run in [*gone_files, *runs]:
-        _ingest_file(core, scope, run, runs.get(run, []), known.get(run, []), extractor, report)
-    report.files = len(runs)
+    gone_files = [file for file in known if file not in notes.by_file]
+    for file in [*gone_files, *notes.by_file]:
+        _ingest_file(core, scope, run, notes.by_file.get(file, []), known.get(file, []), extractor, report)
+    report.files = len(notes.by_file)
     return report
 
 
@@ -90,7 +99,8 @@ def _ingest_file(
 ) -> None:
     by_mark = {mark_of(note.passage.text): note for note in notes}
     held = {str(fact.metadata.get("passage")) for fact in known}
-    gone = [fact.id for fact in known if fact.metadata.get("passage") not in by_mark]
+    # A fact that an extractor found in the file as a whole goes with the file.
+    gone = [fact.id for fact in known if not by_mark or fact.metadata.get("passage", "") not in (*by_mark, "")]
     new = {mark: note for mark, note in by_mark.items() if mark not in held}
     proposals = [_passage_fact(scope, run, mark, note) for mark, note in new.items()]
     n_passages = len(proposals)
@@ -112,6 +122,19 @@ def _ingest_file(
             report.unchanged += 1
         else:
             report.written += 1
+
+
+def facts_from(core: Core, scope: Scope, run: str) -> list[Fact]:
+    """Return the living facts of exactly this scope that come from a run."""
+    with core.reading() as connection:
+        rows = rows_where(
+            connection,
+            "fact",
+            "tenant = ? AND user = ? AND agent = ? AND status IN ('provisional', 'active') "
+            "AND source_run = ? AND (expires_at IS NULL OR expires_at > ?)",
+            (*names_of(scope), run, core.clock()),
+        )
+        return [cast(Fact, record_of(row)) for row in rows]
 
 
 def mark_of(text: str) -> str:
@@ -150,11 +173,13 @@ def _extracted(
     context = utterances((note for note in notes if note not in new.values()), len(read) + 1)
     found = []
     for one in as_extraction(extractor, Transcript(run, read, context)).found:
-        candidate, place = one.candidate, next(iter(new.values())).file
+        candidate, note = one.candidate, next(iter(new.values()))
+        marked: dict[str, Any] = {"file": note.file}
+        place = note.file
         if one.seq is not None and 1 <= one.seq <= len(marks):
-            mark = marks[one.seq - 1]
-            place = new[mark].place
-            if isinstance(candidate, FactCandidate):
-                candidate = replace(candidate, metadata={**(candidate.metadata or {}), "passage": mark})
+            marked["passage"] = marks[one.seq - 1]
+            place = new[marks[one.seq - 1]].place
+        if isinstance(candidate, FactCandidate):
+            candidate = replace(candidate, metadata={**(candidate.metadata or {}), **marked})
         found.append((candidate, scope, Provenance(run=run, place=place)))
     return found

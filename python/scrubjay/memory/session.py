@@ -24,6 +24,7 @@ CONVERSATION = ("user", "model")
 N_TURNS = 8
 """How many turns are looked at for the block of recent turns."""
 _OURS = ("prompt", "retraction")
+_FIELDS = ("kind", "content", "author", "data", "at")
 
 Self = TypeVar("Self", bound="Session")
 
@@ -114,11 +115,7 @@ class Session:
         drafts = []
         for position, event in enumerate(events):
             try:
-                if event["kind"] in _OURS:
-                    raise ValueError(f"kind: {event['kind']!r} is written by the session itself")
-                drafts.append(Draft.of(**event))
-            except KeyError as error:
-                raise ValueError(f"events[{position}]: expected {error.args[0]}, it is missing") from None
+                drafts.append(_draft(event))
             except (TypeError, ValueError) as error:
                 raise type(error)(f"events[{position}]: {error}" if position else str(error)) from None
         return self._write(drafts)
@@ -209,6 +206,20 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<scrubjay.Session {self.run_id!r} of {self.scope!r}>"
+
+
+def _draft(event: Mapping[str, Any]) -> Draft:
+    if not isinstance(event, Mapping):
+        raise TypeError(f"expected a mapping, got {type(event).__name__}")
+    for name in ("kind", "content"):
+        if name not in event:
+            raise ValueError(f"{name}: expected a value, it is missing")
+    for name in event:
+        if name not in _FIELDS:
+            raise ValueError(f"{name}: unknown field, expected {', '.join(_FIELDS)}")
+    if event["kind"] in _OURS:
+        raise ValueError(f"kind: {event['kind']!r} is written by the session itself")
+    return Draft.of(**event)
 
 
 def as_turns(turns: Iterable[Any]) -> list[Turn]:
