@@ -37,6 +37,16 @@ from scrubjay.errors import (
 )
 from scrubjay.fusion import RRF, Auto, Boost, Production, Ranking, Recency, Relevance, Weighted
 from scrubjay.index import Index
+from scrubjay.memory import (
+    Decay,
+    DefaultJudge,
+    EpisodeCandidate,
+    FactCandidate,
+    Memory,
+    PolicyCandidate,
+    PreferenceCandidate,
+    Provenance,
+)
 from scrubjay.records import Record
 from scrubjay.results import Hit, Hits
 from scrubjay.retrieval import Retriever
@@ -51,16 +61,24 @@ __all__ = [
     "ClosedError",
     "ConflictError",
     "CorruptIndexError",
+    "Decay",
+    "DefaultJudge",
     "EmbedderError",
     "EmbedderMismatchError",
     "Engine",
+    "EpisodeCandidate",
     "Error",
+    "FactCandidate",
     "Filter",
     "Hit",
     "Hits",
     "Index",
+    "Memory",
     "MissingExtraError",
+    "PolicyCandidate",
+    "PreferenceCandidate",
     "Production",
+    "Provenance",
     "Ranking",
     "Recency",
     "Record",
