@@ -212,7 +212,7 @@ def test_threads_append_to_one_run_without_gaps(traces: Traces) -> None:
         ((None, "x"), TypeError, "kind: expected a str, got NoneType"),
         (("user", b"x"), TypeError, "content: expected a str, got bytes"),
         (("user", "\ud800"), ValueError, "content: expected text that has UTF-8, got a lone surrogate at 0"),
-        (("user", "x", "a" * 1001), ValueError, "author: expected at most 1000"),
+        (("user", "x", "a" * 501), ValueError, "author: expected at most 500"),
         (("user", "x", None, {"a": float("nan")}), ValueError, r"data\['a'\]: expected a finite number"),
         (("user", "x", None, {"a": "\udfff"}), ValueError, "data: expected text that has UTF-8"),
         (("user", "x", None, {"a": object()}), TypeError, r"data\['a'\]: expected a JSON value"),

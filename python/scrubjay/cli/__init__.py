@@ -1,4 +1,4 @@
-"""The command `scrubjay`: demo, search, index, stats; check, compact, backup, export. `scrubjay --help` says
+"""The command `scrubjay`: demo, search, index, stats; check, compact, backup, export; memory. `scrubjay --help` says
 the rest."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from scrubjay.cli import demo_command, file_commands, store_commands
+from scrubjay.cli import demo_command, file_commands, memory_commands, store_commands
 from scrubjay.cli.arguments import make_parser
 from scrubjay.cli.readers import InputError
 from scrubjay.config import show_config
@@ -24,6 +24,7 @@ _COMMANDS = {
     "compact": store_commands.run_compact,
     "backup": store_commands.run_backup,
     "export": store_commands.run_export,
+    "memory": memory_commands.run_memory,
 }
 
 

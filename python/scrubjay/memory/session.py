@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 from scrubjay._native import Scope
 from scrubjay.memory.assembly import Assembled, Turn
+from scrubjay.memory.content import MAX_NAME_CHARS
 from scrubjay.memory.trace import RETENTION_DAYS, Draft, TraceEvent, Traces, check_text
 from scrubjay.payload import CreatedAt
 
@@ -23,6 +24,7 @@ CONVERSATION = ("user", "model")
 N_TURNS = 8
 """How many turns are looked at for the block of recent turns."""
 _OURS = ("prompt", "retraction")
+_FIELDS = ("kind", "content", "author", "data", "at")
 
 Self = TypeVar("Self", bound="Session")
 
@@ -113,11 +115,7 @@ class Session:
         drafts = []
         for position, event in enumerate(events):
             try:
-                if event["kind"] in _OURS:
-                    raise ValueError(f"kind: {event['kind']!r} is written by the session itself")
-                drafts.append(Draft.of(**event))
-            except KeyError as error:
-                raise ValueError(f"events[{position}]: expected {error.args[0]}, it is missing") from None
+                drafts.append(_draft(event))
             except (TypeError, ValueError) as error:
                 raise type(error)(f"events[{position}]: {error}" if position else str(error)) from None
         return self._write(drafts)
@@ -210,6 +208,20 @@ class Session:
         return f"<scrubjay.Session {self.run_id!r} of {self.scope!r}>"
 
 
+def _draft(event: Mapping[str, Any]) -> Draft:
+    if not isinstance(event, Mapping):
+        raise TypeError(f"expected a mapping, got {type(event).__name__}")
+    for name in ("kind", "content"):
+        if name not in event:
+            raise ValueError(f"{name}: expected a value, it is missing")
+    for name in event:
+        if name not in _FIELDS:
+            raise ValueError(f"{name}: unknown field, expected {', '.join(_FIELDS)}")
+    if event["kind"] in _OURS:
+        raise ValueError(f"kind: {event['kind']!r} is written by the session itself")
+    return Draft.of(**event)
+
+
 def as_turns(turns: Iterable[Any]) -> list[Turn]:
     """Read turns: events of a trace, :class:`Turn`, (author, text) pairs, or mappings with "role" and "content".
 
@@ -239,11 +251,13 @@ def check_run_id(run_id: Any) -> None:
     """Hold a run's name to what a name is.
 
     Raises:
-        TypeError, ValueError: it is no str, empty, or longer than 1,000 characters.
+        TypeError, ValueError: it is no str, empty, or longer than a record's provenance can name.
     """
-    check_text("run_id", run_id, at_most=1000)
-    if not run_id:
-        raise ValueError("run_id: expected 1 to 1,000 characters, got none")
+    check_text("run_id", run_id, at_most=MAX_NAME_CHARS)
+    if not run_id or run_id != run_id.strip():
+        raise ValueError(
+            f"run_id: expected 1 to {MAX_NAME_CHARS} characters without space around them, got {run_id!r}"
+        )
 
 
 def prompt_data(made: Assembled, seqs: Sequence[int]) -> dict[str, Any]:

@@ -23,11 +23,12 @@ _TAKES_BACK = re.compile(
     r"|i take that back)(?=\s*(?:[.,;:!\u2013\u2014-]|$))[\s.,;:!\u2013\u2014-]*",
     re.IGNORECASE,
 )
-_DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
+_DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+_DAY = "(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?"
 _NUMBERS = {"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7}
 _RELATIVE = re.compile(
     r"\b(?:(?P<day>the day before yesterday|yesterday|last night|today|tonight|tomorrow)"
-    r"|(?P<which>last|this|next) (?:(?P<unit>week|weekend|month|year)|(?P<weekday>" + "|".join(_DAYS) + r"))"
+    r"|(?P<which>last|this|next) (?:(?P<unit>week|weekend|month|year)|(?P<weekday>" + _DAY + r"))"
     r"|(?P<n>\d{1,3}|" + "|".join(_NUMBERS) + r") (?P<units>day|week|month|year)s? ago)\b(?! \()",
     re.IGNORECASE,
 )
@@ -139,7 +140,7 @@ def _resolved(found: re.Match[str], day: date) -> str:
             return _ago(day, n, found["units"].lower())
         step = {"last": -1, "this": 0, "next": 1}[found["which"].lower()]
         if found["weekday"]:
-            return _weekday(day, _DAYS.index(found["weekday"].lower()), step).isoformat()
+            return _weekday(day, _DAYS.index(found["weekday"][:3].lower()), step).isoformat()
         unit = found["unit"].lower()
         if unit == "year":
             return str(day.year + step)

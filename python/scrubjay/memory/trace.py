@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 from scrubjay import payload
 from scrubjay._native import Scope
+from scrubjay.memory.content import MAX_NAME_CHARS
 from scrubjay.store.connections import translated
 from scrubjay.store.reading import names_of
 from scrubjay.store.sqlite import SqliteStore
@@ -143,7 +144,7 @@ class Draft(NamedTuple):
         check_text("content", content)
         if author is None:
             author = kind
-        check_text("author", author, at_most=1000)
+        check_text("author", author, at_most=MAX_NAME_CHARS)
         encoded = _encoded(data)
         moment = payload.to_utc(at, "at")
         return cls(kind, author, content, encoded, None if moment is None else payload.microseconds(moment))
