@@ -48,6 +48,16 @@ from scrubjay.fusion import (
     Weighted,
 )
 from scrubjay.index import Index
+from scrubjay.memory import (
+    Decay,
+    DefaultJudge,
+    EpisodeCandidate,
+    FactCandidate,
+    Memory,
+    PolicyCandidate,
+    PreferenceCandidate,
+    Provenance,
+)
 from scrubjay.records import Record
 from scrubjay.results import Hit, Hits
 from scrubjay.retrieval import Retriever
@@ -62,18 +72,26 @@ __all__ = [
     "ClosedError",
     "ConflictError",
     "CorruptIndexError",
+    "Decay",
+    "DefaultJudge",
     "EmbedderError",
     "EmbedderMismatchError",
     "Engine",
     "Entities",
+    "EpisodeCandidate",
     "Error",
+    "FactCandidate",
     "Filter",
     "Hit",
     "Hits",
     "Index",
+    "Memory",
     "MissingExtraError",
+    "PolicyCandidate",
+    "PreferenceCandidate",
     "Prior",
     "Production",
+    "Provenance",
     "Ranking",
     "Recency",
     "Record",

@@ -21,8 +21,8 @@ from scrubjay.results import Hits
 from scrubjay.semantic import Semantics
 from scrubjay.states import StatefulIndex
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.local import LocalEngine
 from scrubjay.store.feedback import FeedbackLog
+from scrubjay.store.local import LocalEngine
 from scrubjay.stored import StoredIndex
 from scrubjay.writing import WritingIndex
 

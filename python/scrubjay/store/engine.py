@@ -78,6 +78,11 @@ class DurableEngine(ChangingEngine):
         self._closed = False
         _opened.add(self)
 
+    def use_clock(self, clock: Callable[[], int]) -> None:
+        """Go by another clock (microseconds since 1970) from now on."""
+        self.clock = clock
+        self.residency.use_clock(clock)
+
     # ------------------------------------------------------------------ what it is
 
     @property

@@ -66,6 +66,10 @@ class Residency(Filling):
         self._glance: object = None
         self._seen = store.last_version()  # every scope written to up to this version has been marked
 
+    def use_clock(self, clock: Callable[[], int]) -> None:
+        """Go by another clock from now on."""
+        self._clock = clock
+
     # ------------------------------------------------------------------ before a search
 
     def view(self, scope: Scope) -> tuple[tuple[Partition, ...], int]:
