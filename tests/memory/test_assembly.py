@@ -66,7 +66,9 @@ def made(parts: dict, limits: Limits) -> Assembled | None:
     except BudgetError as error:
         # Said only where it is true, and the budget that it names does.
         assert error.needed > limits.budget_tokens == error.budget
-        enough = Limits(error.needed, limits.item_tokens, limits.turn_tokens, limits.brief_tokens, limits.count)
+        enough = Limits(
+            error.needed, limits.item_tokens, limits.turn_tokens, limits.brief_tokens, limits.count
+        )
         assert arrange(**parts, limits=enough).trace.tokens["total"] <= error.needed
         return None
 
@@ -76,7 +78,9 @@ def test_budget_is_kept_and_reserved_slots_are_present(parts: dict, limits: Limi
     found = made(parts, limits)
     if found is None:
         return
-    assert (limits.count(found.text) if found.text else 0) == found.trace.tokens["total"] <= limits.budget_tokens
+    assert (
+        (limits.count(found.text) if found.text else 0) == found.trace.tokens["total"] <= limits.budget_tokens
+    )
     assert found.ids("policies") == tuple(piece.id for piece in parts["policies"])
     assert found.ids("preferences") == tuple(piece.id for piece in parts["preferences"])
     assert len(items(found, "policies")) == len(parts["policies"])
@@ -151,7 +155,9 @@ def test_no_record_passes_for_a_block_or_an_item(parts: dict, limits: Limits) ->
     if found is None:
         return
     lines = found.text.splitlines()
-    assert [line for line in lines if line.startswith("#")] == [f"# {TITLES[block.name]}" for block in found.blocks]
+    assert [line for line in lines if line.startswith("#")] == [
+        f"# {TITLES[block.name]}" for block in found.blocks
+    ]
     n_items = sum(len(found.ids(name)) for name in ("policies", "preferences", "memories"))
     n_items += len(items(found, "turns"))
     assert sum(line.startswith("-") for line in lines) == n_items

@@ -44,7 +44,9 @@ def test_a_prompt_has_rules_memories_and_the_last_turns(memory: Memory) -> None:
         session.tool("lots of output " * 100, author="search")
         session.user("Which key is it for staging?")
         made = session.assemble()
-    assert made.text.startswith("# Policies (always follow)\n- refunds: Never promise refunds.\n\n# Preferences of the")
+    assert made.text.startswith(
+        "# Policies (always follow)\n- refunds: Never promise refunds.\n\n# Preferences of the"
+    )
     assert "sk-stg-0041" in made.text and "0099" not in made.text
     assert made.text.endswith(
         "# Recent turns\n- user: Hello!\n- model: Good morning, Jane.\n- user: Which key is it for staging?\n\n"
@@ -79,12 +81,17 @@ def test_rules_over_the_budget_are_an_error(memory: Memory) -> None:
     fill(memory)
     with pytest.raises(BudgetError) as failed:
         memory.assemble("anything", JANE, 10)
-    assert memory.assemble("anything", JANE, failed.value.needed).text == memory.assemble("anything", JANE).prefix
+    assert (
+        memory.assemble("anything", JANE, failed.value.needed).text
+        == memory.assemble("anything", JANE).prefix
+    )
 
 
 def test_turns_come_in_many_forms(memory: Memory) -> None:
     forms = [[Turn("user", "hi there")], [("user", "hi there")], [{"role": "user", "content": "hi there"}]]
-    assert {memory.assemble("x", JANE, turns=turns).text for turns in forms} == {"# Recent turns\n- user: hi there\n\n"}
+    assert {memory.assemble("x", JANE, turns=turns).text for turns in forms} == {
+        "# Recent turns\n- user: hi there\n\n"
+    }
     for bad in ([1], ["user"], [{"role": "user"}], [("user", 1)]):
         with pytest.raises(TypeError, match=r"turns\[0\]: expected an event"):
             memory.assemble("x", JANE, turns=bad)
@@ -134,7 +141,9 @@ def test_only_exactly_the_scope_replays(memory: Memory) -> None:
             memory.replay("r1", foreign)
         assert memory.find_in_traces("secret", foreign) == [] and memory.runs(foreign) == []
     assert memory.runs(JANE) == ["r1"]
-    assert [(run, event.content) for run, event in memory.find_in_traces("SECRET", JANE)] == [("r1", "secret")]
+    assert [(run, event.content) for run, event in memory.find_in_traces("SECRET", JANE)] == [
+        ("r1", "secret")
+    ]
     with pytest.raises(TypeError, match="scope: expected"):
         memory.replay("r1", "acme")  # type: ignore[arg-type]
     with pytest.raises(KeyError):
@@ -241,9 +250,17 @@ def test_a_failed_append_keeps_the_prompt_for_the_next(memory: Memory) -> None:
         (lambda m: m.session(JANE, "x" * 501), ValueError, "run_id: expected at most 500"),
         (lambda m: m.session(JANE, "r", retention="ever"), ValueError, "retention: expected one of"),
         (lambda m: m.session(JANE, "r").append("prompt", "x"), ValueError, "kind: 'prompt' is written by"),
-        (lambda m: m.session(JANE, "r").extend([{"kind": "user"}]), ValueError, "content: expected a value, it is missing"),
+        (
+            lambda m: m.session(JANE, "r").extend([{"kind": "user"}]),
+            ValueError,
+            "content: expected a value, it is missing",
+        ),
         (lambda m: m.session(JANE, "r").extend([{}]), ValueError, "kind: expected a value, it is missing"),
-        (lambda m: m.session(JANE, "r").assemble(), ValueError, "query: expected a str, as the user has said nothing"),
+        (
+            lambda m: m.session(JANE, "r").assemble(),
+            ValueError,
+            "query: expected a str, as the user has said nothing",
+        ),
         (lambda m: m.find_in_traces("x", JANE, limit=0), ValueError, "limit: expected 1 or more"),
         (lambda m: m.assemble("x", JANE, 0), ValueError, "budget_tokens: expected 1 or more"),
         (lambda m: m.assemble("x", None), TypeError, "scope: expected"),

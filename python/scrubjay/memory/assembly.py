@@ -72,7 +72,12 @@ class Limits:
     count: Callable[[str], int] = count_roughly
 
     def __post_init__(self) -> None:
-        for name, least in (("budget_tokens", 1), ("item_tokens", 1), ("turn_tokens", 0), ("brief_tokens", 1)):
+        for name, least in (
+            ("budget_tokens", 1),
+            ("item_tokens", 1),
+            ("turn_tokens", 0),
+            ("brief_tokens", 1),
+        ):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int):
                 raise TypeError(f"{name}: expected an int, got {type(value).__name__}")
