@@ -1,4 +1,4 @@
-"""A model's answer is material: what is not as it should be is left out, nothing in it reaches further than its fields."""
+"""A model's answer is material: what is not as it should be is left out, and nothing reaches beyond its fields."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ TRANSCRIPT = Transcript("r1", (SAID,), (Utterance(1, 1, AT, "user", "Jane", "Hel
 class Endpoint:
     """What a model behind HTTP says, and what it was asked."""
 
-    answer: Any = {}
     status = 200
 
     def __init__(self) -> None:
+        self.answer: Any = {}
         self.asked: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         endpoint = self

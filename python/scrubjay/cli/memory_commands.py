@@ -63,7 +63,7 @@ def _recall(arguments: argparse.Namespace) -> int:
     kinds = tuple(arguments.kind) if arguments.kind else ("fact", "episode")
     with _open(arguments) as memory:
         hits = memory.recall(arguments.question, scope_of(arguments), kinds=kinds, k=arguments.k)
-        rows = [
+        rows: list[dict[str, Any]] = [
             {"id": hit.id, "kind": hit.kind, "text": hit.text, "score": hit.score, "tier": hit.tier}
             for hit in hits
         ]

@@ -1,7 +1,4 @@
-"""The part of Memory that stands around its core: prompts, sessions, distillation, notes.
-
-What the core (gate, records, recall) is asked for is declared at the top of the class, and nothing else of it is used.
-"""
+"""The part of Memory that stands around its core: prompts, sessions, distillation, notes."""
 
 from __future__ import annotations
 
@@ -15,40 +12,25 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.memory.assembly import Assembled, Limits, Piece, arrange
+from scrubjay.memory.base import checked_scope
 from scrubjay.memory.distil import Distilled, distil
 from scrubjay.memory.extractors import Extractor
+from scrubjay.memory.forgetting import Forgetting
 from scrubjay.memory.ingest import Ingested, ingest
+from scrubjay.memory.recall import Recall
 from scrubjay.memory.replaying import Replay
 from scrubjay.memory.session import N_TURNS, Session, as_turns, check_run_id
 from scrubjay.memory.stabilise import Transcript
 from scrubjay.memory.trace import TraceEvent, Traces
 from scrubjay.retrieval.context import count_roughly
-from scrubjay.store.sqlite import SqliteStore
 
 __all__ = ["AroundMemory"]
 
 K_RECALLED = 20
 
 
-class AroundMemory:
+class AroundMemory(Forgetting, Recall):
     """Prompts, sessions, distillation and notes of a memory."""
-
-    # ------------------------------------------------------------------ asked of the core
-    # The core's class sets or defines these.
-
-    store: SqliteStore
-    clock: Callable[[], int]
-    known: Callable[..., Any]
-    """known(scope): .policies (each .id, .key, .text) and .preferences (the same), in order."""
-    recall: Callable[..., Any]
-    """recall(query, scope, kinds=, k=): the hits in order, each with .id, .kind, .text, .score, .tier; and .mode,
-    .degraded, .trace of the retrieval."""
-    propose_all: Callable[..., Any]
-    """propose_all([(candidate, scope, provenance), ...], also=, revoke=[(id, scope, reason), ...]) -> [Outcome, ...]:
-    several proposals through the gate in their order in ONE transaction (each sees those before it; embedded before
-    it begins), after the revocations; then `also(change, outcomes)` writes rows of its own in the same transaction.
-    If anything raises, `also` included, nothing of all is written. Distillation and ingestion are idempotent because what
-    was distilled is noted in the same transaction."""
 
     @cached_property
     def traces(self) -> Traces:
@@ -129,7 +111,7 @@ class AroundMemory:
         Args:
             scope: whose run it is; only exactly this scope sees it.
             run_id: its name, unique within the scope.
-            retention: how long what is appended is kept: "short" (7 days), "standard" (90), "long" (365) or "permanent".
+            retention: how long events are kept: "short" (7 days), "standard" (90), "long" (365) or "permanent".
         """
         return Session(self, scope, run_id, retention)
 
@@ -139,7 +121,7 @@ class AroundMemory:
         Raises:
             KeyError: exactly this scope has no such run.
         """
-        self._check_scope(scope)
+        checked_scope(scope)
         check_run_id(run_id)
         if self.traces.run(scope, run_id) is None:
             raise KeyError(f"run_id: this scope has no run {run_id!r}")
@@ -147,14 +129,14 @@ class AroundMemory:
 
     def runs(self, scope: Scope) -> list[str]:
         """Return the names of the runs of exactly this scope, oldest first."""
-        self._check_scope(scope)
+        checked_scope(scope)
         return [run.run_id for run in self.traces.runs(scope)]
 
     def find_in_traces(
         self, text: str, scope: Scope, *, run_id: str | None = None, limit: int = 100
     ) -> list[tuple[str, TraceEvent]]:
         """Return (run id, event) of events of exactly this scope that hold `text`, newest first; for forensics."""
-        self._check_scope(scope)
+        checked_scope(scope)
         if isinstance(limit, bool) or not isinstance(limit, int):
             raise TypeError(f"limit: expected an int, got {type(limit).__name__}")
         if limit < 1:
@@ -180,17 +162,17 @@ class AroundMemory:
             KeyError: exactly this scope has no such run.
             Exception: what the extractor raises; nothing is written then.
         """
-        self._check_scope(scope)
-        return distil(self, run_id, extractor, scope)
+        checked_scope(scope)
+        return distil(self, self.traces, run_id, extractor, scope)
 
     def distil_later(
         self, run_id: str, extractor: Extractor | Callable[[Transcript], Any], *, scope: Scope
     ) -> Future[Distilled]:
-        """The same on a thread of its own, one run after the other; closing the memory waits for those that are asked for.
+        """The same on a thread of its own, one run after the other; closing the memory waits for them.
 
         A run that was not distilled because the process ended can be distilled by any process later.
         """
-        self._check_scope(scope)
+        checked_scope(scope)
         with self._background_lock:
             if self._background is None:
                 self._background = ThreadPoolExecutor(1, "scrubjay-distil")
@@ -217,7 +199,7 @@ class AroundMemory:
 
         Each file is one transaction. Raises as :meth:`distil` does; files before that one are in.
         """
-        self._check_scope(scope)
+        checked_scope(scope)
         return ingest(self, folder, scope, extractor, name)
 
     def _close_around(self) -> None:
@@ -226,8 +208,3 @@ class AroundMemory:
             background, self._background = self._background, None
         if background is not None:
             background.shutdown()
-
-    @staticmethod
-    def _check_scope(scope: Any) -> None:
-        if not isinstance(scope, Scope):
-            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")

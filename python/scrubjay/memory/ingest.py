@@ -7,17 +7,16 @@ are revoked, both in one transaction; so an ingestion can be repeated, and one t
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 from scrubjay._native import Scope
 from scrubjay.memory.content import normalised
 from scrubjay.memory.extractors import Extractor, as_extraction
+from scrubjay.memory.gate import Gate
 from scrubjay.memory.notes import Note, read_notes
 from scrubjay.memory.records import Fact, FactCandidate, Provenance
 from scrubjay.memory.rows import record_of, rows_where
@@ -26,20 +25,6 @@ from scrubjay.memory.trace import check_text
 from scrubjay.store.reading import names_of
 
 __all__ = ["Ingested", "ingest"]
-
-
-class Core(Protocol):
-    """What ingestion asks of the memory."""
-
-    propose_all: Callable[..., Sequence[Any]]
-
-    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
-        """This thread's reading connection."""
-        ...
-
-    def clock(self) -> int:
-        """Microseconds since 1970."""
-        ...
 
 
 @dataclass
@@ -59,7 +44,7 @@ class Ingested:
 
 
 def ingest(
-    core: Core,
+    gate: Gate,
     folder: str | Path,
     scope: Scope,
     extractor: Extractor | Callable[[Transcript], Any] | None,
@@ -78,18 +63,18 @@ def ingest(
     # One run for all files: a passage that stands in two of them was not observed twice.
     run = f"notes:{name}"
     known: dict[str, list[Fact]] = {}
-    for fact in facts_from(core, scope, run):
+    for fact in facts_from(gate, scope, run):
         known.setdefault(str(fact.metadata.get("file")), []).append(fact)
     # What is gone goes first: a passage that moved to another file is then new there.
     gone_files = [file for file in known if file not in notes.by_file]
     for file in [*gone_files, *notes.by_file]:
-        _ingest_file(core, scope, run, notes.by_file.get(file, []), known.get(file, []), extractor, report)
+        _ingest_file(gate, scope, run, notes.by_file.get(file, []), known.get(file, []), extractor, report)
     report.files = len(notes.by_file)
     return report
 
 
 def _ingest_file(
-    core: Core,
+    gate: Gate,
     scope: Scope,
     run: str,
     notes: Sequence[Note],
@@ -112,7 +97,7 @@ def _ingest_file(
         report.unchanged += len(by_mark)
         return
     reason = "the note is gone" if not notes else "the passage is gone"
-    outcomes = core.propose_all(proposals, revoke=[(id, scope, reason) for id in gone])
+    outcomes = gate.propose_all(proposals, revoke=[(id, scope, reason) for id in gone])
     report.unchanged += len(by_mark) - len(new)
     report.revoked += len(gone)
     for position, ((_, _, source), outcome) in enumerate(zip(proposals, outcomes, strict=True)):
@@ -126,15 +111,15 @@ def _ingest_file(
             report.written += 1
 
 
-def facts_from(core: Core, scope: Scope, run: str) -> list[Fact]:
+def facts_from(gate: Gate, scope: Scope, run: str) -> list[Fact]:
     """Return the living facts of exactly this scope that come from a run."""
-    with core.reading() as connection:
+    with gate.reading() as connection:
         rows = rows_where(
             connection,
             "fact",
             "tenant = ? AND user = ? AND agent = ? AND status IN ('provisional', 'active') "
             "AND source_run = ? AND (expires_at IS NULL OR expires_at > ?)",
-            (*names_of(scope), run, core.clock()),
+            (*names_of(scope), run, gate.clock()),
         )
         return [cast(Fact, record_of(row)) for row in rows]
 

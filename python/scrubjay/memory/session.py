@@ -111,7 +111,7 @@ class Session:
         return self.extend([{"kind": kind, "content": content, "author": author, "data": data, "at": at}])[0]
 
     def extend(self, events: Iterable[Mapping[str, Any]]) -> list[TraceEvent]:
-        """Append several events in one transaction, all or none; each a mapping with the arguments of :meth:`append`."""
+        """Append several events in one transaction, all or none; each a mapping with what :meth:`append` takes."""
         drafts = []
         for position, event in enumerate(events):
             try:
@@ -230,6 +230,8 @@ def as_turns(turns: Iterable[Any]) -> list[Turn]:
     """
     read = []
     for position, turn in enumerate(turns):
+        author: Any
+        text: Any
         if isinstance(turn, TraceEvent):
             author, text = turn.author, turn.content
         elif isinstance(turn, Mapping):

@@ -1,8 +1,8 @@
 """What was meant, once the run is over? Retracted turns go, and "yesterday" becomes a date.
 
-A turn makes sense to those who are there; a memory is read months later. So before anything is distilled, what was taken
-back is left out, times relative to the turn are written out beside the words, and every line says who speaks. Rules
-only, no model: an extractor may do better on what is left, but what was taken back never reaches it.
+A turn makes sense to those who are there; a memory is read months later. So before anything is distilled, what was
+taken back is left out, times relative to the turn are written out beside the words, and every line says who speaks.
+Rules only, no model: an extractor may do better on what is left, but what was taken back never reaches it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ __all__ = ["Transcript", "Utterance", "stabilise"]
 
 _TAKES_BACK = re.compile(
     r"\s*(?:(?:oh|no|wait|sorry|hmm|actually|please)[,.! ]+)*"
-    r"(?:scratch that|strike that|never\s?mind(?: that| what i (?:just )?said)?|disregard (?:that|what i (?:just )?said)"
+    r"(?:scratch that|strike that|never\s?mind(?: that| what i (?:just )?said)?"
+    r"|disregard (?:that|what i (?:just )?said)"
     r"|forget (?:that|it|what i (?:just )?said)|ignore (?:that|my last message|what i (?:just )?said)"
     r"|i take that back)(?=\s*(?:[.,;:!\u2013\u2014-]|$))[\s.,;:!\u2013\u2014-]*",
     re.IGNORECASE,
