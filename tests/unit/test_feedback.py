@@ -277,6 +277,44 @@ def test_notes_leave_cached_results_and_searches_alone(tmp_path: Path) -> None:
         assert [n.query for n in index.feedbacks()] == ["q"]
 
 
+class Cipher:
+    """Seals by turning bits over and by saying where; one tenant's key is gone."""
+
+    def seal(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+        return None if data is None else f"{tenant} {place}|".encode() + bytes(255 - byte for byte in data)
+
+    def open(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+        if data is None or b"|" not in data:
+            return data
+        head, _, sealed = data.partition(b"|")
+        assert head == f"{tenant} {place}".encode()
+        return bytes(255 - byte for byte in sealed)
+
+    def readable(self, tenant: str) -> bool:
+        return tenant != "gone"
+
+
+def test_questions_are_sealed_where_the_store_has_a_cipher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Index.open(tmp_path / "a.scrubjay") as index:
+        store = index.engine.store  # type: ignore[union-attr]
+        index.upsert("m", "A train.", scope=JANE)
+        index.upsert("g", "A train.", scope=Scope("gone"))
+        index.feedback("m", query="asked before")
+        monkeypatch.setattr(store, "cipher", Cipher(), raising=False)
+        index.feedback("m", query=SECRET)
+        index.feedback("m")
+        index.feedback("g", query="never to be read")
+        assert index.verify_erased([SECRET]).clean
+        assert [note.query for note in index.feedbacks()] == ["asked before", SECRET, None]
+        with store.writing("encrypting") as transaction:
+            assert feedback_store.seal_notes(store, transaction.connection, store.tables, "acme") == 2
+        assert [note.query for note in index.feedbacks()] == ["asked before", SECRET, None]
+        index.compact()
+        assert index.verify_erased(["asked before"]).clean
+
+
 def test_a_closed_index_takes_no_notes(tmp_path: Path) -> None:
     index = Index.open(tmp_path / "a.scrubjay")
     index.upsert("m", "A train.", scope=JANE)
