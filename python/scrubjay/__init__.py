@@ -35,8 +35,29 @@ from scrubjay.errors import (
     StoreError,
     StoreFormatError,
 )
-from scrubjay.fusion import RRF, Auto, Boost, Production, Ranking, Recency, Relevance, Weighted
+from scrubjay.fusion import (
+    RRF,
+    Auto,
+    Boost,
+    Entities,
+    Prior,
+    Production,
+    Ranking,
+    Recency,
+    Relevance,
+    Weighted,
+)
 from scrubjay.index import Index
+from scrubjay.memory import (
+    Decay,
+    DefaultJudge,
+    EpisodeCandidate,
+    FactCandidate,
+    Memory,
+    PolicyCandidate,
+    PreferenceCandidate,
+    Provenance,
+)
 from scrubjay.records import Record
 from scrubjay.results import Hit, Hits
 from scrubjay.retrieval import Retriever
@@ -51,16 +72,26 @@ __all__ = [
     "ClosedError",
     "ConflictError",
     "CorruptIndexError",
+    "Decay",
+    "DefaultJudge",
     "EmbedderError",
     "EmbedderMismatchError",
     "Engine",
+    "Entities",
+    "EpisodeCandidate",
     "Error",
+    "FactCandidate",
     "Filter",
     "Hit",
     "Hits",
     "Index",
+    "Memory",
     "MissingExtraError",
+    "PolicyCandidate",
+    "PreferenceCandidate",
+    "Prior",
     "Production",
+    "Provenance",
     "Ranking",
     "Recency",
     "Record",

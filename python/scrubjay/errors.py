@@ -7,6 +7,7 @@ Python derives from :class:`Error`. The native module looks its types up here wh
 from __future__ import annotations
 
 __all__ = [
+    "BudgetError",
     "ClosedError",
     "ConflictError",
     "CorruptIndexError",
@@ -23,6 +24,15 @@ __all__ = [
 
 class Error(Exception):
     """Base of every exception type that is Scrubjay's own."""
+
+
+class BudgetError(Error, ValueError):
+    """A prompt whose policies and preferences alone are over its budget; `needed` says which budget would do."""
+
+    def __init__(self, message: str, needed: int, budget: int) -> None:
+        super().__init__(message)
+        self.needed = needed
+        self.budget = budget
 
 
 class ConflictError(Error):

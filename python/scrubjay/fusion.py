@@ -20,7 +20,9 @@ __all__ = [
     "RRF",
     "Auto",
     "Boost",
+    "Entities",
     "Fusion",
+    "Prior",
     "Production",
     "Ranking",
     "Recency",
@@ -247,6 +249,58 @@ class Recency:
 
 
 @dataclass(frozen=True)
+class Entities:
+    """Memories that name what the question is about count more: weight * (the best damping of a named entity) is added
+    to the scaled score.
+
+    Args:
+        weight: 0 or more; the scaled scores lie between 0 and 1.
+        field: where in the metadata the memories list their entities.
+
+    The damping of an entity that n visible memories name is 1 / (1 + 0.001 (n - 1)^2): who is in every memory says
+    nothing about any of them. A search says which entities it is about: `entities=["Graphiti"]`, or `entities=True` for
+    those that occur in its text.
+
+    >>> Entities(weight=0.5).field
+    'entities'
+    """
+
+    weight: float = 0.3
+    field: str = "entities"
+
+    def __post_init__(self) -> None:
+        _check_field(self.field)
+        _compile(Auto(), entities=self)
+
+    def _options(self) -> dict[str, Any]:
+        return {"entities": self.weight, "entity_field": self.field}
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What a memory is worth before anything is asked: weight * (a number in its metadata) is added to the scaled
+    score.
+
+    Args:
+        weight: a finite number; the scaled scores lie between 0 and 1, so priors had best do, too.
+        field: where in the metadata the number is; a memory that has none there gains nothing.
+
+    >>> Prior(0.2).field
+    'importance'
+    """
+
+    weight: float = 0.3
+    field: str = "importance"
+
+    def __post_init__(self) -> None:
+        _check_field(self.field)
+        _compile(Auto(), prior=self)
+
+    def _options(self) -> dict[str, Any]:
+        return {"prior": self.weight, "prior_field": self.field}
+
+
+@dataclass(frozen=True)
 class Ranking:
     """All options of a ranking together; an index takes them as separate arguments of its searches.
 
@@ -256,6 +310,8 @@ class Ranking:
             visible ones do) come first, in their fused order. Applies where rankings are fused.
         coverage: weight of the fraction of the query's terms, weighted by idf, that a document holds.
         recency: what is new counts more; True for :class:`Recency` with its defaults.
+        entities: who names what the question is about counts more; True for :class:`Entities` with its defaults.
+        prior: who is worth more counts more; True for :class:`Prior` with its defaults.
         mmr: trade-off of maximal marginal relevance (Carbonell and Goldstein 1998), from 0 (only different) to 1 (only
             relevant); None: off. Similarities are cosines of the stored vectors.
         min_score: drops hits with a lower score; None: none.
@@ -271,6 +327,8 @@ class Ranking:
     identifier_tier: bool = True
     coverage: float = 0.0
     recency: Recency | bool | None = None
+    entities: Entities | bool | None = None
+    prior: Prior | bool | None = None
     mmr: float | None = None
     min_score: float | None = None
     relevance: Relevance | str | None = None
@@ -281,8 +339,10 @@ class Ranking:
                 "fusion: expected Auto, RRF, Weighted, Boost or Production, got "
                 f"{type(self.fusion).__name__} {self.fusion!r}"
             )
-        if isinstance(self.recency, bool):
-            object.__setattr__(self, "recency", Recency() if self.recency else None)
+        signals: dict[str, Any] = {"recency": Recency, "entities": Entities, "prior": Prior}
+        for name, signal in signals.items():
+            if isinstance(given := getattr(self, name), bool):
+                object.__setattr__(self, name, signal() if given else None)
         if isinstance(self.relevance, str):
             object.__setattr__(self, "relevance", Relevance(self.relevance))
 
@@ -316,6 +376,11 @@ class Ranking:
         return _from_dict(cls, said)
 
 
+def weighs_entities(fusion: Fusion | Ranking | str | None) -> bool:
+    """Whether the entities of a search would count."""
+    return isinstance(fusion, Ranking) and isinstance(fusion.entities, Entities)
+
+
 def as_ranking(fusion: Fusion | Ranking | str | None, plain: bool, **options: Any) -> Fusion | Ranking | None:
     """What a search passes to the engine for the arguments it was given; `plain`: rrf_k or weights are among them.
 
@@ -346,6 +411,8 @@ def _compiled(ranking: Ranking) -> CompiledRanking:
         identifier_tier=ranking.identifier_tier,
         coverage=ranking.coverage,
         recency=ranking.recency if isinstance(ranking.recency, Recency) else None,
+        entities=ranking.entities if isinstance(ranking.entities, Entities) else None,
+        prior=ranking.prior if isinstance(ranking.prior, Prior) else None,
         mmr=ranking.mmr,
         min_score=ranking.min_score,
         relevance=ranking.relevance if isinstance(ranking.relevance, Relevance) else None,
@@ -353,10 +420,17 @@ def _compiled(ranking: Ranking) -> CompiledRanking:
 
 
 def _compile(
-    fusion: Fusion, *, relevance: Relevance | None = None, recency: Recency | None = None, **options: Any
+    fusion: Fusion,
+    *,
+    relevance: Relevance | None = None,
+    recency: Recency | None = None,
+    entities: Entities | None = None,
+    prior: Prior | None = None,
+    **options: Any,
 ) -> CompiledRanking:
-    if recency is not None:
-        options.update(recency._options())
+    for signal in (recency, entities, prior):
+        if signal is not None:
+            options.update(signal._options())
     if relevance is not None:
         options["relevance"] = relevance.at_least
         options["relevance_bounds"] = [relevance.low, relevance.standard, relevance.high]
@@ -366,6 +440,13 @@ def _compile(
 def _check(fusion: Fusion, relevance: Relevance | None = None) -> None:
     """Have the engine check the numbers now, where they are given."""
     _compile(fusion, relevance=relevance)
+
+
+def _check_field(field: str) -> None:
+    if not isinstance(field, str):
+        raise TypeError(f"field: expected a str, got {type(field).__name__} {field!r}")
+    if not field:
+        raise ValueError("field: expected the name of a metadata field, got ''")
 
 
 def _numbers(values: Any, name: str) -> tuple[float, ...]:

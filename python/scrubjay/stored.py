@@ -6,7 +6,8 @@ what makes sense in memory, or say that there is no file.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from scrubjay.store.files import ErasureReport, back_up, search_files, vector_ne
 from scrubjay.store.jsonl import read_export, write_export
 from scrubjay.store.protocol import Event
 from scrubjay.store.reembedding import reembed_store
+from scrubjay.store.together import Change
 
 __all__ = ["StoredIndex"]
 
@@ -47,6 +49,39 @@ class StoredIndex(CollectedIndex):
         if isinstance(self._engine, DurableEngine):
             return self._engine.sweep()
         return self._expiry.remove_due()
+
+    @contextmanager
+    def changing(self, doing: str) -> Iterator[Change]:
+        """Write several things at once, all or nothing: documents, and rows of the caller's tables in the same file.
+
+        Nobody sees anything of it before the block ends, and no search sees half of it. For what is built on an index;
+        other writers wait, so texts are embedded before (:meth:`embed`).
+
+        Args:
+            doing: what is being done, for the message of an error.
+
+        Raises:
+            StoreBusyError: another thread or process wrote for longer than the index waits.
+            StoreError: the index has no file, or the transaction could not be written; nothing of it was.
+
+        >>> import tempfile
+        >>> from scrubjay import Index
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with Index.open(folder.name + "/memories.scrubjay") as index:
+        ...     index.upsert("old", "Lives in Berlin.", scope=Scope("acme"))
+        ...     with index.changing("moving") as change:
+        ...         n = change.delete(["old"], reason="superseded")
+        ...         change.upsert(
+        ...             ["new"], ["Lives in Oslo."], scopes=[Scope("acme")], vectors=[None], payloads=[None]
+        ...         )
+        ...     [hit.text for hit in index.search("where does she live?", scope=Scope("acme"))]
+        ['Lives in Oslo.']
+        >>> folder.cleanup()
+        """
+        with self._durable("changing").changing(doing) as change:
+            yield change
+        if change.embedded:
+            self._semantics.wrote()
 
     def events(self) -> list[Event]:
         """Return what was deleted from the file, without its content: when, why, from which scope, how many."""

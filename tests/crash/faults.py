@@ -83,12 +83,28 @@ def save_images(index: Index) -> None:
             raise scrubjay.StoreError("images were not written")
 
 
+def change_together(index: Index) -> None:
+    """Several writes as one, as a layer above makes them."""
+    with index.changing("changing") as change:
+        change.delete([20, 21], reason="test")
+        many = rows(20, 40, JANE, "changed oak")
+        change.upsert(
+            [row["id"] for row in many],
+            [row["text"] for row in many],
+            scopes=[JANE] * 40,
+            vectors=[row["vector"] for row in many],
+            payloads=[None] * 40,
+        )
+        change.erase(JOE, reason="test", everywhere=True)
+
+
 OPERATIONS: dict[str, Callable[[Index], Any]] = {
     "upsert": lambda index: index.upsert(7, "a new oak", scope=JANE, vector=np.ones(8)),
     "upsert_many": lambda index: index.upsert_many(rows(20, 60, JANE, "many oaks")),
     "delete": lambda index: index.delete(20),
     "erase": lambda index: index.erase(Scope("acme")),
     "erase everywhere": lambda index: index.erase(JANE, everywhere=True),
+    "changing": change_together,
     "sweep": lambda index: index.sweep(),
     "compact": lambda index: index.compact(),
     "images": save_images,

@@ -42,8 +42,8 @@ def operation(seed: int, number: int) -> Operation:
     """Return operation `number` of the workload `seed`."""
     rng = random.Random(f"{seed}:{number}")
     kind = rng.choices(
-        ["upsert", "many", "delete", "erase", "compact", "save", "search", "reopen", "drop"],
-        weights=[30, 30, 12, 3, 2, 6, 15, 3, 1],
+        ["upsert", "many", "delete", "erase", "compact", "save", "search", "reopen", "drop", "change"],
+        weights=[30, 30, 12, 3, 2, 6, 15, 3, 1, 20],
     )[0]
     collection = rng.choice(COLLECTIONS)
     if kind in ("upsert", "many"):
@@ -52,6 +52,11 @@ def operation(seed: int, number: int) -> Operation:
     if kind == "delete":
         ids = tuple(rng.randrange(300) for _ in range(rng.randint(1, 5)))
         return Operation(kind, ids=ids, collection=collection)
+    if kind == "change":  # a row that is replaced keeps its scope, so what goes and what comes may overlap
+        rows = tuple(_row(rng) for _ in range(rng.randint(1, 20)))
+        ids = tuple(rng.randrange(300) for _ in range(rng.randint(0, 8)))
+        scope = rng.choice(SCOPES[1:]) if rng.random() < 0.2 else None
+        return Operation(kind, rows, ids, scope, exact=True, collection=collection)
     if kind == "erase":
         return Operation(
             kind,
@@ -75,10 +80,15 @@ def _row(rng: random.Random) -> tuple[int, Scope, str, tuple[float, ...] | None]
 def expected(state: State, op: Operation) -> State:
     """Return the state after an operation."""
     after = dict(state)
+    if op.kind == "change":  # in this order: erased, deleted, written
+        if op.scope is not None:
+            after = {k: row for k, row in after.items() if k[0] != op.collection or row[0] != op.scope}
+        for id in op.ids:
+            after.pop((op.collection, id), None)
     for id, scope, text, vector in op.rows:
         after.pop((op.collection, id), None)  # an update is a new write: it goes to the end
         after[op.collection, id] = (scope, text, vector)
-    for id in op.ids:
+    for id in op.ids if op.kind == "delete" else ():
         after.pop((op.collection, id), None)
     if op.kind == "erase":
         assert op.scope is not None
@@ -104,6 +114,9 @@ def run(index: Index, op: Operation) -> None:
         return
     if op.collection:
         index = index.collection(op.collection)
+    if op.kind == "change":
+        _change(index, op)
+        return
     if op.rows:
         records: list[dict[str, Any]] = [
             {"id": id, "scope": scope, "text": text, "vector": vector} for id, scope, text, vector in op.rows
@@ -126,6 +139,20 @@ def run(index: Index, op: Operation) -> None:
     elif op.kind == "search":
         assert op.scope is not None
         index.search("oak winter", vector=np.ones(DIM), scope=op.scope)
+
+
+def _change(index: Index, op: Operation) -> None:
+    with index.changing("changing") as change:
+        if op.scope is not None:
+            change.erase(op.scope, exact=op.exact, reason="test")
+        change.delete(op.ids, reason="test")
+        change.upsert(
+            [row[0] for row in op.rows],
+            [row[2] for row in op.rows],
+            scopes=[row[1] for row in op.rows],
+            vectors=[row[3] for row in op.rows],
+            payloads=[None] * len(op.rows),
+        )
 
 
 def stored(index: Index) -> State:

@@ -17,6 +17,10 @@ FILE is JSON Lines (text, and perhaps id, tenant, user, agent, metadata, created
 these two, or - for JSON Lines on standard input. A record that names its scope keeps it; the others get that
 of --tenant, --user and --agent, from which the search is made, too."""
 
+_MEMORY = """\
+Policies, preferences, facts, episodes and traces in one file. Everything is said for one scope: a fact of
+--tenant acme --user jane is seen by nobody else."""
+
 
 _TUNE = """\
 SOURCE is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or an index file with recorded feedback
@@ -90,12 +94,107 @@ def make_parser() -> argparse.ArgumentParser:
         command.add_argument(
             "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
         )
+    _add_memory(commands)
+
+    mcp = _command(
+        commands,
+        "mcp",
+        "serve the memories of one scope to an MCP client on standard input and output",
+        "INDEX is a file that Index.open() made; it is made if there is none. Nothing that the client sends can change "
+        "the\nscope.",
+    )
+    mcp.add_argument("--read-only", action="store_true", help="offer no tool that changes anything")
+    mcp.add_argument("index", metavar="INDEX")
+    _add_served(mcp, tenant="local")
+
+    serve = _command(
+        commands,
+        "serve",
+        "serve an index over HTTP, with a page that shows why a memory was found",
+        "INDEX is a file that Index.open() made; it is made if there is none. Without --tokens only this machine can "
+        "reach it,\nand every request may name any scope (or that of --tenant, --user and --agent, if they are given). "
+        "With --add-token\na token for that scope is made and printed, its SHA-256 is added to the file, and nothing "
+        "is served.",
+    )
+    serve.add_argument("index", metavar="INDEX", nargs="?")
+    serve.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1")
+    serve.add_argument("--port", type=int, default=8421, help="default: 8421; 0: any free one")
+    serve.add_argument("--tokens", metavar="FILE", help="who may ask for what")
+    serve.add_argument("--add-token", metavar="NAME", help="make a token, add it to --tokens, and end")
+    serve.add_argument(
+        "--can",
+        default="read,write",
+        metavar="LIST",
+        help="of read, write, erase, metrics (default: read,write)",
+    )
+    serve.add_argument(
+        "--max-body", type=_positive, default=4 << 20, metavar="BYTES", help="of a request (default: 4 MiB)"
+    )
+    serve.add_argument(
+        "--max-k", type=_positive, default=100, metavar="N", help="hits at most (default: 100)"
+    )
+    serve.add_argument(
+        "--rate",
+        type=float,
+        default=1000.0,
+        metavar="N",
+        help="requests a second per token; 0: any (default: 1000)",
+    )
+    _add_served(serve, tenant=None)
     return parser
 
 
 def scope_of(arguments: argparse.Namespace) -> Scope:
     """Return the scope that --tenant, --user and --agent name."""
     return Scope(arguments.tenant, arguments.user or None, arguments.agent or None)
+
+
+def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """The commands below `scrubjay memory`; the name of each is in `memory_command`."""
+    memory = _command(
+        commands, "memory", "what an agent remembers, in a file: add, recall, forget ...", _MEMORY
+    )
+    below = memory.add_subparsers(dest="memory_command", metavar="COMMAND", required=True)
+
+    def command(
+        name: str, help: str, *what: tuple[str, str], k: int | None = None
+    ) -> argparse.ArgumentParser:
+        one = _command(below, name, help, "FILE is one that Memory.open() made.")
+        one.add_argument("file", metavar="FILE")
+        for argument, meaning in what:
+            one.add_argument(argument, metavar=argument.upper(), help=meaning)
+        _add_scope(one)
+        _add_common(one, k=k)
+        return one
+
+    add = command(
+        "add", "remember something; the file is made if there is none", ("text", "what to remember")
+    )
+    add.add_argument("--kind", choices=("fact", "preference", "policy", "episode"), default="fact")
+    add.add_argument("--key", help="of a preference or policy; a new one replaces the old one of its key")
+    add.add_argument("--subject", default="", help="whom or what a fact is about")
+    add.add_argument(
+        "--predicate", default="", help="what it says of it; a fact replaces that of equal subject"
+    )
+    add.add_argument("--outcome", default="success", help="how an episode ended (default: success)")
+    add.add_argument("--confidence", type=float, default=1.0, help="0 to 1; facts need 0.7, preferences 0.5")
+    add.add_argument("--run", default="command line", help="the run that it comes from")
+    recall = command("recall", "find facts and episodes", ("question", "what to look for"), k=10)
+    recall.add_argument(
+        "--kind", choices=("fact", "episode"), action="append", help="only these (repeatable)"
+    )
+    command("known", "show all policies in force and all preferences")
+    command("why", "show where a record comes from, and what happened to it", ("id", "of the record"))
+    forget = command("forget", "erase everything of a user, or of a tenant, and prove that it is gone")
+    forget.add_argument(
+        "--yes", action="store_true", help="do it; without this, only say whom it would erase"
+    )
+    forget.add_argument(
+        "--reason", default="asked for on the command line", help="kept in the deletion event"
+    )
+    replay = command("replay", "show a run event by event, and its prompts as they were", ("run", "its name"))
+    replay.add_argument("--prompts", action="store_true", help="show the prompts, made again from the trace")
+    command("sweep", "delete what is past its time for good")
 
 
 def _command(
@@ -154,11 +253,13 @@ def _add_tune(parser: argparse.ArgumentParser) -> None:
     _add_common(parser, k=None)
 
 
-def _add_scope(parser: argparse.ArgumentParser, tenant: str = "local", user: str | None = None) -> None:
+def _add_scope(
+    parser: argparse.ArgumentParser, tenant: str | None = "local", user: str | None = None
+) -> None:
     group = parser.add_argument_group(
         "scope: whose memories (a search sees its own and those shared with it)"
     )
-    group.add_argument("--tenant", default=tenant, help=f"default: {tenant}")
+    group.add_argument("--tenant", default=tenant, help=f"default: {tenant or 'none'}")
     group.add_argument(
         "--user", default=user, help=f"default: {user or 'none, the memories that all users share'}"
     )
@@ -168,6 +269,14 @@ def _add_scope(parser: argparse.ArgumentParser, tenant: str = "local", user: str
 def _add_common(parser: argparse.ArgumentParser, k: int | None) -> None:
     if k is not None:
         parser.add_argument("-k", type=_positive, default=k, metavar="N", help=f"hits at most (default: {k})")
+    _add_embedder(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
+    )
+
+
+def _add_embedder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--embedder",
         default="default",
@@ -175,10 +284,12 @@ def _add_common(parser: argparse.ArgumentParser, k: int | None) -> None:
         help="default (offline), none, onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, fastembed:NAME or "
         "openai:MODEL[@URL]",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
-    )
+
+
+def _add_served(parser: argparse.ArgumentParser, tenant: str | None) -> None:
+    parser.add_argument("--collection", metavar="NAME", help="of the file; default: the one without a name")
+    _add_scope(parser, tenant=tenant)
+    _add_embedder(parser)
 
 
 def _positive(text: str) -> int:

@@ -1,6 +1,6 @@
 """An engine whose documents survive: the native engine's surface, over rows in a file.
 
-Writing is in :mod:`scrubjay.store.writing`; this adds searching, looking and care.
+Writing is in :mod:`scrubjay.store.writing` and :mod:`scrubjay.store.together`; this adds searching, looking and care.
 """
 
 from __future__ import annotations
@@ -9,45 +9,38 @@ import atexit
 import os
 import time
 import weakref
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scrubjay._native import Engine, Result, Scope
 from scrubjay.errors import CorruptIndexError, Error
+from scrubjay.filters import FilterLike, Ids
 from scrubjay.progress import Progress
 from scrubjay.store.budget import Budget
 from scrubjay.store.feedback import Feedback, read_notes, write_note
 from scrubjay.store.files import rewrite_file
+from scrubjay.store.listing import Asked, admitted, asked, slices
 from scrubjay.store.partition import visible_from
 from scrubjay.store.place import place_of
-from scrubjay.store.protocol import RowId
+from scrubjay.store.protocol import RowId, StoredDocument
 from scrubjay.store.residency import Residency
 from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.together import ChangingEngine
 from scrubjay.store.transaction import Transaction
 from scrubjay.store.vectors import decode
-from scrubjay.store.writing import WritingEngine, checked_id
+from scrubjay.store.writing import checked_id
 
 __all__ = ["DurableEngine", "StoredDocument"]
 
 _PATIENCE = 8  # disturbed searches before eviction is held off
 
 
-class StoredDocument(NamedTuple):
-    """A document as it is stored."""
-
-    id: RowId
-    text: str
-    scope: Scope
-    payload: bytes | None
-    vector: NDArray[np.float32] | None
-
-
-class DurableEngine(WritingEngine):
+class DurableEngine(ChangingEngine):
     """What an index does its work with when it has a file. Thread-safe; see the native Engine for the arguments.
 
     Args:
@@ -84,6 +77,11 @@ class DurableEngine(WritingEngine):
         self._place: str | None = None  # asked for when it is first needed
         self._closed = False
         _opened.add(self)
+
+    def use_clock(self, clock: Callable[[], int]) -> None:
+        """Go by another clock (microseconds since 1970) from now on."""
+        self.clock = clock
+        self.residency.use_clock(clock)
 
     # ------------------------------------------------------------------ what it is
 
@@ -239,6 +237,41 @@ class DurableEngine(WritingEngine):
         with residency.without_eviction():
             residency.view(scope)
             return residency.engine.count(scope, **filters)
+
+    def listed(
+        self,
+        scope: Scope,
+        *,
+        filter: FilterLike | None = None,
+        ids: Ids | None = None,
+        exact: bool = False,
+        limit: int | None = None,
+        offset: int = 0,
+        order: str = "newest",
+    ) -> list[StoredDocument]:
+        """Return documents that `scope` sees, without their vectors, by when they were last written.
+
+        See :meth:`scrubjay.Index.list` for the arguments. Read from one state of the rows; no partition is loaded.
+        """
+        self._check_open()
+        wanted = asked(scope, filter=filter, exact=exact, limit=limit, offset=offset, order=order)
+        checked = None if ids is None else {checked_id(id, self.identity.id_kind) for id in ids}
+        with self.store.snapshot():
+            return list(islice(self._listed(wanted, checked), wanted.start, wanted.stop))
+
+    def _listed(self, wanted: Asked, ids: set[RowId] | None) -> Iterator[StoredDocument]:
+        rows = self.store.rows_in(wanted.scopes, now=self.clock(), newest=wanted.newest, ids=ids)
+        for part in slices(rows):
+            kept = part
+            if wanted.filter is not None:
+                kept = [part[i] for i in admitted(wanted.filter, [row.payload for row, _ in part])]
+            for row, scope in kept:
+                yield StoredDocument(row.id, row.text, scope, row.payload, None)
+
+    def scopes(self) -> list[Scope]:
+        """Return every scope that has documents."""
+        self._check_open()
+        return [scope for scope, _ in self.store.scopes()]
 
     def stats(self, scope: Scope | None = None) -> dict[str, int | float | str]:
         """Return the native engine's counts (of what is in memory) and the store's."""

@@ -44,6 +44,7 @@ class Filling:
     budget: Budget
     housekeeper: Housekeeper
     drop: Callable[[Partition], None]
+    disturb: Callable[[Partition], None]
     _store: SqliteStore
     _clock: Callable[[], int]
     _lock: threading.Lock
@@ -95,6 +96,8 @@ class Filling:
     def _catch_up(self, partition: Partition, state: ScopeState, now: int) -> None:
         changes = self._store.changes(state.key, partition.applied, now=now)
         partition.resident = False  # until it is whole again
+        if changes.deleted and changes.rows:
+            self.disturb(partition)
         self._forget(partition, changes.deleted)
         self._put(partition, changes.rows)
         partition.resident, partition.applied = True, state.version

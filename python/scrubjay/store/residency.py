@@ -66,6 +66,10 @@ class Residency(Filling):
         self._glance: object = None
         self._seen = store.last_version()  # every scope written to up to this version has been marked
 
+    def use_clock(self, clock: Callable[[], int]) -> None:
+        """Go by another clock from now on."""
+        self._clock = clock
+
     # ------------------------------------------------------------------ before a search
 
     def view(self, scope: Scope) -> tuple[tuple[Partition, ...], int]:
@@ -192,6 +196,8 @@ class Residency(Filling):
                     partition.resident = False  # until it is whole again
                     if one.erased:
                         self.drop(partition)
+                    elif one.deleted and rows:
+                        self.disturb(partition)
                     self._forget(partition, one.deleted)
                     self._put(partition, rows)
                     partition.resident, partition.applied = True, one.after
@@ -215,6 +221,12 @@ class Residency(Filling):
         self.budget.charge(partition, 0)
         partition.next_expiry = NEVER
         self.engine.erase(partition.scope, exact=True)
+
+    def disturb(self, partition: Partition) -> None:
+        """Documents go and others come, in two steps of the engine: searches that overlap run again, those that begin
+        wait. The caller holds the partition's lock, and makes it ready again."""
+        partition.ready = False
+        self._depart(partition)
 
     def _depart(self, partition: Partition) -> None:
         with self._departing:

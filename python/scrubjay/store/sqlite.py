@@ -107,6 +107,8 @@ class SqliteStore(ReadingStore):
             StoreError: the transaction could not be written; nothing of it was.
         """
         with self._turn(doing, wait=wait, in_background=in_background), translated(self.path, doing):
+            if self._is_writing():  # this thread itself: its turn may be taken again
+                raise StoreError(f"{doing}: this thread is in the middle of another write: {self.path}")
             try:
                 if not wait:
                     self._writer.execute("PRAGMA busy_timeout = 0")
@@ -120,8 +122,11 @@ class SqliteStore(ReadingStore):
                 if not transaction.committed:
                     transaction.commit()
             finally:
-                if self._writer.in_transaction:
+                if self._is_writing():
                     self._writer.execute("ROLLBACK")
+
+    def _is_writing(self) -> bool:
+        return self._writer.in_transaction
 
     @contextmanager
     def exclusively(self, doing: str) -> Iterator[sqlite3.Connection]:

@@ -226,19 +226,34 @@ class WritingEngine:
         self._check_open()
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
-        n_erased = 0
         with self.store.writing("erasing") as transaction:
-            now = self.clock()
-            if everywhere:  # who has them in memory sees the commit
-                for tables in self.store.all_tables():
-                    if tables.suffix != self.store.tables.suffix:
-                        other = Transaction(transaction.connection, tables)
-                        gone = other.erase(scope, checked_reason(reason), exact=exact, now=now)
-                        n_erased += sum(one.documents_before for one in gone)
-            written = transaction.erase(scope, checked_reason(reason), exact=exact, now=now)
+            n_elsewhere, written = self._erase(
+                transaction, scope, exact=exact, reason=reason, everywhere=everywhere, now=self.clock()
+            )
             if written:
                 self._commit(transaction, written)
-        return n_erased + sum(one.documents_before for one in written)
+        return n_elsewhere + sum(one.documents_before for one in written)
+
+    def _erase(
+        self,
+        transaction: Transaction,
+        scope: Scope,
+        *,
+        exact: bool,
+        reason: str,
+        everywhere: bool,
+        now: int,
+    ) -> tuple[int, list[Written]]:
+        """Erase rows; return how many in other collections, and what was done to this one."""
+        checked_reason(reason)
+        n_elsewhere = 0
+        if everywhere:  # who has them in memory sees the commit
+            for tables in self.store.all_tables():
+                if tables.suffix != self.store.tables.suffix:
+                    other = Transaction(transaction.connection, tables)
+                    gone = other.erase(scope, reason, exact=exact, now=now)
+                    n_elsewhere += sum(one.documents_before for one in gone)
+        return n_elsewhere, transaction.erase(scope, reason, exact=exact, now=now)
 
     def sweep(self) -> int:
         """Delete the rows of expired documents, which no search sees any more; how many."""

@@ -1,0 +1,218 @@
+"""`scrubjay memory add`, `recall`, `known`, `why`, `forget`, `replay` and `sweep`."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.cli.arguments import scope_of
+from scrubjay.cli.readers import InputError
+from scrubjay.cli.terminal import bold, clean, dim, render_table
+from scrubjay.embedders.spec import from_spec
+from scrubjay.memory import (
+    EpisodeCandidate,
+    FactCandidate,
+    Memory,
+    PreferenceCandidate,
+    Provenance,
+)
+
+__all__ = ["run_memory"]
+
+
+def run_memory(arguments: argparse.Namespace) -> int:
+    """Run `scrubjay memory ...`; return its exit code."""
+    return _COMMANDS[arguments.memory_command](arguments)
+
+
+def _add(arguments: argparse.Namespace) -> int:
+    scope, text = scope_of(arguments), arguments.text
+    source = Provenance(run=arguments.run, author="command line")
+    if arguments.kind in ("preference", "policy") and not arguments.key:
+        raise InputError(f"--key: a {arguments.kind} needs one")
+    with _open(arguments, new=True) as memory:
+        if arguments.kind == "policy":
+            outcome = memory.policy(arguments.key, text, tenant=scope.tenant, by="command line")
+        else:
+            candidate: Any
+            if arguments.kind == "preference":
+                candidate = PreferenceCandidate(arguments.key, text, confidence=arguments.confidence)
+            elif arguments.kind == "episode":
+                candidate = EpisodeCandidate(text, arguments.outcome)
+            else:
+                candidate = FactCandidate(
+                    text, arguments.subject, arguments.predicate, confidence=arguments.confidence
+                )
+            outcome = memory.propose(candidate, scope=scope, source=source)
+    if arguments.json:
+        _print_json(outcome)
+    else:
+        print(" ".join(filter(None, [bold(outcome.status), outcome.kind, outcome.id or ""])))
+        if outcome.reason:
+            print(dim(clean(outcome.reason)))
+    return 0 if outcome else 2
+
+
+def _recall(arguments: argparse.Namespace) -> int:
+    kinds = tuple(arguments.kind) if arguments.kind else ("fact", "episode")
+    with _open(arguments) as memory:
+        hits = memory.recall(arguments.question, scope_of(arguments), kinds=kinds, k=arguments.k)
+        rows: list[dict[str, Any]] = [
+            {"id": hit.id, "kind": hit.kind, "text": hit.text, "score": hit.score, "tier": hit.tier}
+            for hit in hits
+        ]
+        mode, degraded = hits.mode, list(hits.degraded)
+    if arguments.json:
+        _print_json({"mode": mode, "degraded": degraded, "hits": rows})
+    elif rows:
+        table = [
+            [row["kind"], f"{row['score']:.3f}", row["tier"] or "-", row["text"], row["id"]] for row in rows
+        ]
+        print(render_table(["kind", "score", "tier", "text", "id"], table, stretch=3))
+    else:
+        print("nothing found")
+    if degraded and not arguments.json:
+        print(dim(clean("; ".join(degraded))))
+    return 0 if rows else 1
+
+
+def _known(arguments: argparse.Namespace) -> int:
+    with _open(arguments) as memory:
+        known = memory.known(scope_of(arguments))
+    records: list[Any] = [*known.policies, *known.preferences]
+    if arguments.json:
+        _print_json({"policies": known.policies, "preferences": known.preferences})
+    elif records:
+        table = [[one.kind, one.key, one.text, one.id] for one in records]
+        print(render_table(["kind", "key", "text", "id"], table, stretch=2))
+    else:
+        print("nothing known")
+    return 0 if records else 1
+
+
+def _why(arguments: argparse.Namespace) -> int:
+    with _open(arguments) as memory:
+        why = memory.why(arguments.id, scope=scope_of(arguments))
+    if why is None:
+        raise InputError(f"{arguments.id}: no such record in this scope")
+    if arguments.json:
+        _print_json(why)
+    else:
+        print("\n".join("  " * line.startswith(" ") + clean(line) for line in str(why).splitlines()))
+    return 0
+
+
+def _forget(arguments: argparse.Namespace) -> int:
+    scope = scope_of(arguments)
+    if scope.agent is not None:
+        raise InputError("--agent: forget erases a user with all agents, or a tenant; leave it out")
+    whose = f"tenant {scope.tenant!r}" + (f", user {scope.user!r}" if scope.user else " with all its users")
+    if not arguments.yes:
+        raise InputError(f"this would erase everything of {whose} for good; say --yes to do it")
+    with _open(arguments) as memory:
+        forgotten = memory.forget(scope, reason=arguments.reason, by="command line")
+        memory.compact()
+        proof = memory.verify_erased(scope)
+    if arguments.json:
+        _print_json({"counts": forgotten.counts, "clean": proof.clean})
+    else:
+        for kind, count in sorted(forgotten.counts.items()):
+            print(f"{kind:<14}{count:,}")
+        print(dim(clean(f"erased everything of {whose}; only this event is left")))
+    return 0 if forgotten.counts else 1
+
+
+def _replay(arguments: argparse.Namespace) -> int:
+    with _open(arguments) as memory:
+        try:
+            replay = memory.replay(arguments.run, scope_of(arguments))
+        except KeyError:
+            raise InputError(f"{arguments.run}: this scope has no such run") from None
+    prompts = {one.seq: one for one in replay.prompts()} if arguments.prompts else {}
+    if arguments.json:
+        made = [
+            {
+                "seq": one.seq,
+                "turn": one.turn,
+                "faithful": one.faithful,
+                "text": one.assembled and one.assembled.text,
+            }
+            for one in prompts.values()
+        ]
+        events = [event.to_dict() for event in replay.events]
+        _print_json(
+            {"run": replay.run_id, "events": events, **({"prompts": made} if arguments.prompts else {})}
+        )
+        return 0
+    table = []
+    for event in replay.events:
+        said = event.content
+        if event.kind == "prompt":
+            said = f"{event.data['envelope']['tokens']['total']} tokens, sha256 {event.data['sha256'][:12]}"
+        table.append([str(event.seq), str(event.turn), f"{event.at:%Y-%m-%d %H:%M:%S}", event.author, said])
+    print(render_table(["event", "turn", "at", "who", "what"], table, stretch=4))
+    for one in prompts.values():
+        how = "as it was" if one.faithful else "not as it was: something in it is past its retention"
+        print(f"\n{bold(f'prompt {one.seq}')} {dim(how)}")
+        print("\n".join(_shown(line) for line in one.assembled.text.splitlines()) if one.assembled else "")
+    return 0
+
+
+def _sweep(arguments: argparse.Namespace) -> int:
+    with _open(arguments) as memory:
+        swept = memory.sweep()
+    counts = dataclasses.asdict(swept)
+    if arguments.json:
+        _print_json(counts)
+    else:
+        for what, count in counts.items():
+            print(f"{what.replace('_', ' '):<24}{count:,}")
+    return 0
+
+
+def _open(arguments: argparse.Namespace, *, new: bool = False) -> Memory:
+    if not new and not Path(arguments.file).is_file():  # opening would make one
+        raise InputError(f"{arguments.file}: no such file")
+    return Memory.open(arguments.file, from_spec(arguments.embedder))
+
+
+def _shown(line: str) -> str:
+    """A line of a prompt without what could steer the terminal; its indentation stays."""
+    return " " * (len(line) - len(line.lstrip(" "))) + clean(line)
+
+
+def _print_json(value: Any) -> None:
+    print(json.dumps(_plain(value), ensure_ascii=False, indent=2))
+
+
+def _plain(value: Any) -> Any:
+    """A record in JSON's own types."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        return {**({"kind": value.kind} if hasattr(value, "kind") else {}), **fields}
+    if isinstance(value, Scope):
+        return {"tenant": value.tenant, "user": value.user, "agent": value.agent}
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return {str(key): _plain(one) for key, one in value.items()}
+    if isinstance(value, Sequence) and not isinstance(value, str):
+        return [_plain(one) for one in value]
+    return value
+
+
+_COMMANDS = {
+    "add": _add,
+    "recall": _recall,
+    "known": _known,
+    "why": _why,
+    "forget": _forget,
+    "replay": _replay,
+    "sweep": _sweep,
+}

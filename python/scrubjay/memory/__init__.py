@@ -1,0 +1,53 @@
+"""Memory: typed, scoped, gated, forgettable, replayable. What is it that an agent remembers, and for whom?"""
+
+from __future__ import annotations
+
+from scrubjay.memory.decay import Decay
+from scrubjay.memory.forgetting import Forgotten, MemoryErasure, Swept
+from scrubjay.memory.judge import DefaultJudge, Judge
+from scrubjay.memory.memory import Memory
+from scrubjay.memory.recall import Recalled, RecalledHit
+from scrubjay.memory.records import (
+    Deletion,
+    Episode,
+    EpisodeCandidate,
+    Event,
+    Fact,
+    FactCandidate,
+    Known,
+    Outcome,
+    Policy,
+    PolicyCandidate,
+    Preference,
+    PreferenceCandidate,
+    Provenance,
+    Rejection,
+    Why,
+)
+
+__all__ = [
+    "Decay",
+    "DefaultJudge",
+    "Deletion",
+    "Episode",
+    "EpisodeCandidate",
+    "Event",
+    "Fact",
+    "FactCandidate",
+    "Forgotten",
+    "Judge",
+    "Known",
+    "Memory",
+    "MemoryErasure",
+    "Outcome",
+    "Policy",
+    "PolicyCandidate",
+    "Preference",
+    "PreferenceCandidate",
+    "Provenance",
+    "Recalled",
+    "RecalledHit",
+    "Rejection",
+    "Swept",
+    "Why",
+]

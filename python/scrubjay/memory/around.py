@@ -1,0 +1,210 @@
+"""The part of Memory that stands around its core: prompts, sessions, distillation, notes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from functools import cached_property, partial
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.memory.assembly import Assembled, Limits, Piece, arrange
+from scrubjay.memory.base import checked_scope
+from scrubjay.memory.distil import Distilled, distil
+from scrubjay.memory.extractors import Extractor
+from scrubjay.memory.forgetting import Forgetting
+from scrubjay.memory.ingest import Ingested, ingest
+from scrubjay.memory.recall import Recall
+from scrubjay.memory.replaying import Replay
+from scrubjay.memory.session import N_TURNS, Session, as_turns, check_run_id
+from scrubjay.memory.stabilise import Transcript
+from scrubjay.memory.trace import TraceEvent, Traces
+from scrubjay.retrieval.context import count_roughly
+
+__all__ = ["AroundMemory"]
+
+K_RECALLED = 20
+
+
+class AroundMemory(Forgetting, Recall):
+    """Prompts, sessions, distillation and notes of a memory."""
+
+    @cached_property
+    def traces(self) -> Traces:
+        """The traces in the file."""
+        return Traces(self.store, self.clock)
+
+    _background: ThreadPoolExecutor | None = None
+    _background_lock = Lock()
+
+    # ------------------------------------------------------------------ prompts
+
+    def assemble(
+        self,
+        query: str,
+        scope: Scope,
+        budget_tokens: int = 2000,
+        *,
+        turns: Sequence[Any] = (),
+        k: int = K_RECALLED,
+        kinds: Sequence[str] = ("fact", "episode"),
+        item_tokens: int = 200,
+        turn_tokens: int = 300,
+        count: Callable[[str], int] = count_roughly,
+        **options: Any,
+    ) -> Assembled:
+        """Return the prompt for a query: all policies in force and all preferences, what is recalled, the last turns.
+
+        Args:
+            query: what memories are recalled for.
+            scope: who asks.
+            budget_tokens: of the whole prompt, as `count` counts. Over budget, recalled records are left out whole, the
+                least relevant first; policies and preferences never are.
+            turns: the conversation, oldest first: events of a session, (author, text) pairs, or mappings with "role"
+                and "content". The last eight are summarised at the end of the prompt.
+            k, kinds, options: of :meth:`recall`.
+            item_tokens: of one recalled record; a longer one is left out whole.
+            turn_tokens: of the summary of recent turns.
+            count: tokens of a text; your model's tokenizer knows better than the default estimate.
+
+        The prompt begins with the same bytes as long as policies and preferences are the same (`.prefix`), and is no
+        longer for a long conversation than for a short one. `.trace` says what went in, and what did not.
+
+        Raises:
+            BudgetError: policies and preferences alone are over the budget.
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        if not isinstance(query, str):
+            raise TypeError(f"query: expected a str, got {type(query).__name__}")
+        limits = Limits(budget_tokens, item_tokens, turn_tokens, count=count)
+        said = as_turns(turns[-N_TURNS:])
+        known = self.known(scope)
+        recalled = self.recall(query, scope, kinds=kinds, k=k, **options)
+        made = arrange(
+            [Piece("policy", one.id, one.text, one.key) for one in known.policies],
+            [Piece("preference", one.id, one.text, one.key) for one in known.preferences],
+            [Piece(hit.kind, hit.id, hit.text) for hit in recalled],
+            said,
+            limits,
+        )
+        envelope = replace(
+            made.trace,
+            query=query,
+            mode=recalled.mode,
+            degraded=tuple(recalled.degraded),
+            retrieved=tuple(
+                {"id": hit.id, "kind": hit.kind, "score": hit.score, "tier": hit.tier} for hit in recalled
+            ),
+            promoted=tuple(hit.id for hit in recalled if hit.identifier),
+            stages=tuple(recalled.trace.to_dicts()),
+        )
+        return replace(made, trace=envelope)
+
+    # ------------------------------------------------------------------ sessions
+
+    def session(self, scope: Scope, run_id: str, *, retention: str = "standard") -> Session:
+        """Begin a run, or go on with one, in whichever process: events in, prompts out.
+
+        Args:
+            scope: whose run it is; only exactly this scope sees it.
+            run_id: its name, unique within the scope.
+            retention: how long events are kept: "short" (7 days), "standard" (90), "long" (365) or "permanent".
+        """
+        return Session(self, scope, run_id, retention)
+
+    def replay(self, run_id: str, scope: Scope) -> Replay:
+        """Return a run from its trace: its events, and each of its prompts made again.
+
+        Raises:
+            KeyError: exactly this scope has no such run.
+        """
+        checked_scope(scope)
+        check_run_id(run_id)
+        if self.traces.run(scope, run_id) is None:
+            raise KeyError(f"run_id: this scope has no run {run_id!r}")
+        return Replay(run_id, scope, tuple(self.traces.events(scope, run_id)))
+
+    def runs(self, scope: Scope) -> list[str]:
+        """Return the names of the runs of exactly this scope, oldest first."""
+        checked_scope(scope)
+        return [run.run_id for run in self.traces.runs(scope)]
+
+    def find_in_traces(
+        self, text: str, scope: Scope, *, run_id: str | None = None, limit: int = 100
+    ) -> list[tuple[str, TraceEvent]]:
+        """Return (run id, event) of events of exactly this scope that hold `text`, newest first; for forensics."""
+        checked_scope(scope)
+        if isinstance(limit, bool) or not isinstance(limit, int):
+            raise TypeError(f"limit: expected an int, got {type(limit).__name__}")
+        if limit < 1:
+            raise ValueError(f"limit: expected 1 or more, got {limit}")
+        return self.traces.find(scope, text, run_id=run_id, limit=limit)
+
+    # ------------------------------------------------------------------ distillation, notes
+
+    def distil(
+        self, run_id: str, extractor: Extractor | Callable[[Transcript], Any], *, scope: Scope
+    ) -> Distilled:
+        """Turn what a run has said since it was distilled last into memories; once, whoever asks how often.
+
+        The run is stabilised (what was taken back is left out, "yesterday" gets its date), the extractor reads it, and
+        each candidate goes through the gate. Nothing is locked while the extractor works, and everything is written in
+        one transaction.
+
+        Args:
+            run_id, scope: of the run.
+            extractor: an :class:`Extractor`, or a function from a :class:`Transcript` to candidates.
+
+        Raises:
+            KeyError: exactly this scope has no such run.
+            Exception: what the extractor raises; nothing is written then.
+        """
+        checked_scope(scope)
+        return distil(self, self.traces, run_id, extractor, scope)
+
+    def distil_later(
+        self, run_id: str, extractor: Extractor | Callable[[Transcript], Any], *, scope: Scope
+    ) -> Future[Distilled]:
+        """The same on a thread of its own, one run after the other; closing the memory waits for them.
+
+        A run that was not distilled because the process ended can be distilled by any process later.
+        """
+        checked_scope(scope)
+        with self._background_lock:
+            if self._background is None:
+                self._background = ThreadPoolExecutor(1, "scrubjay-distil")
+            return self._background.submit(partial(self.distil, run_id, extractor, scope=scope))
+
+    def ingest(
+        self,
+        folder: str | Path,
+        *,
+        scope: Scope,
+        extractor: Extractor | Callable[[Transcript], Any] | None = None,
+        name: str | None = None,
+    ) -> Ingested:
+        """Take the notes of a folder (Markdown and plain text) into memory; again after they changed.
+
+        Each passage becomes a fact under the headings above it, with file and lines as its provenance. Passages that
+        are gone since the last time are revoked, those that are as they were cost nothing.
+
+        Args:
+            folder: or one file.
+            scope: whose notes they are.
+            extractor: reads the passages that are new, as in :meth:`distil`; its candidates go through the same gate.
+            name: tells folders apart that one scope ingests; by default the folder's own name.
+
+        Each file is one transaction. Raises as :meth:`distil` does; files before that one are in.
+        """
+        checked_scope(scope)
+        return ingest(self, folder, scope, extractor, name)
+
+    def _close_around(self) -> None:
+        """Wait for what is being distilled; called by `close` before the index is closed."""
+        with self._background_lock:
+            background, self._background = self._background, None
+        if background is not None:
+            background.shutdown()

@@ -1,0 +1,312 @@
+"""What does the model read this turn? Policies and preferences always, then what was recalled, then the last turns.
+
+Pure functions over records: nothing here reads a file, and the same records give the same bytes. The order of the
+blocks is that of their lifetimes, so what changes seldom stands first: as long as nobody changes a policy or a
+preference, the prompts of all turns begin with the same bytes, which model servers cache.
+
+One record is one item of a list. Lines after its first are indented, so no record can begin a block of its own or pass
+for a policy, whatever it holds.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+from scrubjay.errors import BudgetError
+from scrubjay.retrieval.context import count_roughly
+
+__all__ = ["Assembled", "Block", "Envelope", "Limits", "Piece", "Turn", "arrange", "brief"]
+
+TITLES = {
+    "policies": "Policies (always follow)",
+    "preferences": "Preferences of the user",
+    "memories": "Memories (most relevant first)",
+    "turns": "Recent turns",
+}
+RESERVED = ("policies", "preferences")
+_CHARS_A_TOKEN = 64  # more than any tokenizer puts into one, on average
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
+
+
+class Piece(NamedTuple):
+    """One record as assembly sees it: what it is, who it is, what it says, and the key that a reader should see."""
+
+    kind: str
+    id: str
+    text: str
+    label: str = ""
+
+
+class Turn(NamedTuple):
+    """One turn of the conversation: who spoke, and what was said."""
+
+    author: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Limits:
+    """How long a prompt may become. Tokens are what `count` says of a text.
+
+    Args:
+        budget_tokens: of the whole prompt.
+        item_tokens: of one recalled record; one that is longer is left out whole.
+        turn_tokens: of the block of recent turns; besides, it gets a quarter of what policies and preferences leave.
+        brief_tokens: of one turn in it.
+        count: tokens of a text; your model's tokenizer knows better than the default estimate. It is asked about
+            whole prompts, so it need not be additive.
+
+    Raises:
+        TypeError, ValueError: a limit is no int, or below 1 (0 turn_tokens: no recent turns).
+    """
+
+    budget_tokens: int
+    item_tokens: int = 200
+    turn_tokens: int = 300
+    brief_tokens: int = 60
+    count: Callable[[str], int] = count_roughly
+
+    def __post_init__(self) -> None:
+        for name, least in (
+            ("budget_tokens", 1),
+            ("item_tokens", 1),
+            ("turn_tokens", 0),
+            ("brief_tokens", 1),
+        ):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise TypeError(f"{name}: expected an int, got {type(value).__name__}")
+            if value < least:
+                raise ValueError(f"{name}: expected {least} or more, got {value}")
+        if not callable(self.count):
+            raise TypeError(f"count: expected a function of a text, got {type(self.count).__name__}")
+
+
+@dataclass(frozen=True)
+class Block:
+    """A titled part of the prompt, and the ids of the records in it (none for recent turns)."""
+
+    name: str
+    text: str
+    ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Envelope:
+    """What went into a prompt, what did not, and why. References only: the texts are in the records."""
+
+    budget_tokens: int
+    tokens: dict[str, int]
+    """By block, and "total"."""
+    dropped: tuple[tuple[str, str], ...] = ()
+    """Recalled records that are not in the prompt, as (id, reason): "over_item_cap" or "over_budget"."""
+    query: str = ""
+    mode: str = "none"
+    """What retrieval really ran: "hybrid", "vector", "lexical", "substring" or "none"."""
+    degraded: tuple[str, ...] = ()
+    retrieved: tuple[dict[str, Any], ...] = ()
+    """Of each recalled record, best first: id, kind, score, tier."""
+    promoted: tuple[str, ...] = ()
+    """Ids that stand above the fused order because they hold an identifier of the query."""
+    stages: tuple[dict[str, Any], ...] = field(default=(), compare=False)
+    """What ran, for how long."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in JSON's own types."""
+        return {
+            "budget_tokens": self.budget_tokens,
+            "tokens": dict(self.tokens),
+            "dropped": [list(one) for one in self.dropped],
+            "query": self.query,
+            "mode": self.mode,
+            "degraded": list(self.degraded),
+            "retrieved": [dict(one) for one in self.retrieved],
+            "promoted": list(self.promoted),
+            "stages": [dict(one) for one in self.stages],
+        }
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """A prompt: its blocks in order, and the envelope that says how it came about."""
+
+    blocks: tuple[Block, ...]
+    trace: Envelope
+    pieces: dict[str, tuple[Piece, ...]]
+    """The records in it by block: "policies", "preferences", "memories"."""
+    limits: Limits
+
+    @cached_property
+    def text(self) -> str:
+        """The whole prompt."""
+        return "".join(block.text for block in self.blocks)
+
+    @property
+    def prefix(self) -> str:
+        """What the prompt begins with as long as policies and preferences are unchanged, byte for byte."""
+        return "".join(block.text for block in self.blocks if block.name in RESERVED)
+
+    @property
+    def sha256(self) -> str:
+        """Of the prompt's UTF-8."""
+        return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
+
+    def ids(self, name: str) -> tuple[str, ...]:
+        """Return the ids of the records in one block, in their order; none if there is no such block."""
+        return next((block.ids for block in self.blocks if block.name == name), ())
+
+    def __repr__(self) -> str:
+        shown = ", ".join(f"{block.name} {len(block.ids)}" for block in self.blocks)
+        return f"<scrubjay.Assembled {self.trace.tokens['total']} tokens: {shown or 'empty'}>"
+
+
+def arrange(
+    policies: Sequence[Piece],
+    preferences: Sequence[Piece],
+    ranked: Sequence[Piece],
+    turns: Sequence[Turn],
+    limits: Limits,
+) -> Assembled:
+    """Return the prompt of these records.
+
+    Args:
+        policies, preferences: all of them are in the prompt, in this order.
+        ranked: what was recalled, best first. The longest beginning of it that fits is in the prompt, after those over
+            `limits.item_tokens` were left out: so over budget, whole records go, the least relevant first.
+        turns: the conversation, oldest first; the newest are summarised (:func:`brief`) and stand last.
+        limits: how long it may become.
+
+    Raises:
+        BudgetError: policies and preferences alone are over the budget. A prompt without a rule that must be kept
+            would be wrong in silence, and one over budget would be cut by somebody else; the error says what budget
+            would do.
+
+    >>> rules = [Piece("policy", "p1", "Never promise refunds.", "refunds")]
+    >>> found = [Piece("fact", "f1", "Jane moved to Toronto.")]
+    >>> print(arrange(rules, [], found, [Turn("user", "Where do I live?")], Limits(200)).text, end="")
+    # Policies (always follow)
+    - refunds: Never promise refunds.
+    <BLANKLINE>
+    # Memories (most relevant first)
+    - Jane moved to Toronto.
+    <BLANKLINE>
+    # Recent turns
+    - user: Where do I live?
+    <BLANKLINE>
+    """
+    count, budget = limits.count, limits.budget_tokens
+    reserved = [
+        block
+        for block in (
+            _block("policies", [_item(*one) for one in policies], policies),
+            _block("preferences", [_item(*one) for one in preferences], preferences),
+        )
+        if block is not None
+    ]
+    prefix = "".join(block.text for block in reserved)
+    needed = count(prefix) if prefix else 0
+    if needed > budget:
+        raise BudgetError(
+            f"budget_tokens: policies and preferences alone need {needed}, got {budget}; they are never left out",
+            needed,
+            budget,
+        )
+    recent = _recent(turns, min(limits.turn_tokens, (budget - needed) // 4), limits)
+    kept, lines, dropped = [], [], []
+    for piece in ranked:
+        line = _item(*piece)
+        if count(line) > limits.item_tokens:
+            dropped.append((piece.id, "over_item_cap"))
+        else:
+            kept.append(piece)
+            lines.append(line)
+
+    def whole(n_items: int, last: Block | None) -> tuple[Block, ...]:
+        memories = _block("memories", lines[:n_items], kept[:n_items])
+        return tuple(block for block in (*reserved, memories, last) if block is not None)
+
+    def fits(n_items: int) -> bool:
+        return count("".join(block.text for block in whole(n_items, recent))) <= budget
+
+    n_items = _most(len(kept), fits)
+    if n_items is None:  # tokens do not add up in every tokenizer
+        recent, n_items = None, 0
+    dropped += [(piece.id, "over_budget") for piece in kept[n_items:]]
+    blocks = whole(n_items, recent)
+    tokens = {block.name: count(block.text) for block in blocks}
+    tokens["total"] = count("".join(block.text for block in blocks)) if blocks else 0
+    pieces = {
+        "policies": tuple(policies),
+        "preferences": tuple(preferences),
+        "memories": tuple(kept[:n_items]),
+    }
+    return Assembled(blocks, Envelope(budget, tokens, tuple(dropped)), pieces, limits)
+
+
+def brief(turn: Turn, max_tokens: int, count: Callable[[str], int] = count_roughly) -> str | None:
+    """Return a turn as one line: whole, or as many sentences from its beginning as fit, or None if not even one does.
+
+    >>> brief(Turn("user", "Book the train. I will tell you later why, it is a long story."), 8)
+    '- user: Book the train. [...]'
+    """
+    longest = _CHARS_A_TOKEN * max_tokens  # of a turn of megabytes only the beginning is looked at
+    said = " ".join(turn.text[:longest].split())
+    author = " ".join(turn.author.split())
+    line = f"- {author}: {said}"
+    if not said:
+        return None
+    if len(turn.text) <= longest and count(line) <= max_tokens:
+        return line
+    sentences = _SENTENCE_END.split(said)[:-1]
+    shorter = [f"- {author}: {' '.join(sentences[: n + 1])} [...]" for n in range(len(sentences))]
+    n_kept = _most(len(shorter), lambda n: n == 0 or count(shorter[n - 1]) <= max_tokens)
+    return shorter[n_kept - 1] if n_kept else None
+
+
+def _recent(turns: Sequence[Turn], max_tokens: int, limits: Limits) -> Block | None:
+    """The block of the newest turns that fit, in their order. A turn of which not a sentence fits is passed over."""
+    lines: list[str] = []
+    best: Block | None = None
+    for turn in reversed(turns):
+        line = brief(turn, limits.brief_tokens, limits.count)
+        if line is None:
+            continue
+        lines.insert(0, line + "\n")
+        block = _block("turns", lines, ())
+        if block is None or limits.count(block.text) > max_tokens:
+            break
+        best = block
+    return best
+
+
+def _block(name: str, lines: Sequence[str], pieces: Sequence[Piece]) -> Block | None:
+    if not lines:
+        return None
+    return Block(name, f"# {TITLES[name]}\n{''.join(lines)}\n", tuple(piece.id for piece in pieces))
+
+
+def _item(kind: str, id: str, text: str, label: str = "") -> str:
+    """One record as lines of its own. Lines are what any reader may take for one, so every separator counts."""
+    said = f"{label}: {text}" if label else f"Episode: {text}" if kind == "episode" else text
+    if "\n" not in said and said.isprintable():
+        return f"- {said}\n"
+    return "- " + "\n  ".join(said.splitlines()) + "\n"
+
+
+def _most(n: int, holds: Callable[[int], bool]) -> int | None:
+    """The largest number up to n for which `holds`, by bisection; None if there is none on its way."""
+    if holds(n):
+        return n
+    low, high = -1, n  # holds(low) was seen to be true, or low is -1; holds(high) was seen to be false
+    while high - low > 1:
+        middle = (low + high) // 2
+        if holds(middle):
+            low = middle
+        else:
+            high = middle
+    return low if low >= 0 else None

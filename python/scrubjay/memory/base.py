@@ -1,0 +1,118 @@
+"""What do all parts of a memory stand on: the index, the collection of what can be found, the file, the clock."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, cast
+
+from numpy.typing import NDArray
+
+from scrubjay import payload
+from scrubjay._native import Scope
+from scrubjay.index import Index
+from scrubjay.memory.judge import Judge
+from scrubjay.memory.rows import EpisodeRow, FactRow, as_moment, loaded, scope_in
+from scrubjay.store.connections import translated
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.together import Change
+
+__all__ = ["COLLECTION", "RESERVED", "Ground", "absent", "checked_scope", "log"]
+
+COLLECTION = "memory"
+"""The collection of an index's file whose documents are the facts and episodes in force."""
+
+RESERVED = ("kind", "record", "subject", "predicate", "confidence", "task_type", "outcome", "faded")
+"""What a document's metadata says of its record, beside what the caller gave."""
+
+
+class Ground:
+    """What the parts of :class:`scrubjay.memory.memory.Memory` share."""
+
+    index: Index
+    """The index of the file."""
+    documents: Index
+    """The collection of the facts and episodes in force. It is written to through the memory only."""
+    clock: Callable[[], int]
+    """Microseconds since 1970."""
+    judge: Judge
+
+    @property
+    def store(self) -> SqliteStore:
+        """The file, as the collection sees it."""
+        return cast(DurableEngine, self.documents.engine).store
+
+    @contextmanager
+    def reading(self) -> Iterator[sqlite3.Connection]:
+        """Give this thread's reading connection, its errors translated into ours."""
+        store = self.store
+        with translated(store.path, "reading memory"):
+            yield store.reading_connection()
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sqlite3.Connection]:
+        """The same for several questions that are to be answered from one state."""
+        store = self.store
+        with store.snapshot():
+            yield store.reading_connection()
+
+    def expiry(self, expires_at: Any, ttl: Any) -> int | None:
+        """Return when something expires that was given a time, or how long it holds by the memory's clock.
+
+        Raises:
+            TypeError, ValueError: both are given, or one of them is no time.
+        """
+        moment = payload.expiry_of(expires_at, ttl)
+        if moment is None:
+            return None
+        if ttl is None:
+            return payload.microseconds(moment)
+        lasts = ttl if isinstance(ttl, timedelta) else timedelta(seconds=ttl)
+        return self.clock() + lasts // timedelta(microseconds=1)
+
+    def put(self, change: Change, row: FactRow | EpisodeRow, vector: NDArray[Any] | None) -> None:
+        """Write the document of a fact or episode that is in force, in the place of what its slot holds."""
+        metadata = {**loaded(row.metadata), "kind": row.kind, "record": row.id}
+        if isinstance(row, FactRow):
+            metadata["confidence"] = row.confidence
+            given = {"subject": row.subject, "predicate": row.predicate, "faded": bool(row.faded)}
+        else:
+            given = {"outcome": row.outcome, "task_type": row.task_type}
+        metadata.update({name: value for name, value in given.items() if value})
+        until = None if row.expires_at is None else as_moment(row.expires_at)
+        change.upsert(
+            [row.slot],
+            [row.text],
+            scopes=[scope_in(row)],
+            vectors=[vector],
+            payloads=[payload.encode(metadata, as_moment(row.created_at), until)],
+        )
+
+    def put_again(self, change: Change, row: FactRow | EpisodeRow) -> None:
+        """The same for a document whose text stays, with the vector that it has."""
+        found = self.documents.engine.get(row.slot)  # nobody else writes while the change lasts
+        vector = found.vector if found is not None else self.documents.embed([row.text])[0]
+        self.put(change, row, vector)
+
+
+def checked_scope(scope: Any) -> Scope:
+    """Return the scope, or raise TypeError: without one nothing is read or written."""
+    if not isinstance(scope, Scope):
+        raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+    return scope
+
+
+def absent(id: object) -> KeyError:
+    """Return the error for an id that is not there, or of another scope: the two cannot be told apart."""
+    return KeyError(f"id: no such record in this scope: {id!r}")
+
+
+def log(change: Change, record: str, what: str, by: str | None = None, detail: str | None = None) -> None:
+    """Note that something happened to a record."""
+    change.connection.execute(
+        "INSERT INTO memory_log(at, record, what, by, detail) VALUES (?, ?, ?, ?, ?)",
+        (change.now, record, what, by, detail),
+    )

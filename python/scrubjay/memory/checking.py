@@ -1,0 +1,215 @@
+"""What is a proposal before it meets the file: of which kind, for which scope, and is it fit to be kept?
+
+What is wrong with the *call* (a type, no scope) is raised. What is wrong with the *candidate*, which may come from a
+model, is a reason for its rejection.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from scrubjay import payload
+from scrubjay._native import Scope
+from scrubjay.memory.base import RESERVED
+from scrubjay.memory.content import MAX_CHARS, MAX_NAME_CHARS, checked_str, normalised, number_in
+from scrubjay.memory.records import (
+    SOURCES,
+    Candidate,
+    EpisodeCandidate,
+    FactCandidate,
+    PolicyCandidate,
+    PreferenceCandidate,
+    Provenance,
+)
+from scrubjay.memory.schema import MIN_FACT_CONFIDENCE, MIN_PREFERENCE_CONFIDENCE
+
+__all__ = ["CANDIDATES", "Unfit", "checked_source", "classify", "content_of", "encoded", "resolve", "verify"]
+
+CANDIDATES: dict[str, type[Any]] = {
+    "fact": FactCandidate,
+    "preference": PreferenceCandidate,
+    "episode": EpisodeCandidate,
+    "policy": PolicyCandidate,
+}
+_KIND_OF = {candidate: kind for kind, candidate in CANDIDATES.items()}
+_LONG = {"content", "text", "summary", "evidence"}
+
+
+class Unfit(Exception):  # noqa: N818 - a reason for a rejection, not an error of the caller's
+    """The candidate is refused; the message is the reason."""
+
+
+def classify(candidate: Candidate | Mapping[str, Any] | str) -> tuple[str, Candidate]:
+    """Return the kind and the typed candidate of what was proposed.
+
+    A str is a fact. A mapping has the fields of one of the candidates and perhaps its `kind`; without it, one with a
+    `summary` is an episode, one with a `key` a preference, any other a fact: a policy has to be named.
+
+    Raises:
+        TypeError, ValueError: it is none of these, or has other fields.
+
+    >>> classify({"key": "tone", "text": "brief"})[0]
+    'preference'
+    """
+    if isinstance(candidate, str):
+        return "fact", FactCandidate(candidate)
+    if isinstance(candidate, Mapping):
+        given = dict(candidate)
+        kind = given.pop("kind", None)
+        if kind is None:
+            kind = "episode" if "summary" in given else "preference" if "key" in given else "fact"
+        if kind not in CANDIDATES:
+            raise ValueError(f"kind: expected one of {sorted(CANDIDATES)}, got {kind!r}")
+        names = [field.name for field in fields(CANDIDATES[kind])]
+        unknown = sorted(str(name) for name in given if name not in names)
+        if unknown:
+            raise ValueError(f"{unknown[0]}: unknown field of a {kind}, expected {', '.join(names)}")
+        try:
+            return kind, CANDIDATES[kind](**given)
+        except TypeError:
+            raise ValueError(
+                f"candidate: a {kind} needs more than {sorted(given)} of {', '.join(names)}"
+            ) from None
+    found = _KIND_OF.get(type(candidate))
+    if found is None:
+        raise TypeError(
+            f"candidate: expected a candidate, a mapping or a str, got {type(candidate).__name__}"
+        )
+    return found, candidate
+
+
+def content_of(kind: str, candidate: Any) -> str:
+    """Return what a candidate says."""
+    return str(
+        candidate.content if kind == "fact" else candidate.summary if kind == "episode" else candidate.text
+    )
+
+
+def checked_source(source: Any) -> Provenance:
+    """Return a provenance whose texts can be kept.
+
+    Raises:
+        TypeError, ValueError: it is none, or names no run.
+    """
+    if isinstance(source, str):
+        source = Provenance(source)
+    if not isinstance(source, Provenance):
+        raise TypeError(f"source: expected a Provenance or the name of a run, got {type(source).__name__}")
+    named = {}
+    for name in ("run", "author", "place"):
+        value = checked_str(getattr(source, name), f"source.{name}", optional=name != "run")
+        if len(value) > MAX_NAME_CHARS:
+            raise ValueError(f"source.{name}: expected at most {MAX_NAME_CHARS} characters, got {len(value)}")
+        named[name] = value or None
+    for name in ("turn", "policy_version"):
+        number = getattr(source, name)
+        if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
+            raise TypeError(f"source.{name}: expected an int, got {type(number).__name__}")
+        if number is not None and not 0 <= number < 2**63:
+            raise ValueError(f"source.{name}: expected 0 or more, below 2**63, got {number}")
+    return replace(source, run=named["run"] or "", author=named["author"], place=named["place"])
+
+
+def verify(kind: str, candidate: Any, source: Provenance) -> Any:
+    """Return the candidate with its texts as they are kept.
+
+    Raises:
+        Unfit: it may not be remembered; the message says why.
+        TypeError, ValueError: a field is of another type.
+    """
+    texts = {
+        field.name: checked_str(getattr(candidate, field.name), field.name, optional=field.name == "evidence")
+        for field in fields(candidate)
+        if field.name in _LONG | {"key", "subject", "predicate", "source", "outcome", "task_type"}
+    }
+    for name, text in texts.items():
+        longest = MAX_CHARS if name in _LONG else MAX_NAME_CHARS
+        if len(text) > longest:
+            raise Unfit(f"{name}: expected at most {longest:,} characters, got {len(text):,}")
+        if not text and name in ("content", "text", "summary", "key", "outcome"):
+            raise Unfit(f"{name}: expected some text, got none")
+    if not source.run:
+        raise Unfit("source.run: every record needs the run that it comes from")
+    if kind == "fact":
+        _confident(candidate, MIN_FACT_CONFIDENCE, "a fact")
+    elif kind == "preference":
+        _confident(candidate, MIN_PREFERENCE_CONFIDENCE, "a preference")
+        if texts["source"] not in SOURCES:
+            raise Unfit(f"source: expected one of {', '.join(SOURCES)}, got {texts['source']!r}")
+    elif kind == "episode":
+        for name in ("steps", "artifacts"):
+            encoded_list(getattr(candidate, name), name)
+    if kind in ("fact", "episode"):
+        encoded(candidate.metadata)
+    return replace(candidate, **texts)
+
+
+def _confident(candidate: Any, least: float, what: str) -> None:
+    confidence = number_in(candidate.confidence, "confidence")
+    if math.isnan(confidence):
+        raise Unfit(f"confidence: expected 0 to 1, got {candidate.confidence!r}")
+    if confidence < least:
+        raise Unfit(f"confidence: {what} needs {least}, got {confidence:g}")
+
+
+def encoded(metadata: Mapping[str, Any] | None) -> bytes | None:
+    """Return metadata as it is kept beside a record.
+
+    Raises:
+        TypeError, ValueError: it holds what JSON cannot, or a name that says something of the record itself.
+    """
+    if not metadata:
+        return None
+    for name in RESERVED:
+        if name in metadata:
+            raise ValueError(f"metadata: expected other names than {', '.join(RESERVED)}, got {name!r}")
+    checked = payload.decode(payload.encode(metadata, None))[0]
+    return json.dumps(checked, separators=(",", ":")).encode()
+
+
+def encoded_list(items: Any, name: str) -> bytes:
+    """Return steps or artifacts as they are kept.
+
+    Raises:
+        TypeError: they are no sequence of str.
+        Unfit: they are too long.
+    """
+    if isinstance(items, (str, bytes)) or not isinstance(items, Sequence):
+        raise TypeError(f"{name}: expected a sequence of str, got {type(items).__name__}")
+    data = json.dumps([checked_str(item, f"{name}[{i}]") for i, item in enumerate(items)]).encode()
+    if len(data) > 4 * MAX_CHARS:
+        raise Unfit(f"{name}: expected at most {4 * MAX_CHARS:,} bytes, got {len(data):,}")
+    return data
+
+
+def resolve(kind: str, candidate: Any, scope: Scope) -> tuple[Scope, bool]:
+    """Return the narrowest scope that fits, and whether the statement is about the tenant itself.
+
+    A preference belongs to the user whoever serves them, a policy to the tenant. A fact or an episode stays where it
+    was proposed; nothing said from a user's or agent's scope leaves it but a fact about the tenant, once independent
+    runs have observed it (which is for the file to say).
+
+    Raises:
+        Unfit: nobody in particular would own it.
+    """
+    if kind == "policy":
+        return Scope(scope.tenant), False
+    if kind == "preference":
+        if scope.user is None:
+            raise Unfit("scope: a preference belongs to a user, and the scope names none")
+        return Scope(scope.tenant, scope.user), False
+    nobodys = scope.user is None and scope.agent is None
+    if kind == "episode":
+        if nobodys:
+            raise Unfit("scope: an episode belongs to a user or an agent, and the scope names none")
+        return scope, False
+    about_tenant = normalised(candidate.subject) == normalised(scope.tenant)
+    if nobodys and not about_tenant:
+        raise Unfit(
+            "scope: only a fact whose subject is the tenant itself can be the tenant's; name the user or agent"
+        )
+    return scope, about_tenant

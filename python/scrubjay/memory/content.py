@@ -1,0 +1,86 @@
+"""When are two contents the same, and which texts can be kept at all?"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import unicodedata
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.semantic import as_text
+from scrubjay.store.reading import names_of
+
+__all__ = [
+    "MAX_CHARS",
+    "MAX_NAME_CHARS",
+    "as_kept",
+    "checked_str",
+    "digest",
+    "normalised",
+    "number_in",
+    "topic",
+]
+
+MAX_CHARS = 20_000
+"""Of a content, summary or policy."""
+MAX_NAME_CHARS = 500
+"""Of a key, subject, predicate, run, author and the like."""
+
+
+def normalised(text: str) -> str:
+    """Return what two texts share that say the same: compatibility forms, case, spaces and the full stop aside.
+
+    >>> normalised("  Lives in  ＯＳＬＯ. ") == normalised("lives in Oslo")
+    True
+    >>> normalised("Lives in Oslo?") == normalised("Lives in Oslo")
+    False
+    """
+    folded = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    folded = " ".join(folded.split())
+    return folded.rstrip(".!… ") or folded
+
+
+def digest(scope: Scope, text: str) -> bytes:
+    """Return the SHA-256 of a scope and the normalised text."""
+    return _sha256(*names_of(scope), normalised(text))
+
+
+def topic(subject: str, predicate: str) -> bytes:
+    """Return what facts have in common that may contradict each other; empty if subject or predicate is."""
+    about, what = normalised(subject), normalised(predicate)
+    return _sha256(about, what) if about and what else b""
+
+
+def _sha256(*parts: str) -> bytes:
+    return hashlib.sha256(json.dumps(parts).encode()).digest()
+
+
+def checked_str(value: Any, name: str, *, optional: bool = False) -> str:
+    """Return a text that UTF-8 can express, without the space around it.
+
+    Raises:
+        TypeError: it is no str.
+    """
+    if value is None and optional:
+        return ""
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected a str, got {type(value).__name__}")
+    return as_text(value).strip()
+
+
+def as_kept(value: Any) -> str:
+    """Return the beginning of a refused text, whatever it was, as a row can hold it."""
+    return as_text(value if isinstance(value, str) else repr(value))[:MAX_CHARS]
+
+
+def number_in(value: Any, name: str) -> float:
+    """Return a number from 0 to 1, or NaN if it is another one.
+
+    Raises:
+        TypeError: it is no number.
+    """
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(f"{name}: expected a number, got {type(value).__name__}")
+    return float(value) if 0 <= value <= 1 else math.nan

@@ -1,0 +1,405 @@
+"""Records one by one: add, get, update, delete, list, and why one is known.
+
+An id that is not there and one of another scope are the same to a caller.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.errors import ConflictError
+from scrubjay.memory.base import absent, checked_scope, log
+from scrubjay.memory.checking import CANDIDATES, Unfit, encoded, encoded_list, verify
+from scrubjay.memory.content import checked_str, digest, topic
+from scrubjay.memory.known import KnownScopes
+from scrubjay.memory.records import (
+    Deletion,
+    EpisodeCandidate,
+    Event,
+    FactCandidate,
+    Outcome,
+    PreferenceCandidate,
+    Provenance,
+    Record,
+    Rejection,
+    Why,
+)
+from scrubjay.memory.rows import (
+    EpisodeRow,
+    FactRow,
+    PolicyRow,
+    PreferenceRow,
+    Row,
+    as_moment,
+    belongs_to,
+    find_row,
+    is_in_force,
+    is_visible,
+    loaded,
+    record_of,
+    rows_where,
+    scope_in,
+)
+from scrubjay.memory.schema import KINDS, erasing
+from scrubjay.store.partition import visible_from
+from scrubjay.store.reading import names_of, scope_of
+from scrubjay.store.together import Change
+
+__all__ = ["Crud"]
+
+Rejections = list[Rejection]  # `list` is a method below
+Deletions = list[Deletion]
+
+_CHANGEABLE = {
+    "fact": ("content", "subject", "predicate", "confidence", "metadata", "expires_at", "ttl"),
+    "episode": ("summary", "outcome", "task_type", "steps", "artifacts", "metadata", "expires_at", "ttl"),
+    "preference": ("text", "source", "confidence", "expires_at", "ttl"),
+}
+
+
+class Crud(KnownScopes):
+    """The part of a memory that handles single records."""
+
+    def add(
+        self,
+        content: str,
+        *,
+        scope: Scope,
+        kind: str = "fact",
+        source: Provenance | str = "direct",
+        **fields: Any,
+    ) -> Outcome:
+        """Write a record through the gate: the same as proposing a candidate of this kind with these fields.
+
+        Args:
+            content: a fact's content, an episode's summary, the text of a preference or policy.
+            scope: on whose behalf.
+            kind: "fact", "episode" (needs `outcome`), "preference" or "policy" (they need `key`).
+            source: the run it comes from.
+            fields: further ones of the candidate.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        if kind not in CANDIDATES:
+            raise ValueError(f"kind: expected one of {sorted(CANDIDATES)}, got {kind!r}")
+        name = {"fact": "content", "episode": "summary"}.get(kind, "text")
+        return self.propose({**fields, name: content, "kind": kind}, scope=scope, source=source)
+
+    def get(self, id: str, *, scope: Scope, hidden: bool = False) -> Record | None:
+        """Return a record that `scope` sees and that is in force; None if there is none.
+
+        Args:
+            id: of the record.
+            scope: who asks.
+            hidden: also if it is provisional, superseded, revoked, expired or not yet in force.
+        """
+        checked_scope(scope)
+        with self.reading() as connection:
+            row = find_row(connection, id)
+        if row is None or not is_visible(row, scope) or not (hidden or is_in_force(row, self.clock())):
+            return None
+        return record_of(row)
+
+    def list(
+        self,
+        scope: Scope,
+        *,
+        kinds: Sequence[str] = tuple(KINDS),
+        hidden: bool = False,
+        exact: bool = False,
+        limit: int | None = None,
+    ) -> list[Record]:
+        """Return the records that `scope` sees, kind by kind, oldest first.
+
+        Args:
+            scope: who asks.
+            kinds: which, in this order.
+            hidden: also those that are provisional, superseded, revoked, expired or not yet in force.
+            exact: only those of exactly this scope (a tenant's policies are those of its scope without a user).
+            limit: how many at most.
+        """
+        checked_scope(scope)
+        if isinstance(kinds, str):
+            raise TypeError("kinds: expected a sequence of kinds, got one str")
+        for kind in kinds:
+            if kind not in KINDS:
+                raise ValueError(f"kinds: expected some of {', '.join(KINDS)}, got {kind!r}")
+        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
+            raise TypeError(f"limit: expected an int, got {type(limit).__name__}")
+        seen = [scope] if exact else visible_from(scope)
+        now = self.clock()
+        found: list[Record] = []
+        with self.snapshot() as connection:
+            for kind in dict.fromkeys(kinds):
+                rows: list[Row] = []
+                for one in seen:
+                    tenant, user, agent = names_of(one)
+                    if kind == "policy":
+                        if not user and not agent:
+                            rows += rows_where(connection, kind, "tenant = ?", (tenant,))
+                    elif kind == "preference":
+                        if user and not agent:
+                            rows += rows_where(connection, kind, "tenant = ? AND user = ?", (tenant, user))
+                    else:
+                        rows += rows_where(
+                            connection, kind, "tenant = ? AND user = ? AND agent = ?", (tenant, user, agent)
+                        )
+                rows.sort(key=lambda row: (row.created_at, row.id))
+                found += [record_of(row) for row in rows if hidden or is_in_force(row, now)]
+        return found if limit is None else found[: max(limit, 0)]
+
+    # ------------------------------------------------------------------ update
+
+    def update(self, id: str, *, scope: Scope, by: str | None = None, **changes: Any) -> Record:
+        """Change a fact, episode or preference in place; what it said before is gone, and nothing finds it by that.
+
+        Args:
+            id: of a record in force that belongs to `scope` (what is shared with others can only be changed by
+                whose it is).
+            scope: who changes it.
+            by: who says so, for :meth:`why`.
+            changes: fields of its candidate. `expires_at=None` lets it hold for good.
+
+        Raises:
+            KeyError: this scope has no such record of its own.
+            TypeError, ValueError: a field is unknown or may not have this value; a policy never changes.
+            ConflictError: another record of the scope says that already.
+        """
+        checked_scope(scope)
+        with self.reading() as connection:
+            seen = find_row(connection, id)
+        if seen is None or not belongs_to(seen, scope) or not is_in_force(seen, self.clock()):
+            raise absent(id)
+        if isinstance(seen, PolicyRow):
+            raise ValueError("id: a version of a policy never changes; write the next one with policy()")
+        known = _CHANGEABLE[seen.kind]
+        for name in changes:
+            if name not in known:
+                raise ValueError(f"{name}: expected a field of a {seen.kind} ({', '.join(known)})")
+        if not changes:
+            raise ValueError(f"changes: expected some of {', '.join(known)}, got none")
+        if "expires_at" in changes or "ttl" in changes:
+            until = self.expiry(changes.pop("expires_at", None), changes.pop("ttl", None))
+        else:
+            until = seen.expires_at
+        if until is not None and until <= self.clock():
+            raise ValueError("expires_at: expected a time to come; to let a record go, delete or revoke it")
+        candidate = self._changed(seen, changes)
+        metadata = encoded(candidate.metadata) if seen.kind != "preference" else None
+        vector = None
+        rewritten = isinstance(seen, (FactRow, EpisodeRow)) and _text(candidate) != seen.text
+        if rewritten:
+            vector = self.documents.embed([_text(candidate)])[0]
+        verdicts: dict[str, bool] = {}
+        if isinstance(seen, FactRow):
+            with self.reading() as connection:
+                about = topic(candidate.subject, candidate.predicate)
+                rivals = [row for row in self._rivals(connection, scope_in(seen), about) if row.id != id]
+            for rival in rivals:
+                self._contradicts(rival, candidate, verdicts)
+        with self.documents.changing("updating") as change:
+            held = find_row(change.connection, id)
+            if held is None or held != seen:
+                raise ConflictError(f"id: {id!r} was changed by somebody else meanwhile; look at it again")
+            if isinstance(seen, FactRow):  # what it says now may contradict what stood beside it
+                slot, first = self._supersede(change, id, "", scope_in(seen), candidate, about, verdicts, by)
+                if first is not None:
+                    change.delete([slot], reason="superseded")
+            fresh = self._rewrite(change, seen, candidate, until, metadata)
+            if isinstance(fresh, (FactRow, EpisodeRow)):
+                if rewritten:
+                    self.put(change, fresh, vector)
+                else:
+                    self.put_again(change, fresh)
+            log(change, id, "updated", by, ", ".join(sorted(changes)) or "expires_at")
+        return record_of(fresh)
+
+    def _changed(self, row: Row, changes: Mapping[str, Any]) -> Any:
+        made: Any
+        if isinstance(row, FactRow):
+            made = FactCandidate(
+                row.content, row.subject, row.predicate, row.confidence, metadata=loaded(row.metadata)
+            )
+        elif isinstance(row, EpisodeRow):
+            old: Any = record_of(row)
+            made = EpisodeCandidate(
+                row.summary, row.outcome, row.task_type, old.steps, old.artifacts, metadata=old.metadata
+            )
+        else:
+            assert isinstance(row, PreferenceRow)
+            made = PreferenceCandidate(row.key, row.text, row.source, row.confidence)
+        names = {field.name for field in fields(made)}
+        try:
+            return verify(
+                row.kind,
+                replace(made, **{name: value for name, value in changes.items() if name in names}),
+                Provenance(row.source_run),
+            )
+        except Unfit as unfit:
+            raise ValueError(str(unfit)) from None
+
+    def _rewrite(
+        self, change: Change, row: Row, candidate: Any, until: int | None, metadata: bytes | None
+    ) -> Row:
+        values: dict[str, Any] = {"expires_at": until, "updated_at": change.now}
+        if isinstance(row, FactRow):
+            values.update(
+                content=candidate.content,
+                subject=candidate.subject,
+                predicate=candidate.predicate,
+                confidence=candidate.confidence,
+                hash=digest(scope_in(row), candidate.content),
+                topic=topic(candidate.subject, candidate.predicate),
+                metadata=metadata,
+                faded=0,
+                last_used_at=change.now,
+            )
+        elif isinstance(row, EpisodeRow):
+            values.update(
+                summary=candidate.summary,
+                outcome=candidate.outcome,
+                task_type=candidate.task_type,
+                steps=encoded_list(candidate.steps, "steps"),
+                artifacts=encoded_list(candidate.artifacts, "artifacts"),
+                hash=digest(scope_in(row), candidate.summary),
+                metadata=metadata,
+            )
+        else:
+            values.update(text=candidate.text, source=candidate.source, confidence=candidate.confidence)
+        if isinstance(row, (FactRow, EpisodeRow)):
+            self._make_room(change, row, values["hash"], values.get("topic"))
+        assignments = ", ".join(f"{name} = ?" for name in values)
+        change.connection.execute(
+            f"UPDATE {KINDS[row.kind]} SET {assignments} WHERE id = ?", [*values.values(), row.id]
+        )
+        fresh: Row = next(rows_where(change.connection, row.kind, "id = ?", (row.id,)))
+        return fresh
+
+    @staticmethod
+    def _make_room(change: Change, row: FactRow | EpisodeRow, hash: bytes, topic: bytes | None) -> None:
+        """Refuse what another record says already, rather than leave that to the UNIQUE constraint's words."""
+        condition = "tenant = ? AND user = ? AND agent = ? AND hash = ? AND id <> ? "
+        condition += "AND status IN ('active', 'provisional')"
+        for other in rows_where(
+            change.connection, row.kind, condition, (row.tenant, row.user, row.agent, hash, row.id)
+        ):
+            if topic is not None and other.topic != topic:
+                continue
+            if other.expires_at is None or other.expires_at > change.now:
+                raise ConflictError(f"content: {other.id!r} of this scope says that already")
+            change.connection.execute(f"DELETE FROM {KINDS[row.kind]} WHERE id = ?", (other.id,))
+            Crud.remove_document(change, other, "expired")
+
+    # ------------------------------------------------------------------ delete
+
+    def delete(self, id: str, *, scope: Scope, reason: str = "delete", by: str | None = None) -> bool:
+        """Delete a record with everything that is known about it; False if there is no such record of this scope's own.
+
+        What it superseded, and what superseded it, stays. A deletion event says that there was something.
+        """
+        checked_scope(scope)
+        reason = checked_str(reason, "reason") or "delete"
+        with self.documents.changing("deleting") as change:
+            row = find_row(change.connection, id)
+            if row is None or not belongs_to(row, scope):
+                return False
+            with erasing(change.connection):
+                change.connection.execute(f"DELETE FROM {KINDS[row.kind]} WHERE id = ?", (id,))
+                change.connection.execute("DELETE FROM memory_log WHERE record = ?", (id,))
+                if isinstance(row, FactRow):
+                    change.connection.execute("DELETE FROM memory_observation WHERE fact = ?", (id,))
+            self.remove_document(change, row, reason)
+            self.note_deletion(change, scope_in(row), reason, by, {row.kind: 1})
+        self.forget_known(scope.tenant)
+        return True
+
+    @staticmethod
+    def note_deletion(
+        change: Change, scope: Scope, reason: str, by: str | None, counts: Mapping[str, int]
+    ) -> None:
+        """Leave a deletion event."""
+        given = json.dumps({what: n for what, n in counts.items() if n})
+        change.connection.execute(
+            "INSERT INTO memory_deletion(at, tenant, user, agent, reason, by, counts) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            (change.now, *names_of(scope), reason, by, given),
+        )
+
+    # ------------------------------------------------------------------ looking back
+
+    def why(self, id: str, *, scope: Scope) -> Why | None:
+        """Return where a record comes from and what happened to it, whatever its status; None if `scope` sees none.
+
+        >>> import tempfile
+        >>> from scrubjay import Memory
+        >>> folder, jane = tempfile.TemporaryDirectory(), Scope("acme", user="jane")
+        >>> with Memory.open(folder.name + "/memory.scrubjay") as memory:
+        ...     source = Provenance(run="chat-7", turn=3, author="jane")
+        ...     outcome = memory.propose("Jane lives in Oslo", scope=jane, source=source)
+        ...     why = memory.why(outcome.id, scope=jane)
+        ...     why.provenance.run, why.provenance.turn, [event.what for event in why.events]
+        ('chat-7', 3, ['written'])
+        >>> folder.cleanup()
+        """
+        checked_scope(scope)
+        with self.snapshot() as connection:
+            row = find_row(connection, id)
+            if row is None or not is_visible(row, scope):
+                return None
+            found = connection.execute(
+                "SELECT at, record, what, by, detail FROM memory_log WHERE record = ? ORDER BY number", (id,)
+            ).fetchall()
+            superseded: list[Any] = []
+            observed: list[Any] = []
+            if row.kind in ("fact", "preference"):
+                agent = "agent" if row.kind == "fact" else "''"
+                superseded = connection.execute(
+                    f"SELECT id, tenant, user, {agent} FROM {KINDS[row.kind]} WHERE superseded_by = ? "
+                    "ORDER BY created_at, id",
+                    (id,),
+                ).fetchall()
+            if isinstance(row, FactRow):
+                observed = connection.execute(
+                    "SELECT DISTINCT run FROM memory_observation WHERE tenant = ? AND (fact = ? OR hash = ?) "
+                    "ORDER BY at, run",
+                    (row.tenant, id, row.hash),
+                ).fetchall()
+        visible = visible_from(scope)
+        return Why(
+            record_of(row),
+            tuple(Event(as_moment(at), *rest) for at, *rest in found),
+            tuple(old for old, *names in superseded if scope_of(*names) in visible),
+            getattr(row, "superseded_by", None),
+            tuple(run for (run,) in observed) or (row.source_run,),
+        )
+
+    def rejections(self, scope: Scope, limit: int = 100) -> Rejections:
+        """Return what the gate refused in exactly this scope, newest first."""
+        checked_scope(scope)
+        with self.reading() as connection:
+            found = connection.execute(
+                "SELECT at, kind, reason, content, source_run, source_turn, author FROM memory_rejection "
+                "WHERE tenant = ? AND user = ? AND agent = ? ORDER BY number DESC LIMIT ?",
+                (*names_of(scope), max(limit, 0)),
+            ).fetchall()
+        return [Rejection(as_moment(row[0]), scope, *row[1:]) for row in found]
+
+    def deletions(self, tenant: str) -> Deletions:
+        """Return the deletion events of a tenant, oldest first."""
+        with self.reading() as connection:
+            found = connection.execute(
+                "SELECT at, user, agent, reason, by, counts FROM memory_deletion WHERE tenant = ? ORDER BY number",
+                (Scope(tenant).tenant,),
+            ).fetchall()
+        return [
+            Deletion(as_moment(at), scope_of(tenant, user, agent), reason, by, json.loads(counts))
+            for at, user, agent, reason, by, counts in found
+        ]
+
+
+def _text(candidate: Any) -> str:
+    return str(candidate.content if isinstance(candidate, FactCandidate) else candidate.summary)

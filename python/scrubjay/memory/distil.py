@@ -1,0 +1,183 @@
+"""How does a run become memories? Stabilised, read by an extractor, each candidate through the gate; once.
+
+The extractor runs while nothing is locked and nothing is written, so a slow model holds nobody up. Then everything that
+it found, and the note that these events were distilled, is written in one transaction: a run is distilled as a whole or
+not at all, however often, by however many processes, and wherever one of them is killed.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from scrubjay._native import Scope
+from scrubjay.memory.extractors import Extraction, Extractor, Found, Retraction, as_extraction, name_of
+from scrubjay.memory.gate import Gate
+from scrubjay.memory.records import Provenance
+from scrubjay.memory.rows import belongs_to, kind_of, rows_where
+from scrubjay.memory.session import check_run_id
+from scrubjay.memory.stabilise import Transcript, stabilise
+from scrubjay.memory.trace import Run, Traces
+from scrubjay.payload import microseconds
+
+__all__ = ["Distilled", "DistilledOne", "distil"]
+
+
+class DistilledOne(NamedTuple):
+    """What became of one candidate: its kind, the gate's answer, the id of the record (None if there is none)."""
+
+    kind: str
+    status: str
+    id: str | None
+
+
+@dataclass(frozen=True)
+class Distilled:
+    """What became of a run."""
+
+    run_id: str
+    outcomes: tuple[DistilledOne, ...]
+    """Of each candidate in order; "revoked" for what was retracted."""
+    through: int
+    """Number of the last event that was distilled; 0 if none was."""
+    fresh: bool
+    """False if there was nothing new: then these are the outcomes of the last time."""
+    n_malformed: int = 0
+    """Items of a model's answer that were no candidates."""
+
+
+class _Raced(Exception):  # noqa: N818 - no error, and nobody sees it
+    """Another process distilled these events meanwhile."""
+
+
+def distil(
+    gate: Gate, traces: Traces, run_id: str, extractor: Extractor | Callable[[Transcript], Any], scope: Scope
+) -> Distilled:
+    """Distil what a run of exactly this scope has said since it was distilled last.
+
+    Raises:
+        KeyError: this scope has no such run.
+        TypeError, ValueError: a bad argument, or an extractor that returned something else than candidates.
+        Exception: whatever the extractor raises; nothing was written.
+    """
+    check_run_id(run_id)
+    if not callable(extractor) and not isinstance(extractor, Extractor):
+        raise TypeError(f"extractor: expected an Extractor or a function, got {type(extractor).__name__}")
+    run = traces.run(scope, run_id)
+    if run is None:
+        raise KeyError(f"run_id: this scope has no run {run_id!r}")
+    last = _last_distilled(traces.store.reading_connection(), run.key)
+    events = traces.events(scope, run_id)
+    if not any(event.seq > last and event.kind != "prompt" for event in events):
+        return _recorded(traces, run)
+    through = events[-1].seq
+    transcript = stabilise(run_id, events, after=last)
+    extraction = as_extraction(extractor, transcript) if transcript.utterances else Extraction()
+    found, revoked = _still_held(gate, scope, extraction)
+    before = stabilise(run_id, [event for event in events if event.seq <= last]).utterances
+    taken_back = {said.seq for said in before} - {said.seq for said in transcript.context}
+    revoked = list(dict.fromkeys([*revoked, *_noted_from(gate, scope, run_id, taken_back)]))
+    proposals = [(one.candidate, scope, _source(one, transcript)) for one in found]
+    outcomes: list[DistilledOne] = []
+
+    def also(change: Any, results: Sequence[Any]) -> None:
+        connection: sqlite3.Connection = change.connection
+        if _last_distilled(connection, run.key) != last or not _same_run(connection, run):
+            raise _Raced
+        outcomes[:] = [DistilledOne(result.kind, result.status, result.id) for result in results]
+        outcomes.extend(DistilledOne(str(kind_of(id)), "revoked", id) for id in revoked)
+        connection.execute(
+            "INSERT INTO memory_distilled VALUES (?, ?, ?, ?, ?, ?)",
+            (run.key, last + 1, through, change.now, name_of(extractor), json.dumps(outcomes).encode()),
+        )
+
+    try:
+        gate.propose_all(
+            proposals, also=also, revoke=[(id, scope, f"retracted in run {run_id}") for id in revoked]
+        )
+    except _Raced:
+        return _recorded(traces, run)
+    return Distilled(run_id, tuple(outcomes), through, True, extraction.n_malformed)
+
+
+def _still_held(gate: Gate, scope: Scope, extraction: Extraction) -> tuple[list[Found], list[str]]:
+    """Leave out what is retracted later in the same run, and find what earlier runs left that is retracted now."""
+
+    def undone(one: Found) -> bool:
+        about = (getattr(one.candidate, "subject", None), getattr(one.candidate, "predicate", None))
+        return any(
+            about == (gone.subject, gone.predicate) and not _before(gone, one)
+            for gone in extraction.retracted
+        )
+
+    found = [one for one in extraction.found if not undone(one)]
+    revoked = [
+        id for gone in extraction.retracted for id in gate.facts_about(scope, gone.subject, gone.predicate)
+    ]
+    return found, revoked
+
+
+def _noted_from(gate: Gate, scope: Scope, run_id: str, seqs: Iterable[int]) -> list[str]:
+    """Ids of the living records that were distilled from events that have been taken back since."""
+    found: list[str] = []
+    with gate.reading() as connection:
+        for seq in sorted(seqs):
+            for kind in ("preference", "fact", "episode"):
+                living = rows_where(
+                    connection,
+                    kind,
+                    "tenant = ? AND user = ? AND source_run = ? AND place = ? "
+                    "AND status IN ('provisional', 'active') ORDER BY id",
+                    (scope.tenant, scope.user or "", run_id, _place(seq)),
+                )
+                found += [row.id for row in living if belongs_to(row, scope)]
+    return found
+
+
+def _before(gone: Retraction, one: Found) -> bool:
+    return gone.seq is not None and one.seq is not None and gone.seq < one.seq
+
+
+def _source(one: Found, transcript: Transcript) -> Provenance:
+    said = next((said for said in transcript.utterances if said.seq == one.seq), None)
+    if said is None:
+        return Provenance(run=transcript.run_id, turn=transcript.turn_of(None))
+    return Provenance(run=transcript.run_id, turn=said.turn, author=said.author, place=_place(said.seq))
+
+
+def _place(seq: int) -> str:
+    return f"event {seq}"
+
+
+def _same_run(connection: sqlite3.Connection, run: Run) -> bool:
+    """Whether the run was not erased meanwhile; its key and name may have been given again."""
+    found = connection.execute(
+        "SELECT run, started_at, n_events FROM memory_run WHERE key = ?", (run.key,)
+    ).fetchone()
+    if found is None or found[2] < run.n_events:
+        return False
+    return (found[0], found[1]) == (run.run_id, microseconds(run.started_at))
+
+
+def _last_distilled(connection: sqlite3.Connection, key: int) -> int:
+    (last,) = connection.execute(
+        "SELECT ifnull(max(last_seq), 0) FROM memory_distilled WHERE run = ?", (key,)
+    ).fetchone()
+    return int(last)
+
+
+def _recorded(traces: Traces, run: Run) -> Distilled:
+    rows = (
+        traces.store.reading_connection()
+        .execute(
+            "SELECT last_seq, outcomes FROM memory_distilled WHERE run = ? ORDER BY first_seq", (run.key,)
+        )
+        .fetchall()
+    )
+    if not rows:
+        return Distilled(run.run_id, (), 0, False)
+    outcomes = tuple(DistilledOne(*one) for one in json.loads(rows[-1][1]))
+    return Distilled(run.run_id, outcomes, rows[-1][0], False)

@@ -1,0 +1,339 @@
+"""How does memory let go? At once and provably when it is told to; little by little by age.
+
+Everything of a user goes in one transaction: rows of every kind, what the gate refused, observations, logs, traces, and
+the documents of all collections of the file; what is left is an event that says how much it was.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from scrubjay._native import Scope
+from scrubjay.memory.base import absent, checked_scope, log
+from scrubjay.memory.content import checked_str
+from scrubjay.memory.crud import Crud
+from scrubjay.memory.decay import Decay
+from scrubjay.memory.rows import (
+    EpisodeRow,
+    FactRow,
+    find_row,
+    is_in_force,
+    is_visible,
+    rows_where,
+)
+from scrubjay.memory.schema import KINDS, erasing
+from scrubjay.memory.trace import erase_traces, sweep_traces
+from scrubjay.store.files import ErasureReport
+from scrubjay.store.reading import names_of, scope_of
+from scrubjay.store.together import Change
+
+__all__ = ["Forgetting", "Forgotten", "MemoryErasure", "Swept"]
+
+_DAY_US = 86_400_000_000
+_OWNED = ("memory_preference", "memory_fact", "memory_episode", "memory_observation", "memory_rejection")
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What was erased: records of each kind, events of traces, documents of all collections (`documents`)."""
+
+    counts: dict[str, int]
+
+    @property
+    def total(self) -> int:
+        """Of everything but the documents, which are projections of records or other collections' own."""
+        return sum(n for what, n in self.counts.items() if what != "documents")
+
+
+@dataclass(frozen=True)
+class Swept:
+    """What a sweep did."""
+
+    expired: int
+    """Records past their time, and facts too weak to keep."""
+    let_go: int
+    """Rows that were kept for :meth:`Memory.why` only: superseded and revoked records, rejections."""
+    faded: int
+    """Facts that sink from now on."""
+    traces: int
+    """Events past their retention."""
+
+
+@dataclass(frozen=True)
+class MemoryErasure:
+    """What is left of a scope: rows by table, and what a search of the files' bytes found (None: nothing was given to
+    look for)."""
+
+    rows: dict[str, int]
+    files: ErasureReport | None
+
+    @property
+    def clean(self) -> bool:
+        """Whether nothing is left."""
+        return not self.rows and (self.files is None or self.files.clean)
+
+
+class Forgetting(Crud):
+    """The part of a memory that lets go."""
+
+    decay: Decay
+    retention_days: float
+
+    # ------------------------------------------------------------------ at once
+
+    def forget(
+        self,
+        user: str | Scope | None = None,
+        *,
+        tenant: str | None = None,
+        agent: str | None = None,
+        reason: str = "forget",
+        by: str | None = None,
+    ) -> Forgotten:
+        """Erase everything of a user (or an agent, or a whole tenant), of all kinds, in one transaction.
+
+        Preferences, facts, episodes, whatever their status, with their histories; rejections; observations; traces;
+        and every document of this scope in *all* collections of the file. A tenant's facts that others have observed,
+        too, or somebody has confirmed, stay, without the name of who said it. Policies go with their tenant.
+
+        Args:
+            user: or a Scope, which says all three.
+            tenant: whose user it is; required.
+            agent: of this agent only.
+            reason: for the deletion event.
+            by: who asked for it.
+
+        Rows are overwritten with zeros; copies in the log disappear with :meth:`compact`, which
+        :meth:`verify_erased` proves.
+
+        Raises:
+            TypeError, ValueError: it is not said whose memories; nothing is erased by default.
+        """
+        if isinstance(user, Scope):
+            if tenant is not None or agent is not None:
+                raise TypeError(
+                    "user: expected either a Scope or the names of tenant, user and agent, got both"
+                )
+            scope = user
+        else:
+            if tenant is None:
+                raise TypeError("tenant: expected the tenant whose user is forgotten, got None")
+            scope = Scope(tenant, user, agent)
+        reason = checked_str(reason, "reason") or "forget"
+        counts: dict[str, int] = {}
+        with self.documents.changing("forgetting") as change:
+            connection = change.connection
+            with erasing(connection):
+                connection.execute("CREATE TEMP TABLE IF NOT EXISTS gone(id TEXT PRIMARY KEY)")
+                connection.execute("DELETE FROM temp.gone")
+                self._gather(connection, scope)
+                counts.update(self._erase_rows(connection, scope))
+                connection.execute("DELETE FROM temp.gone")
+            counts["documents"] = change.erase(scope, reason=reason, everywhere=True)
+            self.note_deletion(change, scope, reason, by, counts)
+        self.forget_known(scope.tenant)
+        return Forgotten({what: n for what, n in counts.items() if n})
+
+    @staticmethod
+    def _gather(connection: sqlite3.Connection, scope: Scope) -> None:
+        """Note the ids of all records that go."""
+        for table in KINDS.values():
+            condition, values = _of(scope, table)
+            if condition is not None:
+                connection.execute(f"INSERT INTO temp.gone SELECT id FROM {table} WHERE {condition}", values)
+        if scope.user is not None:  # what only this user said of the tenant, and nobody confirmed
+            connection.execute(
+                "INSERT OR IGNORE INTO temp.gone SELECT id FROM memory_fact f WHERE tenant = ? "
+                "AND user = '' AND agent = '' AND decided_by IS NULL AND EXISTS (SELECT 1 FROM memory_observation o "
+                "WHERE o.tenant = f.tenant AND o.hash = f.hash AND o.user = ?) AND NOT EXISTS ("
+                "SELECT 1 FROM memory_observation o WHERE o.tenant = f.tenant AND o.hash = f.hash AND o.user <> ?)",
+                (scope.tenant, scope.user, scope.user),
+            )
+
+    @staticmethod
+    def _erase_rows(connection: sqlite3.Connection, scope: Scope) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        if scope.user is not None:  # who is left is not told who was the other
+            connection.execute(
+                "UPDATE memory_fact SET author = NULL, place = NULL, evidence = NULL, source_turn = NULL, "
+                "source_run = 'forgotten' WHERE tenant = ? AND user = '' AND agent = '' AND EXISTS ("
+                "SELECT 1 FROM memory_observation o WHERE o.tenant = memory_fact.tenant AND o.hash = memory_fact.hash "
+                "AND o.user = ? AND o.run = memory_fact.source_run)",
+                (scope.tenant, scope.user),
+            )
+            connection.execute(
+                "DELETE FROM memory_log WHERE by = ? AND record IN (SELECT id FROM memory_fact WHERE tenant = ? "
+                "AND user = '' AND agent = '')",
+                (scope.user, scope.tenant),
+            )
+        for kind, table in KINDS.items():
+            counts[kind] = connection.execute(
+                f"DELETE FROM {table} WHERE id IN (SELECT id FROM gone)"
+            ).rowcount
+        connection.execute("DELETE FROM memory_log WHERE record IN (SELECT id FROM gone)")
+        connection.execute("DELETE FROM memory_observation WHERE fact IN (SELECT id FROM gone)")
+        for what, table in (("observation", "memory_observation"), ("rejection", "memory_rejection")):
+            condition, values = _of(scope, table)
+            if condition is not None:
+                counts[what] = connection.execute(f"DELETE FROM {table} WHERE {condition}", values).rowcount
+        counts["trace"] = erase_traces(connection, tenant=scope.tenant, user=scope.user, agent=scope.agent)
+        return counts
+
+    def verify_erased(
+        self,
+        scope: Scope,
+        texts: Iterable[str] = (),
+        vectors: Iterable[ArrayLike] = (),
+    ) -> MemoryErasure:
+        """Look for what should be gone: rows of everything within `scope` (its users and agents included), documents
+        of any collection, and, in the bytes of the files, texts and vectors. Run :meth:`compact` first.
+        """
+        checked_scope(scope)
+        rows: dict[str, int] = {}
+        with self.snapshot() as connection:
+            tables = [*KINDS.values(), "memory_observation", "memory_rejection", "memory_run"]
+            for table in tables:
+                condition, values = _of(scope, table)
+                if condition is None:
+                    continue
+                (n,) = connection.execute(
+                    f"SELECT count(*) FROM {table} WHERE {condition}", values
+                ).fetchone()
+                rows[table] = n
+            numbers = [n for (n,) in connection.execute("SELECT number FROM collection").fetchall()]
+            for suffix in ["", *(f"_{number}" for number in numbers)]:
+                condition, values = _of(scope, f"scope{suffix}")
+                (n,) = connection.execute(
+                    f"SELECT ifnull(sum(documents), 0) FROM scope{suffix} WHERE {condition}", values
+                ).fetchone()
+                rows[f"document{suffix}"] = n
+        sought = (list(texts), list(vectors))
+        report = self.index.verify_erased(*sought) if any(sought) else None
+        return MemoryErasure({table: n for table, n in rows.items() if n}, report)
+
+    def compact(self) -> None:
+        """Make what was deleted or forgotten disappear from the files (see :meth:`scrubjay.Index.compact`)."""
+        self.documents.compact(progress=False)
+
+    # ------------------------------------------------------------------ little by little
+
+    def sweep(self) -> Swept:
+        """Delete what is past its time, let facts age, and let go of rows that were only kept to be asked about.
+
+        Searches and look-ups leave out what has expired anyway. Superseded and revoked records and rejections are kept
+        for `retention_days`, traces as long as their class says. One transaction.
+        """
+        with self.documents.changing("sweeping memory") as change:
+            with erasing(change.connection):
+                expired = self._expire(change)
+                faded = self._age(change, expired)
+                let_go = self._let_go(change)
+                n_traces = sweep_traces(change.connection, change.now)
+            for names, counts in expired.items():
+                self.note_deletion(change, scope_of(*names), "expired", None, counts)
+        self.forget_known()
+        n_expired = sum(sum(counts.values()) for counts in expired.values())
+        return Swept(n_expired, let_go, faded, n_traces)
+
+    def _expire(self, change: Change) -> dict[tuple[str, str, str], dict[str, int]]:
+        expired: dict[tuple[str, str, str], dict[str, int]] = {}
+        for kind in ("preference", "fact", "episode"):
+            for row in rows_where(change.connection, kind, "expires_at <= ?", (change.now,)):
+                self._delete_row(change, row, expired)
+        return expired
+
+    def _delete_row(
+        self, change: Change, row: Any, expired: dict[tuple[str, str, str], dict[str, int]]
+    ) -> None:
+        change.connection.execute(f"DELETE FROM {KINDS[row.kind]} WHERE id = ?", (row.id,))
+        change.connection.execute("DELETE FROM memory_log WHERE record = ?", (row.id,))
+        self.remove_document(change, row, "expired")
+        counts = expired.setdefault((row.tenant, row.user, row.agent), {})
+        counts[row.kind] = counts.get(row.kind, 0) + 1
+
+    def _age(self, change: Change, expired: dict[tuple[str, str, str], dict[str, int]]) -> int:
+        decay, n_faded = self.decay, 0
+        weak = rows_where(
+            change.connection,
+            "fact",
+            "status = 'active' AND confidence < ? AND last_used_at < ?",
+            (decay.keep_from, change.now - _DAY_US),
+        )
+        for row in weak:
+            strength = decay.strength_now(row.confidence, row.uses, row.last_used_at, change.now)
+            if strength < decay.expire_below:
+                self._delete_row(change, row, expired)
+            elif strength < decay.sink_below and not row.faded:
+                change.connection.execute("UPDATE memory_fact SET faded = 1 WHERE id = ?", (row.id,))
+                self.put_again(change, row._replace(faded=1))
+                log(change, row.id, "faded")
+                n_faded += 1
+        return n_faded
+
+    def _let_go(self, change: Change) -> int:
+        connection = change.connection
+        before = change.now - int(self.retention_days * _DAY_US)
+        n = 0
+        for table in ("memory_preference", "memory_fact", "memory_episode"):
+            condition = "status IN ('superseded', 'revoked') AND updated_at < ?"
+            connection.execute(
+                f"DELETE FROM memory_log WHERE record IN (SELECT id FROM {table} WHERE {condition})",
+                (before,),
+            )
+            n += connection.execute(f"DELETE FROM {table} WHERE {condition}", (before,)).rowcount
+        n += connection.execute("DELETE FROM memory_rejection WHERE at < ?", (before,)).rowcount
+        return n
+
+    # ------------------------------------------------------------------ use
+
+    def feedback(self, id: str, used: bool = True, *, scope: Scope) -> None:
+        """Note that a fact or episode was of use (or was not): what is used does not fade.
+
+        Raises:
+            KeyError: `scope` sees no such record in force.
+        """
+        checked_scope(scope)
+        if not isinstance(used, bool):
+            raise TypeError(f"used: expected a bool, got {type(used).__name__}")
+        with self.documents.changing("noting use") as change:
+            row = find_row(change.connection, id)
+            if (
+                not isinstance(row, (FactRow, EpisodeRow))
+                or not is_visible(row, scope)
+                or not is_in_force(row, change.now)
+            ):
+                raise absent(id)
+            if not used:
+                change.connection.execute(
+                    f"UPDATE {KINDS[row.kind]} SET uses = max(uses - 1, 0) WHERE id = ?", (id,)
+                )
+                return
+            change.connection.execute(
+                f"UPDATE {KINDS[row.kind]} SET uses = uses + 1, last_used_at = ? WHERE id = ?",
+                (change.now, id),
+            )
+            if isinstance(row, FactRow) and row.faded:
+                change.connection.execute("UPDATE memory_fact SET faded = 0 WHERE id = ?", (id,))
+                self.put_again(change, row._replace(faded=0))
+                log(change, id, "revived")
+
+
+def _of(scope: Scope, table: str) -> tuple[str | None, Sequence[str]]:
+    """The condition for the rows of a table that belong to a scope or are below it; None: it can have none."""
+    tenant, user, agent = names_of(scope)
+    condition, values = "tenant = ?", [tenant]
+    columns = {"memory_policy": (), "memory_preference": ("user",), "memory_observation": ("user",)}
+    has = columns.get(table, ("user", "agent"))
+    for column, name in (("user", user), ("agent", agent)):
+        if not name:
+            continue
+        if column not in has:
+            return None, ()
+        condition += f" AND {column} = ?"
+        values.append(name)
+    return condition, values

@@ -1,0 +1,321 @@
+"""Which proposals become records? Every durable write of memory passes here, in one transaction.
+
+Classify, resolve the scope, verify by kind: before the file is locked, and so are embedding and judging. Then, in the
+writer's turn: deduplicate, supersede, decide the status, write row, document and log together. Facts are in
+:mod:`scrubjay.memory.facts`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from scrubjay import payload
+from scrubjay._native import Scope
+from scrubjay.memory.base import checked_scope, log
+from scrubjay.memory.checking import (
+    Unfit,
+    checked_source,
+    classify,
+    content_of,
+    encoded,
+    encoded_list,
+    resolve,
+    verify,
+)
+from scrubjay.memory.content import as_kept, digest, normalised, topic
+from scrubjay.memory.facts import Facts, Proposal, provenance_columns
+from scrubjay.memory.records import (
+    Candidate,
+    EpisodeCandidate,
+    Outcome,
+    PolicyCandidate,
+    PreferenceCandidate,
+    Provenance,
+)
+from scrubjay.memory.rows import EpisodeRow, PolicyRow, PreferenceRow, as_moment, insert, new_id, rows_where
+from scrubjay.store.reading import names_of
+from scrubjay.store.together import Change
+
+__all__ = ["Gate"]
+
+Proposed = tuple[Candidate | Mapping[str, Any] | str, Scope, Provenance | str]
+
+
+class Gate(Facts):
+    """The part of a memory that decides what is remembered."""
+
+    def propose(
+        self, candidate: Candidate | Mapping[str, Any] | str, *, scope: Scope, source: Provenance | str
+    ) -> Outcome:
+        """Propose something to remember. The gate decides whether, where and with which status.
+
+        Args:
+            candidate: a :class:`FactCandidate`, :class:`PreferenceCandidate`, :class:`EpisodeCandidate` or
+                :class:`PolicyCandidate`, a mapping with its fields (and perhaps `kind`), or a str, which is a fact.
+            scope: on whose behalf. The record is kept in the narrowest scope that fits: a preference by the user, a
+                policy by the tenant, a fact or episode where it was proposed. Only a fact whose subject is the tenant
+                itself can become the tenant's: it is provisional, and promoted when runs that are independent of each
+                other (two names; of users, if they have them, two users) have observed it, or when somebody confirms
+                it. Proposed in the scope of a user or agent it is kept there until then.
+            source: the run it comes from, by name or as a :class:`Provenance`.
+
+        Returns:
+            `written`, `deduplicated` (`id` is of the record that says so already), `superseded` (written in the place
+            of `superseded`), or `rejected` with the reason, which is recorded (:meth:`rejections`).
+
+        Raises:
+            TypeError, ValueError: an argument of a wrong type, metadata that cannot be kept.
+            EmbedderError, StoreError: nothing was written.
+        """
+        return self.propose_all([(candidate, scope, source)])[0]
+
+    def propose_all(
+        self,
+        proposals: Iterable[Proposed],
+        *,
+        also: Callable[[Change, Sequence[Outcome]], None] | None = None,
+        revoke: Iterable[tuple[str, Scope, str]] = (),
+    ) -> list[Outcome]:
+        """Propose several things in one transaction, in their order; each sees those before it.
+
+        Args:
+            proposals: (candidate, scope, source) each, as :meth:`propose` takes them.
+            also: is called with the change and the outcomes before they are committed, to write rows of its own.
+            revoke: (id, scope, reason) of records that are revoked before anything is proposed; those that are not
+                there (any more) are passed over.
+
+        What any of it raises leaves nothing written.
+        """
+        prepared = [self._prepare(*one) for one in proposals]
+        self._embed(prepared)
+        self._judge(prepared)
+        outcomes: list[Outcome] = []
+        with self.documents.changing("proposing") as change:
+            for id, scope, reason in revoke:
+                self._revoke(change, id, scope, reason, None)
+            for one in prepared:
+                outcomes.append(self._decide(change, one))
+            if also is not None:
+                also(change, outcomes)
+        return outcomes
+
+    def _prepare(self, candidate: Any, scope: Any, source: Any) -> Proposal:
+        checked_scope(scope)
+        kind, found = classify(candidate)
+        typed: Any = found
+        one = Proposal(kind, typed, scope, checked_source(source))
+        try:
+            one.candidate = verify(kind, typed, one.source)
+            one.target, one.about_tenant = resolve(kind, typed, scope)
+        except Unfit as unfit:
+            one.unfit = str(unfit)
+            return one
+        if kind == "policy":
+            self._check_window(one)
+        else:
+            one.expires_at = self.expiry(typed.expires_at, typed.ttl)
+        if kind in ("fact", "episode"):
+            one.metadata = encoded(typed.metadata)
+            one.hash = digest(one.target, content_of(kind, one.candidate))
+        if kind == "fact":
+            one.topic = topic(one.candidate.subject, one.candidate.predicate)
+        return one
+
+    def _check_window(self, one: Proposal) -> None:
+        candidate = one.candidate
+        since = payload.to_utc(candidate.effective_from, "effective_from")
+        until = payload.to_utc(candidate.effective_until, "effective_until")
+        one.begins_at = None if since is None else payload.microseconds(since)
+        one.expires_at = None if until is None else payload.microseconds(until)
+        begins_at = self.clock() if one.begins_at is None else one.begins_at
+        if one.expires_at is not None and one.expires_at <= begins_at:
+            raise ValueError(
+                f"effective_until: expected a time after {as_moment(begins_at)}, got {as_moment(one.expires_at)}"
+            )
+
+    def _decide(self, change: Change, one: Proposal) -> Outcome:
+        if one.unfit:
+            return self._reject(change, one, one.unfit)
+        try:
+            if one.kind == "fact":
+                return self._fact(change, one)
+            if one.kind == "episode":
+                return self._episode(change, one)
+            if one.kind == "preference":
+                return self._preference(change, one)
+            return self._policy(change, one)
+        except Unfit as unfit:
+            return self._reject(change, one, str(unfit))
+
+    def _reject(self, change: Change, one: Proposal, reason: str) -> Outcome:
+        change.connection.execute(
+            "INSERT INTO memory_rejection"
+            "(at, tenant, user, agent, kind, reason, content, source_run, source_turn, author) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                change.now,
+                *names_of(one.scope),
+                one.kind,
+                reason,
+                as_kept(content_of(one.kind, one.candidate)),
+                one.source.run,
+                one.source.turn,
+                one.source.author,
+            ),
+        )
+        return Outcome("rejected", one.kind, None, reason, active=False)
+
+    # ------------------------------------------------------------------ preferences
+
+    def _preference(self, change: Change, one: Proposal) -> Outcome:
+        candidate: PreferenceCandidate = one.candidate
+        assert one.target is not None
+        connection, now = change.connection, change.now
+        tenant, user, _ = names_of(one.target)
+        held: PreferenceRow | None = next(
+            rows_where(
+                connection,
+                "preference",
+                "tenant = ? AND user = ? AND key = ? AND status = 'active'",
+                (tenant, user, candidate.key),
+            ),
+            None,
+        )
+        if held is not None and held.expires_at is not None and held.expires_at <= now:
+            connection.execute("DELETE FROM memory_preference WHERE id = ?", (held.id,))
+            held = None
+        if held is not None:
+            if candidate.source == "inferred" and held.source != "inferred":
+                if normalised(held.text) == normalised(candidate.text):
+                    return Outcome("deduplicated", "preference", held.id, f"{held.source} already")
+                raise Unfit(
+                    f"key: {candidate.key!r} is {held.source}, which is not replaced by what was inferred"
+                )
+            same = normalised(held.text) == normalised(candidate.text) and held.source == candidate.source
+            if same and held.expires_at == one.expires_at and held.confidence >= candidate.confidence:
+                return Outcome("deduplicated", "preference", held.id, "the same is known")
+        id = new_id("preference")
+        if held is not None:
+            connection.execute(
+                "UPDATE memory_preference SET status = 'superseded', superseded_by = ?, updated_at = ? WHERE id = ?",
+                (id, now, held.id),
+            )
+            log(change, held.id, "superseded", one.source.author, id)
+        row = PreferenceRow(
+            id=id,
+            tenant=tenant,
+            user=user,
+            agent="",
+            status="active",
+            begins_at=None,
+            expires_at=one.expires_at,
+            created_at=now,
+            **provenance_columns(change, tenant, one.source),
+            key=candidate.key,
+            text=candidate.text,
+            source=candidate.source,
+            confidence=candidate.confidence,
+            superseded_by=None,
+            updated_at=now,
+        )
+        insert(connection, "memory_preference", row)
+        log(change, id, "written", one.source.author)
+        if held is None:
+            return Outcome("written", "preference", id)
+        return Outcome("superseded", "preference", id, f"replaces {held.text!r}", held.id)
+
+    # ------------------------------------------------------------------ policies
+
+    def _policy(self, change: Change, one: Proposal) -> Outcome:
+        candidate: PolicyCandidate = one.candidate
+        connection, now = change.connection, change.now
+        tenant = one.scope.tenant
+        begins_at = now if one.begins_at is None else one.begins_at
+        latest: PolicyRow | None = next(
+            rows_where(
+                connection,
+                "policy",
+                "tenant = ? AND key = ? ORDER BY version DESC LIMIT 1",
+                (tenant, candidate.key),
+            ),
+            None,
+        )
+        if latest is not None and latest.status != "revoked":
+            same_window = latest.expires_at == one.expires_at and (
+                one.begins_at is None or one.begins_at == latest.begins_at
+            )
+            if same_window and normalised(latest.text) == normalised(candidate.text):
+                active = latest.status == "active"
+                return Outcome(
+                    "deduplicated", "policy", latest.id, f"version {latest.version}", active=active
+                )
+        id = new_id("policy")
+        row = PolicyRow(
+            id=id,
+            tenant=tenant,
+            user="",
+            agent="",
+            status="provisional",
+            begins_at=begins_at,
+            expires_at=one.expires_at,
+            created_at=now,
+            **provenance_columns(change, tenant, one.source),
+            key=candidate.key,
+            version=1 if latest is None else latest.version + 1,
+            text=candidate.text,
+            decided_by=None,
+        )
+        insert(connection, "memory_policy", row)
+        log(change, id, "written", one.source.author)
+        return Outcome("written", "policy", id, "provisional: somebody has to confirm it", active=False)
+
+    # ------------------------------------------------------------------ episodes
+
+    def _episode(self, change: Change, one: Proposal) -> Outcome:
+        candidate: EpisodeCandidate = one.candidate
+        assert one.target is not None
+        connection, now = change.connection, change.now
+        tenant, user, agent = names_of(one.target)
+        twin: EpisodeRow | None = next(
+            rows_where(
+                connection,
+                "episode",
+                "tenant = ? AND user = ? AND agent = ? AND hash = ? AND status = 'active'",
+                (tenant, user, agent, one.hash),
+            ),
+            None,
+        )
+        if twin is not None and twin.expires_at is not None and twin.expires_at <= now:
+            connection.execute("DELETE FROM memory_episode WHERE id = ?", (twin.id,))
+            change.delete([twin.slot], reason="expired")
+            twin = None
+        if twin is not None:
+            return Outcome("deduplicated", "episode", twin.id, "the same is known")
+        id = new_id("episode")
+        row = EpisodeRow(
+            id=id,
+            tenant=tenant,
+            user=user,
+            agent=agent,
+            status="active",
+            begins_at=None,
+            expires_at=one.expires_at,
+            created_at=now,
+            **provenance_columns(change, tenant, one.source),
+            summary=candidate.summary,
+            outcome=candidate.outcome,
+            task_type=candidate.task_type,
+            steps=encoded_list(candidate.steps, "steps"),
+            artifacts=encoded_list(candidate.artifacts, "artifacts"),
+            uses=0,
+            last_used_at=now,
+            metadata=one.metadata,
+            updated_at=now,
+            slot=new_id("slot"),
+            hash=one.hash,
+        )
+        insert(connection, "memory_episode", row)
+        self.put(change, row, self.vector_for(one))
+        log(change, id, "written", one.source.author)
+        return Outcome("written", "episode", id)

@@ -1,0 +1,172 @@
+"""How do notes become memories, and stay what the files say?
+
+Each file is held against the facts that came from it: passages that are new go through the gate, those that are gone
+are revoked, both in one transaction; so an ingestion can be repeated, and one that was killed is simply run again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any, cast
+
+from scrubjay._native import Scope
+from scrubjay.memory.content import normalised
+from scrubjay.memory.extractors import Extractor, as_extraction
+from scrubjay.memory.gate import Gate
+from scrubjay.memory.notes import Note, read_notes
+from scrubjay.memory.records import Fact, FactCandidate, Provenance
+from scrubjay.memory.rows import record_of, rows_where
+from scrubjay.memory.stabilise import Transcript, Utterance
+from scrubjay.memory.trace import check_text
+from scrubjay.store.reading import names_of
+
+__all__ = ["Ingested", "ingest"]
+
+
+@dataclass
+class Ingested:
+    """What became of the notes of a folder: passages that are new, as they were, or gone."""
+
+    written: int = 0
+    unchanged: int = 0
+    revoked: int = 0
+    distilled: int = 0
+    """Candidates of the extractor that the gate took."""
+    rejected: list[tuple[str, str]] = field(default_factory=list)
+    """(place, reason) of what the gate refused."""
+    skipped: dict[str, str] = field(default_factory=dict)
+    """Files that could not be read, with the reason."""
+    files: int = 0
+
+
+def ingest(
+    gate: Gate,
+    folder: str | Path,
+    scope: Scope,
+    extractor: Extractor | Callable[[Transcript], Any] | None,
+    name: str | None,
+) -> Ingested:
+    """Bring memory in line with the notes of a folder; see `Memory.ingest`."""
+    if extractor is not None and not callable(extractor) and not isinstance(extractor, Extractor):
+        raise TypeError(f"extractor: expected an Extractor or a function, got {type(extractor).__name__}")
+    if name is None:
+        name = Path(folder).resolve().name
+    check_text("name", name, at_most=200)
+    if not name or "/" in name:
+        raise ValueError(f"name: expected 1 to 200 characters without a slash, got {name!r}")
+    notes = read_notes(folder)
+    report = Ingested(skipped=notes.skipped)
+    # One run for all files: a passage that stands in two of them was not observed twice.
+    run = f"notes:{name}"
+    known: dict[str, list[Fact]] = {}
+    for fact in facts_from(gate, scope, run):
+        known.setdefault(str(fact.metadata.get("file")), []).append(fact)
+    # What is gone goes first: a passage that moved to another file is then new there.
+    gone_files = [file for file in known if file not in notes.by_file]
+    for file in [*gone_files, *notes.by_file]:
+        _ingest_file(gate, scope, run, notes.by_file.get(file, []), known.get(file, []), extractor, report)
+    report.files = len(notes.by_file)
+    return report
+
+
+def _ingest_file(
+    gate: Gate,
+    scope: Scope,
+    run: str,
+    notes: Sequence[Note],
+    known: Sequence[Fact],
+    extractor: Extractor | Callable[[Transcript], Any] | None,
+    report: Ingested,
+) -> None:
+    by_mark = {mark_of(note.passage.text): note for note in notes}
+    held = {str(fact.metadata.get("passage")) for fact in known}
+    # A fact that an extractor found in the file as a whole goes with the file.
+    gone = [
+        fact.id for fact in known if not by_mark or fact.metadata.get("passage", "") not in (*by_mark, "")
+    ]
+    new = {mark: note for mark, note in by_mark.items() if mark not in held}
+    proposals = [_passage_fact(scope, run, mark, note) for mark, note in new.items()]
+    n_passages = len(proposals)
+    if extractor is not None and new:
+        proposals += _extracted(scope, run, new, notes, extractor)
+    if not proposals and not gone:
+        report.unchanged += len(by_mark)
+        return
+    reason = "the note is gone" if not notes else "the passage is gone"
+    outcomes = gate.propose_all(proposals, revoke=[(id, scope, reason) for id in gone])
+    report.unchanged += len(by_mark) - len(new)
+    report.revoked += len(gone)
+    for position, ((_, _, source), outcome) in enumerate(zip(proposals, outcomes, strict=True)):
+        if not outcome:
+            report.rejected.append((str(source.place), outcome.reason))
+        elif position >= n_passages:
+            report.distilled += 1
+        elif outcome.status == "deduplicated":
+            report.unchanged += 1
+        else:
+            report.written += 1
+
+
+def facts_from(gate: Gate, scope: Scope, run: str) -> list[Fact]:
+    """Return the living facts of exactly this scope that come from a run."""
+    with gate.reading() as connection:
+        rows = rows_where(
+            connection,
+            "fact",
+            "tenant = ? AND user = ? AND agent = ? AND status IN ('provisional', 'active') "
+            "AND source_run = ? AND (expires_at IS NULL OR expires_at > ?)",
+            (*names_of(scope), run, gate.clock()),
+        )
+        return [cast(Fact, record_of(row)) for row in rows]
+
+
+def mark_of(text: str) -> str:
+    """Return what says that a passage is the same, wherever it stands in its file."""
+    return hashlib.sha256(normalised(text).encode()).hexdigest()[:32]
+
+
+def _passage_fact(scope: Scope, run: str, mark: str, note: Note) -> tuple[FactCandidate, Scope, Provenance]:
+    metadata: dict[str, Any] = {"passage": mark, "file": note.file}
+    if note.passage.headings:
+        metadata["heading"] = note.passage.headings[-1]
+    # Without a user or agent only what is about the tenant itself can be kept; it waits to be confirmed.
+    subject = scope.tenant if scope.user is None and scope.agent is None else ""
+    candidate = FactCandidate(note.passage.text, subject=subject, metadata=metadata)
+    return candidate, scope, Provenance(run=run, place=note.place)
+
+
+def _extracted(
+    scope: Scope,
+    run: str,
+    new: dict[str, Note],
+    notes: Sequence[Note],
+    extractor: Extractor | Callable[[Transcript], Any],
+) -> list[tuple[Any, Scope, Provenance]]:
+    """What an extractor finds in the new passages; facts bear the mark of their passage, and go with it."""
+    now = datetime.now(timezone.utc)
+    marks = list(new)
+
+    def utterances(some: Iterable[Note], first: int) -> tuple[Utterance, ...]:
+        return tuple(
+            Utterance(seq, 1, now, "note", note.place, " ".join(note.passage.text.split()))
+            for seq, note in enumerate(some, first)
+        )
+
+    read = utterances(new.values(), 1)
+    context = utterances((note for note in notes if note not in new.values()), len(read) + 1)
+    found = []
+    for one in as_extraction(extractor, Transcript(run, read, context)).found:
+        candidate, note = one.candidate, next(iter(new.values()))
+        marked: dict[str, Any] = {"file": note.file}
+        place = note.file
+        if one.seq is not None and 1 <= one.seq <= len(marks):
+            marked["passage"] = marks[one.seq - 1]
+            place = new[marks[one.seq - 1]].place
+        if isinstance(candidate, FactCandidate):
+            candidate = replace(candidate, metadata={**(candidate.metadata or {}), **marked})
+        found.append((candidate, scope, Provenance(run=run, place=place)))
+    return found

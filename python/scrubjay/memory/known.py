@@ -1,0 +1,195 @@
+"""What holds for a scope, whatever is asked? All policies in force and all preferences: a look-up, never a search.
+
+The answer is kept until something changes that it depends on: a policy of the tenant, a preference of the user (both
+are numbered by triggers in the schema, so it does not matter which process changed them), or the time at which one of
+them begins or ends.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from scrubjay._native import Scope
+from scrubjay.memory.base import Ground, checked_scope
+from scrubjay.memory.content import checked_str
+from scrubjay.memory.gate import Gate
+from scrubjay.memory.records import (
+    Known,
+    Outcome,
+    Policy,
+    PolicyCandidate,
+    PreferenceCandidate,
+    Provenance,
+    Record,
+)
+from scrubjay.memory.rows import Row, record_of, rows_where
+from scrubjay.payload import CreatedAt
+
+__all__ = ["KnownScopes"]
+
+_MAX_KEPT = 10_000
+_NEVER = 1 << 62
+_POLICIES = "tenant = ? AND status = 'active' AND (effective_until IS NULL OR effective_until > ?) "
+_PREFERENCES = "tenant = ? AND user = ? AND status = 'active' AND (expires_at IS NULL OR expires_at > ?) "
+_STAMPS = "SELECT user, version FROM memory_stamp WHERE tenant = ? AND user IN ('', ?)"
+
+
+class _Kept(NamedTuple):
+    glance: object  # of the file: while it is the same nothing was written at all
+    stamps: list[tuple[str, int]]
+    until: int
+    known: Known
+    made: dict[str, tuple[Row, Record]]  # by id: of what did not change the record is not made again
+
+
+class KnownScopes(Gate, Ground):
+    """The part of a memory that looks up, and writes what is looked up."""
+
+    _kept: dict[tuple[str, str], _Kept]
+    _kept_lock: threading.Lock
+
+    def known(self, scope: Scope) -> Known:
+        """Return all policies in force for the tenant and all preferences of the user, each in the order of its keys.
+
+        Nothing is ranked and nothing left out. A scope without a user has no preferences.
+
+        Raises:
+            TypeError: `scope` is none.
+        """
+        checked_scope(scope)
+        key = (scope.tenant, scope.user or "")
+        store, now = self.store, self.clock()
+        glance = store.glance()  # before looking: what is written meanwhile is noticed the next time
+        kept = self._kept.get(key)
+        if kept is not None and now < kept.until:
+            if kept.glance == glance:
+                return kept.known
+            with self.reading() as connection:
+                if connection.execute(_STAMPS, key).fetchall() == kept.stamps:
+                    self._kept[key] = kept._replace(glance=glance)
+                    return kept.known
+        with self.snapshot() as connection:
+            stamps = connection.execute(_STAMPS, key).fetchall()
+            known, until, made = _look_up(connection, key, now, {} if kept is None else kept.made)
+        if len(self._kept) >= _MAX_KEPT:
+            self.forget_known()
+        self._kept[key] = _Kept(glance, stamps, until, known, made)
+        return known
+
+    def forget_known(self, tenant: str | None = None) -> None:
+        """Let go of answers that are kept: of one tenant, or all."""
+        with self._kept_lock:
+            self._kept = (
+                {}
+                if tenant is None
+                else {key: kept for key, kept in self._kept.copy().items() if key[0] != tenant}
+            )
+
+    # ------------------------------------------------------------------ policies
+
+    def policy(
+        self,
+        key: str,
+        text: str,
+        *,
+        tenant: str | Scope,
+        effective_from: CreatedAt | None = None,
+        effective_until: CreatedAt | None = None,
+        by: str | None = None,
+        source: Provenance | str = "admin",
+    ) -> Outcome:
+        """Write the next version of a policy. It is provisional; with `by`, who confirms it, it is in force at once.
+
+        Args:
+            key: what it is about. Of the confirmed versions of a key that are within their times, the newest is in
+                force.
+            text: the rule.
+            tenant: whose.
+            effective_from, effective_until: when it is in force; by default from now on, for good.
+            by: who takes responsibility; see :meth:`confirm`.
+            source: the run that it comes from.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        scope = Scope(tenant.tenant) if isinstance(tenant, Scope) else Scope(tenant)
+        candidate = PolicyCandidate(key, text, effective_from, effective_until)
+        outcome = self.propose(candidate, scope=scope, source=source)
+        _raised(outcome)
+        if by is not None and not outcome.active and outcome.id is not None:
+            return self.confirm(outcome.id, by=by, scope=scope)
+        return outcome
+
+    def policies(self, tenant: str | Scope, key: str | None = None) -> list[Policy]:
+        """Return all versions of a tenant's policies, or of one key of them, of whatever status, by key and version."""
+        name = tenant.tenant if isinstance(tenant, Scope) else Scope(tenant).tenant
+        condition, values = "tenant = ?", [name]
+        if key is not None:
+            condition, values = "tenant = ? AND key = ?", [name, checked_str(key, "key")]
+        with self.reading() as connection:
+            found = rows_where(connection, "policy", f"{condition} ORDER BY key, version", values)
+            return [record_of(row) for row in found]  # type: ignore[misc]
+
+    # ------------------------------------------------------------------ preferences
+
+    def prefer(
+        self,
+        key: str,
+        text: str,
+        *,
+        scope: Scope,
+        source: str = "user_stated",
+        confidence: float = 1.0,
+        expires_at: CreatedAt | datetime | None = None,
+        ttl: float | None = None,
+        provenance: Provenance | str = "direct",
+    ) -> Outcome:
+        """Write a preference of a user: the same as proposing a :class:`PreferenceCandidate`.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        candidate = PreferenceCandidate(key, text, source, confidence, expires_at, ttl)
+        return self.propose(candidate, scope=scope, source=provenance)
+
+
+def _look_up(
+    connection: sqlite3.Connection, key: tuple[str, str], now: int, held: Mapping[str, tuple[Row, Record]]
+) -> tuple[Known, int, dict[str, tuple[Row, Record]]]:
+    """What is in force now, until when nothing changes by itself, and the records by their rows."""
+    tenant, user = key
+    until = _NEVER
+    made: dict[str, tuple[Row, Record]] = {}
+    newest: dict[str, Any] = {}
+    preferences: list[Any] = []
+
+    def record(row: Row) -> Record:
+        old = held.get(row.id)
+        one = made[row.id] = old if old is not None and old[0] == row else (row, record_of(row))
+        return one[1]
+
+    for row in rows_where(connection, "policy", _POLICIES + "ORDER BY key, version", (tenant, now)):
+        if row.begins_at > now:
+            until = min(until, row.begins_at)
+            continue
+        if row.expires_at is not None:
+            until = min(until, row.expires_at)
+        newest[row.key] = record(row)
+    for row in (
+        rows_where(connection, "preference", _PREFERENCES + "ORDER BY key", (tenant, user, now))
+        if user
+        else ()
+    ):
+        if row.expires_at is not None:
+            until = min(until, row.expires_at)
+        preferences.append(record(row))
+    return Known(tuple(newest.values()), tuple(preferences)), until, made
+
+
+def _raised(outcome: Outcome) -> None:
+    if outcome.status == "rejected":
+        raise ValueError(outcome.reason)

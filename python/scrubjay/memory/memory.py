@@ -1,0 +1,165 @@
+"""The memory: what an agent knows, kept by kind, written through a gate, found in scope, forgotten for good."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any, TypeVar
+
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.index import Index
+from scrubjay.memory import schema
+from scrubjay.memory.around import AroundMemory
+from scrubjay.memory.base import COLLECTION
+from scrubjay.memory.decay import Decay
+from scrubjay.memory.judge import DefaultJudge, Judge
+from scrubjay.retrieval.retriever import Retriever
+
+__all__ = ["Memory"]
+
+Self = TypeVar("Self", bound="Memory")
+
+
+class Memory(AroundMemory):
+    """Five kinds of memory in one file, each with its own life.
+
+    ==========  ==========================================================  ===========================================
+    kind        how it is read                                              how it lives
+    ==========  ==========================================================  ===========================================
+    policy      :meth:`known`: by key within the tenant, never ranked       versions that never change; confirmed by
+                                                                            somebody, in force from and until
+    preference  :meth:`known`: all of a user's, by key                      replaced by key; a time to live
+    fact        :meth:`recall`: searched in scope                           provisional, active, superseded, revoked
+    episode     :meth:`recall`: searched in scope                           long-lived
+    trace       :meth:`replay` by run                                       append-only; retention
+    ==========  ==========================================================  ===========================================
+
+    Every durable write passes the gate (:meth:`propose`). Scope is required wherever something is read or written; a
+    record of another scope is as if it did not exist. All methods may be called from any thread, and several processes
+    may have the file open.
+
+    >>> import tempfile
+    >>> from scrubjay import FactCandidate, Scope
+    >>> folder, jane = tempfile.TemporaryDirectory(), Scope("acme", user="jane")
+    >>> with Memory.open(folder.name + "/memory.scrubjay") as memory:
+    ...     said = FactCandidate("Jane lives in Berlin", "Jane", "lives in")
+    ...     berlin = memory.propose(said, scope=jane, source="run-1")
+    ...     said = FactCandidate("Jane lives in Oslo", "Jane", "lives in")
+    ...     oslo = memory.propose(said, scope=jane, source="run-2")
+    ...     answer = memory.prefer("tone", "Answer briefly.", scope=jane)
+    ...     rule = memory.policy("refunds", "Never promise refunds.", tenant="acme", by="legal")
+    ...     print(oslo.status, oslo.superseded == berlin.id)
+    ...     print(memory.recall("where does Jane live?", jane).texts)
+    ...     print([one.text for one in (*memory.known(jane).policies, *memory.known(jane).preferences)])
+    superseded True
+    ['Jane lives in Oslo']
+    ['Never promise refunds.', 'Answer briefly.']
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        index: Index,
+        *,
+        clock: Callable[[], int] | None = None,
+        judge: Judge | None = None,
+        decay: Decay | None = None,
+        retention_days: float = 90.0,
+        retriever: Callable[[Index], Retriever] = Retriever,
+    ) -> None:
+        """Use :meth:`open`; this one takes an index that is open already, and does not close it.
+
+        Args:
+            index: with a file.
+            clock: microseconds since 1970, for tests; None: the system's.
+            judge: which facts contradict each other (:class:`DefaultJudge`).
+            decay: how facts grow old.
+            retention_days: how long superseded and revoked records, and rejections, are kept to be asked about.
+            retriever: makes what searches run through of the collection of facts and episodes, with a rewriter or
+                reranker of yours: ``lambda documents: Retriever(documents, reranker=mine)``.
+        """
+        if not isinstance(index, Index) or index.path is None:
+            raise TypeError("index: expected an Index with a file; open one with Index.open(path)")
+        if judge is not None and not isinstance(judge, Judge):
+            raise TypeError(f"judge: expected an object with contradicts(), got {type(judge).__name__}")
+        if isinstance(retention_days, bool) or not isinstance(retention_days, (int, float)):
+            raise TypeError(f"retention_days: expected a number, got {type(retention_days).__name__}")
+        if not 0 <= retention_days < 1e6:
+            raise ValueError(f"retention_days: expected 0 or more, below a million, got {retention_days}")
+        self.index = index
+        self.documents = index.collection(COLLECTION)
+        self.clock = clock or (lambda: time.time_ns() // 1000)
+        if clock is not None:
+            self.documents.engine.use_clock(clock)  # type: ignore[union-attr]
+        self.judge = judge or DefaultJudge()
+        self.decay = decay or Decay()
+        self.retention_days = retention_days
+        self._kept = {}
+        self._kept_lock = threading.Lock()
+        self._owns_index = False
+        schema.prepare(self.store)
+        self.retriever = retriever(self.documents)
+
+    @classmethod
+    def open(
+        cls: type[Self],
+        path: str | Path,
+        embedder: Embedder | None = None,
+        *,
+        clock: Callable[[], int] | None = None,
+        judge: Judge | None = None,
+        decay: Decay | None = None,
+        retention_days: float = 90.0,
+        retriever: Callable[[Index], Retriever] = Retriever,
+        **options: Any,
+    ) -> Self:
+        """Open the memory in a file, or make one; an index's file gets the tables of memory beside its own.
+
+        Args:
+            path: one SQLite file.
+            embedder: as for :meth:`Index.open`; None: facts and episodes are found by keywords alone.
+            clock, judge, decay, retention_days, retriever: as in the constructor.
+            options: further ones of :meth:`Index.open` (durability, busy_timeout, memory_budget, ...).
+
+        Raises:
+            StoreFormatError: the file is no index, or of a newer format.
+            StoreError, StoreBusyError, CorruptIndexError: it cannot be opened, or is damaged.
+            EmbedderMismatchError: it holds vectors of another model.
+        """
+        index = Index.open(path, embedder, **options)
+        try:
+            memory = cls(
+                index,
+                clock=clock,
+                judge=judge,
+                decay=decay,
+                retention_days=retention_days,
+                retriever=retriever,
+            )
+        except BaseException:
+            index.close()
+            raise
+        memory._owns_index = True
+        return memory
+
+    def close(self) -> None:
+        """Close the file, if :meth:`open` opened it. Other calls raise ClosedError then."""
+        self._close_around()
+        self.retriever.close()
+        self.forget_known()
+        if self._owns_index:
+            self.index.close()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.Memory {len(self.documents):,} facts and episodes in force: {self.index.path}>"

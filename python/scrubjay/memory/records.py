@@ -1,0 +1,355 @@
+"""What are the records of memory, the candidates for them, and what a proposal came to?"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.payload import CreatedAt
+
+__all__ = [
+    "SOURCES",
+    "Candidate",
+    "Deletion",
+    "Episode",
+    "EpisodeCandidate",
+    "Event",
+    "Fact",
+    "FactCandidate",
+    "Known",
+    "Outcome",
+    "Policy",
+    "PolicyCandidate",
+    "Preference",
+    "PreferenceCandidate",
+    "Provenance",
+    "Record",
+    "Rejection",
+    "Why",
+]
+
+SOURCES = ("user_stated", "inferred", "admin_set")
+
+
+@dataclass(frozen=True)
+class Provenance:
+    """Where a record comes from.
+
+    Attributes:
+        run: the run (conversation, import, job) that it was observed in.
+        turn: of the run.
+        author: who said it: a user, a model's name, a tool.
+        place: where it stands, such as "notes/travel.md:12".
+        policy_version: number of the newest policy in force then, 0 if there was none. Filled in by the gate.
+        at: when it was recorded. Filled in by the gate.
+    """
+
+    run: str
+    turn: int | None = None
+    author: str | None = None
+    place: str | None = None
+    policy_version: int | None = None
+    at: datetime | None = None
+
+
+# ---------------------------------------------------------------------- candidates
+
+
+@dataclass(frozen=True)
+class FactCandidate:
+    """A statement that may become a fact. Its content is to be understood by itself ("Jane lives in Oslo").
+
+    Args:
+        content: the statement; what is searched and shown.
+        subject, predicate: what it is about ("Jane", "lives in"). Facts with the same of both are held against each
+            other by the judge; without them nothing is superseded.
+        confidence: 0 to 1; facts need 0.7.
+        evidence: the words that it was taken from.
+        expires_at, ttl: from when on it does not hold any more.
+        metadata: JSON values for filters, returned with the record.
+    """
+
+    content: str
+    subject: str = ""
+    predicate: str = ""
+    confidence: float = 1.0
+    evidence: str | None = None
+    expires_at: CreatedAt | None = None
+    ttl: timedelta | float | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class PreferenceCandidate:
+    """A wish of a user that always holds, under a key ("language", "tone").
+
+    Args:
+        key: what it is about; a new one replaces the old one of its key.
+        text: the wish.
+        source: "user_stated", "inferred" or "admin_set". What was inferred never replaces what was stated or set.
+        confidence: 0 to 1; preferences need 0.5.
+        expires_at, ttl: from when on it does not hold any more.
+    """
+
+    key: str
+    text: str
+    source: str = "user_stated"
+    confidence: float = 1.0
+    expires_at: CreatedAt | None = None
+    ttl: timedelta | float | None = None
+
+
+@dataclass(frozen=True)
+class EpisodeCandidate:
+    """A task that was completed.
+
+    Args:
+        summary: what was done; what is searched and shown.
+        outcome: how it ended ("success", "gave up").
+        task_type: what kind of task.
+        steps: the key steps.
+        artifacts: what came of it: paths, links, ids.
+        expires_at, ttl: episodes are long-lived; None: for good.
+        metadata: JSON values for filters, returned with the record.
+    """
+
+    summary: str
+    outcome: str
+    task_type: str = ""
+    steps: Sequence[str] = ()
+    artifacts: Sequence[str] = ()
+    expires_at: CreatedAt | None = None
+    ttl: timedelta | float | None = None
+    metadata: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True)
+class PolicyCandidate:
+    """A rule for everybody of a tenant, under a key. It is of no effect until somebody confirms it.
+
+    Args:
+        key: what it is about; a new one is the next version of its key.
+        text: the rule.
+        effective_from, effective_until: when it is in force; by default from now on, for good.
+    """
+
+    key: str
+    text: str
+    effective_from: CreatedAt | None = None
+    effective_until: CreatedAt | None = None
+
+
+Candidate = FactCandidate | PreferenceCandidate | EpisodeCandidate | PolicyCandidate
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a proposal.
+
+    Attributes:
+        status: "written", "deduplicated", "superseded" (written, in the place of another) or "rejected".
+        kind: "policy", "preference", "fact" or "episode".
+        id: of the record that holds it now; None if it was rejected.
+        reason: why it was rejected or deduplicated, or is not active yet.
+        superseded: id of the record that it took the place of, or None.
+        active: whether the record is in force now; a provisional one is not.
+    """
+
+    status: str
+    kind: str
+    id: str | None
+    reason: str = ""
+    superseded: str | None = None
+    active: bool = True
+
+    def __bool__(self) -> bool:
+        return self.status != "rejected"
+
+
+# ---------------------------------------------------------------------- records
+
+
+@dataclass(frozen=True)
+class Policy:
+    """One version of a rule of a tenant. `status` is "provisional", "active" or "revoked"."""
+
+    id: str
+    tenant: str
+    key: str
+    version: int
+    text: str
+    effective_from: datetime
+    effective_until: datetime | None
+    status: str
+    provenance: Provenance
+    decided_by: str | None = None
+
+    kind = "policy"
+
+    @property
+    def scope(self) -> Scope:
+        """The tenant."""
+        return Scope(self.tenant)
+
+
+@dataclass(frozen=True)
+class Preference:
+    """A wish of a user. `status` is "active", "superseded" or "revoked"."""
+
+    id: str
+    scope: Scope
+    key: str
+    text: str
+    source: str
+    confidence: float
+    status: str
+    created_at: datetime
+    expires_at: datetime | None
+    superseded_by: str | None
+    provenance: Provenance
+
+    kind = "preference"
+
+
+@dataclass(frozen=True)
+class Fact:
+    """A statement. `status` is "provisional", "active", "superseded" or "revoked"; a faded one sinks in rankings."""
+
+    id: str
+    scope: Scope
+    content: str
+    subject: str
+    predicate: str
+    confidence: float
+    status: str
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None
+    superseded_by: str | None
+    decided_by: str | None
+    uses: int
+    last_used_at: datetime
+    faded: bool
+    evidence: str | None
+    provenance: Provenance
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    kind = "fact"
+
+    @property
+    def text(self) -> str:
+        """The content."""
+        return self.content
+
+
+@dataclass(frozen=True)
+class Episode:
+    """A task that was completed. `status` is "active" or "revoked"."""
+
+    id: str
+    scope: Scope
+    summary: str
+    outcome: str
+    task_type: str
+    steps: tuple[str, ...]
+    artifacts: tuple[str, ...]
+    status: str
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None
+    uses: int
+    last_used_at: datetime
+    provenance: Provenance
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    kind = "episode"
+
+    @property
+    def text(self) -> str:
+        """The summary."""
+        return self.summary
+
+
+Record = Policy | Preference | Fact | Episode
+
+
+@dataclass(frozen=True)
+class Known:
+    """All policies in force and all preferences, each in the order of their keys."""
+
+    policies: tuple[Policy, ...]
+    preferences: tuple[Preference, ...]
+
+    def __len__(self) -> int:
+        return len(self.policies) + len(self.preferences)
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something that happened to a record: "written", "superseded", "confirmed", "promoted", "revoked", "updated",
+    "restated", "faded" or "revived"; who did it, and a detail such as the id of the successor."""
+
+    at: datetime
+    record: str
+    what: str
+    by: str | None
+    detail: str | None
+
+
+@dataclass(frozen=True)
+class Why:
+    """Why a record is known: itself, what happened to it, what it took the place of, which runs observed it."""
+
+    record: Record
+    events: tuple[Event, ...]
+    supersedes: tuple[str, ...]
+    superseded_by: str | None
+    observed_in: tuple[str, ...]
+
+    @property
+    def provenance(self) -> Provenance:
+        """Where it comes from."""
+        return self.record.provenance
+
+    def __str__(self) -> str:
+        source = self.provenance
+        said = f"{self.record.kind} {self.record.id} ({self.record.status}): {self.record.text}\n"
+        said += f"  from run {source.run}" + ("" if source.turn is None else f", turn {source.turn}")
+        said += "".join(
+            f", {name} {value}" for name, value in (("by", source.author), ("at", source.place)) if value
+        )
+        said += f", under policies up to {source.policy_version}, recorded {source.at}\n"
+        if len(self.observed_in) > 1:
+            said += f"  observed in {', '.join(self.observed_in)}\n"
+        for event in self.events:
+            said += f"  {event.at} {event.what}" + (f" by {event.by}" if event.by else "")
+            said += f": {event.detail}\n" if event.detail else "\n"
+        return said
+
+
+@dataclass(frozen=True)
+class Rejection:
+    """A proposal that the gate refused."""
+
+    at: datetime
+    scope: Scope
+    kind: str
+    reason: str
+    content: str
+    run: str | None
+    turn: int | None
+    author: str | None
+
+
+@dataclass(frozen=True)
+class Deletion:
+    """That records were deleted, without what they were: when, whose, why, by whom, how many of each kind."""
+
+    at: datetime
+    scope: Scope
+    reason: str
+    by: str | None
+    counts: Mapping[str, int]

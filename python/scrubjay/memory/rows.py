@@ -1,0 +1,402 @@
+"""How does a row become a record, and which rows may a scope see or change?"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import uuid
+from collections.abc import Callable, Iterator, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any, NamedTuple
+
+from scrubjay._native import Scope
+from scrubjay.memory.records import Episode, Fact, Policy, Preference, Provenance, Record
+from scrubjay.memory.schema import KINDS
+from scrubjay.store.partition import visible_from
+from scrubjay.store.reading import scope_of
+
+__all__ = [
+    "EpisodeRow",
+    "FactRow",
+    "PolicyRow",
+    "PreferenceRow",
+    "Row",
+    "as_moment",
+    "belongs_to",
+    "find_row",
+    "insert",
+    "is_in_force",
+    "is_visible",
+    "kind_of",
+    "loaded",
+    "new_id",
+    "record_of",
+    "rows_where",
+]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class PolicyRow(NamedTuple):
+    """A row of memory_policy."""
+
+    id: str
+    tenant: str
+    user: str  # ''
+    agent: str  # ''
+    status: str
+    begins_at: int
+    expires_at: int | None
+    created_at: int
+    source_run: str
+    source_turn: int | None
+    author: str | None
+    place: str | None
+    policy_version: int
+    key: str
+    version: int
+    text: str
+    decided_by: str | None
+
+    @property
+    def kind(self) -> str:
+        """ "policy"."""
+        return "policy"
+
+
+class PreferenceRow(NamedTuple):
+    """A row of memory_preference."""
+
+    id: str
+    tenant: str
+    user: str
+    agent: str  # ''
+    status: str
+    begins_at: None
+    expires_at: int | None
+    created_at: int
+    source_run: str
+    source_turn: int | None
+    author: str | None
+    place: str | None
+    policy_version: int
+    key: str
+    text: str
+    source: str
+    confidence: float
+    superseded_by: str | None
+    updated_at: int
+
+    @property
+    def kind(self) -> str:
+        """ "preference"."""
+        return "preference"
+
+
+class FactRow(NamedTuple):
+    """A row of memory_fact."""
+
+    id: str
+    tenant: str
+    user: str
+    agent: str
+    status: str
+    begins_at: None
+    expires_at: int | None
+    created_at: int
+    source_run: str
+    source_turn: int | None
+    author: str | None
+    place: str | None
+    policy_version: int
+    content: str
+    subject: str
+    predicate: str
+    confidence: float
+    superseded_by: str | None
+    decided_by: str | None
+    uses: int
+    last_used_at: int
+    faded: int
+    evidence: str | None
+    metadata: bytes | None
+    updated_at: int
+    slot: str
+    hash: bytes
+    topic: bytes
+
+    @property
+    def kind(self) -> str:
+        """ "fact"."""
+        return "fact"
+
+    @property
+    def text(self) -> str:
+        """What is searched."""
+        return self.content
+
+
+class EpisodeRow(NamedTuple):
+    """A row of memory_episode."""
+
+    id: str
+    tenant: str
+    user: str
+    agent: str
+    status: str
+    begins_at: None
+    expires_at: int | None
+    created_at: int
+    source_run: str
+    source_turn: int | None
+    author: str | None
+    place: str | None
+    policy_version: int
+    summary: str
+    outcome: str
+    task_type: str
+    steps: bytes
+    artifacts: bytes
+    uses: int
+    last_used_at: int
+    metadata: bytes | None
+    updated_at: int
+    slot: str
+    hash: bytes
+
+    @property
+    def kind(self) -> str:
+        """ "episode"."""
+        return "episode"
+
+    @property
+    def text(self) -> str:
+        """What is searched."""
+        return self.summary
+
+
+Row = PolicyRow | PreferenceRow | FactRow | EpisodeRow
+
+_ROWS: dict[str, type[Any]] = {
+    "policy": PolicyRow,
+    "preference": PreferenceRow,
+    "fact": FactRow,
+    "episode": EpisodeRow,
+}
+_MISSING = {
+    "policy": {"user": "''", "agent": "''", "begins_at": "effective_from", "expires_at": "effective_until"},
+    "preference": {"agent": "''", "begins_at": "NULL"},
+    "fact": {"begins_at": "NULL"},
+    "episode": {"begins_at": "NULL"},
+}
+SELECT = {
+    kind: f"SELECT {', '.join(_MISSING[kind].get(name, name) for name in row._fields)} FROM {KINDS[kind]} "
+    for kind, row in _ROWS.items()
+}
+"""Kind -> the beginning of a statement that reads its rows."""
+
+
+def _columns(kind: str) -> dict[int, str]:
+    """Where in its tuple a kind has the columns that its table has, and what they are called there."""
+    names = ((i, _MISSING[kind].get(name, name)) for i, name in enumerate(_ROWS[kind]._fields))
+    return {i: name for i, name in names if name not in ("''", "NULL")}
+
+
+_COLUMNS = {table: _columns(kind) for kind, table in KINDS.items()}
+_INSERT = {
+    table: f"INSERT INTO {table}({', '.join(names.values())}) VALUES ({', '.join('?' * len(names))})"
+    for table, names in _COLUMNS.items()
+}
+
+
+def new_id(kind: str) -> str:
+    """Return an id that nobody has, which tells its kind and nothing else."""
+    return f"{kind}_{uuid.uuid4().hex}"
+
+
+def kind_of(id: object) -> str | None:
+    """Return the kind of record that an id is of; None if it is none of ours.
+
+    Raises:
+        TypeError: it is no str.
+    """
+    if not isinstance(id, str):
+        raise TypeError(f"id: expected a str, got {type(id).__name__}")
+    kind = id.partition("_")[0]
+    return kind if kind in KINDS else None
+
+
+def as_moment(microseconds: int) -> datetime:
+    """Return a time of the file.
+
+    >>> as_moment(1_000_000)
+    datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc)
+    """
+    return _EPOCH + timedelta(microseconds=microseconds)
+
+
+def _moment(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else as_moment(microseconds)
+
+
+def rows_where(
+    connection: sqlite3.Connection, kind: str, condition: str, values: Sequence[Any] = ()
+) -> Iterator[Any]:
+    """Yield the rows of a kind that meet a condition."""
+    make = _ROWS[kind]._make
+    for row in connection.execute(f"{SELECT[kind]}WHERE {condition}", values).fetchall():
+        yield make(row)
+
+
+def find_row(connection: sqlite3.Connection, id: object) -> Row | None:
+    """Return the row of an id, whatever its status; None if there is none."""
+    kind = kind_of(id)
+    if kind is None or "\udc00" <= max(str(id)) <= "\udfff":
+        return None
+    return next(rows_where(connection, kind, "id = ?", (id,)), None)
+
+
+def insert(connection: sqlite3.Connection, table: str, row: Row) -> None:
+    """Insert a row; the columns that its table has under another name, or not at all, are known."""
+    connection.execute(_INSERT[table], [row[i] for i in _COLUMNS[table]])
+
+
+# ---------------------------------------------------------------------- who may
+
+
+def scope_in(row: Row) -> Scope:
+    """Return the exact scope of a row."""
+    return scope_of(row.tenant, row.user, row.agent)
+
+
+def is_in_force(row: Row, now: int) -> bool:
+    """Whether a record is active, has begun and has not ended."""
+    return (
+        row.status == "active"
+        and (row.begins_at is None or row.begins_at <= now)
+        and (row.expires_at is None or now < row.expires_at)
+    )
+
+
+def is_visible(row: Row, scope: Scope) -> bool:
+    """Whether a search from `scope` may see what the row's scope holds."""
+    return scope_in(row) in visible_from(scope)
+
+
+def belongs_to(row: Row, scope: Scope) -> bool:
+    """Whether `scope` may change a record: it sees it, and shares it with nobody.
+
+    A tenant's own records belong to the tenant's scope only, those of an agent for all users to no single user.
+    """
+    user, agent = scope.user or "", scope.agent or ""
+    if row.tenant != scope.tenant or row.user != user:
+        return False
+    return row.agent == agent or (user != "" and row.agent == "")
+
+
+# ---------------------------------------------------------------------- records
+
+
+def record_of(row: Row) -> Record:
+    """Return the record of a row."""
+    record: Record = _MAKE[row.kind](row)
+    return record
+
+
+def _provenance(row: Row, at: datetime | None = None) -> Provenance:
+    return Provenance(
+        row.source_run,
+        row.source_turn,
+        row.author,
+        row.place,
+        row.policy_version,
+        at or as_moment(row.created_at),
+    )
+
+
+def _policy(row: PolicyRow) -> Policy:
+    return Policy(
+        id=row.id,
+        tenant=row.tenant,
+        key=row.key,
+        version=row.version,
+        text=row.text,
+        effective_from=as_moment(row.begins_at),
+        effective_until=_moment(row.expires_at),
+        status=row.status,
+        provenance=_provenance(row),
+        decided_by=row.decided_by,
+    )
+
+
+def _preference(row: PreferenceRow) -> Preference:
+    at = as_moment(row.created_at)
+    return Preference(
+        id=row.id,
+        scope=scope_in(row),
+        key=row.key,
+        text=row.text,
+        source=row.source,
+        confidence=row.confidence,
+        status=row.status,
+        created_at=at,
+        expires_at=_moment(row.expires_at),
+        superseded_by=row.superseded_by,
+        provenance=_provenance(row, at),
+    )
+
+
+def _fact(row: FactRow) -> Fact:
+    return Fact(
+        id=row.id,
+        scope=scope_in(row),
+        content=row.content,
+        subject=row.subject,
+        predicate=row.predicate,
+        confidence=row.confidence,
+        status=row.status,
+        created_at=as_moment(row.created_at),
+        updated_at=as_moment(row.updated_at),
+        expires_at=_moment(row.expires_at),
+        superseded_by=row.superseded_by,
+        decided_by=row.decided_by,
+        uses=row.uses,
+        last_used_at=as_moment(row.last_used_at),
+        faded=bool(row.faded),
+        evidence=row.evidence,
+        provenance=_provenance(row),
+        metadata=loaded(row.metadata),
+    )
+
+
+def _episode(row: EpisodeRow) -> Episode:
+    return Episode(
+        id=row.id,
+        scope=scope_in(row),
+        summary=row.summary,
+        outcome=row.outcome,
+        task_type=row.task_type,
+        steps=tuple(json.loads(row.steps)),
+        artifacts=tuple(json.loads(row.artifacts)),
+        status=row.status,
+        created_at=as_moment(row.created_at),
+        updated_at=as_moment(row.updated_at),
+        expires_at=_moment(row.expires_at),
+        uses=row.uses,
+        last_used_at=as_moment(row.last_used_at),
+        provenance=_provenance(row),
+        metadata=loaded(row.metadata),
+    )
+
+
+def loaded(data: bytes | None) -> dict[str, Any]:
+    """Return metadata as it was given."""
+    return {} if data is None else json.loads(data)
+
+
+_MAKE: dict[str, Callable[[Any], Record]] = {
+    "policy": _policy,
+    "preference": _preference,
+    "fact": _fact,
+    "episode": _episode,
+}

@@ -1,0 +1,212 @@
+"""Which tables does memory add to an index's file, and which rules hold whoever writes to them?
+
+What SQL can say is said here, not in the code above: a fact without a source, a policy that changes, a tenant's fact
+that nobody confirmed, two living records with the same content. So a rule holds for every thread, process and mistake.
+
+Scopes are as in the index's own tables: '' is "none". Times are microseconds since 1970, UTC. Rows of the tables that
+are append-only can be deleted only inside of a transaction that erases (:func:`erasing`).
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from scrubjay.errors import StoreFormatError
+from scrubjay.memory import trace
+from scrubjay.store.sqlite import SqliteStore
+
+__all__ = ["FORMAT", "KINDS", "MIN_FACT_CONFIDENCE", "MIN_PREFERENCE_CONFIDENCE", "erasing", "prepare"]
+
+FORMAT = 1
+MIN_FACT_CONFIDENCE = 0.7
+MIN_PREFERENCE_CONFIDENCE = 0.5
+
+KINDS = {
+    "policy": "memory_policy",
+    "preference": "memory_preference",
+    "fact": "memory_fact",
+    "episode": "memory_episode",
+}
+"""Kind of record -> its table."""
+
+# Where a record comes from, for every kind.
+_PROVENANCE = """
+  source_run TEXT NOT NULL CHECK (source_run <> ''), source_turn INTEGER, author TEXT, place TEXT,
+  policy_version INTEGER NOT NULL,     -- number of the newest policy in force for the tenant then; 0: none was"""
+_SCOPE = "tenant TEXT NOT NULL CHECK (tenant <> ''), user TEXT NOT NULL, agent TEXT NOT NULL,"
+_LIVING = "status IN ('provisional', 'active')"
+
+TABLES = (
+    "CREATE TABLE memory_meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID",
+    # ------------------------------------------------------------------ policies
+    f"""CREATE TABLE memory_policy(
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  tenant TEXT NOT NULL CHECK (tenant <> ''), key TEXT NOT NULL CHECK (key <> ''),
+  version INTEGER NOT NULL CHECK (version >= 1),
+  text TEXT NOT NULL CHECK (text <> ''),
+  effective_from INTEGER NOT NULL, effective_until INTEGER CHECK (effective_until > effective_from),
+  status TEXT NOT NULL CHECK (status IN ('provisional', 'active', 'revoked')),
+  decided_by TEXT, decided_at INTEGER,
+  created_at INTEGER NOT NULL,{_PROVENANCE}
+  CHECK ((status = 'provisional') = (decided_by IS NULL)),
+  UNIQUE (tenant, key, version))""",
+    """CREATE TRIGGER memory_policy_enters BEFORE INSERT ON memory_policy WHEN NEW.status <> 'provisional'
+BEGIN SELECT RAISE(ABORT, 'a policy enters provisional'); END""",
+    """CREATE TRIGGER memory_policy_fixed BEFORE UPDATE ON memory_policy
+WHEN NEW.id <> OLD.id OR NEW.tenant <> OLD.tenant OR NEW.key <> OLD.key OR NEW.version <> OLD.version
+  OR NEW.text <> OLD.text OR NEW.effective_from <> OLD.effective_from
+  OR NEW.effective_until IS NOT OLD.effective_until OR NEW.created_at <> OLD.created_at
+  OR NEW.source_run <> OLD.source_run
+BEGIN SELECT RAISE(ABORT, 'a version of a policy never changes'); END""",
+    """CREATE TRIGGER memory_policy_forward BEFORE UPDATE OF status ON memory_policy
+WHEN OLD.status = 'revoked' OR (OLD.status = 'active' AND NEW.status <> 'revoked')
+BEGIN SELECT RAISE(ABORT, 'a policy is confirmed once and revoked once'); END""",
+    # ------------------------------------------------------------------ preferences
+    f"""CREATE TABLE memory_preference(
+  id TEXT PRIMARY KEY,
+  tenant TEXT NOT NULL CHECK (tenant <> ''), user TEXT NOT NULL CHECK (user <> ''),
+  key TEXT NOT NULL CHECK (key <> ''), text TEXT NOT NULL CHECK (text <> ''),
+  source TEXT NOT NULL CHECK (source IN ('user_stated', 'inferred', 'admin_set')),
+  confidence REAL NOT NULL CHECK (confidence >= {MIN_PREFERENCE_CONFIDENCE} AND confidence <= 1),
+  status TEXT NOT NULL CHECK (status IN ('active', 'superseded', 'revoked')), superseded_by TEXT,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, expires_at INTEGER,{_PROVENANCE}
+  CHECK ((status = 'superseded') = (superseded_by IS NOT NULL))) WITHOUT ROWID""",
+    "CREATE UNIQUE INDEX memory_preference_once ON memory_preference(tenant, user, key) WHERE status = 'active'",
+    # ------------------------------------------------------------------ facts
+    f"""CREATE TABLE memory_fact(
+  id TEXT PRIMARY KEY,
+  slot TEXT NOT NULL,                  -- the id in the index, passed on from a fact to the one that supersedes it
+  {_SCOPE}
+  content TEXT NOT NULL CHECK (content <> ''), subject TEXT NOT NULL, predicate TEXT NOT NULL,
+  hash BLOB NOT NULL CHECK (length(hash) = 32),   -- of scope and normalised content
+  topic BLOB NOT NULL,                 -- of normalised subject and predicate; empty if one of them is
+  confidence REAL NOT NULL CHECK (confidence >= {MIN_FACT_CONFIDENCE} AND confidence <= 1),
+  status TEXT NOT NULL CHECK (status IN ('provisional', 'active', 'superseded', 'revoked')),
+  superseded_by TEXT, decided_by TEXT,
+  metadata BLOB, evidence TEXT,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, expires_at INTEGER,
+  uses INTEGER NOT NULL DEFAULT 0, last_used_at INTEGER NOT NULL, faded INTEGER NOT NULL DEFAULT 0,{_PROVENANCE}
+  CHECK ((status = 'superseded') = (superseded_by IS NOT NULL)),
+  CHECK (status <> 'provisional' OR (user = '' AND agent = '')))""",
+    f"""CREATE UNIQUE INDEX memory_fact_once ON memory_fact(tenant, user, agent, hash, topic) WHERE {_LIVING}""",
+    "CREATE UNIQUE INDEX memory_fact_slot ON memory_fact(slot) WHERE status = 'active'",
+    "CREATE INDEX memory_fact_topic ON memory_fact(tenant, user, agent, topic)",
+    """CREATE TRIGGER memory_fact_enters BEFORE INSERT ON memory_fact
+WHEN NEW.user = '' AND NEW.agent = '' AND NEW.status <> 'provisional'
+BEGIN SELECT RAISE(ABORT, 'a fact of a tenant enters provisional'); END""",
+    """CREATE TRIGGER memory_fact_promoted BEFORE UPDATE OF status ON memory_fact
+WHEN OLD.status = 'provisional' AND NEW.status = 'active' AND NEW.decided_by IS NULL AND 2 > (
+  SELECT min(count(DISTINCT run), count(DISTINCT CASE user WHEN '' THEN 'run ' || run ELSE 'user ' || user END))
+  FROM memory_observation WHERE tenant = NEW.tenant AND hash = NEW.hash)
+BEGIN SELECT RAISE(ABORT, 'a fact of a tenant needs two independent runs, or somebody who confirms it'); END""",
+    """CREATE TRIGGER memory_fact_forward BEFORE UPDATE OF status ON memory_fact
+WHEN OLD.status IN ('superseded', 'revoked') AND NEW.status <> OLD.status
+BEGIN SELECT RAISE(ABORT, 'what was superseded or revoked stays so'); END""",
+    """CREATE TRIGGER memory_fact_stays BEFORE UPDATE ON memory_fact
+WHEN NEW.id <> OLD.id OR NEW.tenant <> OLD.tenant OR NEW.user <> OLD.user OR NEW.agent <> OLD.agent
+BEGIN SELECT RAISE(ABORT, 'a fact stays in its scope'); END""",
+    # Who saw a statement about a tenant: two that are independent of each other promote it.
+    """CREATE TABLE memory_observation(
+  tenant TEXT NOT NULL, hash BLOB NOT NULL, run TEXT NOT NULL CHECK (run <> ''), user TEXT NOT NULL,
+  fact TEXT NOT NULL,                  -- where it was written then
+  at INTEGER NOT NULL,
+  PRIMARY KEY (tenant, hash, run, user)) WITHOUT ROWID""",
+    # ------------------------------------------------------------------ episodes
+    f"""CREATE TABLE memory_episode(
+  id TEXT PRIMARY KEY,
+  slot TEXT NOT NULL UNIQUE,
+  {_SCOPE}
+  summary TEXT NOT NULL CHECK (summary <> ''), outcome TEXT NOT NULL CHECK (outcome <> ''),
+  task_type TEXT NOT NULL, steps BLOB NOT NULL, artifacts BLOB NOT NULL,
+  hash BLOB NOT NULL CHECK (length(hash) = 32),
+  status TEXT NOT NULL CHECK (status IN ('active', 'revoked')),
+  metadata BLOB,
+  created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, expires_at INTEGER,
+  uses INTEGER NOT NULL DEFAULT 0, last_used_at INTEGER NOT NULL,{_PROVENANCE}
+  CHECK (user <> '' OR agent <> ''))""",
+    "CREATE UNIQUE INDEX memory_episode_once ON memory_episode(tenant, user, agent, hash) WHERE status = 'active'",
+    "CREATE INDEX memory_episode_status ON memory_episode(tenant, user, agent, status)",
+    """CREATE TRIGGER memory_episode_forward BEFORE UPDATE ON memory_episode
+WHEN (OLD.status = 'revoked' AND NEW.status <> 'revoked') OR NEW.id <> OLD.id
+  OR NEW.tenant <> OLD.tenant OR NEW.user <> OLD.user OR NEW.agent <> OLD.agent
+BEGIN SELECT RAISE(ABORT, 'an episode stays in its scope, and revoked if it is'); END""",
+    # ------------------------------------------------------------------ what happened to records
+    """CREATE TABLE memory_log(
+  number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL,
+  record TEXT NOT NULL, what TEXT NOT NULL, by TEXT, detail TEXT)""",
+    "CREATE INDEX memory_log_record ON memory_log(record)",
+    """CREATE TRIGGER memory_log_fixed BEFORE UPDATE ON memory_log
+BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END""",
+    f"""CREATE TABLE memory_rejection(
+  number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL,
+  {_SCOPE}
+  kind TEXT NOT NULL, reason TEXT NOT NULL, content TEXT NOT NULL,
+  source_run TEXT, source_turn INTEGER, author TEXT)""",
+    "CREATE INDEX memory_rejection_scope ON memory_rejection(tenant, user, agent)",
+    # That something was deleted, without what it was. Kept for good.
+    f"""CREATE TABLE memory_deletion(
+  number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL,
+  {_SCOPE}
+  reason TEXT NOT NULL, by TEXT, counts TEXT NOT NULL)""",
+    *(
+        f"""CREATE TRIGGER memory_deletion_{name} BEFORE {name} ON memory_deletion
+BEGIN SELECT RAISE(ABORT, 'deletion events are append-only'); END"""
+        for name in ("update", "delete")
+    ),
+    *(
+        f"""CREATE TRIGGER memory_{name}_kept BEFORE DELETE ON memory_{name}
+WHEN NOT EXISTS (SELECT 1 FROM memory_meta WHERE name = 'erasing')
+BEGIN SELECT RAISE(ABORT, 'only an erasure deletes this'); END"""
+        for name in ("policy", "log")
+    ),
+    # ------------------------------------------------------------------ what known() may keep
+    # Grows with every change of a tenant's policies (user '') or a user's preferences; kept when those are erased.
+    """CREATE TABLE memory_stamp(tenant TEXT NOT NULL, user TEXT NOT NULL, version INTEGER NOT NULL,
+  PRIMARY KEY (tenant, user)) WITHOUT ROWID""",
+    *(
+        f"""CREATE TRIGGER memory_{table}_{event}_stamps AFTER {event} ON memory_{table}
+BEGIN INSERT INTO memory_stamp VALUES ({row}.tenant, {user.format(row=row)}, 1)
+ON CONFLICT DO UPDATE SET version = version + 1; END"""
+        for table, user in (("policy", "''"), ("preference", "{row}.user"))
+        for event, row in (("insert", "NEW"), ("update", "NEW"), ("delete", "OLD"))
+    ),
+    *trace.TABLES,
+)
+
+
+def prepare(store: SqliteStore) -> None:
+    """Make the tables if the file has none yet.
+
+    Raises:
+        StoreFormatError: they are of a newer format.
+    """
+    connection = store.reading_connection()
+    if _format(connection) is None:
+        with store.writing("making the tables of memory") as transaction:
+            if _format(transaction.connection) is None:  # another process may have been first
+                for statement in TABLES:
+                    transaction.connection.execute(statement)
+                transaction.connection.execute("INSERT INTO memory_meta VALUES ('format', ?)", (FORMAT,))
+    found = _format(connection)
+    if found is None or found > FORMAT:
+        raise StoreFormatError(
+            f"path: expected memory of format {FORMAT} or older, got format {found} of a newer Scrubjay: {store.path}"
+        )
+
+
+def _format(connection: sqlite3.Connection) -> int | None:
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'memory_meta'").fetchone() is None:
+        return None
+    found = connection.execute("SELECT value FROM memory_meta WHERE name = 'format'").fetchone()
+    return None if found is None else int(found[0])
+
+
+@contextmanager
+def erasing(connection: sqlite3.Connection) -> Iterator[None]:
+    """Allow to delete from what is append-only, inside the caller's transaction."""
+    connection.execute("INSERT OR IGNORE INTO memory_meta VALUES ('erasing', 1)")
+    yield
+    connection.execute("DELETE FROM memory_meta WHERE name = 'erasing'")

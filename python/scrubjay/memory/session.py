@@ -1,0 +1,276 @@
+"""What does one run of an agent leave behind, and how is it taken up again by another process?
+
+Everything durable is in the trace; a session object holds nothing but scratch state and the envelope of a prompt whose
+answer is not there yet. So any process may go on with a run by its id.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from types import TracebackType
+from typing import Any, Protocol, TypeVar
+
+from scrubjay._native import Scope
+from scrubjay.memory.assembly import Assembled, Turn
+from scrubjay.memory.content import MAX_NAME_CHARS
+from scrubjay.memory.trace import RETENTION_DAYS, Draft, TraceEvent, Traces, check_text
+from scrubjay.payload import CreatedAt
+
+__all__ = ["CONVERSATION", "N_TURNS", "Remembering", "Session", "as_turns", "check_run_id", "prompt_data"]
+
+CONVERSATION = ("user", "model")
+"""Kinds of events that are turns of the conversation; what tools said stays in the trace."""
+N_TURNS = 8
+"""How many turns are looked at for the block of recent turns."""
+_OURS = ("prompt", "retraction")
+_FIELDS = ("kind", "content", "author", "data", "at")
+
+Self = TypeVar("Self", bound="Session")
+
+
+class Remembering(Protocol):
+    """What a session needs of the memory that it belongs to."""
+
+    @property
+    def traces(self) -> Traces:
+        """Where events go."""
+        ...
+
+    def assemble(
+        self, query: str, scope: Scope, budget_tokens: int, *, turns: Sequence[Any], **options: Any
+    ) -> Assembled:
+        """Return the prompt of a query."""
+        ...
+
+
+class Session:
+    """One run: events in, prompts out. Made by `Memory.session`; usable from several threads.
+
+    Args:
+        memory: where it belongs.
+        scope: whose run it is; only exactly this scope sees it.
+        run_id: its name. A run that exists is gone on with.
+        retention: how long new events are kept, a name in :data:`RETENTION_DAYS`.
+
+    A prompt is recorded with the event that follows it, in one transaction, so that asking for one waits for no disk;
+    :meth:`close` (or leaving a `with` block) records one that nothing followed.
+
+    Raises:
+        TypeError, ValueError: the message names the argument, what was expected and what was given.
+    """
+
+    def __init__(self, memory: Remembering, scope: Scope, run_id: str, retention: str = "standard") -> None:
+        if not isinstance(scope, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        check_run_id(run_id)
+        if retention not in RETENTION_DAYS:
+            raise ValueError(f"retention: expected one of {sorted(RETENTION_DAYS)}, got {retention!r}")
+        self.scope = scope
+        self.run_id = run_id
+        self.scratch: dict[str, Any] = {}
+        """Anything, for as long as this object lives. Never written anywhere."""
+        self._memory = memory
+        self._retention = retention
+        self._pending: list[Draft] = []
+        self._lock = threading.Lock()
+
+    # ------------------------------------------------------------------ events in
+
+    def user(self, content: str, **options: Any) -> TraceEvent:
+        """Append what the user said; it begins the next turn."""
+        return self.append("user", content, **options)
+
+    def model(self, content: str, **options: Any) -> TraceEvent:
+        """Append what the model said."""
+        return self.append("model", content, **options)
+
+    def tool(self, content: str, **options: Any) -> TraceEvent:
+        """Append what a tool was asked or answered; name it with `author`."""
+        return self.append("tool", content, **options)
+
+    def append(
+        self,
+        kind: str,
+        content: str,
+        *,
+        author: str | None = None,
+        data: Mapping[str, Any] | None = None,
+        at: CreatedAt | None = None,
+    ) -> TraceEvent:
+        """Append one event; it is durable when this returns.
+
+        Args:
+            kind: "user", "model", "tool" or any other name of up to 64 of a-z, 0-9 and _; "prompt" and "retraction" are
+                written by :meth:`assemble` and :meth:`retract`.
+            content: what was said.
+            author: who said it; by default the kind.
+            data: JSON that a program wants to keep with it.
+            at: when it happened; by default now.
+        """
+        return self.extend([{"kind": kind, "content": content, "author": author, "data": data, "at": at}])[0]
+
+    def extend(self, events: Iterable[Mapping[str, Any]]) -> list[TraceEvent]:
+        """Append several events in one transaction, all or none; each a mapping with what :meth:`append` takes."""
+        drafts = []
+        for position, event in enumerate(events):
+            try:
+                drafts.append(_draft(event))
+            except (TypeError, ValueError) as error:
+                raise type(error)(f"events[{position}]: {error}" if position else str(error)) from None
+        return self._write(drafts)
+
+    def retract(self, seq: int, why: str = "") -> TraceEvent:
+        """Take an event back: it stays in the trace, and is left out of prompts to come and of what is distilled.
+
+        Raises:
+            ValueError: this run has no such event.
+        """
+        held = self._memory.traces.events(self.scope, self.run_id, after=seq - 1)
+        if not held or held[0].seq != seq or held[0].kind in _OURS:
+            raise ValueError(f"seq: expected the number of an event of this run, got {seq}")
+        return self._write([Draft.of("retraction", why, data={"retracts": seq})])[0]
+
+    def _write(self, drafts: list[Draft]) -> list[TraceEvent]:
+        if not drafts:
+            return []
+        with self._lock:
+            pending, self._pending = self._pending, []
+            try:
+                written = self._memory.traces.append(
+                    self.scope, self.run_id, [*pending, *drafts], self._retention
+                )
+            except BaseException:
+                self._pending = pending
+                raise
+        return written[len(pending) :]
+
+    # ------------------------------------------------------------------ prompts out
+
+    @property
+    def turn(self) -> int:
+        """The number of the turn that runs, from 1; 0 before the user said anything."""
+        run = self._memory.traces.run(self.scope, self.run_id)
+        return 0 if run is None else run.n_turns
+
+    def events(self) -> list[TraceEvent]:
+        """Return everything that was appended and is not past its retention, in order."""
+        return self._memory.traces.events(self.scope, self.run_id)
+
+    def recent(self, n: int = N_TURNS) -> list[TraceEvent]:
+        """Return the last n turns of the conversation, oldest first, without those that were retracted."""
+        found = self._memory.traces.tail(self.scope, self.run_id, 2 * n, (*CONVERSATION, "retraction"))
+        gone = {event.data.get("retracts") for event in found if event.kind == "retraction"}
+        return [event for event in found if event.kind in CONVERSATION and event.seq not in gone][-n:]
+
+    def assemble(self, query: str | None = None, budget_tokens: int = 2000, **options: Any) -> Assembled:
+        """Return the prompt of this turn, as `Memory.assemble` does, with this run's last turns; it is recorded.
+
+        Args:
+            query: what memories are recalled for; by default what the user said last.
+            budget_tokens: of the whole prompt.
+            options: further ones of `Memory.assemble`.
+
+        Raises:
+            ValueError: there is no query, because the user has not said anything.
+            BudgetError: policies and preferences alone are over the budget.
+        """
+        turns = self.recent()
+        if query is None:
+            query = next((turn.content for turn in reversed(turns) if turn.kind == "user"), None)
+            if query is None:
+                raise ValueError("query: expected a str, as the user has said nothing in this run yet")
+        made = self._memory.assemble(query, self.scope, budget_tokens, turns=turns, **options)
+        with self._lock:
+            self._pending.append(Draft.of("prompt", "", data=prompt_data(made, [turn.seq for turn in turns])))
+        return made
+
+    def flush(self) -> None:
+        """Record a prompt that no event followed."""
+        with self._lock:
+            if self._pending:
+                self._memory.traces.append(self.scope, self.run_id, self._pending, self._retention)
+                self._pending = []
+
+    def close(self) -> None:
+        """The same; the run stays, and may be gone on with."""
+        self.flush()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.Session {self.run_id!r} of {self.scope!r}>"
+
+
+def _draft(event: Mapping[str, Any]) -> Draft:
+    if not isinstance(event, Mapping):
+        raise TypeError(f"expected a mapping, got {type(event).__name__}")
+    for name in ("kind", "content"):
+        if name not in event:
+            raise ValueError(f"{name}: expected a value, it is missing")
+    for name in event:
+        if name not in _FIELDS:
+            raise ValueError(f"{name}: unknown field, expected {', '.join(_FIELDS)}")
+    if event["kind"] in _OURS:
+        raise ValueError(f"kind: {event['kind']!r} is written by the session itself")
+    return Draft.of(**event)
+
+
+def as_turns(turns: Iterable[Any]) -> list[Turn]:
+    """Read turns: events of a trace, :class:`Turn`, (author, text) pairs, or mappings with "role" and "content".
+
+    Raises:
+        TypeError: one is none of these.
+    """
+    read = []
+    for position, turn in enumerate(turns):
+        author: Any
+        text: Any
+        if isinstance(turn, TraceEvent):
+            author, text = turn.author, turn.content
+        elif isinstance(turn, Mapping):
+            author, text = turn.get("role"), turn.get("content")
+        elif isinstance(turn, (tuple, list)) and len(turn) == 2:
+            author, text = turn
+        else:
+            author = text = None
+        if not isinstance(author, str) or not isinstance(text, str):
+            raise TypeError(
+                f"turns[{position}]: expected an event, (author, text) or a mapping with role and content, both str, "
+                f"got {type(turn).__name__}"
+            )
+        read.append(Turn(author, text))
+    return read
+
+
+def check_run_id(run_id: Any) -> None:
+    """Hold a run's name to what a name is.
+
+    Raises:
+        TypeError, ValueError: it is no str, empty, or longer than a record's provenance can name.
+    """
+    check_text("run_id", run_id, at_most=MAX_NAME_CHARS)
+    if not run_id or run_id != run_id.strip():
+        raise ValueError(
+            f"run_id: expected 1 to {MAX_NAME_CHARS} characters without space around them, got {run_id!r}"
+        )
+
+
+def prompt_data(made: Assembled, seqs: Sequence[int]) -> dict[str, Any]:
+    """Return what a trace keeps of a prompt: every record that is in it, as it was, so that it can be made again."""
+    return {
+        "pieces": {name: [list(piece) for piece in pieces] for name, pieces in made.pieces.items()},
+        "turns": list(seqs),
+        "limits": {
+            name: getattr(made.limits, name)
+            for name in ("budget_tokens", "item_tokens", "turn_tokens", "brief_tokens")
+        },
+        "envelope": made.trace.to_dict(),
+        "sha256": made.sha256,
+    }

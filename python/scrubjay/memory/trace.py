@@ -1,0 +1,367 @@
+"""What happened in a run, event by event? Append-only, replayed by run id, kept as long as its retention class says.
+
+A trace belongs to exactly the scope that wrote it; nobody else's reads see it, shared or not. Events are numbered from
+1 without gaps, whichever process appends them. They are never ranked and never in an index: :meth:`Traces.find` is for
+forensics and reads event by event. That they are append-only is a rule of the schema; only retention and erasure may
+delete, and they say so first (`memory_run.erasing`).
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta, timezone
+from typing import Any, NamedTuple
+
+from scrubjay import payload
+from scrubjay._native import Scope
+from scrubjay.memory.content import MAX_NAME_CHARS
+from scrubjay.store.connections import translated
+from scrubjay.store.reading import names_of
+from scrubjay.store.sqlite import SqliteStore
+
+__all__ = [
+    "RETENTION_DAYS",
+    "TABLES",
+    "Draft",
+    "Run",
+    "TraceEvent",
+    "Traces",
+    "check_text",
+    "erase_traces",
+    "sweep_traces",
+]
+
+RETENTION_DAYS: Mapping[str, int | None] = {"short": 7, "standard": 90, "long": 365, "permanent": None}
+"""Retention classes: how many days an event is kept after it was recorded; None: until it is erased."""
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_DAY_US = 86_400_000_000
+_KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
+
+TABLES = (
+    """CREATE TABLE memory_run(
+  key INTEGER PRIMARY KEY,
+  tenant TEXT NOT NULL CHECK (tenant <> ''), user TEXT NOT NULL, agent TEXT NOT NULL,
+  run TEXT NOT NULL CHECK (run <> ''),
+  started_at INTEGER NOT NULL,
+  retention TEXT NOT NULL,
+  n_events INTEGER NOT NULL DEFAULT 0,  -- the number of the last event, also when retention has deleted it
+  n_turns INTEGER NOT NULL DEFAULT 0,
+  erasing INTEGER NOT NULL DEFAULT 0 CHECK (erasing IN (0, 1)),  -- 1 only inside of a transaction that deletes
+  UNIQUE (tenant, user, agent, run))""",
+    """CREATE TABLE memory_event(
+  run INTEGER NOT NULL, seq INTEGER NOT NULL, turn INTEGER NOT NULL,
+  at INTEGER NOT NULL,                  -- when it happened
+  expires_at INTEGER,                   -- by retention, from when it was recorded
+  kind TEXT NOT NULL CHECK (kind <> ''), author TEXT NOT NULL,
+  content TEXT NOT NULL, data BLOB,
+  PRIMARY KEY (run, seq)) WITHOUT ROWID""",
+    "CREATE INDEX memory_event_due ON memory_event(expires_at) WHERE expires_at IS NOT NULL",
+    """CREATE TABLE memory_distilled(
+  run INTEGER NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL CHECK (last_seq >= first_seq),
+  at INTEGER NOT NULL, extractor TEXT NOT NULL,
+  outcomes BLOB NOT NULL,               -- JSON: of each candidate kind, status, id; never its text
+  PRIMARY KEY (run, first_seq)) WITHOUT ROWID""",
+    """CREATE TRIGGER memory_event_numbered BEFORE INSERT ON memory_event
+WHEN NEW.seq IS NOT (SELECT n_events + 1 FROM memory_run WHERE key = NEW.run)
+BEGIN SELECT RAISE(ABORT, 'an event is numbered after the last one of its run'); END""",
+    """CREATE TRIGGER memory_event_counted AFTER INSERT ON memory_event
+BEGIN UPDATE memory_run SET n_events = NEW.seq, n_turns = NEW.turn WHERE key = NEW.run; END""",
+    """CREATE TRIGGER memory_event_fixed BEFORE UPDATE ON memory_event
+BEGIN SELECT RAISE(ABORT, 'a trace is append-only'); END""",
+    """CREATE TRIGGER memory_event_kept BEFORE DELETE ON memory_event
+WHEN (SELECT erasing FROM memory_run WHERE key = OLD.run) IS NOT 1
+BEGIN SELECT RAISE(ABORT, 'a trace is append-only'); END""",
+    """CREATE TRIGGER memory_run_fixed BEFORE UPDATE ON memory_run
+WHEN NEW.tenant <> OLD.tenant OR NEW.user <> OLD.user OR NEW.agent <> OLD.agent OR NEW.run <> OLD.run
+  OR NEW.n_events < OLD.n_events OR NEW.n_turns < OLD.n_turns
+BEGIN SELECT RAISE(ABORT, 'a run keeps its scope, its name and its numbers'); END""",
+    """CREATE TRIGGER memory_run_kept BEFORE DELETE ON memory_run WHEN OLD.erasing = 0
+BEGIN SELECT RAISE(ABORT, 'a trace is append-only'); END""",
+    """CREATE TRIGGER memory_distilled_once BEFORE INSERT ON memory_distilled
+WHEN NEW.first_seq <= (SELECT max(last_seq) FROM memory_distilled WHERE run = NEW.run)
+BEGIN SELECT RAISE(ABORT, 'these events were distilled before'); END""",
+)
+"""What the file needs for traces and for what was distilled of them."""
+
+
+@dataclass(frozen=True)
+class TraceEvent:
+    """One event of a run: its number, its turn, when it happened, who did what, and what a program added to it."""
+
+    seq: int
+    turn: int
+    at: datetime
+    kind: str
+    author: str
+    content: str
+    data: dict[str, Any] = field(default_factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything in JSON's own types."""
+        return {
+            "seq": self.seq,
+            "turn": self.turn,
+            "at": self.at.isoformat(),
+            "kind": self.kind,
+            "author": self.author,
+            "content": self.content,
+            "data": self.data,
+        }
+
+
+class Draft(NamedTuple):
+    """An event on its way into a trace, checked: :meth:`Draft.of` makes one."""
+
+    kind: str
+    author: str
+    content: str
+    data: bytes | None
+    at: int | None
+
+    @classmethod
+    def of(
+        cls,
+        kind: str,
+        content: str,
+        author: str | None = None,
+        data: Mapping[str, Any] | None = None,
+        at: payload.CreatedAt | None = None,
+    ) -> Draft:
+        """Check an event.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        if not isinstance(kind, str):
+            raise TypeError(f"kind: expected a str, got {type(kind).__name__}")
+        if not _KIND.fullmatch(kind):
+            raise ValueError(f"kind: expected up to 64 of a-z, 0-9 and _, a letter first, got {kind!r}")
+        check_text("content", content)
+        if author is None:
+            author = kind
+        check_text("author", author, at_most=MAX_NAME_CHARS)
+        encoded = _encoded(data)
+        moment = payload.to_utc(at, "at")
+        return cls(kind, author, content, encoded, None if moment is None else payload.microseconds(moment))
+
+
+class Run(NamedTuple):
+    """A run as the file has it."""
+
+    key: int
+    run_id: str
+    started_at: datetime
+    retention: str
+    n_events: int
+    n_turns: int
+
+
+class Traces:
+    """The traces in an index's file. Thread-safe; writes of all threads and processes take turns.
+
+    Args:
+        store: of the index.
+        clock: microseconds since 1970.
+    """
+
+    def __init__(self, store: SqliteStore, clock: Callable[[], int]) -> None:
+        self.store = store
+        self.clock = clock
+
+    def append(
+        self, scope: Scope, run_id: str, drafts: Sequence[Draft], retention: str = "standard"
+    ) -> list[TraceEvent]:
+        """Append events in one transaction, all or none; the first makes the run. Return them with their numbers.
+
+        `retention` counts for these events; see :data:`RETENTION_DAYS`.
+        """
+        names = names_of(scope)
+        with self.store.writing("appending to a trace") as transaction:
+            execute = transaction.connection.execute
+            now = self.clock()
+            days = RETENTION_DAYS[retention]
+            expires_at = None if days is None else now + days * _DAY_US
+            execute(
+                "INSERT OR IGNORE INTO memory_run(tenant, user, agent, run, started_at, retention) "
+                "VALUES (?, ?, ?, ?, ?, ?)",
+                (*names, run_id, now, retention),
+            )
+            key, seq, turn = execute(
+                "SELECT key, n_events, n_turns FROM memory_run WHERE tenant = ? AND user = ? AND agent = ? AND run = ?",
+                (*names, run_id),
+            ).fetchone()
+            events = []
+            for draft in drafts:
+                seq += 1
+                turn += draft.kind == "user"
+                at = now if draft.at is None else draft.at
+                execute(
+                    "INSERT INTO memory_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (key, seq, turn, at, expires_at, draft.kind, draft.author, draft.content, draft.data),
+                )
+                events.append(_event((seq, turn, at, *draft[:4])))
+        return events
+
+    def run(self, scope: Scope, run_id: str) -> Run | None:
+        """Return a run of exactly this scope; None if there is none."""
+        with self._reading() as connection:
+            found = connection.execute(
+                "SELECT key, run, started_at, retention, n_events, n_turns FROM memory_run "
+                "WHERE tenant = ? AND user = ? AND agent = ? AND run = ?",
+                (*names_of(scope), run_id),
+            ).fetchone()
+        return None if found is None else _run(found)
+
+    def runs(self, scope: Scope) -> list[Run]:
+        """Return the runs of exactly this scope, oldest first."""
+        with self._reading() as connection:
+            found = connection.execute(
+                "SELECT key, run, started_at, retention, n_events, n_turns FROM memory_run "
+                "WHERE tenant = ? AND user = ? AND agent = ? ORDER BY key",
+                names_of(scope),
+            ).fetchall()
+        return [_run(row) for row in found]
+
+    def events(self, scope: Scope, run_id: str, *, after: int = 0) -> list[TraceEvent]:
+        """Return the events of a run after number `after` in their order; none if exactly this scope has no such run.
+
+        Events past their retention are left out, whether or not they were swept.
+        """
+        with self._reading() as connection:
+            found = connection.execute(
+                _EVENTS + "AND e.seq > ? ORDER BY e.seq", (*names_of(scope), run_id, self.clock(), after)
+            ).fetchall()
+        return [_event(row) for row in found]
+
+    def tail(self, scope: Scope, run_id: str, n: int, kinds: Sequence[str]) -> list[TraceEvent]:
+        """Return the last n events of some kinds, oldest first, however long the run is."""
+        marks = ", ".join("?" * len(kinds))
+        with self._reading() as connection:
+            found = connection.execute(
+                _EVENTS + f"AND e.kind IN ({marks}) ORDER BY e.seq DESC LIMIT ?",
+                (*names_of(scope), run_id, self.clock(), *kinds, n),
+            ).fetchall()
+        return [_event(row) for row in reversed(found)]
+
+    def find(
+        self, scope: Scope, text: str, *, run_id: str | None = None, limit: int = 100
+    ) -> list[tuple[str, TraceEvent]]:
+        """Return (run id, event) of events of exactly this scope whose content holds `text`, newest first.
+
+        Upper and lower case are alike. For forensics: it reads every event of the scope.
+        """
+        check_text("text", text)
+        wanted = text.casefold()
+        which, values = ("", ()) if run_id is None else (" AND r.run = ?", (run_id,))
+        with self._reading() as connection:
+            rows = connection.execute(
+                "SELECT r.run, e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data "
+                "FROM memory_run r JOIN memory_event e ON e.run = r.key "
+                "WHERE r.tenant = ? AND r.user = ? AND r.agent = ? "
+                f"AND (e.expires_at IS NULL OR e.expires_at > ?){which} ORDER BY r.key DESC, e.seq DESC",
+                (*names_of(scope), self.clock(), *values),
+            )
+            found = []
+            for run, *row in rows:
+                if wanted in row[5].casefold():
+                    found.append((run, _event(row)))
+                    if len(found) == limit:
+                        break
+            rows.close()
+        return found
+
+    @contextmanager
+    def _reading(self) -> Iterator[sqlite3.Connection]:
+        with translated(self.store.path, "reading a trace"):
+            yield self.store.reading_connection()
+
+
+_EVENTS = (
+    "SELECT e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data "
+    "FROM memory_run r JOIN memory_event e ON e.run = r.key "
+    "WHERE r.tenant = ? AND r.user = ? AND r.agent = ? AND r.run = ? "
+    "AND (e.expires_at IS NULL OR e.expires_at > ?) "
+)
+
+
+def sweep_traces(connection: sqlite3.Connection, now: int) -> int:
+    """Delete events past their retention, inside the caller's transaction; return how many. Runs keep their numbers."""
+    due = "SELECT DISTINCT run FROM memory_event WHERE expires_at <= ?"
+    if connection.execute(f"{due} LIMIT 1", (now,)).fetchone() is None:
+        return 0
+    connection.execute(f"UPDATE memory_run SET erasing = 1 WHERE key IN ({due})", (now,))
+    n_deleted = connection.execute("DELETE FROM memory_event WHERE expires_at <= ?", (now,)).rowcount
+    connection.execute("UPDATE memory_run SET erasing = 0 WHERE erasing = 1")
+    return int(n_deleted)
+
+
+def erase_traces(
+    connection: sqlite3.Connection, *, tenant: str, user: str | None = None, agent: str | None = None
+) -> int:
+    """Delete every run of a tenant (or of one user or agent of it), inside the caller's transaction; how many events.
+
+    What was distilled of them is forgotten, too: a run that is recorded again begins anew.
+    """
+    condition, values = "tenant = ?", [tenant]
+    for column, name in (("user", user), ("agent", agent)):
+        if name is not None:
+            condition += f" AND {column} = ?"
+            values.append(name)
+    execute = connection.execute
+    execute(f"UPDATE memory_run SET erasing = 1 WHERE {condition}", values)
+    gone = "run IN (SELECT key FROM memory_run WHERE erasing = 1)"
+    n_deleted = execute(f"DELETE FROM memory_event WHERE {gone}").rowcount
+    execute(f"DELETE FROM memory_distilled WHERE {gone}")
+    execute("DELETE FROM memory_run WHERE erasing = 1")
+    return int(n_deleted)
+
+
+def check_text(name: str, value: Any, *, at_most: int | None = None) -> None:
+    """Hold an argument to what a file can keep.
+
+    Raises:
+        TypeError: it is no str.
+        ValueError: it holds half of a surrogate pair, which has no UTF-8, or is too long.
+    """
+    if not isinstance(value, str):
+        raise TypeError(f"{name}: expected a str, got {type(value).__name__}")
+    if at_most is not None and len(value) > at_most:
+        raise ValueError(f"{name}: expected at most {at_most} characters, got {len(value)}")
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise ValueError(
+            f"{name}: expected text that has UTF-8, got a lone surrogate at {error.start}"
+        ) from None
+
+
+def _encoded(data: Mapping[str, Any] | None) -> bytes | None:
+    try:
+        encoded = payload.encode(data, None)
+    except (TypeError, ValueError) as error:
+        raise type(error)(str(error).replace("metadata", "data", 1)) from None
+    if encoded is not None:
+        try:
+            encoded.decode()
+        except UnicodeDecodeError:
+            raise ValueError("data: expected text that has UTF-8, got a lone surrogate") from None
+    return encoded
+
+
+def _run(row: Sequence[Any]) -> Run:
+    key, run_id, started_at, retention, n_events, n_turns = row
+    return Run(key, run_id, _moment(started_at), retention, n_events, n_turns)
+
+
+def _event(row: Sequence[Any]) -> TraceEvent:
+    seq, turn, at, kind, author, content, data = row
+    return TraceEvent(seq, turn, _moment(at), kind, author, content, payload.decode(data)[0])
+
+
+def _moment(microseconds: int) -> datetime:
+    return _EPOCH + timedelta(microseconds=microseconds)

@@ -1,0 +1,179 @@
+"""How do several writes become one: documents and whatever rows a layer above keeps beside them?
+
+One transaction in the writer's turn. Nothing is seen of it before it is committed; then each partition goes from what
+it was to what it is in a single step, whatever was done to it in between, so that no search sees half of a change.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.errors import StoreError
+from scrubjay.store.protocol import NewRow, RowId, Written
+from scrubjay.store.transaction import Transaction
+from scrubjay.store.writing import WritingEngine, checked_id, checked_reason
+
+__all__ = ["Change", "ChangingEngine"]
+
+
+class Change:
+    """One transaction under way. Not for several threads, and of no use after its block.
+
+    A step that raises makes the whole change fail, even if the exception is caught inside the block.
+    """
+
+    def __init__(self, engine: ChangingEngine, transaction: Transaction) -> None:
+        self.connection: sqlite3.Connection = transaction.connection
+        """The connection of the transaction, for rows of other tables. Neither commit nor roll back."""
+        self.now = engine.clock()
+        """Microseconds since 1970: one time for everything in the change."""
+        self.embedded = False
+        """Whether a vector was written."""
+        self._engine = engine
+        self._transaction = transaction
+        self._net: dict[Scope, _Net] = {}
+        self._failed = False
+        self._over = False
+
+    def upsert(
+        self,
+        ids: Sequence[RowId],
+        texts: Sequence[str | bytes],
+        *,
+        scopes: Sequence[Scope],
+        vectors: Sequence[Any],
+        payloads: Sequence[bytes | None],
+    ) -> None:
+        """Write documents; one replaces that with its id.
+
+        Raises:
+            TypeError, ValueError: a document that neither rows nor engine would take.
+            ConflictError: an id exists in another scope.
+        """
+        engine = self._engine
+        with self._step():
+            engine.native.validate(ids, texts, scope=scopes, vectors=vectors, payloads=payloads)
+            rows = engine._rows(ids, texts, scopes, vectors, payloads)
+            if not rows:
+                return
+            engine._settle(self._transaction, rows, many=True)
+            for one in self._transaction.upsert(rows, now=self.now):
+                self._of(one).follow(one)
+            for row in rows:
+                self._net[row.scope].put(row)
+            self.embedded = self.embedded or any(row.vector is not None for row in rows)
+
+    def delete(self, ids: Sequence[RowId], *, reason: str) -> int:
+        """Delete documents, with an event for each scope; how many existed."""
+        with self._step():
+            ids = [checked_id(id, self._engine.identity.id_kind) for id in ids]
+            written = self._transaction.delete(ids, checked_reason(reason), now=self.now)
+            for one in written:
+                net = self._of(one)
+                net.follow(one)
+                net.forget(one.deleted)
+        return sum(len(one.deleted) for one in written)
+
+    def erase(self, scope: Scope, *, exact: bool = False, reason: str, everywhere: bool = False) -> int:
+        """Erase every document whose scope agrees with `scope`; with `everywhere` in all collections; how many."""
+        with self._step():
+            if not isinstance(scope, Scope):
+                raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+            n_elsewhere, written = self._engine._erase(
+                self._transaction, scope, exact=exact, reason=reason, everywhere=everywhere, now=self.now
+            )
+            for one in written:
+                net = self._of(one)
+                net.follow(one)
+                net.empty()
+        return n_elsewhere + sum(one.documents_before for one in written)
+
+    @contextmanager
+    def _step(self) -> Iterator[None]:
+        if self._over:
+            raise StoreError("changing: the change is over; expected its steps inside of its block")
+        try:
+            yield
+        except BaseException:
+            self._failed = True
+            raise
+
+    def _of(self, one: Written) -> _Net:
+        net = self._net.get(one.scope)
+        if net is None:
+            net = self._net[one.scope] = _Net(one)
+        return net
+
+    def _settled(self) -> tuple[list[Written], dict[Scope, list[NewRow]]]:
+        """What the change comes to, scope by scope."""
+        self._over = True
+        if self._failed:
+            raise StoreError("changing: a step of the change failed, so nothing of it is written")
+        written = [net.written() for net in self._net.values()]
+        return written, {scope: list(net.rows.values()) for scope, net in self._net.items()}
+
+
+class _Net:
+    """What all steps together do to one scope: is it emptied, which ids go, which rows come, in order of writing."""
+
+    def __init__(self, first: Written) -> None:
+        self._first = first
+        self._after = first.after
+        self._erased = False
+        self._deleted: dict[RowId, None] = {}
+        self.rows: dict[RowId, NewRow] = {}
+
+    def follow(self, one: Written) -> None:
+        self._after = one.after
+
+    def put(self, row: NewRow) -> None:
+        self._deleted.pop(row.id, None)
+        self.rows.pop(row.id, None)  # the last writing decides the order
+        self.rows[row.id] = row
+
+    def forget(self, ids: Sequence[RowId]) -> None:
+        for id in ids:
+            self.rows.pop(id, None)
+            self._deleted[id] = None
+
+    def empty(self) -> None:
+        self._erased = True
+        self._deleted.clear()
+        self.rows.clear()
+
+    def written(self) -> Written:
+        return self._first._replace(after=self._after, deleted=list(self._deleted), erased=self._erased)
+
+
+class ChangingEngine(WritingEngine):
+    """The part of a durable engine that makes one write of several."""
+
+    @contextmanager
+    def changing(self, doing: str) -> Iterator[Change]:
+        """Take the writer's turn and one transaction; at the end of the block all is committed and visible.
+
+        What is raised in the block, or by the commit, leaves everything as it was. Other writers wait
+        meanwhile: embed texts before.
+
+        Args:
+            doing: what is being done, for the message of an error.
+
+        Raises:
+            StoreBusyError: another thread or process wrote for longer than the index waits.
+            StoreError: the transaction could not be written; nothing of it was.
+        """
+        self._check_open()
+        with self.store.writing(doing) as transaction:
+            change = Change(self, transaction)
+            try:
+                yield change
+            finally:
+                change._over = True
+            written, rows = change._settled()
+            self._commit(transaction, written, rows)
+        if rows:
+            self.residency.evict()

@@ -1,0 +1,291 @@
+"""A run becomes memories as a whole or not at all, once, off the request path, by whichever process comes first."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrubjay import Scope
+from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate
+from scrubjay.memory.extractors import Extraction, Found, Retraction
+from scrubjay.memory.stabilise import Transcript
+
+JANE = Scope("acme", user="jane")
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with Memory.open(tmp_path / "m.scrubjay") as memory:
+        yield memory
+
+
+class Scripted:
+    """Finds what its script says whenever a phrase occurs, and counts how often it was asked."""
+
+    name = "scripted"
+
+    def __init__(self, script: dict[str, Any]) -> None:
+        self.script = script
+        self.read: list[Transcript] = []
+
+    def extract(self, transcript: Transcript) -> Extraction:
+        self.read.append(transcript)
+        found, retracted = [], []
+        for said in transcript.utterances:
+            for phrase, what in self.script.items():
+                if phrase in said.text:
+                    if isinstance(what, Retraction):
+                        retracted.append(Retraction(what.subject, what.predicate, said.seq))
+                    else:
+                        found.append(Found(what, said.seq))
+        return Extraction(tuple(found), tuple(retracted))
+
+
+SCRIPT = {
+    "Bergen": FactCandidate("Jane lives in Bergen.", "Jane", "lives in"),
+    "Oslo": FactCandidate("Jane lives in Oslo.", "Jane", "lives in"),
+    "sails": FactCandidate("Jane sails.", "Jane", "sport"),
+    "brief": PreferenceCandidate("tone", "Brief answers."),
+    "booked": EpisodeCandidate("Booked a train.", "success", steps=["searched", "paid"]),
+    "gossip": FactCandidate("Unsure gossip.", confidence=0.2),
+    "no longer sail": Retraction("Jane", "sport"),
+}
+
+
+def contents(memory: Memory) -> list[str]:
+    return sorted(record.content for record in memory.list(JANE, kinds=("fact",)))
+
+
+def test_a_run_is_distilled_through_the_gate_with_its_provenance(memory: Memory) -> None:
+    session = memory.session(JANE, "r1")
+    session.user("I live in Bergen.", author="Jane")
+    session.user("Please be brief. Some gossip.", author="Jane")
+    session.model("I booked the train.")
+    extractor = Scripted(SCRIPT)
+    done = memory.distil("r1", extractor, scope=JANE)
+    assert [(one.kind, one.status) for one in done.outcomes] == [
+        ("fact", "written"),
+        ("preference", "written"),
+        ("fact", "rejected"),
+        ("episode", "written"),
+    ]
+    assert done.fresh and done.through == 3 and done.n_malformed == 0
+    source = memory.why(done.outcomes[0].id, scope=JANE).provenance
+    assert (source.run, source.turn, source.author, source.place) == ("r1", 1, "Jane", "event 1")
+    assert "r1" in str(memory.why(done.outcomes[3].id, scope=JANE))
+    assert [one.text for one in memory.known(JANE).preferences] == ["Brief answers."]
+    assert memory.recall("train", JANE)[0].kind == "episode"
+
+
+def test_it_is_done_once_and_goes_on_where_it_stopped(memory: Memory) -> None:
+    session = memory.session(JANE, "r1")
+    session.user("I live in Bergen.")
+    extractor = Scripted(SCRIPT)
+    first = memory.distil("r1", extractor, scope=JANE)
+    again = memory.distil("r1", extractor, scope=JANE)
+    assert (first.fresh, again.fresh) == (True, False) and again.outcomes == first.outcomes
+    assert len(extractor.read) == 1 and again.through == first.through
+    session.assemble("x")
+    session.flush()
+    assert not memory.distil("r1", extractor, scope=JANE).fresh, "a prompt says nothing new"
+    session.user("I moved to Oslo.")
+    third = memory.distil("r1", extractor, scope=JANE)
+    assert [one.status for one in third.outcomes] == ["superseded"]
+    assert [said.seq for said in extractor.read[1].context] == [1]
+    assert contents(memory) == ["Jane lives in Oslo."]
+    # What was superseded since is not brought back by asking for the same run again.
+    memory.distil("r1", extractor, scope=JANE)
+    assert contents(memory) == ["Jane lives in Oslo."]
+
+
+def test_what_was_taken_back_is_not_remembered(memory: Memory) -> None:
+    session = memory.session(JANE, "r1")
+    session.user("I live in Bergen.")
+    session.model("Bergen, noted.")
+    session.user("Scratch that. Somebody sails.")
+    gone = session.user("I moved to Oslo.")
+    session.retract(gone.seq)
+    memory.distil("r1", Scripted(SCRIPT), scope=JANE)
+    assert contents(memory) == ["Jane sails."]
+
+
+def test_what_is_taken_back_after_it_was_distilled_is_revoked(memory: Memory) -> None:
+    session = memory.session(JANE, "r1")
+    first = session.user("I live in Bergen.")
+    session.user("Somebody sails. Please be brief.")
+    memory.distil("r1", Scripted(SCRIPT), scope=JANE)
+    memory.propose(FactCandidate("Said elsewhere."), scope=JANE, source="r0")
+    session.retract(first.seq)
+    done = memory.distil("r1", Scripted(SCRIPT), scope=JANE)
+    assert [(one.kind, one.status) for one in done.outcomes] == [("fact", "revoked")]
+    assert contents(memory) == ["Jane sails.", "Said elsewhere."]
+    session.user("Never mind what I just said.")
+    done = memory.distil("r1", Scripted(SCRIPT), scope=JANE)
+    assert sorted(one.kind for one in done.outcomes) == ["fact", "preference"]
+    assert contents(memory) == ["Said elsewhere."] and memory.known(JANE).preferences == ()
+
+
+def test_a_retraction_revokes_what_earlier_runs_left(memory: Memory) -> None:
+    memory.session(JANE, "r1").user("She sails. I live in Bergen.")
+    memory.distil("r1", Scripted(SCRIPT), scope=JANE)
+    memory.session(JANE, "r2").user("I no longer sail.")
+    done = memory.distil("r2", Scripted(SCRIPT), scope=JANE)
+    assert [one.status for one in done.outcomes] == ["revoked"]
+    assert contents(memory) == ["Jane lives in Bergen."]
+    memory.session(JANE, "r3").user("He sails. Later: I no longer sail.")
+    assert memory.distil("r3", Scripted(SCRIPT), scope=JANE).outcomes == ()
+    session = memory.session(JANE, "r4")
+    session.user("I no longer sail.")
+    session.user("Oh well, she sails again.")
+    memory.distil("r4", Scripted(SCRIPT), scope=JANE)
+    assert contents(memory) == ["Jane lives in Bergen.", "Jane sails."]
+
+
+def test_an_extractor_that_fails_leaves_nothing(memory: Memory) -> None:
+    memory.session(JANE, "r1").user("I live in Bergen.")
+
+    def fails(_: Transcript) -> Any:
+        raise RuntimeError("the model is away")
+
+    with pytest.raises(RuntimeError, match="away"):
+        memory.distil("r1", fails, scope=JANE)
+    with pytest.raises(TypeError, match="extractor: expected"):
+        memory.distil("r1", lambda _: 7, scope=JANE)
+    with pytest.raises((TypeError, ValueError)):  # the second candidate is none: the first is not kept either
+        memory.distil("r1", lambda _: [FactCandidate("x"), FactCandidate(7)], scope=JANE)  # type: ignore[arg-type]
+    assert contents(memory) == []
+    assert memory.distil("r1", Scripted(SCRIPT), scope=JANE).fresh
+    assert contents(memory) == ["Jane lives in Bergen."]
+
+
+def test_nobody_waits_for_an_extractor(memory: Memory) -> None:
+    session = memory.session(JANE, "r1")
+    session.user("I live in Bergen.")
+    may_go, began = threading.Event(), threading.Event()
+
+    def slow(_: Transcript) -> Any:
+        began.set()
+        assert may_go.wait(20)
+        return [SCRIPT["Bergen"]]
+
+    future = memory.distil_later("r1", slow, scope=JANE)
+    assert began.wait(20)
+    session.user("This does not wait, and sails along.")  # a write
+    assert session.assemble().ids("memories") == ()
+    memory.propose(FactCandidate("Written meanwhile."), scope=JANE, source="r0")
+    may_go.set()
+    assert future.result(20).through == 1
+    assert contents(memory) == ["Jane lives in Bergen.", "Written meanwhile."]
+    assert memory.distil("r1", Scripted(SCRIPT), scope=JANE).through == 2
+
+
+def test_closing_waits_for_what_was_asked_for(tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m.scrubjay") as memory:
+        for i in range(3):
+            memory.session(JANE, f"r{i}").user("I live in Bergen.")
+        futures = [memory.distil_later(f"r{i}", Scripted(SCRIPT), scope=JANE) for i in range(3)]
+    assert [future.result(0).fresh for future in futures] == [True] * 3
+
+
+def test_threads_distil_a_run_once(memory: Memory) -> None:
+    memory.session(JANE, "r1").user("I live in Bergen. booked, brief")
+    barrier = threading.Barrier(8)
+    done = []
+
+    class Together(Scripted):
+        def extract(self, transcript: Transcript) -> Extraction:
+            barrier.wait(20)  # all have read the run before the first writes
+            return super().extract(transcript)
+
+    def work() -> None:
+        done.append(memory.distil("r1", Together(SCRIPT), scope=JANE))
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(one.fresh for one in done) == [False] * 7 + [True]
+    assert len({one.outcomes for one in done}) == 1
+    assert len(memory.list(JANE, kinds=("fact", "episode", "preference"))) == 3
+    assert len(memory.why(done[0].outcomes[0].id, scope=JANE).events) == 1
+
+
+def test_a_run_erased_meanwhile_leaves_nothing(memory: Memory) -> None:
+    memory.session(JANE, "r1").user("I live in Bergen.")
+
+    def forgets(_: Transcript) -> Any:
+        memory.forget(tenant="acme", user="jane")
+        return [SCRIPT["Bergen"]]
+
+    done = memory.distil("r1", forgets, scope=JANE)
+    assert not done.fresh and done.outcomes == () and contents(memory) == []
+
+
+DISTIL = """
+    import sys
+    from scrubjay import Scope
+    from scrubjay.memory import FactCandidate, Memory
+    memory = Memory.open(sys.argv[1], durability="normal")
+    scope = Scope("acme", user="jane")
+    for number in range(int(sys.argv[2]), 10_000):
+        memory.session(scope, f"run {number}").user(f"word {number}")
+        memory.distil(
+            f"run {number}",
+            lambda transcript: [
+                FactCandidate(f"Fact {number} {i}.", "Jane", f"topic {i}") for i in range(5)
+            ],
+            scope=scope,
+        )
+        print(number, flush=True)
+"""
+
+
+def test_a_killed_process_leaves_whole_runs(memory: Memory, tmp_path: Path) -> None:
+    first = 0
+    for _ in range(3):
+        process = subprocess.Popen(
+            [sys.executable, "-c", textwrap.dedent(DISTIL), str(tmp_path / "m.scrubjay"), str(first)],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert process.stdout is not None
+        for _ in range(4):
+            done = int(process.stdout.readline())
+        os.kill(process.pid, signal.SIGKILL)
+        done = max([done, *map(int, process.stdout.read().split())])
+        process.wait()
+        process.stdout.close()
+        living = contents(memory)
+        # The facts of one run, all five, have taken the place of those of the run before.
+        latest = int(living[0].split()[1])
+        assert living == [f"Fact {latest} {i}." for i in range(5)] and latest - done in (0, 1)
+        assert sorted(hit.text for hit in memory.recall("Fact", JANE, k=50)) == living
+        again = memory.distil(f"run {latest}", lambda _: [FactCandidate("never read")], scope=JANE)
+        assert not again.fresh and len(again.outcomes) == 5
+        first = latest + 2
+
+
+@pytest.mark.parametrize(
+    ("make", "error", "said"),
+    [
+        (lambda m: m.distil("r9", lambda _: [], scope=JANE), KeyError, "this scope has no run 'r9'"),
+        (lambda m: m.distil("r1", lambda _: [], scope=Scope("acme")), KeyError, "this scope has no run"),
+        (lambda m: m.distil("r1", None, scope=JANE), TypeError, "extractor: expected an Extractor"),
+        (lambda m: m.distil("r1", lambda _: [], scope="acme"), TypeError, "scope: expected"),
+        (lambda m: m.distil("", lambda _: [], scope=JANE), ValueError, "run_id: expected"),
+    ],
+)
+def test_bad_arguments_are_named(memory: Memory, make, error: type[Exception], said: str) -> None:
+    memory.session(JANE, "r1").user("x")
+    with pytest.raises(error, match=said):
+        make(memory)

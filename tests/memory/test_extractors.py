@@ -1,0 +1,165 @@
+"""A model's answer is material: what is not as it should be is left out, and nothing reaches beyond its fields."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
+
+import pytest
+
+from scrubjay.errors import RetrievalError
+from scrubjay.memory.extractors import Extraction, Found, OpenAIExtractor, Retraction, as_extraction, name_of
+from scrubjay.memory.records import EpisodeCandidate, FactCandidate, PreferenceCandidate
+from scrubjay.memory.stabilise import Transcript, Utterance
+
+AT = datetime(2023, 5, 8, tzinfo=timezone.utc)
+SAID = Utterance(4, 2, AT, "user", "Jane", "I moved to Oslo. {context} {transcript}")
+TRANSCRIPT = Transcript("r1", (SAID,), (Utterance(1, 1, AT, "user", "Jane", "Hello there"),))
+
+
+class Endpoint:
+    """What a model behind HTTP says, and what it was asked."""
+
+    status = 200
+
+    def __init__(self) -> None:
+        self.answer: Any = {}
+        self.asked: list[dict[str, Any]] = []
+        self.keys: list[str | None] = []
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                endpoint.asked.append(json.loads(body))
+                endpoint.keys.append(self.headers.get("Authorization"))
+                content = endpoint.answer if isinstance(endpoint.answer, str) else json.dumps(endpoint.answer)
+                out = json.dumps({"choices": [{"message": {"content": content}}]}).encode()
+                self.send_response(endpoint.status)
+                self.send_header("Content-Length", str(len(out)))
+                self.end_headers()
+                self.wfile.write(out)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = HTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/v1"
+
+
+@pytest.fixture
+def endpoint() -> Iterator[Endpoint]:
+    made = Endpoint()
+    thread = threading.Thread(target=made.server.serve_forever, args=(0.01,))
+    thread.start()
+    yield made
+    made.server.shutdown()
+    thread.join()
+    made.server.server_close()
+
+
+def test_an_answer_becomes_candidates(endpoint: Endpoint) -> None:
+    endpoint.answer = {
+        "facts": [
+            {
+                "content": "Jane lives in Oslo.",
+                "subject": "Jane",
+                "predicate": "lives in",
+                "confidence": 0.9,
+                "line": 4,
+            }
+        ],
+        "preferences": [{"key": "tone", "text": "Brief.", "stated": True, "confidence": 1, "line": "4"}],
+        "retracted": [{"subject": "Jane", "predicate": "works at", "line": 4}],
+        "episode": {"summary": "Moved.", "steps": ["packed", 3], "task_type": "move"},
+    }
+    extractor = OpenAIExtractor("m", base_url=endpoint.url, api_key="secret")
+    assert as_extraction(extractor, TRANSCRIPT) == Extraction(
+        (
+            Found(FactCandidate("Jane lives in Oslo.", "Jane", "lives in", 0.9), 4),
+            Found(PreferenceCandidate("tone", "Brief.", "user_stated", 1.0), None),
+            Found(EpisodeCandidate("Moved.", "completed", task_type="move", steps=("packed",))),
+        ),
+        (Retraction("Jane", "works at", 4),),
+    )
+    (asked,) = endpoint.asked
+    prompt = asked["messages"][0]["content"]
+    assert "[4] 2023-05-08 Jane: I moved to Oslo. {context} {transcript}" in prompt
+    assert prompt.count("Hello there") == 1, "what was said is no place to put something in"
+    assert endpoint.keys == ["Bearer secret"] and "secret" not in repr(extractor)
+    assert name_of(extractor) == "openai/m"
+
+
+def test_what_is_malformed_is_counted_and_left_out(endpoint: Endpoint) -> None:
+    good = {
+        "content": "Jane sails.",
+        "subject": "Jane",
+        "predicate": "sails",
+        "confidence": 1,
+        "status": "active",
+        "scope": {"tenant": "globex"},
+        "id": "fact_1",
+    }
+    endpoint.answer = {
+        "facts": [
+            good,
+            "a str",
+            None,
+            {**good, "confidence": 7},
+            {**good, "confidence": True},
+            {**good, "confidence": "high"},
+            {**good, "content": ""},
+            {**good, "content": ["x"]},
+            {**good, "content": "\ud800"},
+            {"content": "x"},
+        ],
+        "preferences": {"key": "tone"},
+        "retracted": [{"subject": "Jane"}],
+        "episode": ["no"],
+        "policies": [{"key": "obey", "text": "me"}],
+    }
+    found = as_extraction(OpenAIExtractor("m", base_url=endpoint.url), TRANSCRIPT)
+    assert [one.candidate for one in found.found] == [FactCandidate("Jane sails.", "Jane", "sails", 1.0)]
+    assert found.n_malformed == 11 and found.retracted == ()
+
+
+@pytest.mark.parametrize("answer", ["no JSON", "[]", "null", "{"])
+def test_what_is_no_object_is_an_error(endpoint: Endpoint, answer: str) -> None:
+    endpoint.answer = answer
+    with pytest.raises(RetrievalError, match="expected a JSON object"):
+        OpenAIExtractor("m", base_url=endpoint.url).extract(TRANSCRIPT)
+
+
+def test_a_refusal_is_an_error_without_the_key(endpoint: Endpoint) -> None:
+    endpoint.status = 500
+    with pytest.raises(RetrievalError, match="answered 500") as failed:
+        OpenAIExtractor("m", base_url=endpoint.url, api_key="secret").extract(TRANSCRIPT)
+    assert "secret" not in str(failed.value)
+    with pytest.raises(RetrievalError):
+        OpenAIExtractor("m", base_url="http://127.0.0.1:1", timeout_s=1).extract(TRANSCRIPT)
+
+
+def test_functions_are_extractors_too() -> None:
+    fact = FactCandidate("x")
+    assert as_extraction(lambda _: [fact, Found(fact, 4), Retraction("a", "b")], TRANSCRIPT) == Extraction(
+        (Found(fact), Found(fact, 4)), (Retraction("a", "b"),)
+    )
+    for answer in (None, "x", {"facts": []}, [1]):
+        with pytest.raises(TypeError, match="extractor: expected"):
+            as_extraction(lambda _, answer=answer: answer, TRANSCRIPT)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"base_url": "ftp://x"}, "base_url: expected http"),
+        ({"prompt": "x"}, "prompt: expected {transcript}"),
+    ],
+)
+def test_bad_arguments_are_named(arguments: dict[str, Any], said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        OpenAIExtractor("m", **arguments)

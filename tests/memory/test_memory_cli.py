@@ -1,0 +1,114 @@
+"""`scrubjay memory ...`: the same as the calls, as tables and as JSON, for one scope each time."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrubjay import Scope
+from scrubjay.cli import main
+from scrubjay.memory import Memory
+
+JANE = ["--tenant", "acme", "--user", "jane"]
+JOE = ["--tenant", "acme", "--user", "joe"]
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    """Run a command on the file; return its exit code, its output (JSON read) and what it complained of."""
+
+    def run(command: str, *rest: str, code: int = 0) -> Any:
+        given = [command, str(tmp_path / "m.scrubjay"), *rest, "--embedder", "none"]
+        assert main(["memory", *given]) == code, capsys.readouterr()
+        said = capsys.readouterr()
+        return (
+            said.err if code == 2 and not said.out else json.loads(said.out) if "--json" in rest else said.out
+        )
+
+    return run
+
+
+def test_add_recall_known_why(run) -> None:
+    berlin = run(
+        "add", "Jane lives in Berlin.", "--subject", "Jane", "--predicate", "lives in", *JANE, "--json"
+    )
+    oslo = run("add", "Jane lives in Oslo.", "--subject", "Jane", "--predicate", "lives in", *JANE, "--json")
+    assert (berlin["status"], oslo["status"], oslo["superseded"]) == ("written", "superseded", berlin["id"])
+    assert "written preference" in run(
+        "add", "Brief answers.", "--kind", "preference", "--key", "tone", *JANE
+    )
+    assert "policy" in run("add", "No refunds.", "--kind", "policy", "--key", "refunds", *JANE)
+    assert "written episode" in run("add", "Booked a train.", "--kind", "episode", *JANE)
+    found = run("recall", "where does she live in", *JANE, "--json")
+    assert [hit["text"] for hit in found["hits"]] == ["Jane lives in Oslo."] and found["mode"] == "lexical"
+    assert "Jane lives in Oslo." in run("recall", "live in Oslo", *JANE)
+    assert [hit["kind"] for hit in run("recall", "train", "--kind", "episode", *JANE, "--json")["hits"]] == [
+        "episode"
+    ]
+    known = run("known", *JANE, "--json")
+    assert [one["text"] for one in known["policies"] + known["preferences"]] == [
+        "No refunds.",
+        "Brief answers.",
+    ]
+    assert "tone" in run("known", *JANE) and "tone" not in run("known", *JOE)
+    why = run("why", oslo["id"], *JANE, "--json")
+    assert why["record"]["provenance"]["run"] == "command line" and why["supersedes"] == [berlin["id"]]
+    assert "from run command line" in run("why", oslo["id"], *JANE)
+
+
+def test_other_scopes_find_nothing(run) -> None:
+    added = run("add", "The code is 4711.", *JANE, "--json")
+    assert "nothing found" in run("recall", "code 4711", *JOE, code=1)
+    assert "nothing known" in run("known", *JOE, code=1)
+    assert "no such record in this scope" in run("why", added["id"], *JOE, code=2)
+    assert "no such run" in run("replay", "r1", *JOE, code=2)
+
+
+def test_replay_shows_events_and_prompts(run, tmp_path: Path) -> None:
+    with Memory.open(tmp_path / "m.scrubjay") as memory:
+        memory.prefer("tone", "Brief.\x1b[2J", scope=Scope("acme", user="jane"))
+        with memory.session(Scope("acme", user="jane"), "r1") as session:
+            session.user("Hello \x1b[31mthere")
+            made = session.assemble()
+    shown = run("replay", "r1", "--prompts", *JANE)
+    assert (
+        "Hello [31mthere" in shown
+        and "\x1b" not in shown
+        and "as it was" in shown
+        and "- tone: Brief." in shown
+    )
+    replayed = run("replay", "r1", "--prompts", "--json", *JANE)
+    assert [event["kind"] for event in replayed["events"]] == ["user", "prompt"]
+    assert replayed["prompts"] == [{"seq": 2, "turn": 1, "faithful": True, "text": made.text}]
+
+
+def test_forget_asks_before_it_erases_and_proves_it(run, tmp_path: Path) -> None:
+    run("add", "Jane's door code is 4711-4712-4713.", *JANE)
+    run("add", "Joe sails.", *JOE)
+    assert "this would erase everything of tenant 'acme', user 'jane'" in run("forget", *JANE, code=2)
+    assert run("forget", "--yes", *JANE, "--json") == {"counts": {"fact": 1, "documents": 1}, "clean": True}
+    assert b"4711-4712-4713" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    run("recall", "door code", *JANE, code=1)
+    run("recall", "sails", *JOE)
+    run("forget", "--yes", *JANE, code=1)
+    assert "--agent" in run("forget", "--yes", *JANE, "--agent", "a", code=2)
+
+
+def test_sweep_says_what_went(run) -> None:
+    run("add", "Jane sails.", *JANE)
+    assert run("sweep", *JANE, "--json") == {"expired": 0, "let_go": 0, "faded": 0, "traces": 0}
+    assert "expired" in run("sweep", *JANE)
+
+
+def test_bad_usage_is_said(run, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert "no such file" in run("recall", "x", *JANE, code=2)
+    assert list(tmp_path.iterdir()) == [], "only add makes a file"
+    assert "--key: a policy needs one" in run("add", "x", "--kind", "policy", *JANE, code=2)
+    rejected = run("add", "Perhaps.", "--confidence", "0.1", *JANE, "--json", code=2)
+    assert rejected["status"] == "rejected" and "0.7" in rejected["reason"]
+    assert main(["memory"]) == 2 and main(["memory", "sing"]) == 2
+    assert main(["memory", "--help"]) == 0
+    assert "forget" in capsys.readouterr().out
