@@ -100,6 +100,11 @@ class Feedback(NamedTuple):
 def write_note(store: SqliteStore, note: Feedback, *, now: int) -> bool:
     """Write a note, durably; False (and nothing is written) if there is no such memory that its asker sees."""
     t = store.tables
+    cipher = _cipher(store)
+    if cipher is not None and not cipher.readable(
+        note.scope.tenant
+    ):  # asked before others have to wait for it
+        return False
     with store.writing("recording feedback") as transaction:
         execute = transaction.connection.execute
         found = execute(
@@ -115,7 +120,6 @@ def write_note(store: SqliteStore, note: Feedback, *, now: int) -> bool:
         names = names_of(note.scope)
         (number,) = execute(f"SELECT ifnull(max(number), 0) + 1 FROM feedback{t.suffix}").fetchone()
         query = None if note.query is None else note.query.encode()
-        cipher = _cipher(store)
         if cipher is not None:
             query = cipher.seal(note.scope.tenant, _place(t, number), query)
         execute(
