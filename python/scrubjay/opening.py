@@ -10,7 +10,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar, cast
 
-from scrubjay._native import Engine
+from scrubjay._native import Engine, Scope
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.expiry import Expiry
 from scrubjay.family import Family, checked_name
@@ -29,6 +29,11 @@ class Unchanging:
     """Stands for the residency of an index without a file."""
 
     generation = 0
+    n_damaged = 0
+
+    def damage(self, scope: Scope) -> int:
+        """No file, no damage."""
+        return 0
 
 
 UNCHANGING = Unchanging()

@@ -13,7 +13,7 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.feedback import has_notes
-from scrubjay.store.filling import decoded
+from scrubjay.store.filling import readable
 from scrubjay.store.schema import Tables
 from scrubjay.store.vectors import content_hash, n_bytes
 
@@ -127,11 +127,14 @@ def _check_partition(engine: DurableEngine, scope: Scope, report: CheckReport) -
         rows = list(store.rows(scope, now=engine.clock()))
         for start in range(0, len(rows), 2000):
             part = rows[start : start + 2000]
+            vectors, damaged = readable([row.vector for row in part], rebuilt)
+            for place in damaged:
+                report.add(f"document {part[place].id!r}: its vector cannot be read")
             rebuilt.upsert_many(
                 [row.id for row in part],
                 [row.text for row in part],
                 scope=scope,
-                vectors=decoded([row.vector for row in part], engine.dtype),
+                vectors=vectors,
                 payloads=[row.payload for row in part],
             )
         expected = rebuilt.digest(scope)

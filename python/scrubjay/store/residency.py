@@ -100,6 +100,10 @@ class Residency(Filling):
         """Whether no partition of the view left the engine since it was taken."""
         return stamp == self._n_departures or all(partition.left_at <= stamp for partition in view)
 
+    def damage(self, scope: Scope) -> int:
+        """Return how many of the documents that `scope` sees have vectors in the file that cannot be read."""
+        return sum(partition.n_damaged for partition in self._views.get(scope, ()))
+
     def without_eviction(self) -> AbstractContextManager[bool]:
         """While this is held nothing is evicted: for a search that was disturbed again and again."""
         return self.budget.evicting
@@ -212,7 +216,7 @@ class Residency(Filling):
         partition.ready = False
         self._depart(partition)
         partition.resident = False
-        partition.applied = partition.n_changed = 0
+        partition.applied = partition.n_changed = partition.n_damaged = 0
         self._changed.pop(partition, None)
         self.budget.charge(partition, 0)
         partition.next_expiry = NEVER
@@ -285,8 +289,8 @@ class Residency(Filling):
         The caller holds neither: a writer may wait for a partition, so who holds a partition never waits for a writer.
         """
         with partition.lock:
-            if not partition.resident or partition.applied == 0:
-                return True
+            if not partition.resident or partition.applied == 0 or partition.n_damaged:
+                return True  # an image would hide that vectors are missing
             version, n_changed, stamp = partition.applied, partition.n_changed, partition.left_at
             chunks = self.engine.save_partition(partition.scope)
         if max(map(len, chunks), default=0) < _MAX_BLOB_BYTES:
