@@ -197,7 +197,8 @@ class AroundMemory(Forgetting, Recall):
             extractor: reads the passages that are new, as in :meth:`distil`; its candidates go through the same gate.
             name: tells folders apart that one scope ingests; by default the folder's own name.
 
-        Each file is one transaction. Raises as :meth:`distil` does; files before that one are in.
+        Each file is one transaction (files between which a passage moved share one). A file that cannot be read today
+        keeps what it gave. Raises as :meth:`distil` does; files before that one are in.
         """
         checked_scope(scope)
         return ingest(self, folder, scope, extractor, name)
