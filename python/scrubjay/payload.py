@@ -20,6 +20,7 @@ CreatedAt = datetime | str | int | float
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MAX_DEPTH = 100
+_decode_json = json.JSONDecoder().decode
 _encode_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
 
@@ -99,7 +100,7 @@ def decode(payload: bytes | None) -> tuple[dict[str, Any], datetime | None]:
     """
     if payload is None:
         return {}, None
-    fields = json.loads(payload)
+    fields = _decode_json(payload.decode("utf-8", "surrogatepass"))  # json.loads would guess the encoding first
     moment = fields.get("created_at")
     return fields.get("metadata", {}), None if moment is None else datetime.fromisoformat(moment)
 

@@ -198,7 +198,8 @@ class Crud(KnownScopes):
         verdicts: dict[str, bool] = {}
         if isinstance(seen, FactRow):
             with self.reading() as connection:
-                rivals = [row for row in self._rivals(connection, scope_in(seen), candidate) if row.id != id]
+                about = topic(candidate.subject, candidate.predicate)
+                rivals = [row for row in self._rivals(connection, scope_in(seen), about) if row.id != id]
             for rival in rivals:
                 self._contradicts(rival, candidate, verdicts)
         with self.documents.changing("updating") as change:
@@ -206,7 +207,7 @@ class Crud(KnownScopes):
             if held is None or held != seen:
                 raise ConflictError(f"id: {id!r} was changed by somebody else meanwhile; look at it again")
             if isinstance(seen, FactRow):  # what it says now may contradict what stood beside it
-                slot, first = self._supersede(change, id, "", scope_in(seen), candidate, verdicts, by)
+                slot, first = self._supersede(change, id, "", scope_in(seen), candidate, about, verdicts, by)
                 if first is not None:
                     change.delete([slot], reason="superseded")
             fresh = self._rewrite(change, seen, candidate, until, metadata)
@@ -282,7 +283,8 @@ class Crud(KnownScopes):
     @staticmethod
     def _make_room(change: Change, row: FactRow | EpisodeRow, hash: bytes, topic: bytes | None) -> None:
         """Refuse what another record says already, rather than leave that to the UNIQUE constraint's words."""
-        condition = "tenant = ? AND user = ? AND agent = ? AND hash = ? AND id <> ? AND status IN ('active', 'provisional')"
+        condition = "tenant = ? AND user = ? AND agent = ? AND hash = ? AND id <> ? "
+        condition += "AND status IN ('active', 'provisional')"
         for other in rows_where(
             change.connection, row.kind, condition, (row.tenant, row.user, row.agent, hash, row.id)
         ):

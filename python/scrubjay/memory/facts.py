@@ -58,6 +58,8 @@ class Proposal:
     begins_at: int | None = None
     expires_at: int | None = None
     metadata: bytes | None = None
+    hash: bytes = b""  # of the content in its target
+    topic: bytes = b""
     vector: NDArray[Any] | None = None
     embedded: bool = False
     verdicts: dict[str, bool] = field(default_factory=dict)  # id of a known fact -> contradicted?
@@ -93,10 +95,9 @@ class Facts(Ground):
             for one in proposals:
                 if one.kind in ("fact", "episode") and not one.unfit:
                     assert one.target is not None
-                    hash = digest(one.target, content_of(one.kind, one.candidate))
                     known = connection.execute(
                         f"SELECT 1 FROM memory_{one.kind} WHERE {_IN_SCOPE}AND hash = ? AND status = 'active'",
-                        (*names_of(one.target), hash),
+                        (*names_of(one.target), one.hash),
                     ).fetchone()
                     if known is None:
                         fresh.append(one)
@@ -118,7 +119,7 @@ class Facts(Ground):
                 for target in {one.target, Scope(one.scope.tenant)} if one.about_tenant else {one.target}:
                     assert target is not None
                     with self.reading() as connection:
-                        rivals = list(self._rivals(connection, target, one.candidate))
+                        rivals = list(self._rivals(connection, target, one.topic))
                     for rival in rivals:
                         self._contradicts(rival, one.candidate, one.verdicts)
 
@@ -131,8 +132,7 @@ class Facts(Ground):
         return verdict
 
     @staticmethod
-    def _rivals(connection: Any, scope: Scope, candidate: FactCandidate) -> Iterable[FactRow]:
-        about = topic(candidate.subject, candidate.predicate)
+    def _rivals(connection: Any, scope: Scope, about: bytes) -> Iterable[FactRow]:
         if not about:
             return ()
         return rows_where(
@@ -150,7 +150,7 @@ class Facts(Ground):
             return self._fact_in(change, one, one.target)
         tenant = Scope(one.target.tenant)
         shared = one.target == tenant
-        hash = digest(tenant, one.candidate.content)
+        hash = one.hash if shared else digest(tenant, one.candidate.content)
         observation = (tenant.tenant, hash, one.source.run, one.target.user or "")
         change.connection.execute(
             "INSERT OR IGNORE INTO memory_observation(tenant, hash, run, user, fact, at) VALUES (?, ?, ?, ?, '', ?)",
@@ -172,7 +172,8 @@ class Facts(Ground):
                 status = "written"
             else:
                 status = "deduplicated"
-            superseded = self._promote(change, held, one.candidate, one.verdicts, None, self.vector_for(one))
+            vector = self.vector_for(one)
+            superseded = self._promote(change, held, one.candidate, one.verdicts, None, vector)
             status = "superseded" if superseded else status
             outcome = Outcome(status, "fact", held.id, "promoted: independent runs observed it", superseded)
         change.connection.execute(
@@ -194,35 +195,38 @@ class Facts(Ground):
         slot, superseded = new_id("slot"), None
         if active:
             slot, superseded = self._supersede(
-                change, id, slot, scope, candidate, one.verdicts, one.source.author
+                change, id, slot, scope, candidate, one.topic, one.verdicts, one.source.author
             )
-        insert(
-            connection,
-            "memory_fact",
+        row = FactRow(
             id=id,
-            slot=slot,
             tenant=tenant,
             user=user,
             agent=agent,
+            status="active" if active else "provisional",
+            begins_at=None,
+            expires_at=one.expires_at,
+            created_at=now,
+            **provenance_columns(change, tenant, one.source),
             content=candidate.content,
             subject=candidate.subject,
             predicate=candidate.predicate,
-            hash=digest(scope, candidate.content),
-            topic=topic(candidate.subject, candidate.predicate),
             confidence=candidate.confidence,
-            status="active" if active else "provisional",
-            metadata=one.metadata,
-            evidence=candidate.evidence or None,
-            created_at=now,
-            updated_at=now,
+            superseded_by=None,
+            decided_by=None,
+            uses=0,
             last_used_at=now,
-            expires_at=one.expires_at,
-            **provenance_columns(change, tenant, one.source),
+            faded=0,
+            evidence=candidate.evidence or None,
+            metadata=one.metadata,
+            updated_at=now,
+            slot=slot,
+            hash=one.hash if scope == one.target else digest(scope, candidate.content),
+            topic=one.topic,
         )
+        insert(connection, "memory_fact", row)
         log(change, id, "written", one.source.author)
         if not active:
             return Outcome("written", "fact", id, _PROVISIONAL, active=False)
-        row: FactRow = next(rows_where(connection, "fact", "id = ?", (id,)))
         self.put(change, row, self.vector_for(one))
         if superseded is None:
             return Outcome("written", "fact", id)
@@ -230,14 +234,14 @@ class Facts(Ground):
 
     def _living(self, change: Change, one: Proposal, scope: Scope) -> FactRow | None:
         """The living fact of this scope that says the same; one that has expired is deleted, it is not living."""
-        candidate: FactCandidate = one.candidate
-        about = topic(candidate.subject, candidate.predicate)
+        hash = one.hash if scope == one.target else digest(scope, one.candidate.content)
+        about = one.topic
         found = rows_where(
             change.connection,
             "fact",
             _IN_SCOPE + "AND hash = ? AND status IN ('provisional', 'active') "
             "AND (topic = ? OR topic = x'' OR ? = x'') ORDER BY topic = ? DESC, created_at, id",
-            (*names_of(scope), digest(scope, candidate.content), about, about, about),
+            (*names_of(scope), hash, about, about, about),
         )
         for row in found:
             if row.expires_at is None or row.expires_at > change.now:
@@ -257,12 +261,13 @@ class Facts(Ground):
         slot: str,
         scope: Scope,
         candidate: FactCandidate,
+        about: bytes,
         verdicts: dict[str, bool],
         by: str | None,
     ) -> tuple[str, str | None]:
         """Let fact `id` take the place of those that it contradicts; return its slot, and which the first was."""
         first: FactRow | None = None
-        for rival in self._rivals(change.connection, scope, candidate):
+        for rival in self._rivals(change.connection, scope, about):
             if rival.id == id or not self._contradicts(rival, candidate, verdicts):
                 continue
             change.connection.execute(
@@ -309,7 +314,9 @@ class Facts(Ground):
     ) -> str | None:
         """Bring a tenant's provisional fact into force; the copies in the scopes that observed it make room."""
         tenant = scope_in(row)
-        slot, superseded = self._supersede(change, row.id, row.slot, tenant, candidate, verdicts, by)
+        slot, superseded = self._supersede(
+            change, row.id, row.slot, tenant, candidate, row.topic, verdicts, by
+        )
         change.connection.execute(
             "UPDATE memory_fact SET status = 'active', slot = ?, decided_by = ?, updated_at = ? WHERE id = ?",
             (slot, by, change.now, row.id),
@@ -415,7 +422,7 @@ class Facts(Ground):
         """Return the ids of the facts in force of exactly this scope with this subject and predicate."""
         checked_scope(scope)
         with self.reading() as connection:
-            found = list(self._rivals(connection, scope, FactCandidate("", subject, predicate)))
+            found = list(self._rivals(connection, scope, topic(subject, predicate)))
         now = self.clock()
         return [row.id for row in found if is_in_force(row, now)]
 

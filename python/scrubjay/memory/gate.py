@@ -23,7 +23,7 @@ from scrubjay.memory.checking import (
     resolve,
     verify,
 )
-from scrubjay.memory.content import as_kept, digest, normalised
+from scrubjay.memory.content import as_kept, digest, normalised, topic
 from scrubjay.memory.facts import Facts, Proposal, provenance_columns
 from scrubjay.memory.records import (
     Candidate,
@@ -117,6 +117,9 @@ class Gate(Facts):
             one.expires_at = self.expiry(typed.expires_at, typed.ttl)
         if kind in ("fact", "episode"):
             one.metadata = encoded(typed.metadata)
+            one.hash = digest(one.target, content_of(kind, one.candidate))
+        if kind == "fact":
+            one.topic = topic(one.candidate.subject, one.candidate.predicate)
         return one
 
     def _check_window(self, one: Proposal) -> None:
@@ -146,20 +149,20 @@ class Gate(Facts):
             return self._reject(change, one, str(unfit))
 
     def _reject(self, change: Change, one: Proposal, reason: str) -> Outcome:
-        tenant, user, agent = names_of(one.scope)
-        insert(
-            change.connection,
-            "memory_rejection",
-            at=change.now,
-            tenant=tenant,
-            user=user,
-            agent=agent,
-            kind=one.kind,
-            reason=reason,
-            content=as_kept(content_of(one.kind, one.candidate)),
-            source_run=one.source.run,
-            source_turn=one.source.turn,
-            author=one.source.author,
+        change.connection.execute(
+            "INSERT INTO memory_rejection"
+            "(at, tenant, user, agent, kind, reason, content, source_run, source_turn, author) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (
+                change.now,
+                *names_of(one.scope),
+                one.kind,
+                reason,
+                as_kept(content_of(one.kind, one.candidate)),
+                one.source.run,
+                one.source.turn,
+                one.source.author,
+            ),
         )
         return Outcome("rejected", one.kind, None, reason, active=False)
 
@@ -199,22 +202,24 @@ class Gate(Facts):
                 (id, now, held.id),
             )
             log(change, held.id, "superseded", one.source.author, id)
-        insert(
-            connection,
-            "memory_preference",
+        row = PreferenceRow(
             id=id,
             tenant=tenant,
             user=user,
+            agent="",
+            status="active",
+            begins_at=None,
+            expires_at=one.expires_at,
+            created_at=now,
+            **provenance_columns(change, tenant, one.source),
             key=candidate.key,
             text=candidate.text,
             source=candidate.source,
             confidence=candidate.confidence,
-            status="active",
-            created_at=now,
+            superseded_by=None,
             updated_at=now,
-            expires_at=one.expires_at,
-            **provenance_columns(change, tenant, one.source),
         )
+        insert(connection, "memory_preference", row)
         log(change, id, "written", one.source.author)
         if held is None:
             return Outcome("written", "preference", id)
@@ -246,20 +251,22 @@ class Gate(Facts):
                     "deduplicated", "policy", latest.id, f"version {latest.version}", active=active
                 )
         id = new_id("policy")
-        insert(
-            connection,
-            "memory_policy",
+        row = PolicyRow(
             id=id,
             tenant=tenant,
+            user="",
+            agent="",
+            status="provisional",
+            begins_at=begins_at,
+            expires_at=one.expires_at,
+            created_at=now,
+            **provenance_columns(change, tenant, one.source),
             key=candidate.key,
             version=1 if latest is None else latest.version + 1,
             text=candidate.text,
-            effective_from=begins_at,
-            effective_until=one.expires_at,
-            status="provisional",
-            created_at=now,
-            **provenance_columns(change, tenant, one.source),
+            decided_by=None,
         )
+        insert(connection, "memory_policy", row)
         log(change, id, "written", one.source.author)
         return Outcome("written", "policy", id, "provisional: somebody has to confirm it", active=False)
 
@@ -270,13 +277,12 @@ class Gate(Facts):
         assert one.target is not None
         connection, now = change.connection, change.now
         tenant, user, agent = names_of(one.target)
-        hash = digest(one.target, candidate.summary)
         twin: EpisodeRow | None = next(
             rows_where(
                 connection,
                 "episode",
                 "tenant = ? AND user = ? AND agent = ? AND hash = ? AND status = 'active'",
-                (tenant, user, agent, hash),
+                (tenant, user, agent, one.hash),
             ),
             None,
         )
@@ -287,29 +293,29 @@ class Gate(Facts):
         if twin is not None:
             return Outcome("deduplicated", "episode", twin.id, "the same is known")
         id = new_id("episode")
-        insert(
-            connection,
-            "memory_episode",
+        row = EpisodeRow(
             id=id,
-            slot=new_id("slot"),
             tenant=tenant,
             user=user,
             agent=agent,
+            status="active",
+            begins_at=None,
+            expires_at=one.expires_at,
+            created_at=now,
+            **provenance_columns(change, tenant, one.source),
             summary=candidate.summary,
             outcome=candidate.outcome,
             task_type=candidate.task_type,
             steps=encoded_list(candidate.steps, "steps"),
             artifacts=encoded_list(candidate.artifacts, "artifacts"),
-            hash=hash,
-            status="active",
-            metadata=one.metadata,
-            created_at=now,
-            updated_at=now,
+            uses=0,
             last_used_at=now,
-            expires_at=one.expires_at,
-            **provenance_columns(change, tenant, one.source),
+            metadata=one.metadata,
+            updated_at=now,
+            slot=new_id("slot"),
+            hash=one.hash,
         )
-        row: EpisodeRow = next(rows_where(connection, "episode", "id = ?", (id,)))
+        insert(connection, "memory_episode", row)
         self.put(change, row, self.vector_for(one))
         log(change, id, "written", one.source.author)
         return Outcome("written", "episode", id)

@@ -7,9 +7,11 @@ them begins or ends.
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
 from scrubjay.memory.base import Ground, checked_scope
@@ -20,17 +22,19 @@ from scrubjay.memory.records import (
     Outcome,
     Policy,
     PolicyCandidate,
-    Preference,
     PreferenceCandidate,
     Provenance,
+    Record,
 )
-from scrubjay.memory.rows import record_of, rows_where
+from scrubjay.memory.rows import Row, record_of, rows_where
 from scrubjay.payload import CreatedAt
 
 __all__ = ["KnownScopes"]
 
 _MAX_KEPT = 10_000
 _NEVER = 1 << 62
+_POLICIES = "tenant = ? AND status = 'active' AND (effective_until IS NULL OR effective_until > ?) "
+_PREFERENCES = "tenant = ? AND user = ? AND status = 'active' AND (expires_at IS NULL OR expires_at > ?) "
 _STAMPS = "SELECT user, version FROM memory_stamp WHERE tenant = ? AND user IN ('', ?)"
 
 
@@ -39,6 +43,7 @@ class _Kept(NamedTuple):
     stamps: list[tuple[str, int]]
     until: int
     known: Known
+    made: dict[str, tuple[Row, Record]]  # by id: of what did not change the record is not made again
 
 
 class KnownScopes(Gate, Ground):
@@ -69,10 +74,10 @@ class KnownScopes(Gate, Ground):
                     return kept.known
         with self.snapshot() as connection:
             stamps = connection.execute(_STAMPS, key).fetchall()
-            known, until = _look_up(connection, key, now)
+            known, until, made = _look_up(connection, key, now, {} if kept is None else kept.made)
         if len(self._kept) >= _MAX_KEPT:
             self.forget_known()
-        self._kept[key] = _Kept(glance, stamps, until, known)
+        self._kept[key] = _Kept(glance, stamps, until, known, made)
         return known
 
     def forget_known(self, tenant: str | None = None) -> None:
@@ -152,30 +157,37 @@ class KnownScopes(Gate, Ground):
         return self.propose(candidate, scope=scope, source=provenance)
 
 
-def _look_up(connection: object, key: tuple[str, str], now: int) -> tuple[Known, int]:
-    """What is in force now, and until when nothing changes by itself."""
+def _look_up(
+    connection: sqlite3.Connection, key: tuple[str, str], now: int, held: Mapping[str, tuple[Row, Record]]
+) -> tuple[Known, int, dict[str, tuple[Row, Record]]]:
+    """What is in force now, until when nothing changes by itself, and the records by their rows."""
     tenant, user = key
     until = _NEVER
-    newest: dict[str, Policy] = {}
-    condition = "tenant = ? AND status = 'active' AND (effective_until IS NULL OR effective_until > ?) ORDER BY key, version"
-    for row in rows_where(connection, "policy", condition, (tenant, now)):  # type: ignore[arg-type]
+    made: dict[str, tuple[Row, Record]] = {}
+    newest: dict[str, Any] = {}
+    preferences: list[Any] = []
+
+    def record(row: Row) -> Record:
+        old = held.get(row.id)
+        one = made[row.id] = old if old is not None and old[0] == row else (row, record_of(row))
+        return one[1]
+
+    for row in rows_where(connection, "policy", _POLICIES + "ORDER BY key, version", (tenant, now)):
         if row.begins_at > now:
             until = min(until, row.begins_at)
             continue
         if row.expires_at is not None:
             until = min(until, row.expires_at)
-        newest[row.key] = record_of(row)  # type: ignore[assignment]
-    preferences: list[Preference] = []
-    if user:
-        condition = (
-            "tenant = ? AND user = ? AND status = 'active' AND (expires_at IS NULL OR expires_at > ?) "
-        )
-        condition += "ORDER BY key"
-        for row in rows_where(connection, "preference", condition, (tenant, user, now)):  # type: ignore[arg-type]
-            if row.expires_at is not None:
-                until = min(until, row.expires_at)
-            preferences.append(record_of(row))  # type: ignore[arg-type]
-    return Known(tuple(newest.values()), tuple(preferences)), until
+        newest[row.key] = record(row)
+    for row in (
+        rows_where(connection, "preference", _PREFERENCES + "ORDER BY key", (tenant, user, now))
+        if user
+        else ()
+    ):
+        if row.expires_at is not None:
+            until = min(until, row.expires_at)
+        preferences.append(record(row))
+    return Known(tuple(newest.values()), tuple(preferences)), until, made
 
 
 def _raised(outcome: Outcome) -> None:

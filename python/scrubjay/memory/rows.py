@@ -85,6 +85,7 @@ class PreferenceRow(NamedTuple):
     source: str
     confidence: float
     superseded_by: str | None
+    updated_at: int
 
     @property
     def kind(self) -> str:
@@ -195,6 +196,19 @@ SELECT = {
 """Kind -> the beginning of a statement that reads its rows."""
 
 
+def _columns(kind: str) -> dict[int, str]:
+    """Where in its tuple a kind has the columns that its table has, and what they are called there."""
+    names = ((i, _MISSING[kind].get(name, name)) for i, name in enumerate(_ROWS[kind]._fields))
+    return {i: name for i, name in names if name not in ("''", "NULL")}
+
+
+_COLUMNS = {table: _columns(kind) for kind, table in KINDS.items()}
+_INSERT = {
+    table: f"INSERT INTO {table}({', '.join(names.values())}) VALUES ({', '.join('?' * len(names))})"
+    for table, names in _COLUMNS.items()
+}
+
+
 def new_id(kind: str) -> str:
     """Return an id that nobody has, which tells its kind and nothing else."""
     return f"{kind}_{uuid.uuid4().hex}"
@@ -242,10 +256,9 @@ def find_row(connection: sqlite3.Connection, id: object) -> Row | None:
     return next(rows_where(connection, kind, "id = ?", (id,)), None)
 
 
-def insert(connection: sqlite3.Connection, table: str, **values: Any) -> None:
-    """Insert a row by the names of its columns."""
-    marks = ", ".join("?" * len(values))
-    connection.execute(f"INSERT INTO {table}({', '.join(values)}) VALUES ({marks})", list(values.values()))
+def insert(connection: sqlite3.Connection, table: str, row: Row) -> None:
+    """Insert a row; the columns that its table has under another name, or not at all, are known."""
+    connection.execute(_INSERT[table], [row[i] for i in _COLUMNS[table]])
 
 
 # ---------------------------------------------------------------------- who may
@@ -290,9 +303,14 @@ def record_of(row: Row) -> Record:
     return record
 
 
-def _provenance(row: Row) -> Provenance:
+def _provenance(row: Row, at: datetime | None = None) -> Provenance:
     return Provenance(
-        row.source_run, row.source_turn, row.author, row.place, row.policy_version, as_moment(row.created_at)
+        row.source_run,
+        row.source_turn,
+        row.author,
+        row.place,
+        row.policy_version,
+        at or as_moment(row.created_at),
     )
 
 
@@ -312,6 +330,7 @@ def _policy(row: PolicyRow) -> Policy:
 
 
 def _preference(row: PreferenceRow) -> Preference:
+    at = as_moment(row.created_at)
     return Preference(
         id=row.id,
         scope=scope_in(row),
@@ -320,10 +339,10 @@ def _preference(row: PreferenceRow) -> Preference:
         source=row.source,
         confidence=row.confidence,
         status=row.status,
-        created_at=as_moment(row.created_at),
+        created_at=at,
         expires_at=_moment(row.expires_at),
         superseded_by=row.superseded_by,
-        provenance=_provenance(row),
+        provenance=_provenance(row, at),
     )
 
 

@@ -93,8 +93,7 @@ BEGIN SELECT RAISE(ABORT, 'a policy is confirmed once and revoked once'); END"""
   CHECK (status <> 'provisional' OR (user = '' AND agent = '')))""",
     f"""CREATE UNIQUE INDEX memory_fact_once ON memory_fact(tenant, user, agent, hash, topic) WHERE {_LIVING}""",
     "CREATE UNIQUE INDEX memory_fact_slot ON memory_fact(slot) WHERE status = 'active'",
-    "CREATE INDEX memory_fact_topic ON memory_fact(tenant, user, agent, topic) WHERE status = 'active'",
-    "CREATE INDEX memory_fact_status ON memory_fact(tenant, user, agent, status)",
+    "CREATE INDEX memory_fact_topic ON memory_fact(tenant, user, agent, topic)",
     """CREATE TRIGGER memory_fact_enters BEFORE INSERT ON memory_fact
 WHEN NEW.user = '' AND NEW.agent = '' AND NEW.status <> 'provisional'
 BEGIN SELECT RAISE(ABORT, 'a fact of a tenant enters provisional'); END""",
