@@ -40,7 +40,12 @@ def fact(speaker: str, pattern: str, predicate: str, content: str) -> Rule:
 
 DATE = r".*?\((?:week of )?(?P<when>\d{4}(?:-\d\d){0,2})\)"
 RULES = [
-    fact("Caroline", rf"support group yesterday{DATE}", "support group", "Caroline went to a support group on {when}."),
+    fact(
+        "Caroline",
+        rf"support group yesterday{DATE}",
+        "support group",
+        "Caroline went to a support group on {when}.",
+    ),
     fact("Caroline", r"keen on counseling", "career", "Caroline considers a career in counseling."),
     fact("Caroline", r"working with trans people", "career", "Caroline wants to counsel trans people."),
     fact("Caroline", r"Researching adoption agencies", "adoption", "Caroline researches adoption agencies."),
@@ -52,13 +57,39 @@ RULES = [
     ),
     fact("Caroline", r"my home country, Sweden", "home country", "Caroline comes from Sweden."),
     fact("Caroline", r"learning the piano", "instrument", "Caroline learns the piano."),
-    fact("Caroline", r"going to a transgender conference this month", "conference", "Caroline will go to a conference."),
-    fact("Caroline", rf"went to an LGBTQ conference{DATE}", "conference", "Caroline went to a conference on {when}."),
-    fact("Caroline", rf"LGBTQ activist group last Tues{DATE}", "group", "Caroline joined an activist group on {when}."),
+    fact(
+        "Caroline",
+        r"going to a transgender conference this month",
+        "conference",
+        "Caroline will go to a conference.",
+    ),
+    fact(
+        "Caroline",
+        rf"went to an LGBTQ conference{DATE}",
+        "conference",
+        "Caroline went to a conference on {when}.",
+    ),
+    fact(
+        "Caroline",
+        rf"LGBTQ activist group last Tues{DATE}",
+        "group",
+        "Caroline joined an activist group on {when}.",
+    ),
     Rule("Caroline", r"Blue's my fave", lambda _: PreferenceCandidate("colour", "Favourite colour: blue.")),
-    Rule("Caroline", r"joined a mentorship program", lambda _: EpisodeCandidate("Joined a mentorship program.", "done")),
-    Rule("Caroline", r"Mental health is", lambda _: FactCandidate("Somebody may value health.", confidence=0.3)),
-    fact("Melanie", rf"painted that lake sunrise last year{DATE}", "painting", "Melanie painted a sunrise in {when}."),
+    Rule(
+        "Caroline",
+        r"joined a mentorship program",
+        lambda _: EpisodeCandidate("Joined a mentorship program.", "done"),
+    ),
+    Rule(
+        "Caroline", r"Mental health is", lambda _: FactCandidate("Somebody may value health.", confidence=0.3)
+    ),
+    fact(
+        "Melanie",
+        rf"painted that lake sunrise last year{DATE}",
+        "painting",
+        "Melanie painted a sunrise in {when}.",
+    ),
     fact("Melanie", r"Luna and Oliver", "pets", "Melanie's pets are Luna and Oliver."),
     fact("Melanie", rf"pottery class yesterday{DATE}", "pottery", "Melanie signed up for pottery on {when}."),
     Rule("Melanie", r"carving out some me-time", lambda _: PreferenceCandidate("daily", "Me-time each day.")),
@@ -123,7 +154,11 @@ def test_ten_sessions(folder: Path, tmp_path: Path) -> None:
                 memory.policy("kindness", "Be kind.", tenant=TENANT, by="admin")
             for scope in (CAROLINE, MELANIE):
                 live_through(memory, session, said, scope)
-            lengths.add(memory.assemble("What has happened?", CAROLINE, 600, turns=[("user", "x")] * 8).trace.tokens["total"])
+            lengths.add(
+                memory.assemble("What has happened?", CAROLINE, 600, turns=[("user", "x")] * 8).trace.tokens[
+                    "total"
+                ]
+            )
     assert max(lengths) <= 600
 
     with Memory.open(path, embedders.default(), durability="normal") as memory:
@@ -181,7 +216,13 @@ def _right_prompts(memory: Memory) -> None:
         made = memory.assemble(question, CAROLINE, 400)
         assert needed in made.text, question
         assert "blue" in made.prefix and "Be kind." in made.prefix
-        for gone in ("considers a career", "researches adoption", "will go to a conference", "Melanie", "Me-time"):
+        for gone in (
+            "considers a career",
+            "researches adoption",
+            "will go to a conference",
+            "Melanie",
+            "Me-time",
+        ):
             assert gone not in made.text
 
 
@@ -218,7 +259,9 @@ def _forgotten(memory: Memory, turns: dict[str, list[dict[str, str]]]) -> None:
     assert forgotten.counts["fact"] == 3 and forgotten.counts["preference"] == 1
     assert forgotten.counts["trace"] >= sum(map(len, turns.values()))
     memory.compact()
-    proof = memory.verify_erased(MELANIE, ["Melanie signed up for pottery on 2023-07-02.", "Me-time each day."])
+    proof = memory.verify_erased(
+        MELANIE, ["Melanie signed up for pottery on 2023-07-02.", "Me-time each day."]
+    )
     assert proof.clean, proof
     assert memory.runs(MELANIE) == [] and memory.list(MELANIE, kinds=("fact", "preference", "episode")) == []
     assert memory.assemble("Which pets?", MELANIE).ids("memories") == ()

@@ -234,10 +234,10 @@ def as_turns(turns: Iterable[Any]) -> list[Turn]:
         text: Any
         if isinstance(turn, TraceEvent):
             author, text = turn.author, turn.content
+        elif isinstance(turn, (tuple, list)):
+            author, text = turn if len(turn) == 2 else (None, None)
         elif isinstance(turn, Mapping):
             author, text = turn.get("role"), turn.get("content")
-        elif isinstance(turn, (tuple, list)) and len(turn) == 2:
-            author, text = turn
         else:
             author = text = None
         if not isinstance(author, str) or not isinstance(text, str):
