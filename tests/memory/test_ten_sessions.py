@@ -1,7 +1,7 @@
 """Ten sessions of a real conversation, end to end: right preferences, facts, superseded facts, and a user who is gone.
 
-Both speakers are users of one tenant; each remembers the conversation for themselves. The extractor is scripted: it looks
-for a few phrases, and takes what it needs (dates above all) from the stabilised text.
+Both speakers are users of one tenant; each remembers the conversation for themselves. The extractor is scripted: it
+looks for a few phrases, and takes what it needs (dates above all) from the stabilised text.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ RULES = [
         "Caroline",
         r"going to a transgender conference this month",
         "conference",
-        "Caroline will go to a conference.",
+        "Caroline plans a conference.",
     ),
     fact(
         "Caroline",
@@ -146,7 +146,6 @@ def folder(judged_data: Path) -> Path:
 def test_ten_sessions(folder: Path, tmp_path: Path) -> None:
     path = tmp_path / "memory.scrubjay"
     turns = sessions(folder)
-    lengths = set()
     for number, (session, said) in enumerate(turns.items()):
         # Each session is another opening of the file, as it would be another process.
         with Memory.open(path, embedders.default(), durability="normal") as memory:
@@ -154,12 +153,6 @@ def test_ten_sessions(folder: Path, tmp_path: Path) -> None:
                 memory.policy("kindness", "Be kind.", tenant=TENANT, by="admin")
             for scope in (CAROLINE, MELANIE):
                 live_through(memory, session, said, scope)
-            lengths.add(
-                memory.assemble("What has happened?", CAROLINE, 600, turns=[("user", "x")] * 8).trace.tokens[
-                    "total"
-                ]
-            )
-    assert max(lengths) <= 600
 
     with Memory.open(path, embedders.default(), durability="normal") as memory:
         _right_memories(memory)
@@ -184,7 +177,7 @@ def _right_memories(memory: Memory) -> None:
     assert superseded == {
         "Caroline considers a career in counseling.",
         "Caroline researches adoption agencies.",
-        "Caroline will go to a conference.",
+        "Caroline plans a conference.",
     }
     assert contents(memory, MELANIE) == {
         "Melanie painted a sunrise in 2022.",
@@ -219,7 +212,7 @@ def _right_prompts(memory: Memory) -> None:
         for gone in (
             "considers a career",
             "researches adoption",
-            "will go to a conference",
+            "plans a conference",
             "Melanie",
             "Me-time",
         ):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, partial
@@ -54,7 +54,7 @@ class AroundMemory(Forgetting, Recall):
         scope: Scope,
         budget_tokens: int = 2000,
         *,
-        turns: Sequence[Any] = (),
+        turns: Iterable[Any] = (),
         k: int = K_RECALLED,
         kinds: Sequence[str] = ("fact", "episode"),
         item_tokens: int = 200,
@@ -86,7 +86,7 @@ class AroundMemory(Forgetting, Recall):
         if not isinstance(query, str):
             raise TypeError(f"query: expected a str, got {type(query).__name__}")
         limits = Limits(budget_tokens, item_tokens, turn_tokens, count=count)
-        said = as_turns(turns[-N_TURNS:])
+        said = as_turns(turns[-N_TURNS:] if isinstance(turns, (list, tuple)) else list(turns)[-N_TURNS:])
         reserved = self._reserve(scope)
         recalled = self.recall(query, scope, kinds=kinds, k=k, **options)
         ranked = [Piece(hit.kind, hit.id, hit.text) for hit in recalled]
