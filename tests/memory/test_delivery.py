@@ -16,7 +16,9 @@ def test_rules_are_delivered_where_a_search_finds_few(judged_data: Path, tmp_pat
     groups = {case.group for case in cases}
     if groups != {"paraphrase", "triggered", "standing"}:
         pytest.skip(f"judged sets are absent: found cases of {sorted(groups)} only")
-    chosen = [*(user for user in users if user.scope == "agent0"), *users[-4:]]
+    ruled = {case.scope for case in cases if case.group == "triggered"}
+    short = sorted((user for user in users if user.scope in ruled), key=lambda user: len(user.turns))[:6]
+    chosen = [*(user for user in users if user.scope == "agent0"), *short]
     names = {user.scope for user in chosen}
     some = [case for case in cases if case.scope in names]
     found = delivery.delivered(chosen, some, embedders.default(), tmp_path)
