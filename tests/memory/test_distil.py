@@ -118,6 +118,22 @@ def test_what_was_taken_back_is_not_remembered(memory: Memory) -> None:
     assert contents(memory) == ["Jane sails."]
 
 
+def test_what_is_taken_back_after_it_was_distilled_is_revoked(memory: Memory) -> None:
+    session = memory.session(JANE, "r1")
+    first = session.user("I live in Bergen.")
+    session.user("Somebody sails. Please be brief.")
+    memory.distil("r1", Scripted(SCRIPT), scope=JANE)
+    memory.propose(FactCandidate("Said elsewhere."), scope=JANE, source="r0")
+    session.retract(first.seq)
+    done = memory.distil("r1", Scripted(SCRIPT), scope=JANE)
+    assert [(one.kind, one.status) for one in done.outcomes] == [("fact", "revoked")]
+    assert contents(memory) == ["Jane sails.", "Said elsewhere."]
+    session.user("Never mind what I just said.")
+    done = memory.distil("r1", Scripted(SCRIPT), scope=JANE)
+    assert sorted(one.kind for one in done.outcomes) == ["fact", "preference"]
+    assert contents(memory) == ["Said elsewhere."] and memory.known(JANE).preferences == ()
+
+
 def test_a_retraction_revokes_what_earlier_runs_left(memory: Memory) -> None:
     memory.session(JANE, "r1").user("She sails. I live in Bergen.")
     memory.distil("r1", Scripted(SCRIPT), scope=JANE)

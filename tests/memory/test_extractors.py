@@ -1,4 +1,4 @@
-"""A model's answer is material: what is not as it should be is left out, nothing in it reaches further than its fields."""
+"""A model's answer is material: what is not as it should be is left out, and nothing reaches beyond its fields."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ TRANSCRIPT = Transcript("r1", (SAID,), (Utterance(1, 1, AT, "user", "Jane", "Hel
 class Endpoint:
     """What a model behind HTTP says, and what it was asked."""
 
-    answer: Any = {}
     status = 200
 
     def __init__(self) -> None:
+        self.answer: Any = {}
         self.asked: list[dict[str, Any]] = []
         self.keys: list[str | None] = []
         endpoint = self
@@ -65,7 +65,13 @@ def endpoint() -> Iterator[Endpoint]:
 def test_an_answer_becomes_candidates(endpoint: Endpoint) -> None:
     endpoint.answer = {
         "facts": [
-            {"content": "Jane lives in Oslo.", "subject": "Jane", "predicate": "lives in", "confidence": 0.9, "line": 4}
+            {
+                "content": "Jane lives in Oslo.",
+                "subject": "Jane",
+                "predicate": "lives in",
+                "confidence": 0.9,
+                "line": 4,
+            }
         ],
         "preferences": [{"key": "tone", "text": "Brief.", "stated": True, "confidence": 1, "line": "4"}],
         "retracted": [{"subject": "Jane", "predicate": "works at", "line": 4}],
@@ -89,8 +95,15 @@ def test_an_answer_becomes_candidates(endpoint: Endpoint) -> None:
 
 
 def test_what_is_malformed_is_counted_and_left_out(endpoint: Endpoint) -> None:
-    good = {"content": "Jane sails.", "subject": "Jane", "predicate": "sails", "confidence": 1, "status": "active",
-            "scope": {"tenant": "globex"}, "id": "fact_1"}
+    good = {
+        "content": "Jane sails.",
+        "subject": "Jane",
+        "predicate": "sails",
+        "confidence": 1,
+        "status": "active",
+        "scope": {"tenant": "globex"},
+        "id": "fact_1",
+    }
     endpoint.answer = {
         "facts": [
             good,
@@ -142,7 +155,10 @@ def test_functions_are_extractors_too() -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
-    [({"base_url": "ftp://x"}, "base_url: expected http"), ({"prompt": "x"}, "prompt: expected {transcript}")],
+    [
+        ({"base_url": "ftp://x"}, "base_url: expected http"),
+        ({"prompt": "x"}, "prompt: expected {transcript}"),
+    ],
 )
 def test_bad_arguments_are_named(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):

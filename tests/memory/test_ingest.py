@@ -61,7 +61,11 @@ def test_an_ingestion_follows_the_files(memory: Memory, notes: Path) -> None:
     (notes / "trips" / "2026.md").write_text("# Riga\n\nThe hotel is Dome.\n\n# Bergen\nIt rained.\n")
     changed = memory.ingest(notes, scope=JANE)
     assert (changed.written, changed.unchanged, changed.revoked) == (1, 2, 1)
-    assert contents(memory) == ["Bergen\nIt rained.", "Riga\nThe hotel is Dome.", "The staging key is sk-stg-0041."]
+    assert contents(memory) == [
+        "Bergen\nIt rained.",
+        "Riga\nThe hotel is Dome.",
+        "The staging key is sk-stg-0041.",
+    ]
     assert ids["Bergen\nIt rained."] in [record.id for record in memory.list(JANE, kinds=("fact",))]
     (notes / "keys.txt").rename(notes / "moved.txt")
     moved = memory.ingest(notes, scope=JANE)
@@ -71,6 +75,30 @@ def test_an_ingestion_follows_the_files(memory: Memory, notes: Path) -> None:
     gone = memory.ingest(notes, scope=JANE)
     assert (gone.written, gone.revoked) == (0, 3) and contents(memory) == []
     assert len(memory.recall("Riga Bergen staging", JANE)) == 0
+
+
+def test_passages_that_change_places_are_kept(memory: Memory, notes: Path) -> None:
+    for name, text in (("a", "one"), ("b", "two"), ("c", "three")):
+        (notes / f"{name}.md").write_text(text)
+    memory.ingest(notes, scope=JANE)
+    before = contents(memory)
+    for name, text in (("a", "two"), ("b", "three"), ("c", "one")):
+        (notes / f"{name}.md").write_text(text)
+    assert memory.ingest(notes, scope=JANE).written == 3
+    assert contents(memory) == before
+    (notes / "a.md").write_text("three")  # two files say it
+    memory.ingest(notes, scope=JANE)
+    (notes / "b.md").write_text("")
+    memory.ingest(notes, scope=JANE)
+    assert "three" in contents(memory) and "two" not in contents(memory)
+
+
+def test_a_file_that_cannot_be_read_today_keeps_its_facts(memory: Memory, notes: Path) -> None:
+    memory.ingest(notes, scope=JANE)
+    before = contents(memory)
+    (notes / "keys.txt").write_bytes(b"caf\xe9")
+    done = memory.ingest(notes, scope=JANE)
+    assert list(done.skipped) == ["keys.txt"] and done.revoked == 0 and contents(memory) == before
 
 
 def test_other_memories_and_other_folders_are_left_alone(memory: Memory, notes: Path, tmp_path: Path) -> None:
@@ -100,7 +128,9 @@ def test_a_tenants_notes_wait_to_be_confirmed(memory: Memory, notes: Path) -> No
     assert memory.recall("staging key", JANE)[0].text == "The staging key is sk-stg-0041."
 
 
-def test_an_extractor_reads_what_is_new_and_its_facts_go_with_their_passage(memory: Memory, notes: Path) -> None:
+def test_an_extractor_reads_what_is_new_and_its_facts_go_with_their_passage(
+    memory: Memory, notes: Path
+) -> None:
     read: list[str] = []
 
     def extractor(transcript: Transcript) -> Any:
@@ -157,7 +187,9 @@ def test_memory_says_what_the_files_say(states: list[dict[str, list[str]]], tmp_
                 fresh.ingest(notes, scope=JANE)
                 expected = contents(fresh)
             # Of passages that differ only in case or a full stop either may be the one that is kept.
-            assert sorted(text.rstrip(".") for text in living) == sorted(text.rstrip(".") for text in expected)
+            assert sorted(text.rstrip(".") for text in living) == sorted(
+                text.rstrip(".") for text in expected
+            )
             assert memory.ingest(notes, scope=JANE).written == 0
 
 
@@ -184,7 +216,14 @@ def test_a_killed_ingestion_is_simply_run_again(memory: Memory, tmp_path: Path) 
     number = 0
     for _ in range(3):
         process = subprocess.Popen(
-            [sys.executable, "-c", textwrap.dedent(INGEST), str(tmp_path / "m.scrubjay"), str(notes), str(number)],
+            [
+                sys.executable,
+                "-c",
+                textwrap.dedent(INGEST),
+                str(tmp_path / "m.scrubjay"),
+                str(notes),
+                str(number),
+            ],
             stdout=subprocess.PIPE,
             text=True,
         )
@@ -214,7 +253,9 @@ def test_a_killed_ingestion_is_simply_run_again(memory: Memory, tmp_path: Path) 
         (lambda m, f: m.ingest(f, scope=JANE, extractor=7), TypeError, "extractor: expected"),
     ],
 )
-def test_bad_arguments_are_named(memory: Memory, notes: Path, make, error: type[Exception], said: str) -> None:
+def test_bad_arguments_are_named(
+    memory: Memory, notes: Path, make, error: type[Exception], said: str
+) -> None:
     with pytest.raises(error, match=said):
         make(memory, notes)
     assert contents(memory) == []

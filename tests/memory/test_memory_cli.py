@@ -24,24 +24,35 @@ def run(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
         given = [command, str(tmp_path / "m.scrubjay"), *rest, "--embedder", "none"]
         assert main(["memory", *given]) == code, capsys.readouterr()
         said = capsys.readouterr()
-        return said.err if code == 2 and not said.out else json.loads(said.out) if "--json" in rest else said.out
+        return (
+            said.err if code == 2 and not said.out else json.loads(said.out) if "--json" in rest else said.out
+        )
 
     return run
 
 
 def test_add_recall_known_why(run) -> None:
-    berlin = run("add", "Jane lives in Berlin.", "--subject", "Jane", "--predicate", "lives in", *JANE, "--json")
+    berlin = run(
+        "add", "Jane lives in Berlin.", "--subject", "Jane", "--predicate", "lives in", *JANE, "--json"
+    )
     oslo = run("add", "Jane lives in Oslo.", "--subject", "Jane", "--predicate", "lives in", *JANE, "--json")
     assert (berlin["status"], oslo["status"], oslo["superseded"]) == ("written", "superseded", berlin["id"])
-    assert "written preference" in run("add", "Brief answers.", "--kind", "preference", "--key", "tone", *JANE)
+    assert "written preference" in run(
+        "add", "Brief answers.", "--kind", "preference", "--key", "tone", *JANE
+    )
     assert "policy" in run("add", "No refunds.", "--kind", "policy", "--key", "refunds", *JANE)
     assert "written episode" in run("add", "Booked a train.", "--kind", "episode", *JANE)
     found = run("recall", "where does she live in", *JANE, "--json")
     assert [hit["text"] for hit in found["hits"]] == ["Jane lives in Oslo."] and found["mode"] == "lexical"
     assert "Jane lives in Oslo." in run("recall", "live in Oslo", *JANE)
-    assert [hit["kind"] for hit in run("recall", "train", "--kind", "episode", *JANE, "--json")["hits"]] == ["episode"]
+    assert [hit["kind"] for hit in run("recall", "train", "--kind", "episode", *JANE, "--json")["hits"]] == [
+        "episode"
+    ]
     known = run("known", *JANE, "--json")
-    assert [one["text"] for one in known["policies"] + known["preferences"]] == ["No refunds.", "Brief answers."]
+    assert [one["text"] for one in known["policies"] + known["preferences"]] == [
+        "No refunds.",
+        "Brief answers.",
+    ]
     assert "tone" in run("known", *JANE) and "tone" not in run("known", *JOE)
     why = run("why", oslo["id"], *JANE, "--json")
     assert why["record"]["provenance"]["run"] == "command line" and why["supersedes"] == [berlin["id"]]
@@ -63,7 +74,12 @@ def test_replay_shows_events_and_prompts(run, tmp_path: Path) -> None:
             session.user("Hello \x1b[31mthere")
             made = session.assemble()
     shown = run("replay", "r1", "--prompts", *JANE)
-    assert "Hello [31mthere" in shown and "\x1b" not in shown and "as it was" in shown and "- tone: Brief." in shown
+    assert (
+        "Hello [31mthere" in shown
+        and "\x1b" not in shown
+        and "as it was" in shown
+        and "- tone: Brief." in shown
+    )
     replayed = run("replay", "r1", "--prompts", "--json", *JANE)
     assert [event["kind"] for event in replayed["events"]] == ["user", "prompt"]
     assert replayed["prompts"] == [{"seq": 2, "turn": 1, "faithful": True, "text": made.text}]

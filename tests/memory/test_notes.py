@@ -41,7 +41,9 @@ def test_passages_know_their_headings_and_lines() -> None:
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_lines_are_counted_as_editors_do(end: str) -> None:
-    (one,) = read_passages(f"a\x0bb\u2028c{end}{end}# H{end}{end}text{end}".removeprefix(f"a\x0bb\u2028c{end}"))
+    (one,) = read_passages(
+        f"a\x0bb\u2028c{end}{end}# H{end}{end}text{end}".removeprefix(f"a\x0bb\u2028c{end}")
+    )
     assert (one.first_line, one.body) == (4, "text")
 
 
@@ -77,7 +79,9 @@ def test_a_folder_is_read_without_what_is_no_note(tmp_path: Path) -> None:
     (notes / "link.md").symlink_to(outside / "secret.md")
     (notes / "loop").symlink_to(notes)
     found = read_notes(notes)
-    assert {file: [note.passage.body[:20] for note in passages] for file, passages in found.by_file.items()} == {
+    assert {
+        file: [note.passage.body[:20] for note in passages] for file, passages in found.by_file.items()
+    } == {
         "a.txt": ["# no heading in text"],
         "b.md": ["with a byte order ma"],
         "empty.md": [],
@@ -91,7 +95,9 @@ def test_a_folder_is_read_without_what_is_no_note(tmp_path: Path) -> None:
 
 
 def test_a_paragraph_of_any_length_becomes_records_that_fit(tmp_path: Path) -> None:
-    (tmp_path / "long.md").write_text("# H\n" + "\n".join(f"line {i} " + "x" * 90 for i in range(100)) + "\n\nend")
+    (tmp_path / "long.md").write_text(
+        "# H\n" + "\n".join(f"line {i} " + "x" * 90 for i in range(100)) + "\n\nend"
+    )
     (tmp_path / "wide.md").write_text("word " * 3000 + "\n" + "y" * 9000 + "\nlast")
     found = read_notes(tmp_path).by_file
     for passages in found.values():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -44,7 +45,9 @@ def test_a_prompt_has_rules_memories_and_the_last_turns(memory: Memory) -> None:
         session.tool("lots of output " * 100, author="search")
         session.user("Which key is it for staging?")
         made = session.assemble()
-    assert made.text.startswith("# Policies (always follow)\n- refunds: Never promise refunds.\n\n# Preferences of the")
+    assert made.text.startswith(
+        "# Policies (always follow)\n- refunds: Never promise refunds.\n\n# Preferences of the"
+    )
     assert "sk-stg-0041" in made.text and "0099" not in made.text
     assert made.text.endswith(
         "# Recent turns\n- user: Hello!\n- model: Good morning, Jane.\n- user: Which key is it for staging?\n\n"
@@ -79,12 +82,18 @@ def test_rules_over_the_budget_are_an_error(memory: Memory) -> None:
     fill(memory)
     with pytest.raises(BudgetError) as failed:
         memory.assemble("anything", JANE, 10)
-    assert memory.assemble("anything", JANE, failed.value.needed).text == memory.assemble("anything", JANE).prefix
+    assert pickle.loads(pickle.dumps(failed.value)).needed == failed.value.needed
+    assert (
+        memory.assemble("anything", JANE, failed.value.needed).text
+        == memory.assemble("anything", JANE).prefix
+    )
 
 
 def test_turns_come_in_many_forms(memory: Memory) -> None:
     forms = [[Turn("user", "hi there")], [("user", "hi there")], [{"role": "user", "content": "hi there"}]]
-    assert {memory.assemble("x", JANE, turns=turns).text for turns in forms} == {"# Recent turns\n- user: hi there\n\n"}
+    assert {memory.assemble("x", JANE, turns=turns).text for turns in forms} == {
+        "# Recent turns\n- user: hi there\n\n"
+    }
     for bad in ([1], ["user"], [{"role": "user"}], [("user", 1)]):
         with pytest.raises(TypeError, match=r"turns\[0\]: expected an event"):
             memory.assemble("x", JANE, turns=bad)
@@ -98,7 +107,9 @@ def test_a_retracted_turn_is_in_no_prompt(memory: Memory) -> None:
     session.retract(said.seq, "a secret")
     assert "hunter2" not in session.assemble().text
     assert session.events()[0].content == "My password is hunter2.", "the trace is append-only"
-    for wrong in (0, 99, 5):
+    with pytest.raises(TypeError, match="seq: expected an int"):
+        session.retract("1")  # type: ignore[arg-type]
+    for wrong in (0, -3, 99, 5):
         with pytest.raises(ValueError, match="seq: expected the number of an event"):
             session.retract(wrong)
 
@@ -134,7 +145,9 @@ def test_only_exactly_the_scope_replays(memory: Memory) -> None:
             memory.replay("r1", foreign)
         assert memory.find_in_traces("secret", foreign) == [] and memory.runs(foreign) == []
     assert memory.runs(JANE) == ["r1"]
-    assert [(run, event.content) for run, event in memory.find_in_traces("SECRET", JANE)] == [("r1", "secret")]
+    assert [(run, event.content) for run, event in memory.find_in_traces("SECRET", JANE)] == [
+        ("r1", "secret")
+    ]
     with pytest.raises(TypeError, match="scope: expected"):
         memory.replay("r1", "acme")  # type: ignore[arg-type]
     with pytest.raises(KeyError):
@@ -220,6 +233,29 @@ def test_a_killed_process_leaves_whole_appends(memory: Memory, tmp_path: Path) -
     assert all(one.faithful for one in memory.replay("r1", JANE).prompts())
 
 
+def test_a_run_is_the_source_of_what_it_proposes(memory: Memory) -> None:
+    session = memory.session(JANE, "r1")
+    session.user("Book the train.")
+    assert session.propose("Jane takes the train.").status == "written"
+    done = session.complete("Booked the 9:14 train.", steps=["searched", "paid"], artifacts=["ticket-7"])
+    why = memory.why(done.id, scope=JANE)
+    assert (why.provenance.run, why.provenance.turn, why.record.steps) == ("r1", 1, ("searched", "paid"))
+    assert sorted(hit.kind for hit in memory.recall("train", JANE)) == ["episode", "fact"]
+
+
+@pytest.mark.parametrize("query", ["", " ", "\0", "word " * 50_000, "\u202e\ud7ff", "' OR 1=1 --", "*", '"'])
+def test_any_query_gets_a_prompt(memory: Memory, query: str) -> None:
+    fill(memory)
+    made = memory.assemble(query, JANE, 120)
+    assert made.ids("policies") and "0099" not in made.text and made.trace.tokens["total"] <= 120
+
+
+def test_turns_may_be_any_iterable(memory: Memory) -> None:
+    assert (
+        memory.assemble("x", JANE, turns=(("user", f"turn {i}") for i in range(20))).text.count("- user") == 8
+    )
+
+
 def test_a_failed_append_keeps_the_prompt_for_the_next(memory: Memory) -> None:
     session = memory.session(JANE, "r1")
     session.user("hello")
@@ -241,9 +277,17 @@ def test_a_failed_append_keeps_the_prompt_for_the_next(memory: Memory) -> None:
         (lambda m: m.session(JANE, "x" * 501), ValueError, "run_id: expected at most 500"),
         (lambda m: m.session(JANE, "r", retention="ever"), ValueError, "retention: expected one of"),
         (lambda m: m.session(JANE, "r").append("prompt", "x"), ValueError, "kind: 'prompt' is written by"),
-        (lambda m: m.session(JANE, "r").extend([{"kind": "user"}]), ValueError, "content: expected a value, it is missing"),
+        (
+            lambda m: m.session(JANE, "r").extend([{"kind": "user"}]),
+            ValueError,
+            "content: expected a value, it is missing",
+        ),
         (lambda m: m.session(JANE, "r").extend([{}]), ValueError, "kind: expected a value, it is missing"),
-        (lambda m: m.session(JANE, "r").assemble(), ValueError, "query: expected a str, as the user has said nothing"),
+        (
+            lambda m: m.session(JANE, "r").assemble(),
+            ValueError,
+            "query: expected a str, as the user has said nothing",
+        ),
         (lambda m: m.find_in_traces("x", JANE, limit=0), ValueError, "limit: expected 1 or more"),
         (lambda m: m.assemble("x", JANE, 0), ValueError, "budget_tokens: expected 1 or more"),
         (lambda m: m.assemble("x", None), TypeError, "scope: expected"),

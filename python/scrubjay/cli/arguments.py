@@ -95,10 +95,14 @@ def scope_of(arguments: argparse.Namespace) -> Scope:
 
 def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """The commands below `scrubjay memory`; the name of each is in `memory_command`."""
-    memory = _command(commands, "memory", "what an agent remembers, in a file: add, recall, forget ...", _MEMORY)
+    memory = _command(
+        commands, "memory", "what an agent remembers, in a file: add, recall, forget ...", _MEMORY
+    )
     below = memory.add_subparsers(dest="memory_command", metavar="COMMAND", required=True)
 
-    def command(name: str, help: str, *what: tuple[str, str], k: int | None = None) -> argparse.ArgumentParser:
+    def command(
+        name: str, help: str, *what: tuple[str, str], k: int | None = None
+    ) -> argparse.ArgumentParser:
         one = _command(below, name, help, "FILE is one that Memory.open() made.")
         one.add_argument("file", metavar="FILE")
         for argument, meaning in what:
@@ -107,21 +111,31 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         _add_common(one, k=k)
         return one
 
-    add = command("add", "remember something; the file is made if there is none", ("text", "what to remember"))
+    add = command(
+        "add", "remember something; the file is made if there is none", ("text", "what to remember")
+    )
     add.add_argument("--kind", choices=("fact", "preference", "policy", "episode"), default="fact")
     add.add_argument("--key", help="of a preference or policy; a new one replaces the old one of its key")
     add.add_argument("--subject", default="", help="whom or what a fact is about")
-    add.add_argument("--predicate", default="", help="what it says of it; a fact replaces that of equal subject")
+    add.add_argument(
+        "--predicate", default="", help="what it says of it; a fact replaces that of equal subject"
+    )
     add.add_argument("--outcome", default="success", help="how an episode ended (default: success)")
     add.add_argument("--confidence", type=float, default=1.0, help="0 to 1; facts need 0.7, preferences 0.5")
     add.add_argument("--run", default="command line", help="the run that it comes from")
     recall = command("recall", "find facts and episodes", ("question", "what to look for"), k=10)
-    recall.add_argument("--kind", choices=("fact", "episode"), action="append", help="only these (repeatable)")
+    recall.add_argument(
+        "--kind", choices=("fact", "episode"), action="append", help="only these (repeatable)"
+    )
     command("known", "show all policies in force and all preferences")
     command("why", "show where a record comes from, and what happened to it", ("id", "of the record"))
     forget = command("forget", "erase everything of a user, or of a tenant, and prove that it is gone")
-    forget.add_argument("--yes", action="store_true", help="do it; without this, only say whom it would erase")
-    forget.add_argument("--reason", default="asked for on the command line", help="kept in the deletion event")
+    forget.add_argument(
+        "--yes", action="store_true", help="do it; without this, only say whom it would erase"
+    )
+    forget.add_argument(
+        "--reason", default="asked for on the command line", help="kept in the deletion event"
+    )
     replay = command("replay", "show a run event by event, and its prompts as they were", ("run", "its name"))
     replay.add_argument("--prompts", action="store_true", help="show the prompts, made again from the trace")
     command("sweep", "delete what is past its time for good")

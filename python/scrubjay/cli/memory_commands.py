@@ -63,14 +63,17 @@ def _recall(arguments: argparse.Namespace) -> int:
     kinds = tuple(arguments.kind) if arguments.kind else ("fact", "episode")
     with _open(arguments) as memory:
         hits = memory.recall(arguments.question, scope_of(arguments), kinds=kinds, k=arguments.k)
-        rows = [
-            {"id": hit.id, "kind": hit.kind, "text": hit.text, "score": hit.score, "tier": hit.tier} for hit in hits
+        rows: list[dict[str, Any]] = [
+            {"id": hit.id, "kind": hit.kind, "text": hit.text, "score": hit.score, "tier": hit.tier}
+            for hit in hits
         ]
         mode, degraded = hits.mode, list(hits.degraded)
     if arguments.json:
         _print_json({"mode": mode, "degraded": degraded, "hits": rows})
     elif rows:
-        table = [[row["kind"], f"{row['score']:.3f}", row["tier"] or "-", row["text"], row["id"]] for row in rows]
+        table = [
+            [row["kind"], f"{row['score']:.3f}", row["tier"] or "-", row["text"], row["id"]] for row in rows
+        ]
         print(render_table(["kind", "score", "tier", "text", "id"], table, stretch=3))
     else:
         print("nothing found")
@@ -134,11 +137,18 @@ def _replay(arguments: argparse.Namespace) -> int:
     prompts = {one.seq: one for one in replay.prompts()} if arguments.prompts else {}
     if arguments.json:
         made = [
-            {"seq": one.seq, "turn": one.turn, "faithful": one.faithful, "text": one.assembled and one.assembled.text}
+            {
+                "seq": one.seq,
+                "turn": one.turn,
+                "faithful": one.faithful,
+                "text": one.assembled and one.assembled.text,
+            }
             for one in prompts.values()
         ]
         events = [event.to_dict() for event in replay.events]
-        _print_json({"run": replay.run_id, "events": events, **({"prompts": made} if arguments.prompts else {})})
+        _print_json(
+            {"run": replay.run_id, "events": events, **({"prompts": made} if arguments.prompts else {})}
+        )
         return 0
     table = []
     for event in replay.events:

@@ -1,11 +1,8 @@
-"""The part of Memory that stands around its core: prompts, sessions, distillation, notes.
-
-What the core (gate, records, recall) is asked for is declared at the top of the class, and nothing else of it is used.
-"""
+"""The part of Memory that stands around its core: prompts, sessions, distillation, notes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, partial
@@ -14,46 +11,37 @@ from threading import Lock
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.memory.assembly import Assembled, Limits, Piece, arrange
+from scrubjay.memory.assembly import Assembled, Limits, Piece, Reserved, arrange
+from scrubjay.memory.base import checked_scope
 from scrubjay.memory.distil import Distilled, distil
 from scrubjay.memory.extractors import Extractor
+from scrubjay.memory.forgetting import Forgetting
 from scrubjay.memory.ingest import Ingested, ingest
+from scrubjay.memory.recall import Recall
+from scrubjay.memory.records import Known
 from scrubjay.memory.replaying import Replay
 from scrubjay.memory.session import N_TURNS, Session, as_turns, check_run_id
 from scrubjay.memory.stabilise import Transcript
 from scrubjay.memory.trace import TraceEvent, Traces
 from scrubjay.retrieval.context import count_roughly
-from scrubjay.store.sqlite import SqliteStore
 
 __all__ = ["AroundMemory"]
 
 K_RECALLED = 20
+_MAX_RESERVED = 1000
 
 
-class AroundMemory:
+class AroundMemory(Forgetting, Recall):
     """Prompts, sessions, distillation and notes of a memory."""
-
-    # ------------------------------------------------------------------ asked of the core
-    # The core's class sets or defines these.
-
-    store: SqliteStore
-    clock: Callable[[], int]
-    known: Callable[..., Any]
-    """known(scope): .policies (each .id, .key, .text) and .preferences (the same), in order."""
-    recall: Callable[..., Any]
-    """recall(query, scope, kinds=, k=): the hits in order, each with .id, .kind, .text, .score, .tier; and .mode,
-    .degraded, .trace of the retrieval."""
-    propose_all: Callable[..., Any]
-    """propose_all([(candidate, scope, provenance), ...], also=, revoke=[(id, scope, reason), ...]) -> [Outcome, ...]:
-    several proposals through the gate in their order in ONE transaction (each sees those before it; embedded before
-    it begins), after the revocations; then `also(change, outcomes)` writes rows of its own in the same transaction.
-    If anything raises, `also` included, nothing of all is written. Distillation and ingestion are idempotent because what
-    was distilled is noted in the same transaction."""
 
     @cached_property
     def traces(self) -> Traces:
         """The traces in the file."""
         return Traces(self.store, self.clock)
+
+    @cached_property
+    def _reserved(self) -> dict[tuple[str, str | None], tuple[Known, Reserved]]:
+        return {}
 
     _background: ThreadPoolExecutor | None = None
     _background_lock = Lock()
@@ -66,7 +54,7 @@ class AroundMemory:
         scope: Scope,
         budget_tokens: int = 2000,
         *,
-        turns: Sequence[Any] = (),
+        turns: Iterable[Any] = (),
         k: int = K_RECALLED,
         kinds: Sequence[str] = ("fact", "episode"),
         item_tokens: int = 200,
@@ -98,28 +86,28 @@ class AroundMemory:
         if not isinstance(query, str):
             raise TypeError(f"query: expected a str, got {type(query).__name__}")
         limits = Limits(budget_tokens, item_tokens, turn_tokens, count=count)
-        said = as_turns(turns[-N_TURNS:])
-        known = self.known(scope)
+        said = as_turns(turns[-N_TURNS:] if isinstance(turns, (list, tuple)) else list(turns)[-N_TURNS:])
+        reserved = self._reserve(scope)
         recalled = self.recall(query, scope, kinds=kinds, k=k, **options)
-        made = arrange(
-            [Piece("policy", one.id, one.text, one.key) for one in known.policies],
-            [Piece("preference", one.id, one.text, one.key) for one in known.preferences],
-            [Piece(hit.kind, hit.id, hit.text) for hit in recalled],
-            said,
-            limits,
+        ranked = [Piece(hit.kind, hit.id, hit.text) for hit in recalled]
+        made = arrange(reserved, ranked, said, limits)
+        return replace(made, trace=replace(made.trace, query=query, recalled=recalled))
+
+    def _reserve(self, scope: Scope) -> Reserved:
+        """Lay out what is known; again only if it changed."""
+        known = self.known(scope)
+        key = (scope.tenant, scope.user)
+        kept = self._reserved.get(key)
+        if kept is not None and kept[0] is known:
+            return kept[1]
+        reserved = Reserved(
+            tuple(Piece("policy", one.id, one.text, one.key) for one in known.policies),
+            tuple(Piece("preference", one.id, one.text, one.key) for one in known.preferences),
         )
-        envelope = replace(
-            made.trace,
-            query=query,
-            mode=recalled.mode,
-            degraded=tuple(recalled.degraded),
-            retrieved=tuple(
-                {"id": hit.id, "kind": hit.kind, "score": hit.score, "tier": hit.tier} for hit in recalled
-            ),
-            promoted=tuple(hit.id for hit in recalled if hit.identifier),
-            stages=tuple(recalled.trace.to_dicts()),
-        )
-        return replace(made, trace=envelope)
+        if len(self._reserved) >= _MAX_RESERVED:
+            self._reserved.clear()
+        self._reserved[key] = (known, reserved)
+        return reserved
 
     # ------------------------------------------------------------------ sessions
 
@@ -129,7 +117,7 @@ class AroundMemory:
         Args:
             scope: whose run it is; only exactly this scope sees it.
             run_id: its name, unique within the scope.
-            retention: how long what is appended is kept: "short" (7 days), "standard" (90), "long" (365) or "permanent".
+            retention: how long events are kept: "short" (7 days), "standard" (90), "long" (365) or "permanent".
         """
         return Session(self, scope, run_id, retention)
 
@@ -139,7 +127,7 @@ class AroundMemory:
         Raises:
             KeyError: exactly this scope has no such run.
         """
-        self._check_scope(scope)
+        checked_scope(scope)
         check_run_id(run_id)
         if self.traces.run(scope, run_id) is None:
             raise KeyError(f"run_id: this scope has no run {run_id!r}")
@@ -147,14 +135,14 @@ class AroundMemory:
 
     def runs(self, scope: Scope) -> list[str]:
         """Return the names of the runs of exactly this scope, oldest first."""
-        self._check_scope(scope)
+        checked_scope(scope)
         return [run.run_id for run in self.traces.runs(scope)]
 
     def find_in_traces(
         self, text: str, scope: Scope, *, run_id: str | None = None, limit: int = 100
     ) -> list[tuple[str, TraceEvent]]:
         """Return (run id, event) of events of exactly this scope that hold `text`, newest first; for forensics."""
-        self._check_scope(scope)
+        checked_scope(scope)
         if isinstance(limit, bool) or not isinstance(limit, int):
             raise TypeError(f"limit: expected an int, got {type(limit).__name__}")
         if limit < 1:
@@ -180,17 +168,17 @@ class AroundMemory:
             KeyError: exactly this scope has no such run.
             Exception: what the extractor raises; nothing is written then.
         """
-        self._check_scope(scope)
-        return distil(self, run_id, extractor, scope)
+        checked_scope(scope)
+        return distil(self, self.traces, run_id, extractor, scope)
 
     def distil_later(
         self, run_id: str, extractor: Extractor | Callable[[Transcript], Any], *, scope: Scope
     ) -> Future[Distilled]:
-        """The same on a thread of its own, one run after the other; closing the memory waits for those that are asked for.
+        """The same on a thread of its own, one run after the other; closing the memory waits for them.
 
         A run that was not distilled because the process ended can be distilled by any process later.
         """
-        self._check_scope(scope)
+        checked_scope(scope)
         with self._background_lock:
             if self._background is None:
                 self._background = ThreadPoolExecutor(1, "scrubjay-distil")
@@ -215,9 +203,10 @@ class AroundMemory:
             extractor: reads the passages that are new, as in :meth:`distil`; its candidates go through the same gate.
             name: tells folders apart that one scope ingests; by default the folder's own name.
 
-        Each file is one transaction. Raises as :meth:`distil` does; files before that one are in.
+        Each file is one transaction (files between which a passage moved share one). A file that cannot be read today
+        keeps what it gave. Raises as :meth:`distil` does; files before that one are in.
         """
-        self._check_scope(scope)
+        checked_scope(scope)
         return ingest(self, folder, scope, extractor, name)
 
     def _close_around(self) -> None:
@@ -226,8 +215,3 @@ class AroundMemory:
             background, self._background = self._background, None
         if background is not None:
             background.shutdown()
-
-    @staticmethod
-    def _check_scope(scope: Any) -> None:
-        if not isinstance(scope, Scope):
-            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
 from scrubjay.memory.extractors import Extraction, Extractor, Found, Retraction, as_extraction, name_of
+from scrubjay.memory.gate import Gate
 from scrubjay.memory.records import Provenance
+from scrubjay.memory.rows import belongs_to, kind_of, rows_where
 from scrubjay.memory.session import check_run_id
 from scrubjay.memory.stabilise import Transcript, stabilise
 from scrubjay.memory.trace import Run, Traces
@@ -47,23 +49,12 @@ class Distilled:
     """Items of a model's answer that were no candidates."""
 
 
-class Core(Protocol):
-    """What distillation asks of the memory: see :class:`scrubjay.memory.around.AroundMemory`."""
-
-    traces: Traces
-    propose_all: Callable[..., Sequence[Any]]
-
-    def facts_about(self, scope: Scope, subject: str, predicate: str) -> Sequence[str]:
-        """Ids of the living facts of exactly this scope with this subject and predicate."""
-        ...
-
-
-class _Raced(Exception):
+class _Raced(Exception):  # noqa: N818 - no error, and nobody sees it
     """Another process distilled these events meanwhile."""
 
 
 def distil(
-    core: Core, run_id: str, extractor: Extractor | Callable[[Transcript], Any], scope: Scope
+    gate: Gate, traces: Traces, run_id: str, extractor: Extractor | Callable[[Transcript], Any], scope: Scope
 ) -> Distilled:
     """Distil what a run of exactly this scope has said since it was distilled last.
 
@@ -75,17 +66,20 @@ def distil(
     check_run_id(run_id)
     if not callable(extractor) and not isinstance(extractor, Extractor):
         raise TypeError(f"extractor: expected an Extractor or a function, got {type(extractor).__name__}")
-    run = core.traces.run(scope, run_id)
+    run = traces.run(scope, run_id)
     if run is None:
         raise KeyError(f"run_id: this scope has no run {run_id!r}")
-    last = _last_distilled(core.traces.store.reading_connection(), run.key)
-    events = core.traces.events(scope, run_id)
+    last = _last_distilled(traces.store.reading_connection(), run.key)
+    events = traces.events(scope, run_id)
     if not any(event.seq > last and event.kind != "prompt" for event in events):
-        return _recorded(core, run)
+        return _recorded(traces, run)
     through = events[-1].seq
     transcript = stabilise(run_id, events, after=last)
     extraction = as_extraction(extractor, transcript) if transcript.utterances else Extraction()
-    found, revoked = _still_held(core, scope, extraction)
+    found, revoked = _still_held(gate, scope, extraction)
+    before = stabilise(run_id, [event for event in events if event.seq <= last]).utterances
+    taken_back = {said.seq for said in before} - {said.seq for said in transcript.context}
+    revoked = list(dict.fromkeys([*revoked, *_noted_from(gate, scope, run_id, taken_back)]))
     proposals = [(one.candidate, scope, _source(one, transcript)) for one in found]
     outcomes: list[DistilledOne] = []
 
@@ -93,34 +87,54 @@ def distil(
         connection: sqlite3.Connection = change.connection
         if _last_distilled(connection, run.key) != last or not _same_run(connection, run):
             raise _Raced
-        outcomes[:] = [
-            DistilledOne(result.kind, result.status, result.id) for result in results
-        ]
-        outcomes.extend(DistilledOne("fact", "revoked", id) for id in revoked)
+        outcomes[:] = [DistilledOne(result.kind, result.status, result.id) for result in results]
+        outcomes.extend(DistilledOne(str(kind_of(id)), "revoked", id) for id in revoked)
         connection.execute(
             "INSERT INTO memory_distilled VALUES (?, ?, ?, ?, ?, ?)",
             (run.key, last + 1, through, change.now, name_of(extractor), json.dumps(outcomes).encode()),
         )
 
     try:
-        core.propose_all(proposals, also=also, revoke=[(id, scope, f"retracted in run {run_id}") for id in revoked])
+        gate.propose_all(
+            proposals, also=also, revoke=[(id, scope, f"retracted in run {run_id}") for id in revoked]
+        )
     except _Raced:
-        return _recorded(core, run)
+        return _recorded(traces, run)
     return Distilled(run_id, tuple(outcomes), through, True, extraction.n_malformed)
 
 
-def _still_held(core: Core, scope: Scope, extraction: Extraction) -> tuple[list[Found], list[str]]:
+def _still_held(gate: Gate, scope: Scope, extraction: Extraction) -> tuple[list[Found], list[str]]:
     """Leave out what is retracted later in the same run, and find what earlier runs left that is retracted now."""
 
     def undone(one: Found) -> bool:
         about = (getattr(one.candidate, "subject", None), getattr(one.candidate, "predicate", None))
-        return any(about == (gone.subject, gone.predicate) and not _before(gone, one) for gone in extraction.retracted)
+        return any(
+            about == (gone.subject, gone.predicate) and not _before(gone, one)
+            for gone in extraction.retracted
+        )
 
     found = [one for one in extraction.found if not undone(one)]
     revoked = [
-        id for gone in extraction.retracted for id in core.facts_about(scope, gone.subject, gone.predicate)
+        id for gone in extraction.retracted for id in gate.facts_about(scope, gone.subject, gone.predicate)
     ]
-    return found, list(dict.fromkeys(revoked))
+    return found, revoked
+
+
+def _noted_from(gate: Gate, scope: Scope, run_id: str, seqs: Iterable[int]) -> list[str]:
+    """Ids of the living records that were distilled from events that have been taken back since."""
+    found: list[str] = []
+    with gate.reading() as connection:
+        for seq in sorted(seqs):
+            for kind in ("preference", "fact", "episode"):
+                living = rows_where(
+                    connection,
+                    kind,
+                    "tenant = ? AND user = ? AND source_run = ? AND place = ? "
+                    "AND status IN ('provisional', 'active') ORDER BY id",
+                    (scope.tenant, scope.user or "", run_id, _place(seq)),
+                )
+                found += [row.id for row in living if belongs_to(row, scope)]
+    return found
 
 
 def _before(gone: Retraction, one: Found) -> bool:
@@ -131,7 +145,11 @@ def _source(one: Found, transcript: Transcript) -> Provenance:
     said = next((said for said in transcript.utterances if said.seq == one.seq), None)
     if said is None:
         return Provenance(run=transcript.run_id, turn=transcript.turn_of(None))
-    return Provenance(run=transcript.run_id, turn=said.turn, author=said.author, place=f"event {said.seq}")
+    return Provenance(run=transcript.run_id, turn=said.turn, author=said.author, place=_place(said.seq))
+
+
+def _place(seq: int) -> str:
+    return f"event {seq}"
 
 
 def _same_run(connection: sqlite3.Connection, run: Run) -> bool:
@@ -151,10 +169,12 @@ def _last_distilled(connection: sqlite3.Connection, key: int) -> int:
     return int(last)
 
 
-def _recorded(core: Core, run: Run) -> Distilled:
+def _recorded(traces: Traces, run: Run) -> Distilled:
     rows = (
-        core.traces.store.reading_connection()
-        .execute("SELECT last_seq, outcomes FROM memory_distilled WHERE run = ? ORDER BY first_seq", (run.key,))
+        traces.store.reading_connection()
+        .execute(
+            "SELECT last_seq, outcomes FROM memory_distilled WHERE run = ? ORDER BY first_seq", (run.key,)
+        )
         .fetchall()
     )
     if not rows:

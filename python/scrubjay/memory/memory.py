@@ -12,11 +12,10 @@ from typing import Any, TypeVar
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.index import Index
 from scrubjay.memory import schema
+from scrubjay.memory.around import AroundMemory
 from scrubjay.memory.base import COLLECTION
 from scrubjay.memory.decay import Decay
-from scrubjay.memory.forgetting import Forgetting
 from scrubjay.memory.judge import DefaultJudge, Judge
-from scrubjay.memory.recall import Recall
 from scrubjay.retrieval.retriever import Retriever
 
 __all__ = ["Memory"]
@@ -24,7 +23,7 @@ __all__ = ["Memory"]
 Self = TypeVar("Self", bound="Memory")
 
 
-class Memory(Forgetting, Recall):
+class Memory(AroundMemory):
     """Five kinds of memory in one file, each with its own life.
 
     ==========  ==========================================================  ===========================================
@@ -148,6 +147,7 @@ class Memory(Forgetting, Recall):
 
     def close(self) -> None:
         """Close the file, if :meth:`open` opened it. Other calls raise ClosedError then."""
+        self._close_around()
         self.retriever.close()
         self.forget_known()
         if self._owns_index:

@@ -43,8 +43,8 @@ class Notes:
 def read_notes(folder: str | Path) -> Notes:
     """Read the notes of a folder and of the folders in it, files in alphabetical order; or one file.
 
-    Hidden files and folders are no notes; neither is what a link leads to outside of the folder. A file that is no UTF-8
-    is passed over, and said so.
+    Hidden files and folders are no notes; neither is what a link leads to outside of the folder. A file that is no
+    UTF-8 is passed over, and said so.
 
     Raises:
         FileNotFoundError: there is no such folder.

@@ -1,8 +1,8 @@
 """What was meant, once the run is over? Retracted turns go, and "yesterday" becomes a date.
 
-A turn makes sense to those who are there; a memory is read months later. So before anything is distilled, what was taken
-back is left out, times relative to the turn are written out beside the words, and every line says who speaks. Rules
-only, no model: an extractor may do better on what is left, but what was taken back never reaches it.
+A turn makes sense to those who are there; a memory is read months later. So before anything is distilled, what was
+taken back is left out, times relative to the turn are written out beside the words, and every line says who speaks.
+Rules only, no model: an extractor may do better on what is left, but what was taken back never reaches it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ __all__ = ["Transcript", "Utterance", "stabilise"]
 
 _TAKES_BACK = re.compile(
     r"\s*(?:(?:oh|no|wait|sorry|hmm|actually|please)[,.! ]+)*"
-    r"(?:scratch that|strike that|never\s?mind(?: that| what i (?:just )?said)?|disregard (?:that|what i (?:just )?said)"
+    r"(?:scratch that|strike that|never\s?mind(?: that| what i (?:just )?said)?"
+    r"|disregard (?:that|what i (?:just )?said)"
     r"|forget (?:that|it|what i (?:just )?said)|ignore (?:that|my last message|what i (?:just )?said)"
     r"|i take that back)(?=\s*(?:[.,;:!\u2013\u2014-]|$))[\s.,;:!\u2013\u2014-]*",
     re.IGNORECASE,
@@ -103,13 +104,13 @@ def stabilise(run_id: str, events: Iterable[TraceEvent], *, after: int = 0) -> T
     for event in events:
         if event.kind in ("prompt", "retraction") or event.seq in gone:
             continue
-        text = event.content
+        text, author = event.content, " ".join(event.author.split())  # one line each, whatever it holds
         if event.kind == "user" and (taken_back := _TAKES_BACK.match(text)):
-            kept = _without_last_turn(kept, event.author)
+            kept = _without_last_turn(kept, author)
             text = text[taken_back.end() :]
         text = with_dates(" ".join(text.split()), event.at.date())
         if text:
-            kept.append(Utterance(event.seq, event.turn, event.at, event.kind, event.author, text))
+            kept.append(Utterance(event.seq, event.turn, event.at, event.kind, author, text))
     fresh = tuple(utterance for utterance in kept if utterance.seq > after)
     return Transcript(run_id, fresh, tuple(utterance for utterance in kept if utterance.seq <= after))
 
@@ -147,9 +148,7 @@ def _resolved(found: re.Match[str], day: date) -> str:
         if unit == "month":
             return _month(day, step)
         monday = day - timedelta(days=day.weekday()) + timedelta(weeks=step)
-        return (
-            f"week of {monday.isoformat()}" if unit == "week" else (monday + timedelta(days=5)).isoformat()
-        )
+        return f"week of {monday.isoformat()}" if unit == "week" else (monday + timedelta(days=5)).isoformat()
     except (OverflowError, ValueError):  # a date before the year 1 or after 9999
         return "long ago"
 

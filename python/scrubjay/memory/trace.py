@@ -215,7 +215,7 @@ class Traces:
                 "WHERE tenant = ? AND user = ? AND agent = ? AND run = ?",
                 (*names_of(scope), run_id),
             ).fetchone()
-        return None if found is None else Run(*found[:2], _moment(found[2]), *found[3:])
+        return None if found is None else _run(found)
 
     def runs(self, scope: Scope) -> list[Run]:
         """Return the runs of exactly this scope, oldest first."""
@@ -225,7 +225,7 @@ class Traces:
                 "WHERE tenant = ? AND user = ? AND agent = ? ORDER BY key",
                 names_of(scope),
             ).fetchall()
-        return [Run(*row[:2], _moment(row[2]), *row[3:]) for row in found]
+        return [_run(row) for row in found]
 
     def events(self, scope: Scope, run_id: str, *, after: int = 0) -> list[TraceEvent]:
         """Return the events of a run after number `after` in their order; none if exactly this scope has no such run.
@@ -351,6 +351,11 @@ def _encoded(data: Mapping[str, Any] | None) -> bytes | None:
         except UnicodeDecodeError:
             raise ValueError("data: expected text that has UTF-8, got a lone surrogate") from None
     return encoded
+
+
+def _run(row: Sequence[Any]) -> Run:
+    key, run_id, started_at, retention, n_events, n_turns = row
+    return Run(key, run_id, _moment(started_at), retention, n_events, n_turns)
 
 
 def _event(row: Sequence[Any]) -> TraceEvent:
