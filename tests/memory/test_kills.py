@@ -1,7 +1,8 @@
-"""What if the process dies in the middle? After every step of every operation, for good: all of it is there, or nothing.
+"""What if the process dies in the middle? After every step of every operation all of it is there, or nothing.
 
-A child does one operation and kills itself (SIGKILL) right before its n-th statement that writes, for n = 1, 2, ... until
-it gets through; then the file is opened again and held against what it was before and what it is when nobody is killed.
+A child does one operation and kills itself (SIGKILL) right before its n-th statement that writes, for n = 1, 2, ...
+until it gets through; then the file is opened again, and is to be what it was before, or what it is when nobody is
+killed.
 """
 
 from __future__ import annotations
@@ -18,8 +19,8 @@ from typing import Any
 
 import pytest
 
-from scrubjay import Scope
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PolicyCandidate
+from scrubjay.store.transaction import Transaction
 from tests.memory.setting import ACME, DAY, JANE, JOE, Clock, lives, open_memory
 
 MOST_STEPS = 150
@@ -173,33 +174,34 @@ def test_killed_before_each_statement(tmp_path: Path, name: str, request: pytest
     assert n_killed > 3 // stride
 
 
+def open_and_die(path: Path, n_tables: int) -> None:
+    """Open a memory for the first time, and be killed before its n-th table."""
+    made = Transaction.__init__
+    n_left = n_tables
+
+    def counting(self: Any, connection: sqlite3.Connection, tables: Any) -> None:
+        def trace(statement: str) -> None:
+            nonlocal n_left
+            n_left -= statement.startswith("CREATE")
+            if n_left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+        made(self, connection, tables)
+        connection.set_trace_callback(trace)
+
+    Transaction.__init__ = counting  # type: ignore[method-assign]
+    open_memory(path)
+
+
 def test_killed_while_the_tables_are_made(tmp_path: Path) -> None:
     path = tmp_path / "m.scrubjay"
     for step in (1, 2, 10, 30):
         child = os.fork()
         if child == 0:
-            import scrubjay.memory.schema as schema
-            from scrubjay.store import transaction
-
-            n_left = step
-            made = transaction.Transaction.__init__
-
-            def counting(self: Any, connection: sqlite3.Connection, *rest: Any) -> None:
-                def trace(statement: str) -> None:
-                    nonlocal n_left
-                    n_left -= statement.startswith("CREATE")
-                    if n_left == 0:
-                        os.kill(os.getpid(), signal.SIGKILL)
-
-                made(self, connection, *rest)
-                connection.set_trace_callback(trace)
-
-            transaction.Transaction.__init__ = counting  # type: ignore[method-assign]
-            assert schema.TABLES
-            open_memory(path)
+            open_and_die(path, step)
             os._exit(0)
         _, status = os.waitpid(child, 0)
         assert os.WIFSIGNALED(status), step
     with open_memory(path) as memory:
         assert lives(memory, "Oslo").status == "written"
-        assert memory.recall("Oslo", Scope("acme", user="jane")).mode == "lexical"
+        assert memory.recall("Oslo", JANE).mode == "lexical"

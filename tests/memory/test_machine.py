@@ -1,7 +1,7 @@
 """Does a memory behave like the model of it, over any sequence of calls, reopenings, second processes and kills?
 
-No sequence makes a record visible outside its scope, or visible while it is provisional, revoked, expired, superseded or
-not yet in force, or present after it was erased: the invariant asks every scope for everything after every step.
+No sequence makes a record visible outside its scope, or visible while it is provisional, revoked, expired, superseded
+or not yet in force, or present after it was erased: the invariant asks every scope for everything after every step.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What if everybody does the same at the same moment? Threads and processes, and a writer that is killed at each step."""
+"""What if everybody does the same at the same moment, in threads and in processes?"""
 
 from __future__ import annotations
 
