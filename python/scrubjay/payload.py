@@ -100,7 +100,9 @@ def decode(payload: bytes | None) -> tuple[dict[str, Any], datetime | None]:
     """
     if payload is None:
         return {}, None
-    fields = _decode_json(payload.decode("utf-8", "surrogatepass"))  # json.loads would guess the encoding first
+    fields = _decode_json(
+        payload.decode("utf-8", "surrogatepass")
+    )  # json.loads would guess the encoding first
     moment = fields.get("created_at")
     return fields.get("metadata", {}), None if moment is None else datetime.fromisoformat(moment)
 

@@ -131,7 +131,7 @@ def test_a_whole_tenant_goes_with_its_policies(memory: Memory) -> None:
     memory.known(JANE)
     memory.propose(FactCandidate("Acme is zanzibar", "acme", "is"), scope=ACME, source="r1")
     memory.forget(tenant="acme")
-    for table in OWNED[:4] + ["policy", "observation"]:
+    for table in [*OWNED[:4], "policy", "observation"]:
         assert row_count(memory, f"memory_{table}", "tenant = 'acme'") == 0, table
         assert table == "observation" or row_count(memory, f"memory_{table}", "tenant = 'globex'") > 0, table
     assert row_count(memory, "memory_log", "by LIKE '%zanzibar' OR by = 'boss'") == 1
