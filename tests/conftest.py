@@ -8,12 +8,17 @@ only with `--mutants` (twenty minutes).
 from __future__ import annotations
 
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
 from tests.data.engines import Kit, engine_kit
+
+# mem0 reports home and writes to the home directory when it is imported, unless told otherwise before.
+os.environ.setdefault("MEM0_TELEMETRY", "False")
+os.environ.setdefault("MEM0_DIR", str(Path(tempfile.gettempdir()) / "scrubjay-tests-mem0"))
 
 PROFILE = os.environ.get("SCRUBJAY_TEST_PROFILE", "quick")
 

@@ -18,7 +18,7 @@ from typing import Any
 from benchmarks import one_thread  # noqa: F401 - before anything that imports NumPy
 from benchmarks.compare import machine
 from benchmarks.compare.lexical import names_of, say
-from benchmarks.latency import loaded, page, single, targets
+from benchmarks.latency import loaded, page, signals, single, targets
 from benchmarks.latency.sizes import FULL, QUICK, USUAL, Part, Sizes
 
 WORKLOADS: dict[str, Callable[[Sizes], Part]] = {
@@ -27,6 +27,7 @@ WORKLOADS: dict[str, Callable[[Sizes], Part]] = {
     "multi": single.multi,
     "agent": single.agent,
     "text": single.text,
+    "signals": signals.signals,
     "filter": loaded.filtered,
     "write": loaded.write,
     "threads": loaded.threads,

@@ -58,8 +58,10 @@ constexpr std::pair<const char*, engine::Relevance> kRelevances[] = {
 CompiledRanking make_ranking(const std::string& method, double rrf_k, std::vector<double> weights,
                              const std::string& normalise, double boost, double gate, double floor,
                              bool literal, bool identifier_tier, double coverage, double recency,
-                             double half_life_us, std::optional<int64_t> now_us, std::optional<double> mmr,
-                             std::optional<double> min_score, const std::optional<std::string>& relevance,
+                             double half_life_us, std::optional<int64_t> now_us, double entities,
+                             std::string entity_field, double prior, std::string prior_field,
+                             std::optional<double> mmr, std::optional<double> min_score,
+                             const std::optional<std::string>& relevance,
                              const std::vector<std::pair<double, double>>& bounds) {
   auto options = std::make_shared<engine::RankingOptions>();
   fusion::Options& fusion = options->fusion;
@@ -80,6 +82,10 @@ CompiledRanking make_ranking(const std::string& method, double rrf_k, std::vecto
   options->recency_weight = recency;
   options->half_life_us = half_life_us;
   if (now_us) options->now_us = *now_us;
+  options->entity_weight = entities;
+  options->entity_field = std::move(entity_field);
+  options->prior_weight = prior;
+  options->prior_field = std::move(prior_field);
   if (mmr) options->mmr_lambda = *mmr;
   if (min_score) options->min_score = *min_score;
   if (relevance) options->least_relevance = one_of(kRelevances, *relevance, "relevance");
@@ -136,7 +142,9 @@ void register_ranking(py::module_& module) {
            py::arg("boost") = 0.3, py::arg("gate") = 0.0, py::arg("floor") = 0.4, py::arg("literal") = false,
            py::arg("identifier_tier") = true, py::arg("coverage") = 0.0, py::arg("recency") = 0.0,
            py::arg("half_life_us") = 168.0 * 3600e6, py::arg("now_us") = py::none(),
-           py::arg("mmr") = py::none(), py::arg("min_score") = py::none(), py::arg("relevance") = py::none(),
+           py::arg("entities") = 0.0, py::arg("entity_field") = "entities", py::arg("prior") = 0.0,
+           py::arg("prior_field") = "importance", py::arg("mmr") = py::none(),
+           py::arg("min_score") = py::none(), py::arg("relevance") = py::none(),
            py::arg("relevance_bounds") = std::vector<std::pair<double, double>>{},
            "See scrubjay.Ranking and the fusions for what the numbers mean. ValueError for one out of its "
            "range.");

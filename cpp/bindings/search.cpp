@@ -72,11 +72,33 @@ const embed::StaticEmbedder* to_embedder(const py::object& value) {
   return &py::cast<const StaticEmbedder&>(value).core;
 }
 
+// Who has an entity in the ranking's entity field, for each of the names. None: there are none.
+std::vector<filter::Predicate> to_entities(const py::object& names, const engine::RankingOptions& ranking,
+                                           const std::string& name) {
+  std::vector<filter::Predicate> named;
+  if (names.is_none() || ranking.entity_weight == 0.0) return named;
+  if (PyUnicode_Check(names.ptr()))
+    throw py::type_error(name + ": expected a sequence of str, got one str " + quoted(names));
+  const py::tuple items = items_of(names, name.c_str());
+  for (size_t i = 0; i < items.size(); ++i) {
+    py::object keep;
+    filter::Test test;
+    test.field = ranking.entity_field;
+    test.elements = true;
+    test.strings.emplace_back(to_text(items[i], at(name.c_str(), i), keep));
+    filter::Node node;
+    node.kind = filter::Node::Kind::test;
+    named.emplace_back(std::vector<filter::Test>{std::move(test)}, std::move(node));
+  }
+  return named;
+}
+
 Result search(const Engine& engine, const py::object& text, const py::object& vector, const py::object& scope,
               const py::object& k, const py::object& mode, const py::object& candidates,
               const py::object& rrf_k, const py::object& weights, const py::object& rankings,
               const py::object& fusion, bool explain, const py::object& recall, const py::object& embedder,
-              const py::object& filter, const py::object& ids, const py::object& exclude_ids) {
+              const py::object& filter, const py::object& ids, const py::object& exclude_ids,
+              const py::object& entities) {
   Options options(k, mode, candidates, rrf_k, weights, fusion, explain, recall);
   engine::SearchRequest& request = options.request;
   request.embedder = to_embedder(embedder);
@@ -92,6 +114,8 @@ Result search(const Engine& engine, const py::object& text, const py::object& ve
   check_inputs(request);
   const FilterArguments admitted(filter, ids, exclude_ids);
   request.filter = admitted.view();
+  const std::vector<filter::Predicate> named = to_entities(entities, *request.ranking, "entities");
+  request.entities = named;
   std::vector<py::tuple> keep_rankings;
   std::vector<std::vector<engine::Id>> extra;
   if (!rankings.is_none()) {
@@ -112,7 +136,7 @@ std::vector<Result> search_batch(const Engine& engine, const py::object& texts, 
                                  const py::object& weights, const py::object& fusion, bool explain,
                                  const py::object& recall, const py::object& threads,
                                  const py::object& embedder, const py::object& filter, const py::object& ids,
-                                 const py::object& exclude_ids) {
+                                 const py::object& exclude_ids, const py::object& entities) {
   Options options(k, mode, candidates, rrf_k, weights, fusion, explain, recall);
   options.request.embedder = to_embedder(embedder);
   const FilterArguments admitted(filter, ids, exclude_ids);
@@ -127,11 +151,19 @@ std::vector<Result> search_batch(const Engine& engine, const py::object& texts, 
   const size_t n_threads = threads.is_none() ? 0 : to_count(threads, "threads", 1);
   std::vector<py::object> keep(n);
   std::vector<engine::SearchRequest> requests(n, options.request);
+  py::tuple entity_items;
+  if (!entities.is_none()) entity_items = items_of(entities, "entities");
+  if (!entities.is_none() && entity_items.size() != n)
+    throw py::value_error("entities: expected " + std::to_string(n) + " sequences, one a search, got " +
+                          std::to_string(entity_items.size()));
+  std::vector<std::vector<filter::Predicate>> named(n);
   for (size_t i = 0; i < n; ++i) {
     if (!texts.is_none() && !text_items[i].is_none())
       requests[i].text = to_text(text_items[i], at("texts", i), keep[i]);
     requests[i].vector = rows.row(i);
     requests[i].scope = scopes[i].get();
+    if (!entities.is_none()) named[i] = to_entities(entity_items[i], *requests[i].ranking, at("entities", i));
+    requests[i].entities = named[i];
     check_inputs(requests[i]);
   }
   std::vector<engine::SearchResult> found;
@@ -168,11 +200,12 @@ enum Parameter {
   kFilter,
   kIds,
   kExcludeIds,
+  kEntities,
   kNParameters
 };
 constexpr const char* kNames[kNParameters] = {
-    "text",     "vector", "scope",   "k",      "mode",     "candidates", "rrf_k", "weights",
-    "rankings", "fusion", "explain", "recall", "embedder", "filter",     "ids",   "exclude_ids"};
+    "text",   "vector",  "scope",  "k",        "mode",   "candidates", "rrf_k",       "weights", "rankings",
+    "fusion", "explain", "recall", "embedder", "filter", "ids",        "exclude_ids", "entities"};
 
 struct FastSearch {
   PyObject* names[kNParameters];
@@ -221,7 +254,7 @@ PyObject* search_fast(PyObject* self, PyObject* const* arguments, Py_ssize_t n_p
     return py::cast(search(engine, object(kText), object(kVector), object(kScope), k, mode,
                            object(kCandidates), object(kRrfK), object(kWeights), object(kRankings),
                            object(kFusion), given[kExplain] == Py_True, object(kRecall), object(kEmbedder),
-                           object(kFilter), object(kIds), object(kExcludeIds)))
+                           object(kFilter), object(kIds), object(kExcludeIds), object(kEntities)))
         .release()
         .ptr();
   } catch (...) {  // pybind11's entry raises the same error properly
@@ -265,6 +298,7 @@ Args:
         it finds nothing is looked for by its words, whatever the mode.
     filter: conditions on the metadata of the payload, a mapping (see scrubjay.filters) or a Filter; what it does not
         admit is no candidate. BM25's statistics stay those of all visible documents.
+    entities: names of what the search is about, for a ranking that weighs entities (scrubjay.Entities).
     ids, exclude_ids: only these documents, all but these: a set, list, integer array, pyroaring bitmap or other iterable.
 
 Returns:
@@ -283,13 +317,15 @@ void register_search(py::class_<Engine>& type) {
            py::arg("candidates") = py::none(), py::arg("rrf_k") = py::none(), py::arg("weights") = py::none(),
            py::arg("rankings") = py::none(), py::arg("fusion") = py::none(), py::arg("explain") = false,
            py::arg("recall") = py::none(), py::arg("embedder") = py::none(), py::arg("filter") = py::none(),
-           py::arg("ids") = py::none(), py::arg("exclude_ids") = py::none(), kSearchDoc)
+           py::arg("ids") = py::none(), py::arg("exclude_ids") = py::none(), py::arg("entities") = py::none(),
+           kSearchDoc)
       .def("search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(),
            py::arg("vectors") = py::none(), py::arg("scope"), py::arg("k") = kDefaultK,
            py::arg("mode") = "hybrid", py::arg("candidates") = py::none(), py::arg("rrf_k") = py::none(),
            py::arg("weights") = py::none(), py::arg("fusion") = py::none(), py::arg("explain") = false,
            py::arg("recall") = py::none(), py::arg("threads") = py::none(), py::arg("embedder") = py::none(),
            py::arg("filter") = py::none(), py::arg("ids") = py::none(), py::arg("exclude_ids") = py::none(),
+           py::arg("entities") = py::none(),
            "n searches on `threads` threads (None: as many as the machine has cores, which is also the "
            "most); texts (n,), vectors (n, "
            "dim), one scope or n. See search().");

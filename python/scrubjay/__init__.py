@@ -35,7 +35,18 @@ from scrubjay.errors import (
     StoreError,
     StoreFormatError,
 )
-from scrubjay.fusion import RRF, Auto, Boost, Production, Ranking, Recency, Relevance, Weighted
+from scrubjay.fusion import (
+    RRF,
+    Auto,
+    Boost,
+    Entities,
+    Prior,
+    Production,
+    Ranking,
+    Recency,
+    Relevance,
+    Weighted,
+)
 from scrubjay.index import Index
 from scrubjay.memory import (
     Decay,
@@ -66,6 +77,7 @@ __all__ = [
     "EmbedderError",
     "EmbedderMismatchError",
     "Engine",
+    "Entities",
     "EpisodeCandidate",
     "Error",
     "FactCandidate",
@@ -77,6 +89,7 @@ __all__ = [
     "MissingExtraError",
     "PolicyCandidate",
     "PreferenceCandidate",
+    "Prior",
     "Production",
     "Provenance",
     "Ranking",

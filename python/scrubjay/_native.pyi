@@ -221,7 +221,7 @@ class CompiledRanking:
     """
     How a search ranks, in the engine's own form. Immutable; scrubjay.Ranking and the fusions (scrubjay.RRF and others) make it once.
     """
-    def __init__(self, method: str = 'auto', *, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] = [1.0, 1.0], normalise: str = 'zscore', boost: typing.SupportsFloat | typing.SupportsIndex = 0.3, gate: typing.SupportsFloat | typing.SupportsIndex = 0.0, floor: typing.SupportsFloat | typing.SupportsIndex = 0.4, literal: bool = False, identifier_tier: bool = True, coverage: typing.SupportsFloat | typing.SupportsIndex = 0.0, recency: typing.SupportsFloat | typing.SupportsIndex = 0.0, half_life_us: typing.SupportsFloat | typing.SupportsIndex = 604800000000.0, now_us: typing.SupportsInt | typing.SupportsIndex | None = None, mmr: typing.SupportsFloat | typing.SupportsIndex | None = None, min_score: typing.SupportsFloat | typing.SupportsIndex | None = None, relevance: str | None = None, relevance_bounds: collections.abc.Sequence[tuple[typing.SupportsFloat | typing.SupportsIndex, typing.SupportsFloat | typing.SupportsIndex]] = []) -> None:
+    def __init__(self, method: str = 'auto', *, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] = [1.0, 1.0], normalise: str = 'zscore', boost: typing.SupportsFloat | typing.SupportsIndex = 0.3, gate: typing.SupportsFloat | typing.SupportsIndex = 0.0, floor: typing.SupportsFloat | typing.SupportsIndex = 0.4, literal: bool = False, identifier_tier: bool = True, coverage: typing.SupportsFloat | typing.SupportsIndex = 0.0, recency: typing.SupportsFloat | typing.SupportsIndex = 0.0, half_life_us: typing.SupportsFloat | typing.SupportsIndex = 604800000000.0, now_us: typing.SupportsInt | typing.SupportsIndex | None = None, entities: typing.SupportsFloat | typing.SupportsIndex = 0.0, entity_field: str = 'entities', prior: typing.SupportsFloat | typing.SupportsIndex = 0.0, prior_field: str = 'importance', mmr: typing.SupportsFloat | typing.SupportsIndex | None = None, min_score: typing.SupportsFloat | typing.SupportsIndex | None = None, relevance: str | None = None, relevance_bounds: collections.abc.Sequence[tuple[typing.SupportsFloat | typing.SupportsIndex, typing.SupportsFloat | typing.SupportsIndex]] = []) -> None:
         """
         See scrubjay.Ranking and the fusions for what the numbers mean. ValueError for one out of its range.
         """
@@ -367,7 +367,7 @@ class Engine:
         """
         The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none.
         """
-    def search(self, text: typing.Any = None, *, vector: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.Any = None, weights: typing.Any = None, rankings: typing.Any = None, fusion: typing.Any = None, explain: bool = False, recall: typing.Any = None, embedder: typing.Any = None, filter: typing.Any = None, ids: typing.Any = None, exclude_ids: typing.Any = None) -> Result:
+    def search(self, text: typing.Any = None, *, vector: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.Any = None, weights: typing.Any = None, rankings: typing.Any = None, fusion: typing.Any = None, explain: bool = False, recall: typing.Any = None, embedder: typing.Any = None, filter: typing.Any = None, ids: typing.Any = None, exclude_ids: typing.Any = None, entities: typing.Any = None) -> Result:
         """
         The best k visible documents, by one native call without the GIL.
 
@@ -392,6 +392,7 @@ class Engine:
                 it finds nothing is looked for by its words, whatever the mode.
             filter: conditions on the metadata of the payload, a mapping (see scrubjay.filters) or a Filter; what it does not
                 admit is no candidate. BM25's statistics stay those of all visible documents.
+            entities: names of what the search is about, for a ranking that weighs entities (scrubjay.Entities).
             ids, exclude_ids: only these documents, all but these: a set, list, integer array, pyroaring bitmap or other iterable.
 
         Returns:
@@ -402,7 +403,7 @@ class Engine:
             ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros, and so on.
             TypeError: a wrong type, or no scope.
         """
-    def search_batch(self, texts: typing.Any = None, *, vectors: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.Any = None, weights: typing.Any = None, fusion: typing.Any = None, explain: bool = False, recall: typing.Any = None, threads: typing.Any = None, embedder: typing.Any = None, filter: typing.Any = None, ids: typing.Any = None, exclude_ids: typing.Any = None) -> list[Result]:
+    def search_batch(self, texts: typing.Any = None, *, vectors: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.Any = None, weights: typing.Any = None, fusion: typing.Any = None, explain: bool = False, recall: typing.Any = None, threads: typing.Any = None, embedder: typing.Any = None, filter: typing.Any = None, ids: typing.Any = None, exclude_ids: typing.Any = None, entities: typing.Any = None) -> list[Result]:
         """
         n searches on `threads` threads (None: as many as the machine has cores, which is also the most); texts (n,), vectors (n, dim), one scope or n. See search().
         """

@@ -6,9 +6,11 @@ used. What each number does is decided in native code (`cpp/src/fusion`, `cpp/sr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, ClassVar
 
 from scrubjay._native import CompiledRanking
@@ -18,13 +20,17 @@ __all__ = [
     "RRF",
     "Auto",
     "Boost",
+    "Entities",
     "Fusion",
+    "Prior",
     "Production",
     "Ranking",
     "Recency",
     "Relevance",
     "Weighted",
     "as_ranking",
+    "load",
+    "save",
 ]
 
 NORMALISERS = ("zscore", "minmax", "max", "logistic")
@@ -243,6 +249,58 @@ class Recency:
 
 
 @dataclass(frozen=True)
+class Entities:
+    """Memories that name what the question is about count more: weight * (the best damping of a named entity) is added
+    to the scaled score.
+
+    Args:
+        weight: 0 or more; the scaled scores lie between 0 and 1.
+        field: where in the metadata the memories list their entities.
+
+    The damping of an entity that n visible memories name is 1 / (1 + 0.001 (n - 1)^2): who is in every memory says
+    nothing about any of them. A search says which entities it is about: `entities=["Graphiti"]`, or `entities=True` for
+    those that occur in its text.
+
+    >>> Entities(weight=0.5).field
+    'entities'
+    """
+
+    weight: float = 0.3
+    field: str = "entities"
+
+    def __post_init__(self) -> None:
+        _check_field(self.field)
+        _compile(Auto(), entities=self)
+
+    def _options(self) -> dict[str, Any]:
+        return {"entities": self.weight, "entity_field": self.field}
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What a memory is worth before anything is asked: weight * (a number in its metadata) is added to the scaled
+    score.
+
+    Args:
+        weight: a finite number; the scaled scores lie between 0 and 1, so priors had best do, too.
+        field: where in the metadata the number is; a memory that has none there gains nothing.
+
+    >>> Prior(0.2).field
+    'importance'
+    """
+
+    weight: float = 0.3
+    field: str = "importance"
+
+    def __post_init__(self) -> None:
+        _check_field(self.field)
+        _compile(Auto(), prior=self)
+
+    def _options(self) -> dict[str, Any]:
+        return {"prior": self.weight, "prior_field": self.field}
+
+
+@dataclass(frozen=True)
 class Ranking:
     """All options of a ranking together; an index takes them as separate arguments of its searches.
 
@@ -252,6 +310,8 @@ class Ranking:
             visible ones do) come first, in their fused order. Applies where rankings are fused.
         coverage: weight of the fraction of the query's terms, weighted by idf, that a document holds.
         recency: what is new counts more; True for :class:`Recency` with its defaults.
+        entities: who names what the question is about counts more; True for :class:`Entities` with its defaults.
+        prior: who is worth more counts more; True for :class:`Prior` with its defaults.
         mmr: trade-off of maximal marginal relevance (Carbonell and Goldstein 1998), from 0 (only different) to 1 (only
             relevant); None: off. Similarities are cosines of the stored vectors.
         min_score: drops hits with a lower score; None: none.
@@ -267,6 +327,8 @@ class Ranking:
     identifier_tier: bool = True
     coverage: float = 0.0
     recency: Recency | bool | None = None
+    entities: Entities | bool | None = None
+    prior: Prior | bool | None = None
     mmr: float | None = None
     min_score: float | None = None
     relevance: Relevance | str | None = None
@@ -277,8 +339,10 @@ class Ranking:
                 "fusion: expected Auto, RRF, Weighted, Boost or Production, got "
                 f"{type(self.fusion).__name__} {self.fusion!r}"
             )
-        if isinstance(self.recency, bool):
-            object.__setattr__(self, "recency", Recency() if self.recency else None)
+        signals: dict[str, Any] = {"recency": Recency, "entities": Entities, "prior": Prior}
+        for name, signal in signals.items():
+            if isinstance(given := getattr(self, name), bool):
+                object.__setattr__(self, name, signal() if given else None)
         if isinstance(self.relevance, str):
             object.__setattr__(self, "relevance", Relevance(self.relevance))
 
@@ -286,6 +350,35 @@ class Ranking:
     def compiled(self) -> CompiledRanking:
         """The engine's own form; made once for equal rankings."""
         return _compiled(self)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the ranking in JSON's own types; :meth:`from_dict` makes the same of it.
+
+        >>> Ranking.from_dict(Ranking(RRF(10), recency=True).to_dict()) == Ranking(RRF(10), recency=True)
+        True
+        """
+        said = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "fusion"}
+        said = {
+            name: asdict(value) if hasattr(value, "__dataclass_fields__") else value
+            for name, value in said.items()
+        }
+        named: dict[str, Any] = {"fusion": {"method": self.fusion._method, **asdict(self.fusion)}, **said}  # type: ignore[call-overload]
+        plain: dict[str, Any] = json.loads(json.dumps(named, default=str))
+        return plain
+
+    @classmethod
+    def from_dict(cls, said: Mapping[str, Any]) -> Ranking:
+        """Make a ranking of what :meth:`to_dict` returned; what it does not name is as usual.
+
+        Raises:
+            TypeError, ValueError: it is no ranking; the message names the field.
+        """
+        return _from_dict(cls, said)
+
+
+def weighs_entities(fusion: Fusion | Ranking | str | None) -> bool:
+    """Whether the entities of a search would count."""
+    return isinstance(fusion, Ranking) and isinstance(fusion.entities, Entities)
 
 
 def as_ranking(fusion: Fusion | Ranking | str | None, plain: bool, **options: Any) -> Fusion | Ranking | None:
@@ -318,6 +411,8 @@ def _compiled(ranking: Ranking) -> CompiledRanking:
         identifier_tier=ranking.identifier_tier,
         coverage=ranking.coverage,
         recency=ranking.recency if isinstance(ranking.recency, Recency) else None,
+        entities=ranking.entities if isinstance(ranking.entities, Entities) else None,
+        prior=ranking.prior if isinstance(ranking.prior, Prior) else None,
         mmr=ranking.mmr,
         min_score=ranking.min_score,
         relevance=ranking.relevance if isinstance(ranking.relevance, Relevance) else None,
@@ -325,10 +420,17 @@ def _compiled(ranking: Ranking) -> CompiledRanking:
 
 
 def _compile(
-    fusion: Fusion, *, relevance: Relevance | None = None, recency: Recency | None = None, **options: Any
+    fusion: Fusion,
+    *,
+    relevance: Relevance | None = None,
+    recency: Recency | None = None,
+    entities: Entities | None = None,
+    prior: Prior | None = None,
+    **options: Any,
 ) -> CompiledRanking:
-    if recency is not None:
-        options.update(recency._options())
+    for signal in (recency, entities, prior):
+        if signal is not None:
+            options.update(signal._options())
     if relevance is not None:
         options["relevance"] = relevance.at_least
         options["relevance_bounds"] = [relevance.low, relevance.standard, relevance.high]
@@ -340,6 +442,13 @@ def _check(fusion: Fusion, relevance: Relevance | None = None) -> None:
     _compile(fusion, relevance=relevance)
 
 
+def _check_field(field: str) -> None:
+    if not isinstance(field, str):
+        raise TypeError(f"field: expected a str, got {type(field).__name__} {field!r}")
+    if not field:
+        raise ValueError("field: expected the name of a metadata field, got ''")
+
+
 def _numbers(values: Any, name: str) -> tuple[float, ...]:
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
         raise TypeError(f"{name}: expected a sequence of numbers, got {type(values).__name__} {values!r}")
@@ -347,3 +456,61 @@ def _numbers(values: Any, name: str) -> tuple[float, ...]:
         if isinstance(value, (bool, str)) or not isinstance(value, (int, float)):
             raise TypeError(f"{name}: expected numbers, got {type(value).__name__} {value!r}")
     return tuple(float(value) for value in values)
+
+
+_PARTS = {"recency": Recency, "relevance": Relevance}  # the fields of a ranking that have fields of their own
+_METHODS = {one._method: one for one in (Auto, RRF, Weighted, Boost, Production)}
+
+
+def save(ranking: Ranking | Fusion, path: str | Path) -> None:
+    """Write a ranking to a JSON file that :func:`load` reads; one that is there is replaced."""
+    ranking = ranking if isinstance(ranking, Ranking) else Ranking(ranking)
+    Path(path).write_text(json.dumps({"scrubjay_ranking": 1, **ranking.to_dict()}, indent=2) + "\n", "utf-8")
+
+
+def load(path: str | Path) -> Ranking:
+    """Read a ranking that :func:`save` or `scrubjay tune` wrote, for `Index.search(fusion=...)`.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it is no ranking; the message names the file and what is wrong.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> save(Weighted((0.3, 0.7)), folder.name + "/ranking.json")
+    >>> load(folder.name + "/ranking.json").fusion
+    Weighted(weights=(0.3, 0.7), normalise='zscore')
+    >>> folder.cleanup()
+    """
+    try:
+        said = json.loads(Path(path).read_text("utf-8"))
+        if not isinstance(said, dict) or said.pop("scrubjay_ranking", None) != 1:
+            raise ValueError('expected the settings of a ranking ("scrubjay_ranking": 1)')
+        return Ranking.from_dict(said)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _from_dict(cls: type[Ranking], said: Mapping[str, Any]) -> Ranking:
+    given = dict(said)
+    _known(given, cls, "a ranking")
+    fusion = given.pop("fusion", {"method": "auto"})
+    if not isinstance(fusion, Mapping) or str(fusion.get("method")) not in _METHODS:
+        raise ValueError(f"fusion: expected a method among {', '.join(_METHODS)}, got {fusion!r}")
+    method = _METHODS[str(fusion["method"])]
+    options = {name: value for name, value in fusion.items() if name != "method"}
+    _known(options, method, f"fusion {fusion['method']}")
+    for name, kind in _PARTS.items():
+        if isinstance(part := given.get(name), Mapping):
+            _known(part, kind, name)
+            given[name] = kind(**part)
+    ranking = cls(method(**options), **given)
+    _ = ranking.compiled  # checks the numbers that no part of it has checked
+    return ranking
+
+
+def _known(given: Mapping[str, Any], kind: Any, place: str) -> None:
+    names = [one.name for one in fields(kind)]
+    for name in given:
+        if name not in names:
+            raise ValueError(f"{name}: unknown in {place}, expected {', '.join(names)}")

@@ -11,15 +11,18 @@ from scrubjay._native import Engine, Scope
 from scrubjay.asynchronous import AsyncSearch
 from scrubjay.degrade import Plan, make_plan, make_plans
 from scrubjay.embedders.protocol import Embedder
+from scrubjay.entities import named_entities
 from scrubjay.expiry import Expiry
 from scrubjay.family import Family
 from scrubjay.filters import FilterLike, Ids, lasting
-from scrubjay.fusion import Fusion, Ranking, Recency, Relevance, as_ranking
+from scrubjay.fusion import Fusion, Prior, Ranking, Recency, Relevance, as_ranking, weighs_entities
 from scrubjay.records import Record, as_scope, to_record
 from scrubjay.results import Hits
 from scrubjay.semantic import Semantics
 from scrubjay.states import StatefulIndex
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.feedback import FeedbackLog
+from scrubjay.store.local import LocalEngine
 from scrubjay.stored import StoredIndex
 from scrubjay.writing import WritingIndex
 
@@ -71,10 +74,11 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         self._semantics = Semantics(embedder, dim, query_cache)
         if embedder is not None:
             dim = embedder.dim
-        self._engine: Engine | DurableEngine = Engine(
+        self._engine: Engine | DurableEngine = LocalEngine(
             dim, metric, dtype=dtype, analyzer=analyzer, stemmer=stemmer, k1=k1, b=b
         )
         self._expiry = Expiry(self._engine)
+        self._notes = FeedbackLog()
         self._family = Family(None, query_cache, {"stemmer": stemmer, "k1": k1, "b": b})
         self._family.add_root(self)
 
@@ -101,6 +105,8 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         identifier_tier: bool | None = None,
         coverage: float | None = None,
         recency: Recency | bool | None = None,
+        entities: Sequence[str] | bool | None = None,
+        prior: Prior | bool | None = None,
         mmr: float | None = None,
         min_score: float | None = None,
         relevance: Relevance | str | None = None,
@@ -128,7 +134,9 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
                 first; ids that are not visible are passed over.
             fusion: how the rankings become one: :class:`Auto` (also "auto", and the default), :class:`RRF`,
                 :class:`Weighted`, :class:`Boost`, :class:`Production`, or a :class:`Ranking` with everything below.
-            identifier_tier, coverage, recency, mmr, min_score, relevance: see :class:`Ranking`.
+            entities: names of what the question is about; True for every name in its text that memories in sight
+                carry. Who names them counts more (:class:`Entities`).
+            identifier_tier, coverage, recency, prior, mmr, min_score, relevance: see :class:`Ranking`.
             explain: have BM25, similarity, matched terms and coverage for each hit.
 
         One of text, vector, keywords must be given. What is missing for the mode degrades the search instead of
@@ -145,12 +153,15 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         >>> hit.id, hit.lexical_rank, hit.vector_rank, hit.matched_terms, round(hit.cosine, 2)
         (7, 1, 1, ['sail'], 0.6)
         """
+        named = None if entities is None else named_entities(entities, text, keywords)
         ranking = as_ranking(
             fusion,
             rrf_k is not None or weights is not None,
             identifier_tier=identifier_tier,
             coverage=coverage,
             recency=recency,
+            entities=None if named is None or weighs_entities(fusion) else True,
+            prior=prior,
             mmr=mmr,
             min_score=min_score,
             relevance=relevance,
@@ -192,6 +203,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
                 "rankings": rankings,
                 "fusion": ranking,
                 "explain": explain,
+                "entities": named,
             }
         try:
             result = self._engine.search(
@@ -224,6 +236,7 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
                 recall=recall,
                 rankings=rankings,
                 fusion=ranking,
+                entities=named,
                 explain=explain,
             )
         return Hits(result, plan.degraded, explain)
@@ -244,31 +257,52 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         ids: Ids | None = None,
         exclude_ids: Ids | None = None,
         recall: float | Literal["exact"] | None = None,
+        rankings: Sequence[Sequence[Sequence[str | int]] | None] | None = None,
         fusion: Fusion | Ranking | str | None = None,
+        entities: Sequence[Sequence[str] | bool | None] | bool | None = None,
         explain: bool = False,
         threads: int | None = None,
     ) -> list[Hits]:
         """Answer several questions at once: embedded in one call of the embedder, searched on `threads` threads
         (None: as many as the machine has cores, which is also the most).
 
-        `texts`, `vectors` (n, dim) and `keywords` have one entry a question (None where it has none), `scope` is one
-        for all or one each. The other arguments (one for all) and each of the results are those of :meth:`search`.
+        `texts`, `vectors` (n, dim), `keywords`, `rankings` and `entities` have one entry a question (None where it has
+        none), `scope` is one for all or one each; `entities` may be True for all. Questions with rankings of yours are
+        searched one after another. The other arguments (one for all) and each of the results are those of
+        :meth:`search`.
         """
-        ranking = as_ranking(fusion, rrf_k is not None or weights is not None)
+        ranking = as_ranking(
+            fusion,
+            rrf_k is not None or weights is not None,
+            entities=None if not entities or weighs_entities(fusion) else True,
+        )
         for name, given in (("texts", texts), ("keywords", keywords)):
             if isinstance(given, (str, bytes)):
                 raise TypeError(f"{name}: expected a sequence of str, got one {type(given).__name__}")
         questions: list[Any] = [given for given in (texts, vectors, keywords) if given is not None]
         if not questions:
             raise ValueError("texts, vectors, keywords: expected at least one of them")
+        if rankings is not None:
+            questions.append(rankings)
         if not isinstance(scope, Scope):
             scope = [as_scope(one) for one in scope]
             questions.append(scope)
         n_questions = len(questions[0])
         if any(len(given) != n_questions for given in questions):
             lengths = ", ".join(str(len(given)) for given in questions)
-            raise ValueError(f"texts, vectors, keywords, scope: expected equal lengths, got {lengths}")
+            raise ValueError(
+                f"texts, vectors, keywords, rankings, scope: expected equal lengths, got {lengths}"
+            )
         nothing: list[None] = [None] * n_questions
+        named: list[Sequence[str]] | None = None
+        if entities:
+            asked = [entities] * n_questions if isinstance(entities, bool) else list(entities)
+            if len(asked) != n_questions:
+                raise ValueError(f"entities: expected one entry a question, {n_questions}, got {len(asked)}")
+            named = [
+                named_entities(one, text, keyword) or ()
+                for one, text, keyword in zip(asked, texts or nothing, keywords or nothing, strict=True)
+            ]
         generation = self._generation
         ids, exclude_ids = lasting(ids), lasting(exclude_ids)
         plans = make_plans(
@@ -280,6 +314,18 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
         )
         found: list[Hits | None] = list(nothing)
         self._expiry.remove_due()
+        options: dict[str, Any] = {
+            "k": k,
+            "candidates": candidates,
+            "rrf_k": rrf_k,
+            "weights": weights,
+            "filter": filter,
+            "ids": ids,
+            "exclude_ids": exclude_ids,
+            "recall": recall,
+            "fusion": ranking,
+            "explain": explain,
+        }
 
         def again() -> list[Hits]:
             """Another process changed the model while the texts were embedded with the old one."""
@@ -288,41 +334,48 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
                 scope=scope,
                 vectors=vectors,
                 keywords=keywords,
-                k=k,
                 mode=mode,
-                candidates=candidates,
-                rrf_k=rrf_k,
-                weights=weights,
-                filter=filter,
-                ids=ids,
-                exclude_ids=exclude_ids,
-                fusion=ranking,
-                explain=explain,
+                rankings=rankings,
+                entities=named,
                 threads=threads,
+                **options,
             )
 
-        for run_mode, embedder in {(plan.mode, plan.embedder) for plan in plans}:
-            rows = [
-                row for row, plan in enumerate(plans) if (plan.mode, plan.embedder) == (run_mode, embedder)
-            ]
+        def run(rows: list[int], run_mode: str, embedder: Any) -> list[Any]:
+            """Search some of the questions, those with rankings of the caller's one by one."""
+            scopes = [scope if isinstance(scope, Scope) else scope[row] for row in rows]
+            if len(rows) == 1 and rankings is not None and rankings[rows[0]] is not None:
+                plan = plans[rows[0]]
+                return [
+                    self._engine.search(
+                        plan.lexical_text,
+                        vector=plan.vector,
+                        scope=scopes[0],
+                        mode=run_mode,
+                        embedder=embedder,
+                        rankings=rankings[rows[0]],
+                        entities=None if named is None else named[rows[0]],
+                        **options,
+                    )
+                ]
+            return self._engine.search_batch(
+                [plans[row].lexical_text for row in rows],
+                vectors=[plans[row].vector for row in rows],
+                scope=scope if isinstance(scope, Scope) else scopes,
+                mode=run_mode,
+                threads=threads,
+                embedder=embedder,
+                entities=None if named is None else [named[row] for row in rows],
+                **options,
+            )
+
+        groups: dict[Any, list[int]] = {}
+        for row, plan in enumerate(plans):
+            alone = row if rankings is not None and rankings[row] is not None else None
+            groups.setdefault((plan.mode, plan.embedder, alone), []).append(row)
+        for (run_mode, embedder, _), rows in groups.items():
             try:
-                results = self._engine.search_batch(
-                    [plans[row].lexical_text for row in rows],
-                    vectors=[plans[row].vector for row in rows],
-                    scope=scope if isinstance(scope, Scope) else [scope[row] for row in rows],
-                    k=k,
-                    mode=run_mode,
-                    candidates=candidates,
-                    rrf_k=rrf_k,
-                    weights=weights,
-                    filter=filter,
-                    ids=ids,
-                    exclude_ids=exclude_ids,
-                    fusion=ranking,
-                    explain=explain,
-                    threads=threads,
-                    embedder=embedder,
-                )
+                results = run(rows, run_mode, embedder)
             except ValueError:
                 if self._generation == generation:
                     raise

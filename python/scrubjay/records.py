@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from scrubjay import payload
 from scrubjay._native import Scope
+from scrubjay.entities import with_entities
 
 __all__ = ["Record", "Row", "VectorRule", "as_scope", "check_row", "read_rows", "to_record"]
 
@@ -56,7 +57,7 @@ class VectorRule(NamedTuple):
     metric: str
 
 
-_FIELDS = ("id", "text", "scope", "vector", "metadata", "created_at", "expires_at", "ttl")
+_FIELDS = ("id", "text", "scope", "vector", "metadata", "created_at", "expires_at", "ttl", "entities")
 _SCOPE_FIELDS = ("tenant", "user", "agent")
 
 
@@ -84,6 +85,7 @@ def check_row(
     rule: VectorRule,
     expires_at: Any = None,
     ttl: Any = None,
+    entities: Any = None,
 ) -> Row:
     """Check the fields of one record; the messages begin with the field."""
     if isinstance(id, (bool, np.bool_)) or not isinstance(id, (str, int, np.integer)):
@@ -96,7 +98,7 @@ def check_row(
         text=text,
         scope=as_scope(scope),
         vector=None if vector is None else _check_vector(vector, rule),
-        payload=payload.encode(metadata, created_at, expiry),
+        payload=payload.encode(with_entities(metadata, entities), created_at, expiry),
         expires_at=None if expiry is None else payload.microseconds(expiry),
     )
 
@@ -137,6 +139,7 @@ def read_record(record: Any, default_scope: Scope | None, rule: VectorRule) -> R
         rule,
         fields.get("expires_at"),
         fields.get("ttl"),
+        fields.get("entities"),
     )
 
 

@@ -5,33 +5,22 @@ A third of :class:`scrubjay.Index`, apart so that each can be read in one sittin
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import deque
 from collections.abc import Hashable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from scrubjay._native import Engine, Scope
 from scrubjay.expiry import Expiry
 from scrubjay.results import Hit, Hits
+from scrubjay.semantic import Semantics, as_text
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.feedback import Feedback, FeedbackLog
+from scrubjay.store.partition import visible_from
+from scrubjay.store.writing import checked_id
 
 __all__ = ["Feedback", "StatefulIndex"]
 
-_MAX_FEEDBACK = 100_000
-
-
-class Feedback(NamedTuple):
-    """One hit that was of use, or was not."""
-
-    id: str | int
-    used: bool
-    query: str | None
-    lexical_rank: int | None
-    vector_rank: int | None
-    score: float
-    at: float
-    """Seconds since 1970."""
+_MAX_QUERY = 32_768
 
 
 class StatefulIndex:
@@ -39,6 +28,8 @@ class StatefulIndex:
 
     _engine: Engine | DurableEngine
     _expiry: Expiry
+    _notes: FeedbackLog
+    _semantics: Semantics
 
     def generation(self, scope: Scope) -> Hashable:
         """Return a value that changes with every write, also by another process, that a search from `scope` could
@@ -59,11 +50,19 @@ class StatefulIndex:
             return self._engine.generation(scope)
         return self._engine.generation(scope)
 
-    def shared_generation(self, scope: Scope) -> Hashable | None:
-        """The same for comparison between processes that have one file open; None without a file."""
+    def shared_generation(self, scope: Scope) -> tuple[Hashable, ...] | None:
+        """The same for comparison between processes that have one file open; None without a file.
+
+        Its first element tells this collection of this file from all others, the rest changes with writes and expiry.
+        None also if the file, never asked before, could not be named because somebody was writing.
+        """
         if not isinstance(self._engine, DurableEngine):
             return None
         return self._engine.shared_generation(scope)
+
+    def query_cache_stats(self) -> dict[str, int]:
+        """Return hits, misses, entries and size of the cache of query vectors (a native embedder needs none)."""
+        return self._semantics.cache.stats()
 
     def hits_of(self, ids: Sequence[str | int], scope: Scope) -> Hits | None:
         """Return these memories as hits, in this order; None if one of them is not there or not visible."""
@@ -74,25 +73,89 @@ class StatefulIndex:
         )
         return Hits(result) if len(result) == len(ids) else None
 
-    def feedback(self, hit: Hit, used: bool = True, query: str | None = None) -> None:
-        """Note that a hit was of use (or was not), for later tuning; see :meth:`feedbacks`.
+    def feedback(
+        self,
+        hit: Hit | str | int,
+        used: bool = True,
+        query: str | None = None,
+        scope: Scope | None = None,
+    ) -> bool:
+        """Note that a hit was of use (or was not), for :mod:`scrubjay.retrieval.tuning`; see :meth:`feedbacks`.
 
-        The last 100,000 are kept, in this process. What was deleted from the index is in none of those returned.
+        Args:
+            hit: the hit, or the id of its memory.
+            used: whether it was of use.
+            query: the question; without one a note says nothing to `scrubjay tune`. At most 32,768 characters.
+            scope: who asked; None: whoever has exactly the memory's scope.
+
+        Returns:
+            False, and nothing is noted, if there is no such memory (any more) or `scope` does not see it.
+
+        In a file this is a write: durable when it returns, seen by all processes. No search waits for it, and no cached
+        result becomes stale; call it after the answer was given. A note goes with its memory (deleted or erased) and
+        with the scope that asked, when that is erased. Of each tenant the last 100,000 are kept.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+            StoreError, StoreBusyError: the file could not be written.
+
+        >>> from scrubjay import Index
+        >>> index, jane = Index(), Scope("acme", user="jane")
+        >>> index.upsert("m1", "Prefers trains to planes.", scope=jane)
+        >>> index.feedback("m1", query="How does she travel?", scope=jane)
+        True
+        >>> index.feedback("m1", scope=Scope("acme", user="joe")), index.feedback("m2", scope=jane)
+        (False, False)
+        >>> n = index.erase(jane)
+        >>> index.feedbacks()
+        []
         """
-        note = Feedback(hit.id, used, query, hit.lexical_rank, hit.vector_rank, hit.score, time.time())
-        self._notes().append(note)
-
-    def feedbacks(self) -> list[Feedback]:
-        """Return what :meth:`feedback` noted, oldest first, of memories that are still there."""
+        if not isinstance(used, bool):
+            raise TypeError(f"used: expected a bool, got {type(used).__name__} {used!r}")
+        if scope is not None and not isinstance(scope, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        if query is not None and not isinstance(query, str):
+            raise TypeError(f"query: expected a str, got {type(query).__name__}")
+        if query is not None and len(query) > _MAX_QUERY:
+            raise ValueError(f"query: expected at most {_MAX_QUERY:,} characters, got {len(query):,}")
         engine: Any = self._engine
-        return [note for note in list(self._notes()) if note.id in engine]
+        self._expiry.remove_due()
+        if isinstance(hit, Hit):
+            id, own = hit.id, hit.scope
+            ranks: tuple[int | None, int | None, float | None] = (
+                hit.lexical_rank,
+                hit.vector_rank,
+                hit.score,
+            )
+        else:
+            id = checked_id(hit, engine.identity.id_kind if isinstance(engine, DurableEngine) else None)
+            document = engine.get(id)
+            if document is None:
+                return False
+            own, ranks = document.scope, (None, None, None)
+        asker = own if scope is None else scope
+        note = Feedback(id, used, None if query is None else as_text(query), *ranks, time.time(), asker)
+        if isinstance(engine, DurableEngine):
+            return engine.note(note)
+        return self._notes.add(note, lambda: _sees(asker, engine.get(id)))
 
-    def _notes(self) -> deque[Feedback]:
-        notes: deque[Feedback] | None = self.__dict__.get("_feedback")
-        if notes is None:
-            with _MAKING:
-                notes = self.__dict__.setdefault("_feedback", deque(maxlen=_MAX_FEEDBACK))
-        return notes
+    def feedbacks(self, scope: Scope | None = None) -> list[Feedback]:
+        """Return what :meth:`feedback` noted, oldest first, of memories that are still there.
+
+        Args:
+            scope: only what was asked from this scope and those within it (of a tenant: from all its users);
+                None: everything.
+        """
+        if scope is not None and not isinstance(scope, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        engine = self._engine
+        if isinstance(engine, DurableEngine):
+            return engine.notes(scope)
+        if self._expiry.pending:
+            self._expiry.remove_due()
+        self._notes.forget(lambda note: note.id not in engine)
+        return [note for note in self._notes.all() if scope is None or scope.contains(note.scope)]
 
 
-_MAKING = threading.Lock()
+def _sees(asker: Scope, document: Any) -> bool:
+    return document is not None and document.scope in visible_from(asker)

@@ -1,13 +1,14 @@
-"""How do memories get into an index, and out of it?
+"""How do memories get into an index, and out of it again, other than by a search?
 
 A third of :class:`scrubjay.Index`, apart so that each can be read in one sitting.
 """
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,11 +16,14 @@ from numpy.typing import ArrayLike, NDArray
 from scrubjay._native import Engine, Scope
 from scrubjay.expiry import Expiry
 from scrubjay.family import Family
+from scrubjay.filters import FilterLike, Ids
 from scrubjay.payload import CreatedAt
 from scrubjay.progress import open_progress
-from scrubjay.records import VectorRule, check_row, read_rows
+from scrubjay.records import Record, VectorRule, check_row, read_rows, to_record
 from scrubjay.semantic import Semantics
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.feedback import FeedbackLog
+from scrubjay.store.local import LocalEngine
 from scrubjay.store.writing import checked_reason
 
 __all__ = ["WritingIndex"]
@@ -32,6 +36,7 @@ class WritingIndex:
     _semantics: Semantics
     _expiry: Expiry
     _family: Family
+    _notes: FeedbackLog  # in memory; a file has its own
 
     def upsert(
         self,
@@ -44,6 +49,7 @@ class WritingIndex:
         created_at: CreatedAt | None = None,
         expires_at: CreatedAt | None = None,
         ttl: timedelta | float | None = None,
+        entities: Sequence[str] | None = None,
     ) -> None:
         """Write one memory; one with this id in this scope is replaced whole.
 
@@ -57,6 +63,8 @@ class WritingIndex:
             created_at: a datetime, an ISO 8601 str, or seconds since 1970; naive times are UTC.
             expires_at, ttl: from when on nobody finds it any more: a time, or how long from now (a timedelta
             or seconds).
+            entities: who and what it is about; kept in the metadata under `entities` as they are compared (see
+                :mod:`scrubjay.entities`), for searches that weigh them.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -65,7 +73,8 @@ class WritingIndex:
             StoreError, StoreBusyError: the file could not be written.
             In each case nothing was written.
         """
-        row = check_row(id, text, scope, vector, metadata, created_at, self._vector_rule(), expires_at, ttl)
+        rule = self._vector_rule()
+        row = check_row(id, text, scope, vector, metadata, created_at, rule, expires_at, ttl, entities)
         if vector is None and self._semantics.embedder is not None:
             row.vector = self._semantics.documents(
                 [text], 1, open_progress(False, total=0, what="", unit="")
@@ -90,7 +99,7 @@ class WritingIndex:
 
         Args:
             records: mappings or dataclass instances (:class:`Record`, or one of yours) with the fields of
-                :meth:`upsert`: id, text, scope, vector, metadata, created_at, expires_at, ttl. A mapping's
+                :meth:`upsert`: id, text, scope, vector, metadata, created_at, expires_at, ttl, entities. A mapping's
                 `scope` may itself be a mapping of tenant, user, agent. Of several records with one id the last
                 one counts.
             scope: for the records that have none.
@@ -139,7 +148,9 @@ class WritingIndex:
             self._semantics.wrote()
         return written
 
-    def embed(self, texts: Sequence[str], *, batch_size: int = 256) -> list[NDArray[np.float32] | None]:
+    def embed(
+        self, texts: Sequence[str], *, batch_size: int = 256
+    ) -> builtins.list[NDArray[np.float32] | None]:
         """Return what this index's embedder makes of texts that are to be written; None where it finds nothing, or
         where there is no embedder.
 
@@ -158,7 +169,9 @@ class WritingIndex:
         if isinstance(self._engine, DurableEngine):
             return self._engine.delete(id, reason=reason)
         checked_reason(reason)
-        return self._engine.delete(id)
+        deleted = self._engine.delete(id)
+        self._notes.forget(lambda note: note.id == id)
+        return deleted
 
     def erase(
         self, scope: Scope, *, exact: bool = False, reason: str = "erase", everywhere: bool = False
@@ -177,8 +190,90 @@ class WritingIndex:
         if isinstance(self._engine, DurableEngine):
             return self._engine.erase(scope, exact=exact, reason=reason, everywhere=everywhere)
         checked_reason(reason)
-        engines = [member.engine for member in self._family.everyone()] if everywhere else [self._engine]
-        return sum(int(engine.erase(scope, exact=exact)) for engine in engines)
+        n_erased = 0
+        for member in self._family.everyone() if everywhere else [self]:
+            n_erased += int(member._engine.erase(scope, exact=exact))
+            member._forget_notes(scope, exact)
+        return n_erased
+
+    def _forget_notes(self, scope: Scope, exact: bool) -> None:
+        """What was asked from an erased scope goes, and what was noted on memories that are gone."""
+        engine: Any = self._engine
+        self._notes.forget(
+            lambda note: (
+                note.id not in engine or (note.scope == scope if exact else scope.contains(note.scope))
+            )
+        )
+
+    def list(
+        self,
+        scope: Scope,
+        *,
+        filter: FilterLike | None = None,
+        ids: Ids | None = None,
+        exact: bool = False,
+        limit: int | None = None,
+        offset: int = 0,
+        order: Literal["newest", "oldest"] = "newest",
+    ) -> builtins.list[Record]:
+        """Return the memories that a search from `scope` would look at, without ranking them.
+
+        Args:
+            scope: who asks; sees what it sees in :meth:`Index.search`.
+            filter: conditions on metadata, created_at and expires_at (see :mod:`scrubjay.filters`).
+            ids: only these memories; those that do not exist are passed over.
+            exact: only memories of precisely this scope, not those shared with it.
+            limit: how many at most; None: all.
+            offset: how many to leave out first.
+            order: "newest" or "oldest" first, by when they were last written (not by created_at).
+
+        The records are those of one moment, and have no vectors: :meth:`Index.get` has them. From a file only rows are
+        read. In memory a listing and a write wait for each other; searches wait for neither.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+
+        >>> from scrubjay import Index
+        >>> index, jane = Index(), Scope("acme", user="jane")
+        >>> index.upsert("m1", "The staging key", scope=jane, metadata={"category": "keys"})
+        >>> index.upsert("m2", "Invoices go out on Mondays.", scope=Scope("acme"))
+        >>> index.upsert("m3", "Prefers trains.", scope=jane)
+        >>> [record.id for record in index.list(jane)], [record.id for record in index.list(jane, exact=True)]
+        (['m3', 'm2', 'm1'], ['m3', 'm1'])
+        >>> index.list(jane, filter={"category": "keys"})[0].text
+        'The staging key'
+        """
+        self._expiry.remove_due()
+        engine = self._engine
+        assert isinstance(engine, (DurableEngine, LocalEngine))
+        found = engine.listed(
+            scope, filter=filter, ids=ids, exact=exact, limit=limit, offset=offset, order=order
+        )
+        return [to_record(document) for document in found]
+
+    def scopes(self, within: Scope | None = None) -> builtins.list[Scope]:
+        """Return the exact scopes that hold memories, sorted.
+
+        Args:
+            within: only scopes that agree with every component this one names, as for :meth:`erase`; None: all.
+
+        For the operator, who looks after every tenant: it says who is here. From a file, a scope whose memories have
+        all expired is among them until they are swept.
+
+        >>> from scrubjay import Index
+        >>> index = Index()
+        >>> index.upsert("m1", "The staging key", scope=Scope("acme", user="jane"))
+        >>> index.upsert("m2", "Invoices go out on Mondays.", scope=Scope("acme"))
+        >>> index.upsert("m3", "Prefers trains.", scope=Scope("globex"))
+        >>> index.scopes(Scope("acme"))
+        [Scope('acme'), Scope('acme', user='jane')]
+        """
+        if within is not None and not isinstance(within, Scope):
+            raise TypeError(f"within: expected a scrubjay.Scope, got {type(within).__name__}")
+        self._expiry.remove_due()
+        engine = self._engine
+        assert isinstance(engine, (DurableEngine, LocalEngine))
+        return sorted(scope for scope in engine.scopes() if within is None or within.contains(scope))
 
     def _vector_rule(self) -> VectorRule:
         return VectorRule(self._engine.dim, self._engine.metric)

@@ -43,6 +43,7 @@ PYTHON_HEIGHT = {
     "fusion": 2,
     "progress": 1,
     "payload": 1,
+    "entities": 1,
     "filters": 1,
     "config": 1,
     "stemming": 1,

@@ -71,6 +71,8 @@ def prepare(path: Path) -> None:
         index.compact()
         index.delete(3)
         index.upsert_many(rows(4, 2, JANE, "replaced oak"))
+        index.feedback(20, query="which oak?")
+        index.feedback(21, query="not this one?", scope=JANE)
 
 
 def save_images(index: Index) -> None:
@@ -109,6 +111,8 @@ OPERATIONS: dict[str, Callable[[Index], Any]] = {
     "reembed": lambda index: index.reembed(Toy(), batch_size=30, progress=False),
     "collection": lambda index: index.collection("new").upsert(1, "oak", scope=JANE),
     "drop": lambda index: index.drop_collection("side"),
+    "feedback": lambda index: index.feedback(22, query="and this?"),
+    "first feedback": lambda index: index.collection("side").feedback(1, query="which beech?"),
 }
 
 
@@ -149,7 +153,8 @@ class Room:
 def content(index: Index) -> list[Any]:
     """Return everything that an index holds."""
     state: State = stored(index)
-    return [index.collections(), ordered(state)]
+    notes = [(note.id, note.query, note.scope) for note in index.feedbacks()]
+    return [index.collections(), ordered(state), notes]
 
 
 def judge(path: Path) -> list[Any]:

@@ -14,7 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from scrubjay import Index, Recency, Scope, payload
+from scrubjay import Entities, Index, Prior, Ranking, Recency, Scope, payload
 from tests.data import strategies as draw
 from tests.data.engines import Kit
 from tests.data.replay import Pair
@@ -221,3 +221,87 @@ def test_the_clock_is_that_of_the_search(kit: Kit) -> None:
     assert hits.scores[0] == pytest.approx(2.0, abs=1e-3)
     assert hits.scores[1] == pytest.approx(1.0 + 2 ** -(100 / 7), rel=1e-3)
     assert index.search("jay", scope=scope, recency=True)[0].id == "new"
+
+
+named = st.lists(st.sampled_from(["ada", "bob", "new york", "é"]), max_size=3)
+numbers = st.one_of(
+    st.integers(-3, 3),
+    st.floats(-2, 2),
+    st.just(2**70),
+    st.booleans(),
+    st.just("0.5"),
+    st.none(),
+    st.just(2**62),
+)
+carried = st.fixed_dictionaries(
+    {},
+    optional={
+        "entities": named,
+        "people": named | st.text(max_size=3),
+        "importance": numbers,
+        "worth": numbers,
+    },
+)
+
+
+@given(
+    st.lists(st.tuples(draw.scope_keys, carried, draw.some_exact_vectors), min_size=1, max_size=12),
+    st.lists(st.integers(0, 11), max_size=3), named, draw.exact_vectors, draw.scope_keys, st.floats(0, 4),
+    st.floats(-4, 4), st.sampled_from(["entities", "people"]), st.sampled_from(["importance", "worth"]),
+    st.sampled_from([None, 1, 3]), st.lists(st.integers(0, 11), max_size=3),
+)  # fmt: skip
+def test_entities_and_priors_are_what_their_twin_says(
+    kit: Kit, documents: list[tuple[Any, Any, Any]], deleted: list[int], asked: list[str], vector: Vector,
+    key: tuple, weight: float, worth: float, entity_field: str, prior_field: str, chunk_docs: int | None,
+    excluded: list[int],
+) -> None:  # fmt: skip
+    pair = Pair(kit, chunk_docs=chunk_docs, dim=draw.DIM, metric="ip").apply([])
+    for id, (home, metadata, own) in enumerate(documents):
+        scope, encoded = pair.scope(home), payload.encode(metadata, None)
+        pair.both(
+            lambda engine, id=id, own=own, scope=scope, encoded=encoded: engine.upsert(
+                id, "jay oak", scope=scope, vector=own, payload=encoded
+            )
+        )
+    for id in deleted:
+        pair.both(lambda engine, id=id: engine.delete(id))
+    ranking = Options(entities=weight, entity_field=entity_field, prior=worth, prior_field=prior_field)
+    options: dict[str, Any] = {
+        "vector": vector, "scope": pair.scope(key), "k": 20, "entities": asked, "exclude_ids": excluded
+    }  # fmt: skip
+    given_result = pair.engine.search("jay", fusion=compiled(kit, ranking), **options)
+    judge.same_result(given_result, pair.model.search("jay", fusion=ranking, **options))
+
+
+def test_the_rarer_entity_says_more(kit: Kit) -> None:
+    if not kit.is_native:
+        pytest.skip("of the index")
+    index = Index()
+    scope = Scope("acme")
+    for number in range(60):
+        index.upsert(f"m{number}", "a walk", scope=scope, entities=["Ada Lovelace"])
+    index.upsert("rare", "a walk", scope=scope, entities=["  GRAPHITI, "])
+    assert index.search("a walk", scope=scope)[0].id == "m0"
+    assert index.search("a walk", scope=scope, entities=["graphiti", "ada lovelace"])[0].id == "rare"
+    assert index.search("Did Graphiti walk with Ada Lovelace?", scope=scope, entities=True)[0].id == "rare"
+    hit = index.search("a walk", scope=scope, entities=["Graphiti"], fusion=Ranking(entities=Entities(2.0)))[
+        0
+    ]
+    assert hit.id == "rare" and hit.score == pytest.approx(3.0) and hit.metadata == {"entities": ["graphiti"]}
+    batch = index.search_batch(["a walk"] * 2, scope=scope, entities=[["Graphiti"], None])
+    assert [hits[0].id for hits in batch] == ["rare", "m0"]
+    with pytest.raises(ValueError, match="entities"):
+        index.search("a walk", scope=scope, entities=["x"], fusion=Ranking(mmr=0.5))
+    with pytest.raises(TypeError, match="entities"):
+        index.search("a walk", scope=scope, entities="graphiti")
+
+
+def test_what_is_worth_more_comes_first(kit: Kit) -> None:
+    if not kit.is_native:
+        pytest.skip("of the index")
+    index = Index()
+    scope = Scope("acme")
+    for id, worth in (("low", 0.1), ("high", 0.9), ("none", None)):
+        index.upsert(id, "jay", scope=scope, metadata=None if worth is None else {"importance": worth})
+    assert list(index.search("jay", scope=scope, prior=True).ids) == ["high", "low", "none"]
+    assert list(index.search("jay", scope=scope, prior=Prior(-1.0)).ids) == ["none", "low", "high"]

@@ -42,6 +42,10 @@ class Options:
     recency: float = 0.0
     half_life_us: float = 168 * 3600e6
     now_us: int | None = None
+    entities: float = 0.0
+    entity_field: str = "entities"
+    prior: float = 0.0
+    prior_field: str = "importance"
     mmr: float | None = None
     min_score: float | None = None
     relevance: str | None = None
@@ -49,7 +53,7 @@ class Options:
 
     @property
     def has_signals(self) -> bool:
-        return self.coverage != 0 or self.recency != 0
+        return (self.coverage, self.recency, self.entities, self.prior) != (0, 0, 0, 0)
 
     @property
     def adjusts(self) -> bool:

@@ -6,13 +6,11 @@ same ids in the same order, lexical scores bit for bit, similarities within `vec
 
 from __future__ import annotations
 
-import json
 import math
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
 from functools import lru_cache, wraps
 from typing import Any, TypeVar
 
@@ -50,17 +48,6 @@ def analyze_english(text: str) -> tuple[tuple[str, str], ...]:
     from tests.reference.analyzer import analyze
 
     return tuple((term, kind) for term, kind in analyze(text))
-
-
-def created_at_us(payload: bytes | None) -> int | None:
-    """The time that a payload of the Python layer names."""
-    if payload is None:
-        return None
-    try:
-        time = datetime.fromisoformat(json.loads(payload)["created_at"])
-    except (ValueError, KeyError, TypeError):
-        return None
-    return (time - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(microseconds=1)
 
 
 @dataclass(frozen=True)
@@ -277,6 +264,7 @@ class ModelEngine:
         filter: Any = None,
         ids: Any = None,
         exclude_ids: Any = None,
+        entities: Sequence[str] | None = None,
     ) -> Result:
         k = arguments.positive(k, "k")
         candidates = (
@@ -298,6 +286,7 @@ class ModelEngine:
         depth = candidates if ranked else k
         bm25_of = self._bm25(rows, [term for term, _ in tokens]) if text is not None else {}
         similarity_of = self._similarities(rows, query) if query is not None else {}
+        attributes_of = {row.serial: filters.attributes_of(row.document.payload) for row in rows}
         frequencies_of = {row.serial: set(row.frequencies) for row in rows}
         # Filters take documents out of the rankings, not out of the statistics above.
         rows = self._admitted(rows, filter, ids, exclude_ids)
@@ -314,7 +303,8 @@ class ModelEngine:
                 bm25_of if with_words else {},
                 similarity_of if with_vector else {},
                 lambda a, b: self._cosine(row_of[a], row_of[b]),
-                lambda serial: created_at_us(row_of[serial].document.payload),
+                lambda serial: attributes_of[serial],
+                [] if entities is None else list(entities),
                 list(frequencies_of),
             )
             hits, share = self._rank(
@@ -364,6 +354,7 @@ class ModelEngine:
         filter: Any = None,
         ids: Any = None,
         exclude_ids: Any = None,
+        entities: Sequence[Sequence[str]] | None = None,
     ) -> list[Result]:
         """As if each query were a search of its own."""
         if threads is not None:
@@ -390,6 +381,7 @@ class ModelEngine:
                 filter=filter,
                 ids=ids,
                 exclude_ids=exclude_ids,
+                entities=None if entities is None else entities[index],
             )
             for index in range(n_queries)
         ]

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic
 
-from tests.reference import bm25
+from tests.reference import bm25, filters
 from tests.reference.fusion import Found, Id, Options, fused_scores, marginal_relevance
 
 MOST_NEW_HOLDERS = 100
@@ -34,7 +34,10 @@ class Evidence(Generic[Id]):
     """Of every document with a vector; none where the vector does not take part."""
     cosine: Callable[[Id, Id], float]
     """Between the stored vectors of two documents; 0 where one has none."""
-    created_at_us: Callable[[Id], int | None] = lambda _: None
+    attributes: Callable[[Id], filters.Attributes] = lambda _: {}
+    """What filters can ask about a document."""
+    entities: Sequence[str] = ()
+    """What the query is about."""
     visible: Sequence[Id] | None = None
     """All visible documents, of which `order` are those that a filter admits; None: it admits all."""
 
@@ -104,12 +107,36 @@ def coverage(document: Id, evidence: Evidence[Id]) -> float:
     return present / total if total > 0 else math.nan
 
 
-def recency(created_us: int | None, options: Options) -> float:
+def recency(document: Id, evidence: Evidence[Id], options: Options) -> float:
     """Halved with every half-life; 0 without a time, 1 for what is yet to come."""
-    if created_us is None:
+    created = evidence.attributes(document).get("created_at")
+    created_us = filters.instant_of(created) if isinstance(created, str) else created
+    if not isinstance(created, (str, filters.Time)) or created_us is None:
         return 0.0
     assert options.now_us is not None, "the twin has no clock"
     return 2.0 ** -(max(options.now_us - created_us, 0) / options.half_life_us)
+
+
+def entity_boost(document: Id, evidence: Evidence[Id], options: Options) -> float:
+    """The best damping among the query's entities that a document names."""
+
+    def named(document: Id) -> list[str]:
+        listed = evidence.attributes(document).get(options.entity_field)
+        return [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
+
+    boosts = [0.0]
+    for entity in evidence.entities:
+        if entity in named(document):
+            n_links = sum(entity in named(other) for other in evidence.counted)
+            boosts.append(1 / (1 + 0.001 * float((n_links - 1) * (n_links - 1))))
+    return max(boosts)
+
+
+def prior(document: Id, evidence: Evidence[Id], options: Options) -> float:
+    """The number that a document has in the field of priors; 0 where there is none."""
+    value = evidence.attributes(document).get(options.prior_field)
+    is_number = isinstance(value, (int, float)) and not isinstance(value, (bool, filters.Time))
+    return float(value) if is_number else 0.0
 
 
 def relevance(document: Id, identifier: bool, evidence: Evidence[Id], options: Options) -> int:
@@ -177,7 +204,11 @@ def rank(
                 if not math.isnan(covered) and options.coverage != 0:
                     value += options.coverage * covered
                 if options.recency != 0:
-                    value += options.recency * recency(evidence.created_at_us(document), options)
+                    value += options.recency * recency(document, evidence, options)
+                if options.entities != 0:
+                    value += options.entities * entity_boost(document, evidence, options)
+                if options.prior != 0:
+                    value += options.prior * prior(document, evidence, options)
                 scores[document] = value
         if options.min_score is not None:
             hits = [document for document in hits if scores[document] >= options.min_score]

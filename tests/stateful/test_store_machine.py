@@ -14,6 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import scrubjay
 from scrubjay import Index, Scope
+from scrubjay.store.partition import visible_from
 
 SCOPES = [
     Scope("a"),
@@ -41,6 +42,7 @@ class StoreMachine(RuleBasedStateMachine):
         self.budget = budget
         self.now = 1_000_000
         self.model: dict[int, tuple[Scope, str, Any, int | None]] = {}
+        self.notes: list[tuple[int, Scope]] = []  # of feedback: the memory, and who asked
         self.memory = Index(dtype=dtype)
         self.others: list[Index] = []
         self.dtype = dtype
@@ -78,6 +80,15 @@ class StoreMachine(RuleBasedStateMachine):
     @rule(id=ids)
     def delete(self, id: int) -> None:
         assert self.index.delete(id) == (self.model.pop(id, None) is not None)
+        self.notes = [note for note in self.notes if note[0] != id]
+
+    @rule(id=ids, scope=scopes)
+    def feedback(self, id: int, scope: Scope) -> None:
+        row = self.model.get(id)
+        seen = row is not None and (row[3] is None or row[3] > self.now) and row[0] in visible_from(scope)
+        assert self.index.feedback(id, query="which?", scope=scope) == seen
+        if seen:
+            self.notes.append((id, scope))
 
     @rule(scope=scopes, exact=st.booleans())
     def erase(self, scope: Scope, exact: bool) -> None:
@@ -87,6 +98,11 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.index.erase(scope, exact=exact) == len(gone)
         for id in gone:
             del self.model[id]
+        self.notes = [
+            (id, asker)
+            for id, asker in self.notes
+            if id not in gone and not (asker == scope if exact else scope.contains(asker))
+        ]
 
     @rule(by=st.integers(1, 3))
     def time_passes(self, by: int) -> None:
@@ -98,6 +114,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert self.index.sweep() == len(gone)
         for id in gone:
             del self.model[id]
+        self.notes = [note for note in self.notes if note[0] not in gone]
 
     @rule()
     def close_and_open(self) -> None:
@@ -156,6 +173,13 @@ class StoreMachine(RuleBasedStateMachine):
         if expected.stats()["dim"] is not None:
             np.testing.assert_array_equal(given._result.similarities, wanted._result.similarities)
         assert self.index.count(scope) == expected.count(scope)
+
+    @invariant()
+    def notes_are_those_of_the_model(self) -> None:
+        if hasattr(self, "path"):
+            live = {id for id, row in self.model.items() if row[3] is None or row[3] > self.now}
+            notes = [(note.id, note.scope) for note in self.index.feedbacks()]
+            assert notes == [note for note in self.notes if note[0] in live]
 
     @invariant()
     def ids_are_those_of_the_model(self) -> None:

@@ -198,9 +198,15 @@ def test_a_closed_pipe_is_no_error(file: str) -> None:
 @pytest.mark.skipif(os.name == "nt", reason="signals are sent in another way there")
 def test_ctrl_c_is_130_without_a_traceback(file: str) -> None:
     command = [sys.executable, "-m", "scrubjay", "index", file]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    ) as process:
+    # A shell's background jobs ignore the signal, and so would what they start.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with process:
         assert process.stderr is not None
         process.stderr.readline()  # the index is there, it waits for questions
         process.stderr.readline()

@@ -380,7 +380,7 @@ def test_a_trace_tells_what_ran(index: Index, caplog: pytest.LogCaptureFixture) 
         ("search", 1, 5), ("rerank", 5, 5), ("select", 5, 2)
     ]  # fmt: skip
     assert all(stage.us > 0 for stage in found.trace.stages)
-    assert spans == ["scrubjay.search", "scrubjay.rerank", "scrubjay.select"]
+    assert spans == ["scrubjay.retrieve", "scrubjay.search", "scrubjay.rerank", "scrubjay.select"]
     assert events[0]["mode"] == "hybrid"
     assert caplog.records[0].scrubjay["n_hits"] == 2  # type: ignore[attr-defined]
     assert retriever.counters.value("retrievals_total", mode="hybrid") == 1

@@ -74,6 +74,8 @@ struct SearchRequest {
   size_t candidates = 0;  // per arm; 0: max(100, k)
   const RankingOptions* ranking = &plain_fusion();
   std::span<const std::vector<Id>> rankings;  // of the caller, best first
+  // One for each entity that the query names: who has it in the ranking's entity field.
+  std::span<const filter::Predicate> entities;
   DocumentFilter filter;
   bool explain = false;
   double recall = 0.99;  // of the vector arm, in (0, 1]; 1: the exactly nearest, by scanning every original

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "lexical/gather.hpp"
+#include "simd/kernels.hpp"
 
 namespace scrubjay::engine {
 
@@ -55,21 +56,17 @@ double LexicalArm::score(uint32_t chunk, uint32_t offset) const {
   return score == 0 ? 0.0 : s_.weighting.score(score);
 }
 
-void LexicalArm::add_where_held(uint32_t term, std::span<const uint32_t> docs, double gain,
-                                double* out) const {
-  // Binary search without branches that depend on the data: the searches of several documents overlap.
-  for (size_t i = 0; i < docs.size(); ++i) {
-    const lexical::TermPostings& postings = s_.chunk_postings[docs[i] >> 16].terms[term];
-    const uint32_t offset = docs[i] & 0xffffu;
-    const uint16_t* at = postings.offsets();
-    uint32_t n = postings.n;
-    if (n == 0) continue;
-    while (n > 1) {
-      const uint32_t half = n / 2;
-      at += half & (0u - static_cast<uint32_t>(at[half - 1] < offset));
-      n -= half;
-    }
-    out[i] += gain * static_cast<double>(*at == offset);
+void LexicalArm::find_terms(uint32_t chunk, uint32_t first_term, std::span<uint32_t> offsets,
+                            uint32_t* holds) const {
+  // What completes scores looks up a list for many documents at once; with no weight and a count of 2^t a
+  // contribution is bit t, and nothing falls below a threshold of none.
+  const size_t end = std::min<size_t>(terms_.size(), first_term + size_t{kTermsAtOnce});
+  for (size_t t = first_term; t < end; ++t) {
+    const lexical::TermPostings& postings = s_.chunk_postings[chunk].terms[t];
+    if (postings.n == 0) continue;
+    (void)simd::kernels().complete(postings.offsets(), postings.payloads(), postings.n, 0.0f,
+                                   1u << (t - first_term), s_.weighting.norms(), 1, 0, offsets.data(), holds,
+                                   offsets.size());
   }
 }
 

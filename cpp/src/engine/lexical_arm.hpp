@@ -27,8 +27,10 @@ class LexicalArm {
   // Of any visible document; zero if it holds no term. After rank().
   [[nodiscard]] double score(uint32_t chunk, uint32_t offset) const;
   [[nodiscard]] bool holds(uint32_t chunk, uint32_t offset, uint32_t term) const;
-  // Adds `gain` to out[i] for every docs[i] that holds a term. After rank().
-  void add_where_held(uint32_t term, std::span<const uint32_t> docs, double gain, double* out) const;
+  // Which of the terms [first_term, first_term + 31) documents of one chunk hold: sets bit t - first_term of
+  // holds[i] (zero before) for every term t that the i-th of the offsets holds. After rank().
+  static constexpr uint32_t kTermsAtOnce = 31;
+  void find_terms(uint32_t chunk, uint32_t first_term, std::span<uint32_t> offsets, uint32_t* holds) const;
   // Calls visit(document) for each visible document that holds a term, ascending. After rank().
   template <class Visit>
   void visit_holders(uint32_t term, Visit&& visit) const {

@@ -1,12 +1,14 @@
 #include "engine/ranking.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cmath>
 #include <limits>
 
-#include "engine/created_at.hpp"
+#include "base/hash.hpp"
 #include "engine/identifier_tier.hpp"
+#include "simd/kernels.hpp"
 
 namespace scrubjay::engine {
 
@@ -42,8 +44,11 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, size_t depth, SearchResu
     refuse_by_thresholds();
   }
   const double bonus = any_identifier_ ? 1.0 + spread() : 0.0;
-  keep_best(options_.diversifies() ? depth : k);
-  if (options_.diversifies()) diversify(k);
+  if (options_.diversifies()) {
+    diversify(k);
+  } else {
+    keep_best(k);
+  }
   report(bonus, result);
 }
 
@@ -93,41 +98,118 @@ void Ranker::prepare_coverage(uint64_t n_docs) {
   }
 }
 
-// Of all that are ranked, term by term.
+// Of all that are ranked, chunk by chunk.
 void Ranker::compute_coverages() {
-  s_.ranked_docs.clear();
-  for (const RankedCandidate& one : s_.ranked) s_.ranked_docs.push_back(one.doc);
-  s_.coverages.assign(s_.ranked.size(), total_idf_ == 0.0 ? kUnknown : 0.0);
+  const size_t n = s_.ranked.size();
+  s_.coverages.assign(n, total_idf_ == 0.0 ? kUnknown : 0.0);
   if (total_idf_ == 0.0) return;
-  for (uint32_t t = 0; t < terms_.size(); ++t) {
-    if (s_.dfs[t] != 0 && terms_[t].counts)
-      lexical_.add_where_held(t, s_.ranked_docs, s_.term_idfs[t], s_.coverages.data());
+  // Places in the ranking, those of one chunk together.
+  s_.places.resize(n);
+  for (uint32_t i = 0; i < n; ++i) s_.places[i] = i;
+  const auto chunk_of = [&](uint32_t place) { return s_.ranked[place].doc >> 16; };
+  if (s_.chunks.size() > 1) {
+    std::sort(s_.places.begin(), s_.places.end(),
+              [&](uint32_t a, uint32_t b) { return chunk_of(a) < chunk_of(b); });
+  }
+  for (size_t first = 0, end = 0; first < n; first = end) {
+    const uint32_t chunk = chunk_of(s_.places[first]);
+    while (end < n && chunk_of(s_.places[end]) == chunk) ++end;
+    for (uint32_t term = 0; term < terms_.size(); term += LexicalArm::kTermsAtOnce)
+      add_coverages(chunk, term, std::span(s_.places).subspan(first, end - first));
   }
   for (double& coverage : s_.coverages) coverage /= total_idf_;
 }
 
-// 1 for what was created now or later, halved with every half-life; 0 for what does not say when it was.
-double Ranker::recency(uint32_t doc, int64_t now_us) const {
-  const std::optional<std::string_view> payload = s_.chunks[doc >> 16].chunk->payload(doc & 0xffffu);
-  const int64_t created = payload ? created_at_us(*payload) : kNoTime;
-  if (created == kNoTime) return 0.0;
-  const double age_us = static_cast<double>(std::max<int64_t>(now_us - created, 0));
-  return std::pow(2.0, -(age_us / options_.half_life_us));
+// What the terms from `first_term` on add, to documents of one chunk.
+void Ranker::add_coverages(uint32_t chunk, uint32_t first_term, std::span<const uint32_t> places) {
+  constexpr size_t kBeyond = 16;  // that a kernel may write
+  s_.term_offsets.resize(places.size() + kBeyond);
+  s_.term_bits.assign(places.size() + kBeyond, 0);
+  for (size_t i = 0; i < places.size(); ++i) s_.term_offsets[i] = s_.ranked[places[i]].doc & 0xffffu;
+  lexical_.find_terms(chunk, first_term, std::span(s_.term_offsets).first(places.size()),
+                      s_.term_bits.data());
+  for (size_t i = 0; i < places.size(); ++i) {
+    double& coverage = s_.coverages[places[i]];
+    for (uint32_t bits = s_.term_bits[i]; bits != 0; bits &= bits - 1)
+      coverage += s_.term_idfs[first_term + static_cast<uint32_t>(std::countr_zero(bits))];
+  }
+}
+
+// The column of a field in each chunk; null where no document has it.
+std::span<const filter::Column* const> Ranker::columns_of(std::string_view field) {
+  const uint64_t hash = base::hash64(field);
+  s_.columns.clear();
+  for (const ChunkSnapshot& chunk : s_.chunks) {
+    const filter::Columns* columns = chunk.chunk->columns();
+    s_.columns.push_back(columns ? columns->find(field, hash) : nullptr);
+  }
+  return s_.columns;
 }
 
 void Ranker::add_signals() {
   const double least = least_score(), width = spread();
+  for (size_t i = 0; i < s_.ranked.size(); ++i) {
+    double& score = s_.ranked[i].score;
+    score = width > 0.0 ? (score - least) / width : 1.0;
+    if (options_.coverage_weight != 0.0 && total_idf_ != 0.0)
+      score += options_.coverage_weight * s_.coverages[i];
+  }
+  if (options_.recency_weight != 0.0) add_recency();
+  if (options_.entity_weight != 0.0) add_entities();
+  if (options_.prior_weight != 0.0) add_priors();
+}
+
+// 1 for what was created now or later, halved with every half-life; 0 for what does not say when it was.
+void Ranker::add_recency() {
   const int64_t now_us = options_.now_us != RankingOptions::kNow
                              ? options_.now_us
                              : std::chrono::duration_cast<std::chrono::microseconds>(
                                    std::chrono::system_clock::now().time_since_epoch())
                                    .count();
-  for (size_t i = 0; i < s_.ranked.size(); ++i) {
-    double score = width > 0.0 ? (s_.ranked[i].score - least) / width : 1.0;
-    if (options_.coverage_weight != 0.0 && total_idf_ != 0.0)
-      score += options_.coverage_weight * s_.coverages[i];
-    if (options_.recency_weight != 0.0) score += options_.recency_weight * recency(s_.ranked[i].doc, now_us);
-    s_.ranked[i].score = score;
+  const std::span<const filter::Column* const> columns = columns_of("created_at");
+  for (RankedCandidate& one : s_.ranked) {
+    const uint32_t chunk = one.doc >> 16;
+    if (!columns[chunk]) continue;
+    const int64_t created = columns[chunk]->times.view(s_.chunks[chunk].n_docs).at(one.doc & 0xffffu);
+    if (created == filter::Track<int64_t>::kAbsent) continue;
+    const double age_us = created < now_us ? static_cast<double>(now_us) - static_cast<double>(created) : 0.0;
+    one.score += options_.recency_weight * std::pow(2.0, -(age_us / options_.half_life_us));
+  }
+}
+
+// The more documents name an entity, the less it says of each; the best that a document names counts.
+void Ranker::add_entities() {
+  s_.boosts.assign(s_.ranked.size(), 0.0);
+  for (size_t e = 0; e < entities_.size(); ++e) {
+    const uint64_t n_links = s_.entity_links[e];
+    if (n_links == 0) continue;
+    const double others = static_cast<double>(n_links - 1);
+    const double damping = 1.0 / (1.0 + 0.001 * (others * others));
+    for (uint32_t c = 0; c < s_.chunks.size(); ++c) {
+      s_.naming.reset(s_.chunks[c].n_docs);
+      s_.evaluation.run(entities_[e], s_.chunks[c].chunk->columns(), s_.chunks[c].n_docs, s_.naming.words());
+      for (size_t i = 0; i < s_.ranked.size(); ++i) {
+        if (s_.ranked[i].doc >> 16 == c && s_.naming.test(s_.ranked[i].doc & 0xffffu))
+          s_.boosts[i] = std::max(s_.boosts[i], damping);
+      }
+    }
+  }
+  for (size_t i = 0; i < s_.ranked.size(); ++i) s_.ranked[i].score += options_.entity_weight * s_.boosts[i];
+}
+
+void Ranker::add_priors() {
+  const std::span<const filter::Column* const> columns = columns_of(options_.prior_field);
+  for (RankedCandidate& one : s_.ranked) {
+    const uint32_t chunk = one.doc >> 16, offset = one.doc & 0xffffu;
+    if (!columns[chunk]) continue;
+    const uint32_t n_docs = s_.chunks[chunk].n_docs;
+    const int64_t integer = columns[chunk]->integers.view(n_docs).at(offset);
+    const int64_t real = columns[chunk]->reals.view(n_docs).at(offset);
+    if (integer != filter::Track<int64_t>::kAbsent) {
+      one.score += options_.prior_weight * static_cast<double>(integer);
+    } else if (real != filter::Track<int64_t>::kAbsent) {
+      one.score += options_.prior_weight * filter::unsortable_real(real);
+    }
   }
 }
 
@@ -178,10 +260,30 @@ bool better(const RankedCandidate& a, const RankedCandidate& b) noexcept {
 
 }  // namespace
 
-// Drops all but the best n, which stand in any order then.
+// Drops all but the best n, which stand in any order then. A few bits of each score tell most of them apart,
+// without branches; only those that are equal in these are compared.
 void Ranker::select_best(size_t n) {
-  if (n >= s_.ranked.size()) return;
-  std::nth_element(s_.ranked.begin(), s_.ranked.begin() + static_cast<ptrdiff_t>(n), s_.ranked.end(), better);
+  const size_t n_ranked = s_.ranked.size();
+  if (n >= n_ranked || n == 0) return s_.ranked.resize(std::min(n, n_ranked));
+  s_.coarse.resize(n_ranked);
+  for (size_t i = 0; i < n_ranked; ++i) {
+    const uint32_t score = base::sortable_float(static_cast<float>(s_.ranked[i].score)) >> 1;
+    s_.coarse[i] = s_.ranked[i].identifier ? (1u << 31) - 1 : score;
+  }
+  const uint32_t nth = simd::kernels().kth_greatest(s_.coarse.data(), n_ranked, n, 0);
+  s_.ranked_before.clear();
+  size_t n_kept = 0;
+  for (size_t i = 0; i < n_ranked; ++i) {
+    const RankedCandidate one = s_.ranked[i];
+    if (s_.coarse[i] == nth) s_.ranked_before.push_back(one);
+    s_.ranked[n_kept] = one;
+    n_kept += s_.coarse[i] > nth ? 1 : 0;
+  }
+  std::vector<RankedCandidate>& equal = s_.ranked_before;
+  const auto n_missing = static_cast<ptrdiff_t>(n - n_kept);
+  if (n_missing < static_cast<ptrdiff_t>(equal.size()))
+    std::nth_element(equal.begin(), equal.begin() + n_missing, equal.end(), better);
+  std::copy_n(equal.begin(), n_missing, s_.ranked.begin() + static_cast<ptrdiff_t>(n_kept));
   s_.ranked.resize(n);
 }
 
@@ -198,8 +300,9 @@ void Ranker::keep_best(size_t n) {
   s_.ranked.resize(n);
 }
 
-// Documents of the identifier tier are taken first, as they stand; the others must differ from them, too.
+// Documents of the identifier tier are taken first, in their order; the others must differ from them, too.
 void Ranker::diversify(size_t k) {
+  if (any_identifier_) std::sort(s_.ranked.begin(), s_.ranked.end(), better);
   const double least = least_score(), width = spread();
   s_.relevances.clear();
   size_t n_identifiers = 0;
@@ -207,11 +310,12 @@ void Ranker::diversify(size_t k) {
     s_.relevances.push_back(width > 0.0 ? (one.score - least) / width : 1.0);
     n_identifiers += one.identifier ? 1 : 0;
   }
-  vector_.forget_taken();
+  s_.directions.clear();
+  for (const RankedCandidate& one : s_.ranked) s_.directions.push_back(vector_.direction(one.doc));
   const auto taken = s_.diversity.select(
       s_.relevances, options_.mmr_lambda, k, n_identifiers,
-      [&](uint32_t i, uint32_t j) { return vector_.similarity_to_taken(s_.ranked[i].doc, j); },
-      [&](uint32_t i) { vector_.take(s_.ranked[i].doc); });
+      [&](uint32_t i, uint32_t j) { return VectorArm::cosine(s_.directions[i], s_.directions[j]); },
+      [&](uint32_t i, uint32_t j) { return better(s_.ranked[i], s_.ranked[j]); });
   s_.ranked_before = s_.ranked;
   s_.ranked.clear();
   for (const uint32_t place : taken) s_.ranked.push_back(s_.ranked_before[place]);

@@ -26,12 +26,14 @@ namespace scrubjay::engine {
 class Ranker {
  public:
   Ranker(const RankingOptions& options, SearchScratch& scratch, const LexicalArm& lexical, VectorArm& vector,
-         std::span<const lexical::TermCount> terms, bool semantic)
+         std::span<const lexical::TermCount> terms, std::span<const filter::Predicate> entities,
+         bool semantic)
       : options_(options),
         s_(scratch),
         lexical_(lexical),
         vector_(vector),
         terms_(terms),
+        entities_(entities),
         semantic_(semantic) {}
 
   // After both arms ranked. `fused`: there is more than one ranking; otherwise the scores are those of the
@@ -44,8 +46,12 @@ class Ranker {
   void complete_similarities();
   void prepare_coverage(uint64_t n_docs);
   void compute_coverages();
-  [[nodiscard]] double recency(uint32_t doc, int64_t now_us) const;
+  void add_coverages(uint32_t chunk, uint32_t first_term, std::span<const uint32_t> places);
+  [[nodiscard]] std::span<const filter::Column* const> columns_of(std::string_view field);
   void add_signals();
+  void add_recency();
+  void add_entities();
+  void add_priors();
   void refuse_by_thresholds();
   void select_best(size_t n);
   void keep_best(size_t n);
@@ -61,6 +67,7 @@ class Ranker {
   const LexicalArm& lexical_;
   VectorArm& vector_;
   const std::span<const lexical::TermCount> terms_;
+  const std::span<const filter::Predicate> entities_;
   const bool semantic_;
   double total_idf_ = 0.0;
   bool any_identifier_ = false;

@@ -36,6 +36,8 @@ void check(const RankingOptions& options) {
   expect_not_negative("recency, weight", options.recency_weight);
   expect(options.half_life_us > 0.0 && std::isfinite(options.half_life_us), "recency, half-life",
          "a finite number > 0", options.half_life_us);
+  expect_not_negative("entities, weight", options.entity_weight);
+  expect_finite("prior, weight", options.prior_weight);
   if (options.mmr_lambda != RankingOptions::kOff)
     expect(options.mmr_lambda >= 0.0 && options.mmr_lambda <= 1.0, "mmr", "a number from 0 to 1",
            options.mmr_lambda);

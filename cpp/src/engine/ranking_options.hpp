@@ -6,6 +6,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <string>
 
 #include "fusion/fuse.hpp"
 
@@ -27,10 +28,18 @@ struct RankingOptions {
 
   // Added to the fused score, which is scaled to 0..1 over the candidates first if any of them is not 0.
   double coverage_weight = 0.0;
-  double recency_weight = 0.0;  // of 2^(-age / half-life)
+  double recency_weight = 0.0;  // of 2^(-age / half-life), where the field created_at says the age
   double half_life_us = 168.0 * 3600e6;
   int64_t now_us = kNow;
-  [[nodiscard]] bool has_signals() const noexcept { return coverage_weight != 0.0 || recency_weight != 0.0; }
+  // Of the best damping among the request's entities that the document names in the list `entity_field`:
+  // 1 / (1 + 0.001 (n - 1)^2) for one that n visible documents name.
+  double entity_weight = 0.0;
+  std::string entity_field = "entities";
+  double prior_weight = 0.0;  // of the number in `prior_field`
+  std::string prior_field = "importance";
+  [[nodiscard]] bool has_signals() const noexcept {
+    return coverage_weight != 0.0 || recency_weight != 0.0 || entity_weight != 0.0 || prior_weight != 0.0;
+  }
   [[nodiscard]] bool weighs_coverage() const noexcept {
     return coverage_weight != 0.0 || least_relevance != Relevance::none;
   }

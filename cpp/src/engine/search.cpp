@@ -87,7 +87,8 @@ class Search {
                   : semantic_           ? Mode::vector
                                         : Mode::none;
     if (ranked) {
-      Ranker(*request_.ranking, s_, lexical_arm_, vector_arm_, terms_, semantic_ && vectors.dim != 0)
+      Ranker(*request_.ranking, s_, lexical_arm_, vector_arm_, terms_, request_.entities,
+             semantic_ && vectors.dim != 0)
           .run(fused, n_live, k, std::max(k, candidates), result);
     } else {
       take_single(k, result);
@@ -191,6 +192,7 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
        visible != request.scope->visible_end(); ++visible) {
     if (const Partition* partition = partitions_.find(visible->key, visible->hash)) search.add(*partition);
   }
+  if (request.ranking->entity_weight != 0.0) scratch.count_entity_links(request.entities);
   if (request.filter.any()) apply_filter(request.filter, scratch);
   const size_t limit = request.candidates != 0 ? request.candidates : std::max<size_t>(100, request.k);
   for (size_t r = 0; r < request.rankings.size(); ++r) {

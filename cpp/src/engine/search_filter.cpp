@@ -62,6 +62,20 @@ std::optional<uint32_t> SearchScratch::find_visible(const Id& id,
   return std::nullopt;
 }
 
+void SearchScratch::count_entity_links(std::span<const filter::Predicate> entities) {
+  entity_links.assign(entities.size(), 0);
+  for (size_t e = 0; e < entities.size(); ++e) {
+    for (const ChunkSnapshot& chunk : chunks) {
+      naming.reset(chunk.n_docs);
+      evaluation.run(entities[e], chunk.chunk->columns(), chunk.n_docs, naming.words());
+      for (uint32_t w = 0; w < naming.n_words(); ++w) {
+        const uint64_t dead = chunk.dead && w < chunk.dead->n_words() ? chunk.dead->word(w) : 0;
+        entity_links[e] += static_cast<uint64_t>(std::popcount(naming.word(w) & ~dead));
+      }
+    }
+  }
+}
+
 uint64_t SearchScratch::n_admitted() const noexcept {
   uint64_t n = 0;
   for (size_t c = 0; c < chunks.size(); ++c) n += filtered ? admitted[c].n : chunks[c].n_live;

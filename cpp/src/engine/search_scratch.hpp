@@ -46,6 +46,13 @@ struct RankedCandidate {
   bool identifier;
 };
 
+// A stored vector as a direction. Valid as long as the snapshot.
+struct Direction {
+  const vector::Column* column = nullptr;  // null: there is none
+  const char* row = nullptr;
+  double per_length = 0.0;  // 1 / |row|
+};
+
 struct SearchScratch {
   bool in_use = false;
   text::Analyzer::Scratch analysis;
@@ -81,11 +88,13 @@ struct SearchScratch {
   std::vector<uint32_t> rare_terms, identifiers;  // indices of terms
   std::vector<double> term_idfs;
   std::vector<RankedCandidate> ranked, ranked_before;
-  std::vector<uint32_t> ranked_docs;
-  std::vector<double> coverages, relevances;
+  std::vector<uint32_t> coarse, places, term_offsets, term_bits;
+  std::vector<double> coverages, relevances, boosts;
+  std::vector<const filter::Column*> columns;  // of a field, by chunk
+  std::vector<uint64_t> entity_links;          // how many visible documents name each entity of the request
+  base::Bitmap naming;
   fusion::Diversity diversity;
-  std::vector<vector::PreparedQuery> taken;  // vectors of the documents that marginal relevance took
-  size_t n_taken = 0;
+  std::vector<Direction> directions;  // of what is ranked, for marginal relevance
   std::vector<float> vector_read;
 
   [[nodiscard]] static SearchScratch& of_thread() {
@@ -121,6 +130,9 @@ struct SearchScratch {
   [[nodiscard]] uint64_t n_admitted() const noexcept;
   // The offsets that the filter admits in chunk number c.
   [[nodiscard]] std::span<const uint16_t> admitted_in(size_t c);
+
+  // How many visible documents name each entity; before a filter hides any of them.
+  void count_entity_links(std::span<const filter::Predicate> entities);
 
   // Where the snapshot has the document that the id map has at `location`: `chunk << 16 | offset`, if it is
   // there, alive and has this id (it may be newer than the snapshot, or the chunks rewritten since).

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 
+#include "base/growing.hpp"
 #include "engine/result.hpp"
+#include "simd/kernels.hpp"
 #include "vector/scan.hpp"
 
 namespace scrubjay::engine {
@@ -108,34 +110,31 @@ double VectorArm::similarity(uint32_t chunk, uint32_t offset) const {
   return static_cast<double>(column->similarity(offset, s_.vector_query));
 }
 
-void VectorArm::take(uint32_t doc) {
-  if (s_.taken.size() == s_.n_taken) s_.taken.emplace_back();
-  vector::PreparedQuery& taken = s_.taken[s_.n_taken++];
-  taken.elements.clear();
+Direction VectorArm::direction(uint32_t doc) {
   const vector::Column* column = s_.chunks[doc >> 16].chunk->vectors();
-  if (!column || !column->has(doc & 0xffffu)) return;
+  const uint32_t offset = doc & 0xffffu;
+  if (!column || !column->has(offset)) return {};
+  const char* row = column->rows().row(offset);
+  for (size_t byte = 0; byte < column->options().row_bytes(); byte += base::kCacheLineBytes)
+    __builtin_prefetch(row + byte);
+  if (column->options().metric == vector::Metric::cosine)
+    return {column, row, static_cast<double>(column->scales()[offset].factor)};
   s_.vector_read.resize(column->options().dim);
-  column->read(doc & 0xffffu, s_.vector_read);
-  // A cosine column normalises; for the others the direction is prepared here.
-  if (column->options().metric != vector::Metric::cosine) {
-    const auto length = static_cast<float>(vector::norm(s_.vector_read));
-    for (float& element : s_.vector_read) element /= length;
-  }
-  vector::prepare_query(column->options(), s_.vector_read, taken);
+  column->read(offset, s_.vector_read);
+  return {column, row, static_cast<double>(column->scales()[offset].scale) / vector::norm(s_.vector_read)};
 }
 
-double VectorArm::similarity_to_taken(uint32_t doc, uint32_t nth_taken) {
-  const vector::PreparedQuery& taken = s_.taken[nth_taken];
-  const vector::Column* column = s_.chunks[doc >> 16].chunk->vectors();
-  if (taken.elements.empty() || !column || !column->has(doc & 0xffffu)) return 0.0;
-  if (column->options().metric == vector::Metric::cosine)
-    return static_cast<double>(column->similarity(doc & 0xffffu, taken));
-  s_.vector_read.resize(column->options().dim);
-  column->read(doc & 0xffffu, s_.vector_read);
-  double dot = 0.0;
-  for (size_t i = 0; i < s_.vector_read.size(); ++i)
-    dot += static_cast<double>(s_.vector_read[i]) * static_cast<double>(taken.elements[i]);
-  return dot / vector::norm(s_.vector_read);
+double VectorArm::cosine(const Direction& a, const Direction& b) noexcept {
+  if (!a.column || !b.column) return 0.0;
+  const simd::Kernels& kernels = simd::kernels();
+  const vector::ColumnOptions& options = a.column->options();
+  const size_t n = options.padded_dim();
+  const float dot = options.storage == vector::Storage::f16
+                        ? kernels.dot_f16_f16(reinterpret_cast<const uint16_t*>(a.row),
+                                              reinterpret_cast<const uint16_t*>(b.row), n)
+                        : kernels.dot_f32_f32(reinterpret_cast<const float*>(a.row),
+                                              reinterpret_cast<const float*>(b.row), n);
+  return static_cast<double>(dot) * (a.per_length * b.per_length);
 }
 
 }  // namespace scrubjay::engine

@@ -28,11 +28,9 @@ class VectorArm {
   // Of any visible document, NaN if it has no vector. After rank().
   [[nodiscard]] double similarity(uint32_t chunk, uint32_t offset) const;
 
-  // Cosines between stored vectors, whatever the metric, for marginal relevance: forget_taken(), then take()
-  // documents; 0 where one has no vector.
-  void forget_taken() noexcept { s_.n_taken = 0; }
-  void take(uint32_t doc);
-  [[nodiscard]] double similarity_to_taken(uint32_t doc, uint32_t nth_taken);
+  // Cosines between stored vectors, whatever the metric, for marginal relevance; 0 where one has no vector.
+  [[nodiscard]] Direction direction(uint32_t doc);
+  [[nodiscard]] static double cosine(const Direction& a, const Direction& b) noexcept;
 
  private:
   void scan(size_t chunk, uint32_t first_doc);

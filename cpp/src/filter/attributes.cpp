@@ -14,6 +14,10 @@ int64_t sortable_real(double value) noexcept {
   return bits >= 0 ? bits : bits ^ std::numeric_limits<int64_t>::max();
 }
 
+double unsortable_real(int64_t value) noexcept {
+  return std::bit_cast<double>(value >= 0 ? value : value ^ std::numeric_limits<int64_t>::max());
+}
+
 namespace {
 
 // A cursor over JSON text. Each function returns false where the text cannot be JSON.

@@ -42,6 +42,7 @@ struct Attributes {
 
 // Reals as integers of the same order. Never INT64_MIN; no NaN; negative zero counts as zero.
 [[nodiscard]] int64_t sortable_real(double value) noexcept;
+[[nodiscard]] double unsortable_real(int64_t value) noexcept;
 
 // Reads what the payload holds; false, and nothing, if it is no JSON object as above. The views point into
 // the payload or into out.unescaped. Of equal fields the last counts, and all are reported.

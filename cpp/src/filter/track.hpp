@@ -33,6 +33,14 @@ class Track {
     bool dense = true;
     std::span<const T> values;
     const uint16_t* docs = nullptr;
+
+    // kAbsent if the document has none.
+    [[nodiscard]] T at(uint32_t doc) const noexcept {
+      if (dense) return doc < values.size() ? values[doc] : kAbsent;
+      const uint16_t* found = std::lower_bound(docs, docs + values.size(), doc);
+      return found != docs + values.size() && *found == doc ? values[static_cast<size_t>(found - docs)]
+                                                            : kAbsent;
+    }
   };
   [[nodiscard]] View view(uint32_t n_docs) const noexcept {
     const Form* form = form_.load(std::memory_order_acquire);

@@ -5,7 +5,7 @@
 //     lambda relevance - (1 - lambda) max(0, greatest similarity to one that was taken)
 // As if every value were computed anew at each step. A value only falls as documents are taken, so what was
 // computed earlier is a bound, and only the document on top of a heap of bounds is brought up to date: few of
-// the k n similarities are ever computed. Equal values: the one that stands first in `relevance`.
+// the k n similarities are ever computed.
 #pragma once
 
 #include <algorithm>
@@ -19,18 +19,18 @@ namespace scrubjay::fusion {
 // Reuse one per thread to avoid allocation.
 class Diversity {
  public:
-  // The first `n_first` are taken before all others, in their order. `similarity(i, j)`: of document i to the
-  // j-th that was taken; `take(i)` is told of each that is. Places in `relevance`, in the order in which they
-  // are taken; valid until the next call.
-  template <class Similarity, class Take>
+  // The first `n_first` are taken before all others, in their order. `similarity(i, j)`: of documents i and
+  // j; `before(i, j)`: which of two equal values comes first, a total order. Places in `relevance`, in the
+  // order in which they are taken; valid until the next call.
+  template <class Similarity, class Before>
   [[nodiscard]] std::span<const uint32_t> select(std::span<const double> relevance, double lambda, size_t k,
-                                                 size_t n_first, Similarity&& similarity, Take&& take) {
+                                                 size_t n_first, Similarity&& similarity, Before&& before) {
+    const auto worse = [&](const Bound& a, const Bound& b) {
+      return a.value != b.value ? a.value < b.value : before(b.place, a.place);
+    };
     heap_.clear();
     taken_.clear();
-    for (size_t i = 0; i < std::min(n_first, k); ++i) {
-      taken_.push_back(static_cast<uint32_t>(i));
-      take(taken_.back());
-    }
+    for (size_t i = 0; i < std::min(n_first, k); ++i) taken_.push_back(static_cast<uint32_t>(i));
     for (size_t i = n_first; i < relevance.size(); ++i)
       heap_.push_back({lambda * relevance[i], 0.0, static_cast<uint32_t>(i), 0});
     std::make_heap(heap_.begin(), heap_.end(), worse);
@@ -39,12 +39,11 @@ class Diversity {
       Bound& best = heap_.back();
       if (best.n_compared == taken_.size()) {
         taken_.push_back(best.place);
-        take(best.place);
         heap_.pop_back();
         continue;
       }
       for (; best.n_compared < taken_.size(); ++best.n_compared)
-        best.nearest = std::max(best.nearest, static_cast<double>(similarity(best.place, best.n_compared)));
+        best.nearest = std::max(best.nearest, similarity(best.place, taken_[best.n_compared]));
       best.value = lambda * relevance[best.place] - (1.0 - lambda) * best.nearest;
       std::push_heap(heap_.begin(), heap_.end(), worse);
     }
@@ -58,9 +57,6 @@ class Diversity {
     uint32_t place;
     uint32_t n_compared;
   };
-  static bool worse(const Bound& a, const Bound& b) noexcept {
-    return a.value != b.value ? a.value < b.value : a.place > b.place;
-  }
 
   std::vector<Bound> heap_;
   std::vector<uint32_t> taken_;

@@ -1,5 +1,5 @@
-"""The command `scrubjay`: demo, search, index, stats; check, compact, backup, export; memory. `scrubjay --help` says
-the rest."""
+"""The command `scrubjay`: demo, search, index, stats; tune; memory; check, compact, backup, export; mcp, serve.
+`scrubjay --help` says the rest."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ import os
 import sys
 from collections.abc import Sequence
 
-from scrubjay.cli import demo_command, file_commands, memory_commands, store_commands
+from scrubjay.cli import (
+    demo_command,
+    file_commands,
+    memory_commands,
+    server_commands,
+    store_commands,
+    tune_command,
+)
 from scrubjay.cli.arguments import make_parser
 from scrubjay.cli.readers import InputError
 from scrubjay.config import show_config
@@ -20,10 +27,13 @@ _COMMANDS = {
     "search": file_commands.run_search,
     "index": file_commands.run_index,
     "stats": file_commands.run_stats,
+    "tune": tune_command.run_tune,
     "check": store_commands.run_check,
     "compact": store_commands.run_compact,
     "backup": store_commands.run_backup,
     "export": store_commands.run_export,
+    "mcp": server_commands.run_mcp,
+    "serve": server_commands.run_serve,
     "memory": memory_commands.run_memory,
 }
 

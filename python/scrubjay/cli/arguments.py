@@ -22,6 +22,13 @@ Policies, preferences, facts, episodes and traces in one file. Everything is sai
 --tenant acme --user jane is seen by nobody else."""
 
 
+_TUNE = """\
+SOURCE is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or an index file with recorded feedback
+(Index.feedback). Every configuration answers every question; the choice is cross-validated against the
+default, and what --out gets is the choice if that gain is beyond noise, else the default. Read it with
+scrubjay.fusion.load(FILE), or with search --fusion FILE."""
+
+
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of `scrubjay`; each command's name is in `command`."""
     parser = argparse.ArgumentParser(
@@ -70,6 +77,9 @@ def make_parser() -> argparse.ArgumentParser:
     _add_scope(stats)
     _add_common(stats, k=None)
 
+    _add_tune(
+        _command(commands, "tune", "find the fusion and weights that rank best for judged questions", _TUNE)
+    )
     for name, help, target in (
         ("check", "compare rows, images and both retrievers of an index in a file", None),
         ("compact", "make what was deleted disappear from an index's files, and make opening fast", None),
@@ -85,6 +95,52 @@ def make_parser() -> argparse.ArgumentParser:
             "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
         )
     _add_memory(commands)
+
+    mcp = _command(
+        commands,
+        "mcp",
+        "serve the memories of one scope to an MCP client on standard input and output",
+        "INDEX is a file that Index.open() made; it is made if there is none. Nothing that the client sends can change "
+        "the\nscope.",
+    )
+    mcp.add_argument("--read-only", action="store_true", help="offer no tool that changes anything")
+    mcp.add_argument("index", metavar="INDEX")
+    _add_served(mcp, tenant="local")
+
+    serve = _command(
+        commands,
+        "serve",
+        "serve an index over HTTP, with a page that shows why a memory was found",
+        "INDEX is a file that Index.open() made; it is made if there is none. Without --tokens only this machine can "
+        "reach it,\nand every request may name any scope (or that of --tenant, --user and --agent, if they are given). "
+        "With --add-token\na token for that scope is made and printed, its SHA-256 is added to the file, and nothing "
+        "is served.",
+    )
+    serve.add_argument("index", metavar="INDEX", nargs="?")
+    serve.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1")
+    serve.add_argument("--port", type=int, default=8421, help="default: 8421; 0: any free one")
+    serve.add_argument("--tokens", metavar="FILE", help="who may ask for what")
+    serve.add_argument("--add-token", metavar="NAME", help="make a token, add it to --tokens, and end")
+    serve.add_argument(
+        "--can",
+        default="read,write",
+        metavar="LIST",
+        help="of read, write, erase, metrics (default: read,write)",
+    )
+    serve.add_argument(
+        "--max-body", type=_positive, default=4 << 20, metavar="BYTES", help="of a request (default: 4 MiB)"
+    )
+    serve.add_argument(
+        "--max-k", type=_positive, default=100, metavar="N", help="hits at most (default: 100)"
+    )
+    serve.add_argument(
+        "--rate",
+        type=float,
+        default=1000.0,
+        metavar="N",
+        help="requests a second per token; 0: any (default: 1000)",
+    )
+    _add_served(serve, tenant=None)
     return parser
 
 
@@ -160,16 +216,50 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
         "--candidates", type=_positive, metavar="N", help="of each ranking (default: 100 or -k)"
     )
     parser.add_argument(
-        "--rrf-k", type=float, metavar="N", help="plain rank fusion (default: automatic fusion)"
+        "--rrf-k", type=float, metavar="N", help="plain rank fusion, without the identifier tier"
+    )
+    parser.add_argument(
+        "--fusion",
+        metavar="SPEC",
+        help="auto (the default), rrf, rrf:K, weighted, boost, production, or a file that `scrubjay tune` wrote",
     )
     parser.add_argument("--explain", action="store_true", help="show BM25, cosine, ranks and matched terms")
 
 
-def _add_scope(parser: argparse.ArgumentParser, tenant: str = "local", user: str | None = None) -> None:
+def _add_tune(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="SOURCE")
+    parser.add_argument("--out", metavar="FILE.json", help="write the settings there")
+    parser.add_argument(
+        "--winner", action="store_true", help="write the choice even if its gain is within noise"
+    )
+    parser.add_argument("--metric", choices=("ndcg@10", "recall@5", "recall@10", "mrr@10"), default="ndcg@10")
+    parser.add_argument(
+        "--folds", type=_positive, default=5, metavar="N", help="of cross-validation (default: 5)"
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="N", help="of cuts and resampling (default: 0)"
+    )
+    parser.add_argument("--candidates", type=_positive, metavar="N", help="of each ranking (default: 100)")
+    parser.add_argument("--rows", type=_positive, default=12, metavar="N", help="of the table (default: 12)")
+    parser.add_argument(
+        "--vectors",
+        metavar="NAME",
+        help="of NAME.docs.npy and NAME.queries.npy in the folder, in place of an embedder",
+    )
+    parser.add_argument("--collection", metavar="NAME", help="of the index file")
+    group = parser.add_argument_group("scope: only feedback that was asked from within it")
+    for name in ("tenant", "user", "agent"):
+        group.add_argument(f"--{name}", help="default: any")
+    _add_common(parser, k=None)
+
+
+def _add_scope(
+    parser: argparse.ArgumentParser, tenant: str | None = "local", user: str | None = None
+) -> None:
     group = parser.add_argument_group(
         "scope: whose memories (a search sees its own and those shared with it)"
     )
-    group.add_argument("--tenant", default=tenant, help=f"default: {tenant}")
+    group.add_argument("--tenant", default=tenant, help=f"default: {tenant or 'none'}")
     group.add_argument(
         "--user", default=user, help=f"default: {user or 'none, the memories that all users share'}"
     )
@@ -179,6 +269,14 @@ def _add_scope(parser: argparse.ArgumentParser, tenant: str = "local", user: str
 def _add_common(parser: argparse.ArgumentParser, k: int | None) -> None:
     if k is not None:
         parser.add_argument("-k", type=_positive, default=k, metavar="N", help=f"hits at most (default: {k})")
+    _add_embedder(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
+    )
+
+
+def _add_embedder(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--embedder",
         default="default",
@@ -186,10 +284,12 @@ def _add_common(parser: argparse.ArgumentParser, k: int | None) -> None:
         help="default (offline), none, onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, fastembed:NAME or "
         "openai:MODEL[@URL]",
     )
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
-    )
+
+
+def _add_served(parser: argparse.ArgumentParser, tenant: str | None) -> None:
+    parser.add_argument("--collection", metavar="NAME", help="of the file; default: the one without a name")
+    _add_scope(parser, tenant=tenant)
+    _add_embedder(parser)
 
 
 def _positive(text: str) -> int:

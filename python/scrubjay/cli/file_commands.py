@@ -18,6 +18,7 @@ from scrubjay.cli.arguments import scope_of
 from scrubjay.cli.readers import InputError, read_paths
 from scrubjay.cli.show import hits_table
 from scrubjay.cli.terminal import bold, dim, render_table
+from scrubjay.cli.tune_command import as_fusion
 from scrubjay.embedders.spec import from_spec
 from scrubjay.index import Index
 
@@ -103,6 +104,7 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
         mode=arguments.mode,
         candidates=arguments.candidates,
         rrf_k=arguments.rrf_k,
+        fusion=None if arguments.fusion is None else as_fusion(arguments.fusion),
         explain=arguments.explain,
     )
     took_us = (time.perf_counter_ns() - start) / 1000

@@ -17,7 +17,7 @@ from scrubjay.retrieval.reranking import Reranker
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
 from scrubjay.retrieval.rewriting import OpenAIRewriter, Rewriter, Rewritten
-from scrubjay.retrieval.trace import Counters, Stage, Trace
+from scrubjay.retrieval.trace import Counters, Stage, Trace, log_to, opentelemetry_spans
 
 __all__ = [
     "CacheStats",
@@ -38,5 +38,7 @@ __all__ = [
     "SentenceTransformersReranker",
     "Stage",
     "Trace",
+    "log_to",
+    "opentelemetry_spans",
     "place_at_edges",
 ]

@@ -126,13 +126,29 @@ class RedisCache:
         url: such as "redis://localhost:6379/0"; or `client`, an object of redis-py.
         ttl_s: how long Redis keeps an entry.
         prefix: of the keys.
+        retry_s: for how long a server that failed is left alone, so that not every search waits for it.
+        clock: seconds, monotonic.
+
+    A key says which file, collection and question; the entry holds the versions of the visible scopes for which it was
+    made, and is no answer for any other: a write by any process makes it unreachable at once, for all of them.
     """
 
     def __init__(
-        self, url: str | None = None, *, client: Any = None, ttl_s: float = 3600.0, prefix: str = "scrubjay:"
+        self,
+        url: str | None = None,
+        *,
+        client: Any = None,
+        ttl_s: float = 3600.0,
+        prefix: str = "scrubjay:",
+        retry_s: float = 1.0,
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if (url is None) == (client is None):
             raise ValueError("url, client: expected one of the two")
+        if not ttl_s >= 0.001:
+            raise ValueError(f"ttl_s: expected a number >= 0.001, got {ttl_s}")
+        if not retry_s >= 0:
+            raise ValueError(f"retry_s: expected a number >= 0, got {retry_s}")
         if url is not None:
             try:
                 import redis
@@ -142,6 +158,10 @@ class RedisCache:
         self._client = client
         self._ttl_ms = int(ttl_s * 1000)
         self._prefix = prefix
+        self._retry_s = retry_s
+        self._clock = clock
+        self._resting_until = float("-inf")
+        self._lock = Lock()
         self._hits = self._misses = self._stale = 0
         self.last_error: str | None = None
         """What the server last failed with, None if the last call went well."""
@@ -149,14 +169,20 @@ class RedisCache:
     def get(self, key: Hashable, generation: Hashable) -> Any | None:
         """Return the value, None if it is not there, is of another generation, or the server is away."""
         found = self._call(lambda: self._client.get(self._name(key)))
+        value, stale = None, False
         if found is not None:
-            held, value = json.loads(found)
-            if held == repr(generation):
-                self._hits += 1
-                return value
-            self._stale += 1
-        self._misses += 1
-        return None
+            try:
+                held, value = json.loads(found)
+            except (TypeError, ValueError):  # somebody else's, or damaged
+                held, value = None, None
+            stale = held != repr(generation)
+            if stale:
+                value = None
+        with self._lock:
+            self._hits += value is not None
+            self._misses += value is None
+            self._stale += stale
+        return value
 
     def put(self, key: Hashable, generation: Hashable, value: Any) -> None:
         """Keep a value that JSON can express."""
@@ -165,16 +191,20 @@ class RedisCache:
 
     def stats(self) -> CacheStats:
         """Return the counts of this object; the server knows its entries."""
-        return CacheStats(self._hits, self._misses, self._stale)
+        with self._lock:
+            return CacheStats(self._hits, self._misses, self._stale)
 
     def _name(self, key: Hashable) -> str:
         return self._prefix + sha256(repr(key).encode("utf-8", "replace")).hexdigest()
 
     def _call(self, request: Callable[[], Any]) -> Any:
+        if self._clock() < self._resting_until:
+            return None
         try:
             answer = request()
         except Exception as error:  # noqa: BLE001 - a cache that is away must not break a search
             self.last_error = f"{type(error).__name__}: {error}"
+            self._resting_until = self._clock() + self._retry_s
             return None
         self.last_error = None
         return answer

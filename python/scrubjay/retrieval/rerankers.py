@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay.errors import MissingExtraError, RetrievalError
+from scrubjay.retrieval.keys import name_of
 
 __all__ = ["CallableReranker", "HttpReranker", "OnnxReranker", "SentenceTransformersReranker"]
 
@@ -23,8 +24,9 @@ class CallableReranker:
     array([1., 2.], dtype=float32)
     """
 
-    def __init__(self, function: Callable[[str, list[str]], Any], name: str = "callable") -> None:
-        self.name = name
+    def __init__(self, function: Callable[[str, list[str]], Any], name: str | None = None) -> None:
+        self.name = "callable" if name is None else name
+        self.cache_name = name_of(function) if name is None else ("callable", name)
         self._function = function
 
     def score(self, query: str, texts: list[str]) -> Scores:

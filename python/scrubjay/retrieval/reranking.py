@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay.results import Hit
+from scrubjay.retrieval.cache import CacheStats
 
 __all__ = ["Reranker", "Reranking", "render"]
 
@@ -81,8 +82,7 @@ class Reranking:
         self._known: OrderedDict[bytes, float] = OrderedDict()
         self._cache_size = cache_size
         self._lock = Lock()
-        self.n_hits = 0
-        self.n_misses = 0
+        self._n_hits = self._n_misses = 0
 
     def score(self, query: str, texts: Sequence[str]) -> Scores:
         """Return the scores; what is known is not asked again.
@@ -94,9 +94,9 @@ class Reranking:
         keys = [sha256(f"{len(query)} {query}{text}".encode("utf-8", "replace")).digest() for text in texts]
         with self._lock:
             known = [self._known.get(key) for key in keys]
-        missing = [place for place, score in enumerate(known) if score is None]
-        self.n_hits += len(keys) - len(missing)
-        self.n_misses += len(missing)
+            missing = [place for place, score in enumerate(known) if score is None]
+            self._n_hits += len(keys) - len(missing)
+            self._n_misses += len(missing)
 
         def ask() -> None:
             answer = np.asarray(
@@ -124,6 +124,11 @@ class Reranking:
                     future.cancel()
                     raise TimeoutError(f"no answer within {self._deadline_s:g} s") from None
         return np.array(known, dtype=np.float32)
+
+    def stats(self) -> CacheStats:
+        """Return how many scores were known, how many were not, and how many are remembered."""
+        with self._lock:
+            return CacheStats(self._n_hits, self._n_misses, entries=len(self._known))
 
     def close(self) -> None:
         """Let go of the thread."""

@@ -17,11 +17,12 @@ __all__ = ["Retrieved", "RetrievedHit"]
 class RetrievedHit(Hit):
     """A hit and what the stages after the search said of it."""
 
-    __slots__ = ("_score", "queries", "rerank_score")
+    __slots__ = ("_evidence", "_score", "queries", "rerank_score")
 
     def __init__(self, hits: Hits, position: int, score: float, queries: tuple[int, ...]) -> None:
         super().__init__(hits, position)
         self._score = score
+        self._evidence: tuple[int | None, int | None, bool] | None = None
         self.queries = queries
         """Which queries found it: 0 is the verbatim one, then the rewritten one, then the expansions."""
         self.rerank_score: float | None = None
@@ -31,6 +32,37 @@ class RetrievedHit(Hit):
     def score(self) -> float:
         """The score of the best of its queries, or the reranker's."""
         return self._score if self.rerank_score is None else self.rerank_score
+
+    @property
+    def fused_score(self) -> float:
+        """The score of the best of its queries, whatever the reranker said."""
+        return self._score
+
+    @property
+    def evidence(self) -> tuple[int | None, int | None, bool]:
+        """Lexical rank, vector rank, and whether it is in the identifier tier."""
+        if self._evidence is None:
+            return super().lexical_rank, super().vector_rank, super().identifier
+        return self._evidence
+
+    def found_with(self, lexical_rank: int | None, vector_rank: int | None, identifier: bool) -> None:
+        """Say what another process found the hit with."""
+        self._evidence = (lexical_rank, vector_rank, identifier)
+
+    @property
+    def lexical_rank(self) -> int | None:
+        """Its rank, from 1, among the lexical candidates; None if it is not one of them."""
+        return self.evidence[0]
+
+    @property
+    def vector_rank(self) -> int | None:
+        """Its rank, from 1, among the vector candidates; None if it is not one of them."""
+        return self.evidence[1]
+
+    @property
+    def identifier(self) -> bool:
+        """Whether it is in the identifier tier."""
+        return self.evidence[2]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything known about the hit in JSON's own types."""

@@ -12,12 +12,15 @@ import numpy as np
 
 from scrubjay._native import Scope
 from scrubjay.errors import ClosedError, Error
+from scrubjay.filters import lasting
 from scrubjay.fusion import Fusion, Ranking
 from scrubjay.index import Index
 from scrubjay.results import Hit, Hits
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
 from scrubjay.retrieval.context import Context
+from scrubjay.retrieval.keys import name_of
 from scrubjay.retrieval.merging import merge
+from scrubjay.retrieval.remembering import Remembering
 from scrubjay.retrieval.reranking import Reranker, Reranking, render
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.rewriting import Rewriter, Rewritten, as_rewritten
@@ -50,7 +53,8 @@ class Retriever:
         fusion: how the arms are fused (see :meth:`Index.search`).
         context: how many tokens are selected, and how they are placed.
         cache: results in this process; True for one of 16 MB, None for none.
-        shared_cache: results across processes; needs an index in a file.
+        shared_cache: results across processes; needs an index in a file. Parts are told apart by their names
+            (:func:`scrubjay.retrieval.keys.name_of`): with a lambda or an object without a `name` nothing is shared.
         spans: makes a context manager of a stage's name: `tracer.start_as_current_span` of OpenTelemetry.
         hooks: called with a dict after each retrieval: mode, degraded, n_hits, us, cached, trace (:func:`log_to` makes
             one that logs). What they raise is ignored.
@@ -95,8 +99,18 @@ class Retriever:
         self._template = template
         self._fusion = fusion
         self._context = context or Context()
-        self._cache = ResultCache() if cache is True else cache or None
-        self._shared_cache = shared_cache
+        self._remembering = Remembering(
+            index,
+            ResultCache() if cache is True else None if cache is False else cache,
+            shared_cache,
+            (
+                *map(name_of, (rewriter, reranker, template, self._context.count)),
+                rerank if reranker is not None else 0,
+                self._context.max_tokens,
+                self._context.edges,
+            ),
+            self.counters,
+        )
         self._spans = spans
         self._hooks = tuple(hooks)
 
@@ -119,7 +133,8 @@ class Retriever:
             scope: who asks.
             k: how many hits at most.
             mode, candidates: as in :meth:`Index.search`.
-            options: further ones of :meth:`Index.search_batch`, such as a filter.
+            options: further ones of :meth:`Index.search_batch`, such as a filter; `fusion` goes before the retriever's,
+                and `rankings`, as :meth:`Index.search` takes them, are fused into the verbatim question's.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -132,15 +147,23 @@ class Retriever:
             raise ValueError(f"k: expected 1 or more, got {k}")
         if mode not in _CASCADE:
             raise ValueError(f"mode: expected 'hybrid', 'lexical' or 'vector', got {mode!r}")
+        for name in ("ids", "exclude_ids"):
+            if options.get(name) is not None:
+                options[name] = lasting(options[name])  # asked more than once where a part is down
+        options.setdefault("fusion", self._fusion)
         start = time.perf_counter_ns()
         trace = Trace(spans=self._spans)
-        generation, shared_generation = self._generations(scope)
-        key = self._key(text, scope, k, mode, candidates, options) if self._caches else None
-        result = self._recall(key, scope, generation, shared_generation, trace) if key is not None else None
-        if result is None:
-            result = self._run(text, scope, k, mode, candidates, options, trace)
-            if key is not None and not any(_passes(reason) for reason in result.degraded):
-                self._remember(key, generation, shared_generation, result)
+        with trace.whole("retrieve") as attributes:
+            asked = {"text": text, "k": k, "mode": mode, "candidates": candidates, **options}
+            question = self._remembering.question(scope, asked)
+            result = None if question is None else self._remembering.recall(question, trace)
+            if result is None:
+                result = self._run(text, scope, k, mode, candidates, options, trace)
+                if question is not None and not any(_passes(reason) for reason in result.degraded):
+                    self._remembering.remember(question, result)
+            attributes.update(mode=result.mode, hits=len(result), cached=result.cached)
+            if result.degraded:
+                attributes["degraded"] = [reason.partition(":")[0] for reason in result.degraded]
         self._report(result, (time.perf_counter_ns() - start) / 1000)
         return result
 
@@ -149,14 +172,13 @@ class Retriever:
         return await asyncio.get_running_loop().run_in_executor(None, partial(self.search, text, **options))
 
     def cache_stats(self) -> dict[str, CacheStats]:
-        """Return hits, misses and stale look-ups by cache: "results", "shared", "rerank"."""
-        stats = {}
-        if self._cache is not None:
-            stats["results"] = self._cache.stats()
-        if self._shared_cache is not None:
-            stats["shared"] = self._shared_cache.stats()
+        """Return hits, misses and stale look-ups by cache: "results", "shared", "rerank" (scores of texts) and
+        "embedding" (vectors of questions, if an embedder that is not native makes them)."""
+        stats = self._remembering.stats()
         if self._reranking is not None:
-            stats["rerank"] = CacheStats(self._reranking.n_hits, self._reranking.n_misses)
+            stats["rerank"] = self._reranking.stats()
+        vectors = self.index.query_cache_stats()
+        stats["embedding"] = CacheStats(vectors["hits"], vectors["misses"], entries=vectors["entries"])
         return stats
 
     def close(self) -> None:
@@ -219,6 +241,10 @@ class Retriever:
             queries.append((rewritten.semantic or text, rewritten.keywords or None))
         queries += [(expansion, None) for expansion in rewritten.expansions]
         queries = list(dict.fromkeys(queries))
+        options = dict(options)
+        if (rankings := options.get("rankings")) is not None:
+            options["rankings"] = [rankings, *[None] * (len(queries) - 1)]
+        limited = any(options.get(name) is not None for name in ("filter", "ids", "exclude_ids"))
         for attempt in _CASCADE[mode]:
             try:
                 found = self.index.search_batch(
@@ -230,7 +256,6 @@ class Retriever:
                     k=depth,
                     mode=attempt,
                     candidates=candidates,
-                    fusion=self._fusion,
                     **options,
                 )
             except (TypeError, ValueError, ClosedError):
@@ -241,9 +266,11 @@ class Retriever:
             reasons += [reason for hits in found for reason in hits.degraded]
             ran = found[0].mode
             hits = merge(found)
-            if hits or ran not in ("lexical", "none") or options.get("filter") is not None or self._refuses:
+            if hits or ran not in ("lexical", "none") or limited or _refuses(options["fusion"]):
                 return hits, ran
             break  # words alone found nothing: perhaps they are parts of words
+        if limited:  # which looking for a substring would not heed
+            return [], "none"
         return self._substring(text, scope, depth, reasons)
 
     def _substring(
@@ -285,86 +312,6 @@ class Retriever:
             stage.n_out = len(head)
             return [head[place] for place in order.tolist()] + tail
 
-    # ------------------------------------------------------------------ cache
-
-    @property
-    def _caches(self) -> bool:
-        return self._cache is not None or self._shared_cache is not None
-
-    @property
-    def _refuses(self) -> bool:
-        """Whether an empty result may be what was asked for."""
-        return isinstance(self._fusion, Ranking) and (
-            self._fusion.relevance is not None or self._fusion.min_score is not None
-        )
-
-    def _key(
-        self, text: str, scope: Scope, k: int, mode: str, candidates: int | None, options: dict[str, Any]
-    ) -> tuple[Any, ...]:
-        return (
-            text,
-            (scope.tenant, scope.user, scope.agent),
-            k,
-            mode,
-            candidates,
-            repr(sorted(options.items())),
-            repr(self._fusion),
-            self._rerank if self._reranking is not None else 0,
-            "" if self._reranking is None else self._reranking.name,
-            repr(self._template),
-            repr(self._rewriter),
-            repr(self._context),
-            self.index.engine.analyzer,
-            repr(self.index.embedder),
-        )
-
-    def _generations(self, scope: Scope) -> tuple[Any, Any]:
-        if not self._caches:
-            return None, None
-        return self.index.generation(scope), self.index.shared_generation(scope)
-
-    def _recall(
-        self, key: Any, scope: Scope, generation: Any, shared_generation: Any, trace: Trace
-    ) -> Retrieved | None:
-        with trace.stage("cache") as stage:
-            if self._cache is not None:
-                held: Retrieved | None = self._cache.get(key, generation)
-                if held is not None:
-                    stage.n_out = len(held)
-                    return Retrieved(list(held), held.mode, held.degraded, trace, cached=True)
-            if self._shared_cache is not None and shared_generation is not None:
-                rows = self._shared_cache.get(key, shared_generation)
-                if self._shared_cache.last_error is not None:
-                    self.counters.add("shared_cache_errors_total")
-                if rows is not None:
-                    return self._restored(rows, scope, trace)
-        return None
-
-    def _remember(self, key: Any, generation: Any, shared_generation: Any, result: Retrieved) -> None:
-        if self._cache is not None:
-            n_bytes = 500 + sum(400 + len(hit.text) for hit in result)
-            self._cache.put(key, generation, result, n_bytes)
-        if self._shared_cache is not None and shared_generation is not None:
-            hits = [
-                {"id": hit.id, "score": hit._score, "rerank": hit.rerank_score, "queries": list(hit.queries)}
-                for hit in result
-            ]
-            self._shared_cache.put(
-                key, shared_generation, {"mode": result.mode, "degraded": list(result.degraded), "hits": hits}
-            )
-
-    def _restored(self, row: dict[str, Any], scope: Scope, trace: Trace) -> Retrieved | None:
-        """The hits of another process, as this one's index has them."""
-        result = self.index.hits_of([hit["id"] for hit in row["hits"]], scope)
-        if result is None:
-            return None
-        hits = []
-        for place, held in enumerate(row["hits"]):
-            hit = RetrievedHit(result, place, held["score"], tuple(held["queries"]))
-            hit.rerank_score = held["rerank"]
-            hits.append(hit)
-        return Retrieved(hits, row["mode"], tuple(row["degraded"]), trace, cached=True)
-
     def _report(self, result: Retrieved, us: float) -> None:
         self.counters.add("retrievals_total", mode=result.mode)
         self.counters.add("retrieval_microseconds_total", us)
@@ -390,6 +337,11 @@ class Retriever:
 def _passes(reason: str) -> bool:
     """Whether the next search may well be better off: what failed or was late, not what is missing."""
     return reason.partition(":")[0].endswith(("_failed", "_late"))
+
+
+def _refuses(fusion: Any) -> bool:
+    """Whether an empty result may be what was asked for."""
+    return isinstance(fusion, Ranking) and (fusion.relevance is not None or fusion.min_score is not None)
 
 
 def _brief(error: Exception) -> str:

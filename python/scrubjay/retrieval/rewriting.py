@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any, Protocol, runtime_checkable
 
 __all__ = ["PROMPT", "OpenAIRewriter", "Rewriter", "Rewritten", "as_rewritten"]
@@ -28,7 +29,10 @@ class Rewritten:
 
 @runtime_checkable
 class Rewriter(Protocol):
-    """Puts a question in other words. May be slow and may raise: the verbatim question is asked all the same."""
+    """Puts a question in other words. May be slow and may raise: the verbatim question is asked all the same.
+
+    An optional attribute `name` tells rewriters apart in caches that processes share.
+    """
 
     def rewrite(self, query: str) -> Rewritten:
         """Return keywords, a semantic query and expansions for `query`."""
@@ -88,6 +92,8 @@ class OpenAIRewriter:
         self._n = n_expansions
         self._timeout_s = timeout_s
         self._prompt = prompt
+        asked = sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
+        self.name = f"{self._url}/{model}/{n_expansions}/{asked}"
 
     def rewrite(self, query: str) -> Rewritten:
         """Ask the model once.

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import importlib
 import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-__all__ = ["Counters", "Stage", "Trace", "log_to"]
+from scrubjay.errors import MissingExtraError
+
+__all__ = ["Counters", "Stage", "Trace", "log_to", "opentelemetry_spans"]
 
 
 @dataclass
@@ -57,15 +60,38 @@ class Trace:
         self.stages.append(stage)
         start = time.perf_counter_ns()
         try:
-            if self.spans is None:
+            with self.whole(name) as attributes:
                 yield stage
-            else:
-                with self.spans(f"scrubjay.{name}") as span:
-                    yield stage
-                    if hasattr(span, "set_attributes"):
-                        span.set_attributes({"scrubjay.in": stage.n_in, "scrubjay.out": stage.n_out})
+                attributes.update({"in": stage.n_in, "out": stage.n_out})
         finally:
             stage.us = (time.perf_counter_ns() - start) / 1000
+
+    @contextmanager
+    def whole(self, name: str) -> Iterator[dict[str, Any]]:
+        """Put a span around what happens inside, with the attributes that are left in the dict.
+
+        A span that cannot be made or closed is left out: watching must not break what is watched.
+        """
+        attributes: dict[str, Any] = {}
+        manager, span = None, None
+        if self.spans is not None:
+            with suppress(Exception):
+                made = self.spans(f"scrubjay.{name}")
+                span = made.__enter__()
+                manager = made
+        try:
+            yield attributes
+        except BaseException as error:
+            if manager is not None:
+                with suppress(Exception):
+                    manager.__exit__(type(error), error, error.__traceback__)
+            raise
+        if manager is not None:
+            with suppress(Exception):
+                if span is not None and hasattr(span, "set_attributes"):
+                    span.set_attributes({f"scrubjay.{key}": value for key, value in attributes.items()})
+            with suppress(Exception):
+                manager.__exit__(None, None, None)
 
     @property
     def total_us(self) -> float:
@@ -119,6 +145,26 @@ class Counters:
             shown = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels)
             lines.append(f"scrubjay_{name}{{{shown}}} {count:g}" if shown else f"scrubjay_{name} {count:g}")
         return "\n".join(lines)
+
+
+def opentelemetry_spans(provider: Any = None) -> Callable[[str], Any]:
+    """Make the `spans` of a retriever: a span for each retrieval and, inside, one for each of its stages.
+
+    Args:
+        provider: a TracerProvider; None: the one that the process has set.
+
+    Spans are named scrubjay.retrieve, scrubjay.search and so on; attributes are scrubjay.in and scrubjay.out (how many
+    candidates), of the whole scrubjay.mode, .hits, .cached and .degraded. No text of a question or memory is in them.
+
+    Raises:
+        MissingExtraError: `opentelemetry` is not installed (extra "opentelemetry").
+    """
+    try:
+        trace = importlib.import_module("opentelemetry.trace")
+    except ImportError:
+        raise MissingExtraError("opentelemetry_spans", "opentelemetry", "opentelemetry") from None
+    spans: Callable[[str], Any] = trace.get_tracer("scrubjay", tracer_provider=provider).start_as_current_span
+    return spans
 
 
 def _escaped(value: str) -> str:

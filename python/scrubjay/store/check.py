@@ -12,6 +12,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.feedback import has_notes
 from scrubjay.store.filling import decoded
 from scrubjay.store.schema import Tables
 from scrubjay.store.vectors import content_hash, n_bytes
@@ -76,7 +77,12 @@ def check_store(engine: DurableEngine, progress: Progress) -> CheckReport:
         for (said,) in connection.execute("PRAGMA integrity_check").fetchall():
             if said != "ok":
                 report.add(f"SQLite: {said}")
-        for what, query in _contradictions(t).items():
+        contradictions = _contradictions(t)
+        if has_notes(connection, t):
+            contradictions["notes of feedback on no document"] = (
+                f"SELECT count(*) FROM feedback{t.suffix} WHERE id NOT IN (SELECT id FROM {t.document})"
+            )
+        for what, query in contradictions.items():
             (n,) = connection.execute(query).fetchone()
             if n:
                 report.add(f"{n} {what}")

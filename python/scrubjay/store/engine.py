@@ -9,21 +9,25 @@ import atexit
 import os
 import time
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from scrubjay._native import Engine, Result, Scope
 from scrubjay.errors import CorruptIndexError, Error
+from scrubjay.filters import FilterLike, Ids
 from scrubjay.progress import Progress
 from scrubjay.store.budget import Budget
+from scrubjay.store.feedback import Feedback, read_notes, write_note
 from scrubjay.store.files import rewrite_file
+from scrubjay.store.listing import Asked, admitted, asked, slices
 from scrubjay.store.partition import visible_from
-from scrubjay.store.protocol import RowId
+from scrubjay.store.place import place_of
+from scrubjay.store.protocol import RowId, StoredDocument
 from scrubjay.store.residency import Residency
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.together import ChangingEngine
@@ -34,16 +38,6 @@ from scrubjay.store.writing import checked_id
 __all__ = ["DurableEngine", "StoredDocument"]
 
 _PATIENCE = 8  # disturbed searches before eviction is held off
-
-
-class StoredDocument(NamedTuple):
-    """A document as it is stored."""
-
-    id: RowId
-    text: str
-    scope: Scope
-    payload: bytes | None
-    vector: NDArray[np.float32] | None
 
 
 class DurableEngine(ChangingEngine):
@@ -80,6 +74,7 @@ class DurableEngine(ChangingEngine):
             on_new_model=self.adopt_model,
         )
         self.on_new_model: Callable[[str | None], None] = lambda model: None
+        self._place: str | None = None  # asked for when it is first needed
         self._closed = False
         _opened.add(self)
 
@@ -180,12 +175,20 @@ class DurableEngine(ChangingEngine):
         native = self.residency.engine.generation(scope)
         return (native, self.residency.generation, *(partition.applied for partition in view))
 
-    def shared_generation(self, scope: Scope) -> tuple[Any, ...]:
-        """The same for comparison between processes: the versions of the visible scopes in the file."""
+    def shared_generation(self, scope: Scope) -> tuple[Hashable, ...] | None:
+        """The same for comparison between processes; None if the file has no name yet and cannot get one now.
+
+        The first element says which file and collection; the others are the versions of the visible scopes there, when
+        something of them expires next, and what of the opening decides scores.
+        """
         self._check_open()
+        if self._place is None:
+            self._place = place_of(self.store)
+            if self._place is None:
+                return None
         view, _ = self.residency.view(scope)
-        versions = tuple(partition.applied for partition in view)
-        return (str(self.store.path), self.residency.generation, *versions)
+        states = tuple((partition.applied, partition.next_expiry) for partition in view)
+        return (self._place, self.residency.generation, self.analyzer, self.k1, self.b, *states)
 
     def find_substring(self, text: str | bytes, *, scope: Scope, k: int = 10) -> Result:
         """Look for a text in the texts of what `scope` sees; its partitions are read in first."""
@@ -235,6 +238,41 @@ class DurableEngine(ChangingEngine):
             residency.view(scope)
             return residency.engine.count(scope, **filters)
 
+    def listed(
+        self,
+        scope: Scope,
+        *,
+        filter: FilterLike | None = None,
+        ids: Ids | None = None,
+        exact: bool = False,
+        limit: int | None = None,
+        offset: int = 0,
+        order: str = "newest",
+    ) -> list[StoredDocument]:
+        """Return documents that `scope` sees, without their vectors, by when they were last written.
+
+        See :meth:`scrubjay.Index.list` for the arguments. Read from one state of the rows; no partition is loaded.
+        """
+        self._check_open()
+        wanted = asked(scope, filter=filter, exact=exact, limit=limit, offset=offset, order=order)
+        checked = None if ids is None else {checked_id(id, self.identity.id_kind) for id in ids}
+        with self.store.snapshot():
+            return list(islice(self._listed(wanted, checked), wanted.start, wanted.stop))
+
+    def _listed(self, wanted: Asked, ids: set[RowId] | None) -> Iterator[StoredDocument]:
+        rows = self.store.rows_in(wanted.scopes, now=self.clock(), newest=wanted.newest, ids=ids)
+        for part in slices(rows):
+            kept = part
+            if wanted.filter is not None:
+                kept = [part[i] for i in admitted(wanted.filter, [row.payload for row, _ in part])]
+            for row, scope in kept:
+                yield StoredDocument(row.id, row.text, scope, row.payload, None)
+
+    def scopes(self) -> list[Scope]:
+        """Return every scope that has documents."""
+        self._check_open()
+        return [scope for scope, _ in self.store.scopes()]
+
     def stats(self, scope: Scope | None = None) -> dict[str, int | float | str]:
         """Return the native engine's counts (of what is in memory) and the store's."""
         self._check_open()
@@ -249,6 +287,18 @@ class DurableEngine(ChangingEngine):
     def files(self) -> list[Path]:
         """Return the files that the index consists of (not all of them need exist)."""
         return self.store.files()
+
+    # ------------------------------------------------------------------ feedback
+
+    def note(self, note: Feedback) -> bool:
+        """Write a note on a document; False if its asker sees no such document."""
+        self._check_open()
+        return write_note(self.store, note, now=self.clock())
+
+    def notes(self, scope: Scope | None) -> list[Feedback]:
+        """Return the notes on documents that are there, oldest first; with `scope` those asked from within it."""
+        self._check_open()
+        return read_notes(self.store, scope, now=self.clock())
 
     def __len__(self) -> int:
         return self.count()

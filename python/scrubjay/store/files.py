@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from scrubjay.errors import StoreBusyError, StoreError
 from scrubjay.progress import Progress
 from scrubjay.store.connections import translated
+from scrubjay.store.place import FILE_ID
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.vectors import encode_many
 
@@ -143,6 +144,9 @@ def back_up(store: SqliteStore, target: Path, progress: Progress) -> int:
                     done = total - remaining
 
                 source.backup(copy, pages=_BACKUP_PAGES, progress=advance)
+                copy.execute(
+                    "DELETE FROM meta WHERE name = ?", (FILE_ID,)
+                )  # it will have a future of its own
                 copy.execute("PRAGMA journal_mode = DELETE")  # one file; the next opening sets WAL again
             with partial.open("rb") as file:
                 os.fsync(file.fileno())

@@ -12,9 +12,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from scrubjay._native import Scope
 
-__all__ = ["Changes", "Event", "Identity", "NewRow", "RowId", "ScopeState", "Store", "StoredRow", "Written"]
+__all__ = [
+    "Changes",
+    "Event",
+    "Identity",
+    "NewRow",
+    "RowId",
+    "ScopeState",
+    "Store",
+    "StoredDocument",
+    "StoredRow",
+    "Written",
+]
 
 RowId = str | int
 
@@ -55,6 +69,16 @@ class StoredRow(NamedTuple):
     text: str
     payload: bytes | None
     vector: bytes | None
+
+
+class StoredDocument(NamedTuple):
+    """A document as an index gives it back; `vector` None: it has none, or it was not asked for."""
+
+    id: RowId
+    text: str
+    scope: Scope
+    payload: bytes | None
+    vector: NDArray[np.float32] | None
 
 
 class ScopeState(NamedTuple):

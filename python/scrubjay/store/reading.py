@@ -5,13 +5,16 @@ See :mod:`scrubjay.store.protocol` for what the questions mean.
 
 from __future__ import annotations
 
+import heapq
 import mmap
 import sqlite3
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.store import schema
@@ -23,6 +26,7 @@ __all__ = ["ReadingStore", "names_of", "scope_of"]
 
 _PIECE_BYTES = 1 << 16
 _MAX_SCRATCH_BYTES = 16 << 20
+_MANY_IDS = 500  # in one statement; SQLite takes at least 999 parameters
 
 
 class ReadingStore:
@@ -130,6 +134,44 @@ class ReadingStore:
             while batch := found.fetchmany(1000):
                 for row in batch:
                     yield StoredRow(*row)
+
+    def rows_in(
+        self, scopes: Sequence[Scope], *, now: int, newest: bool, ids: Collection[RowId] | None = None
+    ) -> Iterator[tuple[StoredRow, Scope]]:
+        """Yield the unexpired documents of the exact scopes, without vectors, in order of writing or the reverse.
+
+        With `ids` only those of them. To be gone through inside :meth:`snapshot`.
+        """
+        states = [(scope, self.scope_state(scope)) for scope in scopes]
+        keys = [(state.key, scope) for scope, state in states if state is not None and state.documents]
+        one_by_one = [self._rows_of(key, scope, now, newest, ids) for key, scope in keys]
+        return heapq.merge(*one_by_one, key=lambda pair: pair[0].seq, reverse=newest)
+
+    def _rows_of(
+        self, key: int, scope: Scope, now: int, newest: bool, ids: Collection[RowId] | None
+    ) -> Iterator[tuple[StoredRow, Scope]]:
+        t = self.tables
+        question = (
+            f"SELECT seq, id, text, payload, NULL FROM {t.document} "
+            "WHERE scope = ? AND (expires_at IS NULL OR expires_at > ?)"
+        )
+        order = f" ORDER BY seq {'DESC' if newest else 'ASC'}"
+        with translated(self.path, "reading"):
+            if ids is None:
+                found = self._reader.execute(question + order, (key, now))
+                while batch := found.fetchmany(100):
+                    for row in batch:
+                        yield StoredRow(*row), scope
+                return
+            rows: list[tuple[Any, ...]] = []
+            wanted = iter(ids)
+            while some := list(islice(wanted, _MANY_IDS)):
+                marks = ",".join("?" * len(some))
+                # The unary plus: each id is looked up, whatever SQLite thinks of the index by scope.
+                by_id = question.replace("scope = ?", "+scope = ?") + f" AND id IN ({marks})"
+                rows += self._reader.execute(by_id, (key, now, *some)).fetchall()
+            for row in sorted(rows, key=lambda row: int(row[0]), reverse=newest):
+                yield StoredRow(*row), scope
 
     def changes(self, key: int, after: int, *, now: int) -> Changes:
         """Return what happened to the scope with this key after version `after`."""

@@ -167,6 +167,9 @@ def drop_collection(connection: sqlite3.Connection, name: str) -> None:
     if tables is not None:
         for table in tables.all():
             connection.execute(f"DROP TABLE {table}")
+        connection.execute(
+            f"DROP TABLE IF EXISTS feedback{tables.suffix}"
+        )  # made by the first note, see feedback.py
         connection.execute("DELETE FROM collection WHERE name = ?", (name,))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import ConflictError
-from scrubjay.store import schema
+from scrubjay.store import feedback, schema
 from scrubjay.store.protocol import Identity, NewRow, RowId, Written
 from scrubjay.store.reading import names_of, scope_of
 from scrubjay.store.schema import Tables
@@ -112,7 +112,9 @@ class Transaction:
         """Delete documents; ids that do not exist are passed over."""
         t = self.tables
         by_scope: dict[int, list[tuple[int, RowId]]] = {}
-        for id in dict.fromkeys(ids):
+        ids = list(dict.fromkeys(ids))
+        feedback.forget_ids(self.connection, t, ids)
+        for id in ids:
             found = self.connection.execute(
                 f"SELECT seq, scope, id FROM {t.document} WHERE id = ?", (id,)
             ).fetchone()
@@ -144,8 +146,9 @@ class Transaction:
         self._event(now, reason, self._state(scope)[0], n_documents)
 
     def erase(self, scope: Scope, reason: str, *, exact: bool, now: int) -> list[Written]:
-        """Delete every document whose scope agrees with `scope`, and the images and tombstones of those scopes."""
+        """Delete every document whose scope agrees with `scope`; images, tombstones and notes go with them."""
         t = self.tables
+        feedback.forget_scope(self.connection, t, scope, exact=exact)
         names = names_of(scope)
         condition = "tenant = ?"
         for column, name in (("user", names[1]), ("agent", names[2])):

@@ -1,0 +1,65 @@
+"""What do the signals behind the fusion cost: coverage, recency, marginal relevance, entities, priors?"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from benchmarks import memories as memories_of
+from benchmarks.latency import engine as asked
+from benchmarks.latency.single import measured
+from benchmarks.latency.sizes import Part, Sizes
+from benchmarks.memories import Exact, Question
+
+CANDIDATES = 100
+EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+def signals(sizes: Sizes) -> Part:
+    """user-10k, every memory with a time; plain RRF over 100 candidates, each signal added to it, and all."""
+    import scrubjay
+    from scrubjay.payload import encode
+
+    memories = memories_of.of_users(
+        0, 0, sizes.large, sizes.dim, use_system=sizes.use_system, seed=sizes.seed
+    )
+    numbers = random.Random(sizes.seed)
+    engine = scrubjay.Engine(sizes.dim)
+    scope = memories_of.scope_of(memories.blocks[0])
+    payloads = [
+        encode({"category": "note"}, EPOCH + timedelta(seconds=numbers.randrange(30_000_000)))
+        for _ in range(len(memories))
+    ]
+    rows = range(len(memories))
+    engine.upsert_many(list(rows), memories.texts, scope=scope, vectors=memories.vectors, payloads=payloads)
+    questions = memories.questions(memories.blocks, sizes.n_queries, seed=sizes.seed + 10)
+    plain = scrubjay.RRF(memories_of.RRF_K)
+    recency = scrubjay.Recency(now=EPOCH + timedelta(days=365))
+    given: dict[str, Any] = {
+        "plain RRF": plain,
+        "with coverage": scrubjay.Ranking(plain, coverage=0.3),
+        "with recency": scrubjay.Ranking(plain, recency=recency),
+        "with marginal relevance": scrubjay.Ranking(plain, mmr=0.5),
+        "with all three": scrubjay.Ranking(plain, coverage=0.3, recency=recency, mmr=0.5),
+    }
+    calls = {name: _asker(engine, fusion) for name, fusion in given.items()}
+    return {"rows": measured("signals", calls, questions, Exact(memories), sizes, check=False)}
+
+
+def _asker(engine: Any, fusion: Any) -> Callable[[Question], Any]:
+    search = engine.search
+
+    def ask(question: Question) -> Any:
+        ids, scores = search(
+            question.query.text,
+            vector=question.vector,
+            scope=question.scope,
+            k=asked.K,
+            candidates=CANDIDATES,
+            fusion=fusion,
+        )
+        return ids, scores
+
+    return ask

@@ -1,0 +1,213 @@
+"""How do several adapters of one process share one file?
+
+Each asks for a collection of a path and gets a :class:`Lease`; the file is opened once, and closed when the last lease
+that is still held is closed or dropped. So a framework that opens its stores one after another, or never closes them,
+and two frameworks that know nothing of each other, may all name the same path.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any
+
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.errors import ClosedError
+from scrubjay.index import Index
+
+__all__ = ["Lease", "lease"]
+
+
+class _Opened:
+    """One file that this process has open, and who holds it."""
+
+    def __init__(self, index: Index, options: dict[str, Any]) -> None:
+        self.index = index
+        self.options = options
+        self.file = None if index.path is None else _identity(index.path)
+        # Weak: a framework that drops its store without closing it must not keep the file open. Nothing here takes a
+        # lock when one goes, since that may happen in the middle of anything.
+        self.leases: weakref.WeakSet[Lease] = weakref.WeakSet()
+
+    def usable(self, path: Path) -> bool:
+        """Whether the file is still open, and still the one that the path names."""
+        try:
+            self.index.collections()
+        except ClosedError:  # somebody closed the index itself
+            return False
+        return self.file is not None and self.file == _identity(path)
+
+
+class Lease:
+    """One adapter's share of an open file, or of an index that it was given. Thread-safe.
+
+    Made by :func:`lease`. A context manager; :meth:`close` may be called more than once.
+    """
+
+    def __init__(
+        self, opened: _Opened, collection: str | None, embedder: Embedder | None, identity: dict[str, Any]
+    ) -> None:
+        self._opened = opened
+        self._collection = collection
+        self._embedder = embedder
+        self._identity = identity
+        self._closed = False
+
+    @property
+    def root(self) -> Index:
+        """The index that was opened: the collection without a name."""
+        if self._closed:
+            raise ClosedError("the store of this adapter is closed")
+        return self._opened.index
+
+    @property
+    def index(self) -> Index:
+        """The collection. Made anew if it was dropped since, also by another holder of the file."""
+        root = self.root
+        if self._collection is None:
+            return root
+        return root.collection(self._collection, embedder=self._embedder, **self._identity)
+
+    @property
+    def turn(self) -> AbstractContextManager[bool]:
+        """A lock that all holders of the file share, for what reads and then writes."""
+        with _lock:
+            turn: AbstractContextManager[bool] = _turns.setdefault(self.root, threading.RLock())
+            return turn
+
+    def close(self) -> None:
+        """Give the file back; the last holder's call closes it. Other calls raise ClosedError then."""
+        with _lock:  # also while the file is being closed: whoever opens it meanwhile waits
+            if self._closed:
+                return
+            self._closed = True
+            self._opened.leases.discard(self)
+            if self._opened.file is None or len(self._opened.leases) > 0:
+                return
+            for path, opened in list(_files.items()):
+                if opened is self._opened:
+                    del _files[path]
+            self._opened.index.close()
+
+    def __enter__(self) -> Lease:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def lease(
+    where: str | os.PathLike[str] | Index | None,
+    *,
+    collection: str | None = None,
+    embedder: Embedder | None = None,
+    dim: int | None = None,
+    metric: str | None = None,
+    dtype: str | None = None,
+    analyzer: str | None = None,
+    **options: Any,
+) -> Lease:
+    """Return a lease on a collection of a file.
+
+    Args:
+        where: a path; an index that is open already, which the lease never closes; None for a new index in memory.
+        collection: of the file; None: the one without a name.
+        embedder, dim, metric, dtype, analyzer: of the collection, as in :meth:`scrubjay.Index.collection`.
+        options: durability, busy_timeout and the other arguments of :meth:`scrubjay.Index.open` that concern the
+            file. Whoever opens it first decides; who asks for something else later is told so.
+
+    Paths are compared with links resolved. One file is opened at a time.
+
+    Raises:
+        ValueError: the file is open with other options.
+        What Index.open and Index.collection raise.
+
+    >>> import tempfile
+    >>> from scrubjay import Scope
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> one = lease(folder.name + "/agent.scrubjay", collection="notes")
+    >>> other = lease(folder.name + "/agent.scrubjay", collection="notes")
+    >>> one.index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
+    >>> one.close()
+    >>> other.index is one._opened.index.collection("notes"), other.index.get("m1").text
+    (True, 'Prefers trains to planes.')
+    >>> other.close()
+    >>> folder.cleanup()
+    """
+    identity = {"dim": dim, "metric": metric, "dtype": dtype, "analyzer": analyzer}
+    identity = {name: value for name, value in identity.items() if value is not None}
+    if isinstance(where, Index) and options:
+        raise ValueError(f"{', '.join(options)}: expected none beside an index that is open already")
+    with _lock:  # until it is noted who holds the file, so that nobody else closes it
+        if where is None or isinstance(where, Index):
+            opened = _Opened(Index(**options) if where is None else where, {})
+            opened.file = None  # nobody else finds it, and closing it is its owner's business
+        else:
+            opened = _open(Path(where), options)
+        held = Lease(opened, collection, embedder, identity)
+        opened.leases.add(held)
+    try:
+        if collection is None:
+            _fit(opened.index, embedder, identity)
+        else:
+            _ = held.index  # what is wrong with the collection is said now
+    except BaseException:
+        held.close()
+        raise
+    return held
+
+
+def _open(path: Path, options: dict[str, Any]) -> _Opened:
+    path = path.resolve()
+    opened = _files.get(path)
+    if opened is not None and opened.usable(path):
+        for name, value in options.items():
+            if opened.options.get(name, _DEFAULT) != value:
+                there = opened.options.get(name, _DEFAULT)
+                raise ValueError(f"{name}: {path} is open with {there!r}, got {value!r}; close it first")
+        return opened
+    opened = _Opened(Index.open(path, **options), options)
+    _files[path] = opened
+    return opened
+
+
+def _fit(index: Index, embedder: Embedder | None, identity: dict[str, Any]) -> None:
+    """Have the collection without a name be as it is asked for."""
+    if embedder is not None:
+        index.embedder = embedder
+    stats = index.stats()
+    for name, value in identity.items():
+        there = stats[name]
+        fits = there == value or (name == "analyzer" and str(there).rpartition("-")[0] == value)
+        if not fits and not (name == "dim" and there is None):
+            raise ValueError(f"{name}: the index has {there!r}, got {value!r}")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+_DEFAULT = "the default"
+# By resolved path; what nobody holds any more goes by itself.
+_files: weakref.WeakValueDictionary[Path, _Opened] = weakref.WeakValueDictionary()
+_turns: weakref.WeakKeyDictionary[Index, Any] = weakref.WeakKeyDictionary()
+_lock = threading.RLock()
+
+
+def _after_fork() -> None:
+    """In a child: the parent's files are not usable, and its lock may be held by a thread that is not here."""
+    global _lock
+    _lock = threading.RLock()
+    _files.clear()
+    _turns.clear()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,228 @@
+"""How does a filter of LangGraph become one of the engine's, with the same answers as the stock store's?
+
+The stock store compares as Python does: ``1 == 1.0 == True``, lists and mappings by what they hold, a missing key as
+None, and orders by ``float(...)`` of both sides, texts that look like numbers included. So each top-level key of a
+value is kept in two columns of its document that make these comparisons the engine's own:
+
+``=key``  a text that is equal for values that are equal, and absent for None
+``#key``  the value as a float, where it can be one
+
+What is left (mappings, which are compared key by key, lists that hold such, and the order of texts) is compared here,
+item by item, before anything is ranked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import sys
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from scrubjay.payload import to_utc
+
+__all__ = ["columns", "matches", "translated"]
+
+_LONG = 200  # characters of a value that is kept as it is; of a longer one a hash
+_LONGEST_NUMBER = 400
+_NOTHING: dict[str, Any] = {"$or": []}
+_EVERYTHING: dict[str, Any] = {"$and": []}
+_ORDERS = {"$gt", "$gte", "$lt", "$lte"}
+
+
+def columns(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the columns of a value that is of JSON's types.
+
+    >>> columns({"color": "red", "n": 2.0, "tags": ["a"], "none": None})
+    {'=color': 'sred', '=n': 'n2', '#n': 2.0, '=tags': 'j["a"]'}
+    """
+    found: dict[str, Any] = {}
+    for key, one in value.items():
+        if one is None:
+            continue
+        found["=" + key] = _equal_text(one)
+        number = _number(one)
+        if number is not None and not math.isnan(number):
+            found["#" + key] = _finite(number)
+    return found
+
+
+def translated(filter: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None, bool]:
+    """Return the engine's filter, and whether :meth:`matches` must look at what it admits as well.
+
+    Raises:
+        TypeError, ValueError: the message names the key, what was expected and what was given.
+
+    >>> translated({"color": "red", "n": {"$gt": 1}})
+    ({'$and': [{'=color': {'$eq': 'sred'}}, {'#n': {'$gt': 1.0}}]}, False)
+    """
+    if not filter:
+        return None, False
+    if not isinstance(filter, Mapping):
+        raise TypeError(f"filter: expected a mapping, got {type(filter).__name__}")
+    conditions: list[dict[str, Any]] = []
+    rest = False
+    for key, wanted in filter.items():
+        if not isinstance(key, str):
+            raise TypeError(f"filter: expected str keys, got {key!r}")
+        for condition, inexact in _conditions(key, _plain(wanted, key)):
+            conditions.append(condition)
+            rest = rest or inexact
+    return {"$and": conditions}, rest
+
+
+def matches(value: Any, filter: Mapping[str, Any]) -> bool:
+    """Whether a value passes a filter that :func:`translated` took.
+
+    >>> matches({"user": {"name": "jane", "age": 30}}, {"user": {"name": "jane"}})
+    True
+    """
+    return all(_compare(value.get(key), _plain(wanted, key)) for key, wanted in filter.items())
+
+
+# ---------------------------------------------------------------------- one condition, natively
+
+
+def _conditions(key: str, wanted: Any) -> list[tuple[dict[str, Any], bool]]:
+    """Return conditions and whether each admits more than it should."""
+    if not isinstance(wanted, dict):
+        if _holds_mapping(wanted):
+            return [({"=" + key: {"$exists": True}}, True)]
+        return [(_equals(key, wanted), False)]
+    if not any(name.startswith("$") for name in wanted):
+        return [({"=" + key: {"$exists": True}}, True)]
+    return [_operator(key, name, operand) for name, operand in wanted.items()]
+
+
+def _operator(key: str, name: str, operand: Any) -> tuple[dict[str, Any], bool]:
+    if name == "$eq":
+        return _equals(key, operand), False
+    if name == "$ne":
+        return {"$not": _equals(key, operand)}, False
+    if name not in _ORDERS:
+        raise ValueError(f"filter[{key!r}]: expected one of $eq, $ne, $gt, $gte, $lt, $lte, got {name!r}")
+    number = _number(operand)
+    if number is not None:
+        bound = {"#" + key: {name: _finite(number)}}
+        return (_NOTHING if math.isnan(number) else bound), False
+    if isinstance(operand, str):  # by code point; the stock store has no answer here
+        return {"=" + key: {"$exists": True}}, True
+    raise TypeError(f"filter[{key!r}][{name!r}]: expected a number or str, got {type(operand).__name__}")
+
+
+def _equals(key: str, wanted: Any) -> dict[str, Any]:
+    if wanted is None:
+        return {"=" + key: {"$exists": False}}
+    if isinstance(wanted, float) and math.isnan(wanted):
+        return _NOTHING
+    return {"=" + key: {"$eq": _equal_text(wanted)}}
+
+
+def _equal_text(value: Any) -> str:
+    if isinstance(value, str):
+        text = "s" + value
+    elif isinstance(value, (bool, int, float)):
+        text = "n" + _canonical_number(value)
+    else:
+        text = "j" + json.dumps(_canonical(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    if len(text) <= _LONG:
+        return text
+    return "h" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _canonical(value: Any) -> Any:
+    """Numbers that are equal as the same number."""
+    if isinstance(value, dict):
+        return {key: _canonical(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_canonical(one) for one in value]
+    if isinstance(value, (bool, float)) and float(value).is_integer():
+        return int(value)
+    return value
+
+
+def _canonical_number(value: bool | int | float) -> str:
+    if isinstance(value, float) and not value.is_integer():
+        return repr(value)
+    return str(int(value))
+
+
+def _number(value: Any) -> float | None:
+    """What ``float(...)`` makes of a value; None where it fails."""
+    if isinstance(value, str) and len(value) > _LONGEST_NUMBER:
+        return None
+    if not isinstance(value, (bool, int, float, str)):
+        return None
+    try:
+        return float(value)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _finite(number: float) -> float:
+    return max(-sys.float_info.max, min(sys.float_info.max, number))
+
+
+# ---------------------------------------------------------------------- one value, in Python
+
+
+def _compare(value: Any, wanted: Any) -> bool:
+    if isinstance(wanted, dict):
+        if any(name.startswith("$") for name in wanted):
+            return all(_passes(value, name, operand) for name, operand in wanted.items())
+        return isinstance(value, dict) and all(_compare(value.get(key), one) for key, one in wanted.items())
+    if isinstance(wanted, list):
+        return (
+            isinstance(value, list)
+            and len(value) == len(wanted)
+            and all(_compare(one, other) for one, other in zip(value, wanted, strict=True))
+        )
+    return bool(value == wanted)
+
+
+def _passes(value: Any, name: str, operand: Any) -> bool:
+    if name in ("$eq", "$ne"):
+        return bool(value == operand) == (name == "$eq")
+    left: Any = _number(value)
+    right: Any = _number(operand)
+    if right is None:
+        left, right = value, operand
+        if not isinstance(left, str):
+            return False
+    if left is None:
+        return False
+    if name == "$gt":
+        return bool(left > right)
+    if name == "$gte":
+        return bool(left >= right)
+    return bool(left < right) if name == "$lt" else bool(left <= right)
+
+
+def _plain(wanted: Any, key: str, *, compared: bool = True) -> Any:
+    """Return what is wanted in JSON's types, as values are kept; what stands for operators there is checked."""
+    if wanted is None or isinstance(wanted, (str, bool, int, float)):
+        return wanted
+    if isinstance(wanted, datetime):
+        moment = to_utc(wanted, f"filter[{key!r}]")
+        return None if moment is None else moment.isoformat()
+    if isinstance(wanted, (list, tuple)):
+        return [_plain(one, key, compared=compared) for one in wanted]
+    if not isinstance(wanted, Mapping):
+        raise TypeError(f"filter[{key!r}]: expected a JSON value or operators, got {type(wanted).__name__}")
+    for name in wanted:
+        if not isinstance(name, str):
+            raise TypeError(f"filter[{key!r}]: expected str keys, got {name!r}")
+    operators = compared and any(name.startswith("$") for name in wanted)
+    plain = {name: _plain(one, key, compared=compared and not operators) for name, one in wanted.items()}
+    if operators:
+        for name, operand in plain.items():
+            _operator(key, name, operand)
+    return plain
+
+
+def _holds_mapping(value: Any) -> bool:
+    if isinstance(value, list):
+        return any(_holds_mapping(one) for one in value)
+    return isinstance(value, dict)

@@ -1,0 +1,148 @@
+"""Where does an item of a namespace live, so that a search below a prefix sees exactly what lies below it?
+
+Scope comes first, and the statistics of BM25 are those of a scope; so every prefix is a scope of its own. An item of
+``("memories", "jane")`` is written to the scopes of ``()``, ``("memories",)`` and ``("memories", "jane")``: a search
+below a prefix looks at that prefix, costs what it holds, and what lies elsewhere (other users' memories) changes
+neither its scores nor its order. In the namespace itself the item stands beside those
+that came from below, in a partition that carries the mark of a home, which is how namespaces are listed.
+
+Labels hold no period, so joined by periods they name a prefix without doubt; ``.`` is the empty one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from langgraph.store.base import InvalidNamespaceError, ListNamespacesOp, MatchCondition
+
+from scrubjay._native import Scope
+
+__all__ = [
+    "NO_TENANT",
+    "Namespace",
+    "checked_labels",
+    "checked_namespace",
+    "document_id",
+    "home_of",
+    "listed",
+    "namespace_of",
+    "scopes_of",
+]
+
+Namespace = tuple[str, ...]
+
+NO_TENANT = "."
+"""The tenant of stores that are opened without one."""
+
+_HOME = "."
+
+
+def checked_labels(namespace: Any) -> Namespace:
+    """Return a namespace, prefix or path of one as a tuple.
+
+    Raises:
+        InvalidNamespaceError: a label is no str, empty, or holds a period, NUL or what UTF-8 cannot encode.
+
+    >>> checked_labels(["memories", "jane"])
+    ('memories', 'jane')
+    """
+    if isinstance(namespace, str) or not isinstance(namespace, (tuple, list)):
+        raise InvalidNamespaceError(f"namespace: expected a tuple of str, got {type(namespace).__name__}")
+    for label in namespace:
+        if not isinstance(label, str):
+            raise InvalidNamespaceError(f"namespace: expected labels of type str, got {_shown(label)}")
+        if not label:
+            raise InvalidNamespaceError(
+                f"namespace: expected labels that are not empty, got {_shown(namespace)}"
+            )
+        if "." in label or "\0" in label:
+            raise InvalidNamespaceError(
+                f"namespace: expected labels without a period or NUL character, got {_shown(label)}"
+            )
+    joined = "".join(namespace)
+    try:
+        n_bytes = len(joined.encode()) + len(namespace)
+    except UnicodeEncodeError:
+        raise InvalidNamespaceError(
+            f"namespace: expected labels that UTF-8 can encode, got {_shown(namespace)}"
+        ) from None
+    if n_bytes > 65_000:
+        raise InvalidNamespaceError(f"namespace: expected at most 65,000 bytes, got {n_bytes:,}")
+    return tuple(namespace)
+
+
+def checked_namespace(namespace: Any) -> Namespace:
+    """Return a namespace that an item may be put into.
+
+    Raises:
+        InvalidNamespaceError: it is empty, its root is LangGraph's own, or a label is wrong.
+    """
+    labels = checked_labels(namespace)
+    if not labels:
+        raise InvalidNamespaceError("namespace: expected at least one label, got ()")
+    if labels[0] == "langgraph":
+        raise InvalidNamespaceError(
+            f"namespace: expected another root than 'langgraph', got {_shown(labels)}"
+        )
+    return labels
+
+
+def home_of(tenant: str, namespace: Namespace) -> Scope:
+    """Return the scope from which a search sees what lies in or below a namespace or prefix.
+
+    >>> home_of("acme", ("memories", "jane"))
+    Scope('acme', user='memories.jane', agent='.')
+    """
+    return Scope(tenant, user=".".join(namespace) or ".", agent=_HOME)
+
+
+def scopes_of(tenant: str, namespace: Namespace) -> list[Scope]:
+    """Return the scopes that an item of a namespace is written to: its prefixes, the shortest first, and its home.
+
+    >>> scopes_of("acme", ("jane",))
+    [Scope('acme', user='.'), Scope('acme', user='jane', agent='.')]
+    """
+    above = [Scope(tenant, user=".".join(namespace[:depth]) or ".") for depth in range(len(namespace))]
+    return [*above, home_of(tenant, namespace)]
+
+
+def namespace_of(scope: Scope) -> Namespace | None:
+    """Return the namespace whose home a scope is; None if it is the scope of a prefix.
+
+    >>> namespace_of(Scope("acme", user="memories.jane", agent=".")), namespace_of(Scope("acme", user="memories"))
+    (('memories', 'jane'), None)
+    """
+    return tuple(scope.user.split(".")) if scope.user is not None and scope.agent == _HOME else None
+
+
+def document_id(tenant: str, namespace: Namespace, key: str) -> str:
+    """Return what the ids of an item's documents begin with: the same for equal arguments, different for others."""
+    named = json.dumps([tenant, namespace, key]).encode()
+    return hashlib.blake2b(named, digest_size=20).hexdigest()
+
+
+def listed(namespaces: Iterable[Namespace], op: ListNamespacesOp) -> list[Namespace]:
+    """Return the namespaces that an operation asks for: matched, cut to its depth, sorted, its page of them."""
+    conditions = op.match_conditions or ()
+    found = {n[: op.max_depth] for n in namespaces if all(_matches(one, n) for one in conditions)}
+    return sorted(found)[op.offset : op.offset + op.limit]
+
+
+def _matches(condition: MatchCondition, namespace: Namespace) -> bool:
+    path: Sequence[str] = condition.path
+    if len(namespace) < len(path):
+        return False
+    labels = (
+        namespace[: len(path)]
+        if condition.match_type == "prefix"
+        else namespace[len(namespace) - len(path) :]
+    )
+    return all(wanted in ("*", label) for wanted, label in zip(path, labels, strict=True))
+
+
+def _shown(value: Any) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 80 else shown[:77] + "..."

@@ -1,0 +1,338 @@
+"""LangGraph's store: operations in, results out. What is found and in which order is the index's."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from typing import Any
+
+from langgraph.store.base import (
+    BaseStore,
+    GetOp,
+    ListNamespacesOp,
+    PutOp,
+    SearchOp,
+)
+
+from scrubjay._native import Scope
+from scrubjay.adapters._opened import lease
+from scrubjay.adapters.langgraph import conditions
+from scrubjay.adapters.langgraph.embedding import Embedding, embedder_of, using
+from scrubjay.adapters.langgraph.items import (
+    FIRST_PART,
+    Put,
+    as_item,
+    as_search_item,
+    is_item,
+    item_key,
+    put_of,
+)
+from scrubjay.adapters.langgraph.namespaces import (
+    NO_TENANT,
+    Namespace,
+    checked_labels,
+    checked_namespace,
+    document_id,
+    home_of,
+    listed,
+    namespace_of,
+)
+from scrubjay.adapters.langgraph.sweeper import Sweeper
+from scrubjay.adapters.langgraph.writes import refresh, write
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.filters import both
+from scrubjay.index import Index
+from scrubjay.records import Record
+from scrubjay.results import Hit
+
+__all__ = ["ScrubjayStore"]
+
+_MANY = 10_000
+_DEFAULT_SWEEP_MINUTES = 5.0
+
+
+class ScrubjayStore(BaseStore):
+    """LangGraph's long-term memory in one file: searched by keywords and by meaning, prefix by prefix.
+
+    Args:
+        where: the path of a file; an :class:`Index` that is open already; None: in this process's memory.
+        index: LangGraph's IndexConfig: `dims`, `embed` (LangChain embeddings, a function, an async function, a
+            provider's name, or one of :mod:`scrubjay.embedders`) and `fields`, the paths of what is searched
+            (``["$"]``, the whole value as JSON, unless given).
+        embedder: one of :mod:`scrubjay.embedders`, in place of `index`'s. With neither, searches go by keywords alone.
+        ttl: LangGraph's TTLConfig. Expired items are never returned, whatever `omit_expired` says.
+        tenant: whose store this is. Stores of several tenants may share a file; none sees another's items, and the
+            empty prefix is the whole of one's own. Stores without a tenant share items that no tenant sees.
+        mode: "hybrid", "vector" (the stock store's order) or "lexical".
+        unranked: whether items that a query does not rank (not indexed, no word in common) fill up its page, newest
+            first and with a score of None, as they do in the stock store.
+        collection: of the file; other adapters use others.
+        options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
+
+    Thread-safe. Differences from `InMemoryStore`: values come back as JSON has them; an update keeps `created_at`;
+    without a query the newest come first; a namespace without items is not listed; `$gt` and the like do not match
+    what is no number instead of raising, and compare texts as texts.
+
+    Raises:
+        TypeError, ValueError: an argument is wrong; the message names it.
+        EmbedderMismatchError: the file holds vectors of another model.
+
+    >>> from scrubjay.embedders import default
+    >>> store = ScrubjayStore(index={"embed": default(), "fields": ["text"]})
+    >>> store.put(("memories", "user1"), "m1", {"text": "The staging key prefix is sk-stg-0041.", "kind": "keys"})
+    >>> store.put(("memories", "user10"), "m2", {"text": "Prefers trains to planes.", "kind": "travel"})
+    >>> [item.key for item in store.search(("memories", "user1"), query="sk-stg-0041")]
+    ['m1']
+    >>> [item.key for item in store.search(("memories",), filter={"kind": "travel"})]
+    ['m2']
+    >>> store.list_namespaces(prefix=("memories",))
+    [('memories', 'user1'), ('memories', 'user10')]
+    """
+
+    supports_ttl = True
+
+    def __init__(
+        self,
+        where: str | os.PathLike[str] | Index | None = None,
+        *,
+        index: Any = None,
+        embedder: Embedder | None = None,
+        ttl: Any = None,
+        tenant: str | None = None,
+        mode: str = "hybrid",
+        unranked: bool = True,
+        collection: str | None = "langgraph",
+        **options: Any,
+    ) -> None:
+        if tenant == NO_TENANT:
+            raise ValueError(f"tenant: expected another name than {NO_TENANT!r}, which stands for none")
+        self._tenant = Scope(NO_TENANT if tenant is None else tenant).tenant
+        self.index_config = None if index is None else dict(index)
+        self._fields = _fields_of(self.index_config)
+        if embedder is None and self.index_config is not None:
+            embedder = embedder_of(self.index_config)
+        if mode not in ("hybrid", "vector", "lexical"):
+            raise ValueError(f"mode: expected 'hybrid', 'vector' or 'lexical', got {mode!r}")
+        if mode == "vector" and embedder is None:
+            raise ValueError("mode: expected 'hybrid' or 'lexical' without embeddings, got 'vector'")
+        self._embedder = embedder
+        self._mode = "lexical" if embedder is None else mode
+        self._unranked = unranked
+        self.ttl_config = None if ttl is None else dict(ttl)
+        self._lease = lease(where, collection=collection, embedder=embedder, **options)
+        self._index = self._lease.index
+        self._sweeper = Sweeper(self)
+
+    @classmethod
+    def from_conn_string(cls, conn_string: str, **options: Any) -> ScrubjayStore:
+        """Return a store over a file, as a context manager: what other stores call their constructor."""
+        return cls(conn_string, **options)
+
+    # ------------------------------------------------------------------ LangGraph's interface
+
+    def batch(self, ops: Iterable[Any]) -> list[Any]:
+        """Run operations; return their results in the same order.
+
+        Reads see the state before the puts of the batch. Of several puts of one item the last counts. All puts are
+        written together: all, or none where one of them is wrong.
+
+        Raises:
+            InvalidNamespaceError: a namespace is none.
+            TypeError, ValueError: another argument is wrong; nothing was done.
+            EmbedderError, StoreError: as in :meth:`Index.upsert`; nothing was written.
+        """
+        return self._run([self._checked(op) for op in ops])
+
+    async def abatch(self, ops: Iterable[Any]) -> list[Any]:
+        """The same, on another thread; embeddings are awaited."""
+        checked = [self._checked(op) for op in ops]
+        embedder = self._embedder
+        if not isinstance(embedder, Embedding):
+            return await asyncio.to_thread(self._run, checked)
+        puts = self._last_puts(checked)
+        ready = await embedder.prepare(
+            (text for put in puts for text in put.texts),
+            (op.query for op in checked if isinstance(op, SearchOp) and op.query and self._mode != "lexical"),
+        )
+        with using(ready):
+            return await asyncio.to_thread(self._run, checked)
+
+    # ------------------------------------------------------------------ time to live
+
+    def sweep_ttl(self) -> int:
+        """Take expired items out of the file; return how many documents that were (see :mod:`.items`)."""
+        return self._index.sweep()
+
+    def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
+        """Sweep every so many minutes on a thread; cancel the future or call :meth:`stop_ttl_sweeper` to end it."""
+        minutes = sweep_interval_minutes
+        if minutes is None:
+            minutes = (self.ttl_config or {}).get("sweep_interval_minutes") or _DEFAULT_SWEEP_MINUTES
+        if isinstance(minutes, bool) or not isinstance(minutes, (int, float)) or not 0 < minutes < 1e6:
+            raise ValueError(f"sweep_interval_minutes: expected a number above 0, got {minutes!r}")
+        return self._sweeper.start(minutes)
+
+    def stop_ttl_sweeper(self, timeout: float | None = None) -> bool:
+        """Stop sweeping; whether that was done within so many seconds (None: wait)."""
+        return self._sweeper.stop(timeout)
+
+    # ------------------------------------------------------------------ the end
+
+    def setup(self) -> None:
+        """Do nothing: the file is ready. Other stores want this to be called once."""
+
+    def close(self) -> None:
+        """Stop the sweeper and give the file back; the last store that uses it closes it."""
+        self._sweeper.stop(None)
+        self._lease.close()
+
+    def __enter__(self) -> ScrubjayStore:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------ operations
+
+    def _checked(self, op: Any) -> Any:
+        """Return an operation whose namespace is one; a PutOp as a Put."""
+        if isinstance(op, PutOp):
+            return put_of(
+                op._replace(key=_checked_key(op.key)), checked_namespace(op.namespace), self._fields
+            )
+        if isinstance(op, GetOp):
+            return op._replace(namespace=checked_labels(op.namespace), key=_checked_key(op.key))
+        if isinstance(op, SearchOp):
+            if op.query is not None and not isinstance(op.query, str):
+                raise TypeError(f"query: expected a str or None, got {type(op.query).__name__}")
+            conditions.translated(op.filter)
+            _check_page(op)
+            return op._replace(namespace_prefix=checked_labels(op.namespace_prefix))
+        if isinstance(op, ListNamespacesOp):
+            _check_page(op)
+            for condition in op.match_conditions or ():
+                checked_labels(condition.path)
+                if condition.match_type not in ("prefix", "suffix"):
+                    raise ValueError(
+                        f"match_type: expected 'prefix' or 'suffix', got {condition.match_type!r}"
+                    )
+            return op
+        raise ValueError(f"ops: expected GetOp, SearchOp, PutOp or ListNamespacesOp, got {type(op).__name__}")
+
+    def _run(self, checked: Sequence[Any]) -> list[Any]:
+        results: list[Any] = []
+        read: list[Record | Hit] = []  # whose time to live starts again
+        for op in checked:
+            if isinstance(op, GetOp):
+                record = self._get(op)
+                results.append(None if record is None else as_item(record))
+                if record is not None and op.refresh_ttl:
+                    read.append(record)
+            elif isinstance(op, SearchOp):
+                page = self._search(op)
+                results.append([as_search_item(found, score) for found, score in page])
+                if op.refresh_ttl:
+                    read.extend(found for found, _ in page)
+            elif isinstance(op, ListNamespacesOp):
+                results.append(listed(self._namespaces(), op))
+            else:
+                results.append(None)
+        puts = self._last_puts(checked)
+        written = {(put.namespace, put.key) for put in puts}
+        due = [found for found in read if item_key(found) not in written]
+        if due:
+            refresh(self._lease, self._index, self._tenant, due)
+        if puts:
+            write(self._lease, self._index, self._tenant, puts)
+        return results
+
+    @staticmethod
+    def _last_puts(checked: Sequence[Any]) -> list[Put]:
+        return list({(op.namespace, op.key): op for op in checked if isinstance(op, Put)}.values())
+
+    def _get(self, op: GetOp) -> Record | None:
+        namespace: Namespace = op.namespace
+        return self._index.get(f"{document_id(self._tenant, namespace, op.key)}-{len(namespace)}-0")
+
+    def _namespaces(self) -> list[Namespace]:
+        found = (namespace_of(scope) for scope in self._index.scopes(Scope(self._tenant)))
+        return [namespace for namespace in found if namespace is not None]
+
+    def _search(self, op: SearchOp) -> list[tuple[Record | Hit, float | None]]:
+        """Return the page of what is found, with scores; None for what the query does not rank."""
+        scope = home_of(self._tenant, op.namespace_prefix)
+        need = op.offset + op.limit
+        if op.limit == 0:
+            return []
+        if need > _MANY:
+            need = min(need, self._index.count(scope))
+        native, inexact = conditions.translated(op.filter)
+        passing: list[Record] | None = None
+        if inexact:  # looked at one by one, before anything is ranked
+            assert op.filter is not None
+            admitted = self._index.list(scope, filter=native)
+            passing = [
+                r
+                for r in admitted
+                if is_item(r) and conditions.matches((r.metadata or {})["value"], op.filter)
+            ]
+        ranked = self._ranked(op.query, scope, native, passing, need) if op.query else {}
+        found: list[tuple[Record | Hit, float | None]] = [(hit, hit.score) for hit in ranked.values()]
+        if len(found) < need and (self._unranked or not op.query):
+            others: Iterable[Record]
+            if passing is None:
+                others = self._index.list(scope, filter=both(native, FIRST_PART), limit=need)
+            else:
+                others = (record for record in passing if (record.metadata or {})["part"] == 0)
+            found += [
+                (record, None) for record in others if is_item(record) and item_key(record) not in ranked
+            ]
+        return found[op.offset : need]
+
+    def _ranked(
+        self,
+        query: str,
+        scope: Scope,
+        native: Mapping[str, Any] | None,
+        passing: list[Record] | None,
+        need: int,
+    ) -> dict[tuple[Namespace, str], Hit]:
+        """Return the best `need` items, best first, each by its best part."""
+        ids = None if passing is None else [record.id for record in passing]
+        if ids is not None and not ids:
+            return {}
+        k = max(1, need)
+        while True:
+            hits = self._index.search(query, scope=scope, k=k, mode=self._mode, filter=native, ids=ids)
+            best: dict[tuple[Namespace, str], Hit] = {}
+            for hit in hits:
+                if is_item(hit):
+                    best.setdefault(item_key(hit), hit)
+            if len(best) >= need or len(hits) < k:
+                return dict(list(best.items())[:need])
+            k *= 2  # several parts of one item are among them
+
+
+def _fields_of(config: Mapping[str, Any] | None) -> list[str]:
+    fields = None if config is None else config.get("fields")
+    if fields is None:
+        return ["$"]
+    if isinstance(fields, str) or not all(isinstance(path, str) for path in fields):
+        raise TypeError(f"index: expected fields to be a list of paths, got {fields!r}")
+    return list(fields) or ["$"]
+
+
+def _checked_key(key: Any) -> str:
+    if not isinstance(key, str):
+        raise TypeError(f"key: expected a str, got {type(key).__name__}")
+    return key
+
+
+def _check_page(op: SearchOp | ListNamespacesOp) -> None:
+    for name, value in (("limit", op.limit), ("offset", op.offset)):
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise TypeError(f"{name}: expected an int, got {type(value).__name__}")
+        if value < 0:
+            raise ValueError(f"{name}: expected 0 or more, got {value}")

@@ -1,0 +1,137 @@
+"""How are items written, so that nobody sees half of one, and nothing that was read before is written back over
+something newer?
+
+What is there is read in the writer's turn and in the transaction that changes it, where the index has a file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+from scrubjay import payload
+from scrubjay.adapters._opened import Lease
+from scrubjay.adapters.langgraph.items import Document, Put, deadline, item_key
+from scrubjay.adapters.langgraph.namespaces import scopes_of
+from scrubjay.index import Index
+from scrubjay.records import Record, Row
+from scrubjay.results import Hit
+
+__all__ = ["refresh", "write"]
+
+_WORTH_IT = 0.01  # of its time to live, by which a read must move an item's end before that is written
+
+
+def write(lease: Lease, index: Index, tenant: str, puts: Sequence[Put]) -> None:
+    """Write and delete items, all or none."""
+    texts = list(dict.fromkeys(text for put in puts for text in put.texts))
+    vectors = dict(zip(texts, index.embed(texts), strict=True))  # before anybody has to wait
+
+    def changes() -> tuple[list[Document], list[str]]:
+        now = datetime.now(timezone.utc)
+        documents: list[Document] = []
+        gone: list[str] = []
+        for put in puts:
+            old = index.get(put.ids(tenant, 0)[-1])
+            n_old, created_at = _known(old)
+            n_new = 0
+            if put.value is not None:
+                documents += put.documents(tenant, vectors, created_at, now)
+                n_new = max(1, len(put.texts))
+            for part in range(n_new, n_old):
+                gone += put.ids(tenant, part)
+        return documents, gone
+
+    _change(lease, index, "putting items", changes)
+
+
+def refresh(lease: Lease, index: Index, tenant: str, read: Iterable[Record | Hit]) -> None:
+    """Let the time to live of items that were read start again; items that have none, or just began, are left alone.
+
+    An end that would move by less than a hundredth of the time to live stays where it is.
+    """
+    now = datetime.now(timezone.utc)
+    due = {item_key(found): found for found in read if _is_due(found, now)}
+    if not due:
+        return
+
+    def changes() -> tuple[list[Document], list[str]]:
+        documents = []
+        for (namespace, key), found in due.items():
+            put = Put(namespace, key, None, [], None)
+            for part in range((found.metadata or {})["parts"]):
+                ids = put.ids(tenant, part)
+                records = [index.get(id) for id in ids]
+                for record, scope in zip(records, scopes_of(tenant, namespace), strict=True):
+                    # One that was written anew since it was read has begun anew, too; one that is gone stays so.
+                    if record is not None and _is_due(record, now):
+                        metadata = dict(record.metadata or {})
+                        expires_at = deadline(now, metadata["ttl"])
+                        metadata["ends"] = expires_at.isoformat()
+                        encoded = payload.encode(metadata, record.created_at, expires_at)
+                        documents.append(
+                            Document(str(record.id), record.text, scope, record.vector, encoded, expires_at)
+                        )
+        return documents, []
+
+    _change(lease, index, "refreshing items", changes)
+
+
+def _known(old: Record | None) -> tuple[int, datetime | None]:
+    if old is None:
+        return 0, None
+    created_at = old.created_at
+    return (old.metadata or {})["parts"], created_at if isinstance(created_at, datetime) else None
+
+
+def _is_due(found: Record | Hit, now: datetime) -> bool:
+    metadata = found.metadata or {}
+    ttl = metadata.get("ttl")
+    if ttl is None:
+        return False
+    return deadline(now, ttl) - datetime.fromisoformat(metadata["ends"]) >= timedelta(minutes=ttl) * _WORTH_IT
+
+
+def _change(lease: Lease, index: Index, doing: str, changes: Any) -> None:
+    with lease.turn:
+        if index.path is None:
+            _change_in_memory(index, *changes())
+            return
+        with index.changing(doing) as change:
+            documents, gone = changes()
+            if gone:
+                change.delete(gone, reason=doing)
+            if documents:
+                change.upsert(
+                    [document.id for document in documents],
+                    [document.text for document in documents],
+                    scopes=[document.scope for document in documents],
+                    vectors=[document.vector for document in documents],
+                    payloads=[document.payload for document in documents],
+                )
+
+
+def _change_in_memory(index: Index, documents: list[Document], gone: list[str]) -> None:
+    """The same without a transaction: a search may see the new documents a moment before the old ones are gone."""
+    if documents:
+        index.engine.upsert_many(
+            [document.id for document in documents],
+            [document.text for document in documents],
+            scope=[document.scope for document in documents],
+            vectors=[document.vector for document in documents],
+            payloads=[document.payload for document in documents],
+        )
+        index._expiry.add(
+            Row(
+                document.id,
+                document.text,
+                document.scope,
+                None,
+                document.payload,
+                None if document.expires_at is None else payload.microseconds(document.expires_at),
+            )
+            for document in documents
+        )
+    if gone:
+        index.engine.delete_many(gone)

@@ -1,0 +1,165 @@
+"""What do the tools take, what do they give, and how large may it be?"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+__all__ = [
+    "AddMemory",
+    "DeleteAllMemories",
+    "Deleted",
+    "Memory",
+    "OneMemory",
+    "Search",
+    "SearchMemories",
+    "UpdateMemory",
+    "bounded",
+    "well_formed",
+]
+
+MAX_TEXT = 20_000
+MAX_QUERY = 4_000
+MAX_ID = 1_000
+MAX_LIMIT = 50
+MAX_JSON = 10_000  # characters of metadata, or of a filter, as JSON
+
+
+def _parsed(value: Any) -> Any:
+    """Some clients send an object as its JSON in a string."""
+    if isinstance(value, str):
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
+
+
+_Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, description="one fact, in a sentence")]
+_Id = Annotated[str, Field(min_length=1, max_length=MAX_ID, description="the id of a memory")]
+_Object = Annotated[dict[str, Any], BeforeValidator(_parsed)]
+_Metadata = Annotated[
+    _Object | None,
+    Field(description='what filters ask about, such as {"category": "travel", "tags": ["rail"]}'),
+]
+
+
+class Arguments(BaseModel):
+    """What every tool's arguments have in common: there are no others than the named ones."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class AddMemory(Arguments):
+    """Arguments of add_memory."""
+
+    text: _Text
+    metadata: _Metadata = None
+    expires_in_days: Annotated[
+        float | None, Field(gt=0, le=36_500, description="after which it is forgotten; never, if left out")
+    ] = None
+
+
+class SearchMemories(Arguments):
+    """Arguments of search_memories."""
+
+    query: Annotated[str, Field(min_length=1, max_length=MAX_QUERY, description="a question or keywords")]
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT, description="how many memories at most")] = 10
+    filter: Annotated[
+        _Object | None,
+        Field(
+            description="conditions on metadata and created_at, such as "
+            '{"category": "travel"} or {"tags": {"$contains": "rail"}, "created_at": {"$gte": "2026-01-01"}}'
+        ),
+    ] = None
+
+
+class OneMemory(Arguments):
+    """Arguments of get_memory and delete_memory."""
+
+    id: _Id
+
+
+class UpdateMemory(Arguments):
+    """Arguments of update_memory."""
+
+    id: _Id
+    text: Annotated[_Text | None, Field(description="the new text; the old one stays if it is left out")] = (
+        None
+    )
+    metadata: Annotated[_Metadata, Field(description="replaces all of the old; stays if it is left out")] = (
+        None
+    )
+
+
+class DeleteAllMemories(Arguments):
+    """Arguments of delete_all_memories."""
+
+    confirm: Annotated[Literal[True], Field(description="must be true: this cannot be undone")]
+
+
+class Memory(BaseModel):
+    """One memory as tools give it."""
+
+    id: str
+    text: str
+    metadata: dict[str, Any]
+    created_at: str | None
+    expires_at: str | None = None
+    shared: Annotated[bool, Field(description="shared with you by others, and read-only")]
+
+
+class Found(BaseModel):
+    """One memory that a search found."""
+
+    id: str
+    text: str
+    truncated: Annotated[bool, Field(description="there is more of the text: get_memory has it")]
+    score: Annotated[float, Field(description="comparable within one search only")]
+    metadata: dict[str, Any]
+    created_at: str | None
+    shared: Annotated[bool, Field(description="shared with you by others, and read-only")]
+
+
+class Search(BaseModel):
+    """What search_memories gives."""
+
+    memories: list[Found]
+    mode: Annotated[str, Field(description="what ran: hybrid, lexical, vector or none")]
+    degraded: Annotated[list[str], Field(description="why less ran than should have")]
+
+
+class Deleted(BaseModel):
+    """What delete_memory and delete_all_memories give."""
+
+    deleted: int
+
+
+def bounded(name: str, value: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Return `value`.
+
+    Raises:
+        ValueError: it is longer or deeper than a tool takes.
+    """
+    if value is not None:
+        try:
+            n_characters = len(json.dumps(value, ensure_ascii=False))
+        except RecursionError:
+            raise ValueError(f"{name}: expected less nesting") from None
+        if n_characters > MAX_JSON:
+            raise ValueError(
+                f"{name}: expected at most {MAX_JSON:,} characters of JSON, got {n_characters:,}"
+            )
+    return value
+
+
+def well_formed(given: dict[str, Any]) -> dict[str, Any]:
+    """Metadata written by others may hold half a surrogate pair, which no message can carry."""
+    text = json.dumps(given, ensure_ascii=False)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        given = json.loads(text.encode("utf-8", "replace"))
+    return given

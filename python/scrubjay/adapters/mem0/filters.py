@@ -1,0 +1,277 @@
+"""What does a filter of mem0 mean, and whose memories may it concern?
+
+=============================================  =======================================================================
+``{"field": value}``                           equal; of a list in the payload, one of its elements
+``{"field": [a, b]}``                          the same as ``in``
+``{"field": "*"}``                             the field has a value
+``eq`` ``ne`` ``in`` ``nin``                   as above; ``ne`` and ``nin`` ask for a value that is another
+``gt`` ``gte`` ``lt`` ``lte``                  of numbers, of texts, of times where the operand is one in ISO 8601
+``contains`` ``icontains``                     of a text, or of a text in a list: a part of it, ``i``: in either case
+``AND`` ``OR`` ``NOT`` (``$and`` ...)          of lists of filters, nested; ``NOT``: none of them
+=============================================  =======================================================================
+
+Several operators of a field, and several fields, must all hold. Values are compared with their types: ``1`` is not
+``"1"`` and not ``True``. Fields are the keys of a payload, not paths. Where mem0's stores differ this goes by mem0's
+documentation, then by its default store.
+
+What is native (all but ``contains``, ``icontains``, and elements of lists that are no texts) costs next to nothing; the
+others look at the payloads.
+"""
+
+from __future__ import annotations
+
+import math
+import operator as operators
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from datetime import datetime
+from typing import Any
+
+from scrubjay import payload as payloads
+from scrubjay.adapters._conditions import (
+    EVERYTHING,
+    NOTHING,
+    All,
+    Either,
+    Native,
+    Node,
+    Not,
+    Test,
+    exists,
+    is_text,
+)
+from scrubjay.records import Record
+from scrubjay.results import Hit
+
+__all__ = ["confined_to", "payload_of", "translated"]
+
+_MAX_DEPTH = 16
+_LOGICAL = {"AND": All, "$and": All, "OR": Either, "$or": Either, "NOT": Not, "$not": Not}
+_OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "icontains")
+_COMPARE = {"gt": operators.gt, "gte": operators.ge, "lt": operators.lt, "lte": operators.le}
+_TIMES = ("created_at", "expires_at")  # which the index compares as times only
+_TEXT = "data"  # mem0's name for the text of a memory, which is not kept among the metadata
+
+
+def translated(filters: Mapping[str, Any] | None) -> Node:
+    """Return the conditions of a filter; None and {} admit everything.
+
+    Raises:
+        TypeError, ValueError: the message names the field, what was expected and what was given.
+
+    >>> translated({"user_id": "jane", "score": {"gte": 0.5}}).parts[1]
+    Native(filter={'score': {'$gte': 0.5}})
+    >>> translated({"score": {"near": 3}})
+    Traceback (most recent call last):
+    ...
+    ValueError: score: expected the operators eq, ne, gt, gte, lt, lte, in, nin, contains, icontains, got 'near'
+    """
+    return _all_of({} if filters is None else filters, "filters", 0)
+
+
+def confined_to(filters: Mapping[str, Any] | None, field: str) -> set[str] | None:
+    """Return the values that a filter confines a field to, as texts; None if it does not.
+
+    Looks only where that is plain: at the top and below AND and OR. It may return more values than can be found.
+
+    >>> sorted(confined_to({"user_id": {"in": ["jane", "joe"]}, "OR": [{"a": 1}, {"b": 2}]}, "user_id"))
+    ['jane', 'joe']
+    >>> confined_to({"NOT": [{"user_id": "jane"}]}, "user_id") is None
+    True
+    """
+    found: set[str] | None = None
+    for key, value in (filters or {}).items():
+        kind = _LOGICAL.get(key)
+        if kind is Not or (kind is None and key != field):
+            continue
+        if kind is Either:
+            choices = [confined_to(part, field) for part in value]
+            known = [choice for choice in choices if choice is not None]
+            here = set().union(*known) if len(known) == len(choices) else None
+        elif kind is All:
+            here = None
+            for part in value:
+                here = _both(here, confined_to(part, field))
+        else:
+            here = _values(value)
+        found = _both(found, here)
+    return found
+
+
+def payload_of(record: Record | Hit) -> dict[str, Any]:
+    """Return the payload that a memory was written with."""
+    payload = dict(record.metadata or {})
+    if record.text and _TEXT not in payload:
+        payload[_TEXT] = record.text
+    return payload
+
+
+def _both(one: set[str] | None, other: set[str] | None) -> set[str] | None:
+    return other if one is None else one if other is None else one & other
+
+
+def _values(condition: Any) -> set[str] | None:
+    """The values of an identity are texts, or not known to be where they would be looked for."""
+    found: set[str] | None = None
+    operators = (
+        condition if isinstance(condition, Mapping) else {"in" if _is_list(condition) else "eq": condition}
+    )
+    for operator, operand in operators.items():
+        if operator not in ("eq", "in") or operand == "*":
+            continue
+        values = set(operand) if operator == "in" else {operand}
+        if all(isinstance(value, str) and value for value in values):
+            found = _both(found, values)
+    return found
+
+
+def _all_of(filters: Any, name: str, depth: int) -> Node:
+    if not isinstance(filters, Mapping):
+        raise TypeError(f"{name}: expected a mapping of fields to conditions, got {type(filters).__name__}")
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"{name[:80]}...: expected at most {_MAX_DEPTH} levels of AND, OR and NOT")
+    parts: list[Node] = []
+    for key, value in filters.items():
+        if not isinstance(key, str):
+            raise TypeError(f"{name}: expected str keys, got {key!r} of type {type(key).__name__}")
+        kind = _LOGICAL.get(key)
+        if kind is None:
+            parts.append(_field(key, value))
+            continue
+        if not _is_list(value):
+            raise TypeError(f"{key}: expected a list of filters, got {type(value).__name__}")
+        if not value and kind is not All:
+            raise ValueError(f"{key}: expected a list of filters, got an empty one")
+        inner = [_all_of(part, f"{key}[{i}]", depth + 1) for i, part in enumerate(value)]
+        parts.append(Not(Either(inner)) if kind is Not else All(inner) if kind is All else Either(inner))
+    return parts[0] if len(parts) == 1 else All(parts)
+
+
+def _field(field: str, condition: Any) -> Node:
+    if not isinstance(condition, Mapping):
+        if isinstance(condition, str) and condition == "*":
+            return Native(exists(field)) if _can_ask(field) else Test(_MAY_HAVE, _has(field))
+        condition = {"in" if _is_list(condition) else "eq": condition}
+    if not condition:
+        raise ValueError(f"{field}: expected the operators {', '.join(_OPERATORS)}, got none")
+    parts = [_operation(field, operator, operand) for operator, operand in condition.items()]
+    return parts[0] if len(parts) == 1 else All(parts)
+
+
+def _operation(field: str, operator: Any, operand: Any) -> Node:
+    name = f"{field}.{operator}"
+    if operator not in _OPERATORS:
+        raise ValueError(f"{field}: expected the operators {', '.join(_OPERATORS)}, got {operator!r}")
+    if operator in ("contains", "icontains"):
+        return _part_of(field, operator == "icontains", operand, name)
+    if operator in ("in", "nin"):
+        if not _is_list(operand):
+            raise TypeError(f"{name}: expected a list, got {type(operand).__name__}")
+        values = [_scalar(value, name) for value in operand]
+    elif operator in ("eq", "ne"):
+        values = [_scalar(operand, name)]
+    else:
+        return _order(field, operator, operand, name)
+    found = _one_of(field, values)
+    has = Native(exists(field)) if _can_ask(field) else Test(_MAY_HAVE, _has(field))
+    return found if operator in ("eq", "in") else All([has, Not(found)])
+
+
+def _one_of(field: str, values: list[Any]) -> Node:
+    """The value, or an element of it if it is a list, is one of these."""
+    if not values:
+        return NOTHING
+    texts = [value for value in values if isinstance(value, str)]
+
+    def holds(value: Any) -> bool:
+        return any(_equal(value, one) for one in values)
+
+    if not _can_ask(field):
+        return Test(_MAY_HAVE, lambda record: any(map(holds, _elements(payload_of(record).get(field)))))
+    parts: list[Node] = [Native({field: {"$in": values}})]
+    parts += [Native({field: {"$contains": text}}) for text in texts]
+    if len(texts) < len(values):  # of a list the index knows the texts only
+        parts.append(
+            Test(
+                _is_composite(field), lambda record: any(map(holds, _elements(payload_of(record).get(field))))
+            )
+        )
+    return Either(parts)
+
+
+def _order(field: str, operator: str, operand: Any, name: str) -> Node:
+    if isinstance(operand, bool) or not isinstance(operand, (str, int, float, datetime)):
+        raise TypeError(f"{name}: expected a number, a str or a datetime, got {type(operand).__name__}")
+    bound = _scalar(operand, name)
+    if isinstance(operand, str):
+        with suppress(ValueError):  # of a text that is no time
+            bound = payloads.to_utc(operand, name)
+    if _can_ask(field) or (field in _TIMES and isinstance(bound, datetime)):
+        return Native({field: {f"${operator}": bound}})
+    compare: Callable[[Any, Any], Any] = _COMPARE[operator]
+
+    def holds(record: Record) -> bool:
+        value = payload_of(record).get(field)
+        return _kind(value) == _kind(operand) and bool(compare(value, operand))
+
+    return Test(_MAY_HAVE, holds)
+
+
+def _part_of(field: str, either_case: bool, operand: Any, name: str) -> Node:
+    if not isinstance(operand, str):
+        raise TypeError(f"{name}: expected a str, got {type(operand).__name__}")
+    wanted = operand.casefold() if either_case else operand
+
+    def holds(record: Record) -> bool:
+        texts = [text for text in _elements(payload_of(record).get(field)) if isinstance(text, str)]
+        return any(wanted in (text.casefold() if either_case else text) for text in texts)
+
+    if not _can_ask(field):
+        return Test(_MAY_HAVE, holds)
+    return Test({"$or": [is_text(field), _is_composite(field)]}, holds)
+
+
+def _can_ask(field: str) -> bool:
+    """Whether the index compares this field as any other: the text is kept apart, and `$` is for operators."""
+    return field != _TEXT and field not in _TIMES and not field.startswith("$")
+
+
+def _has(field: str) -> Callable[[Record], bool]:
+    return lambda record: payload_of(record).get(field) is not None
+
+
+_MAY_HAVE = EVERYTHING.filter
+
+
+def _is_composite(field: str) -> dict[str, Any]:
+    """The field is a list or a mapping: it has a value, and that is none of the others."""
+    simple = [is_text(field), {field: {"$gte": -math.inf}}, {field: {"$in": [True, False]}}]
+    return {"$and": [exists(field), {"$not": {"$or": simple}}]}
+
+
+def _elements(value: Any) -> list[Any]:
+    return list(value) if _is_list(value) else [value]
+
+
+def _equal(value: Any, one: Any) -> bool:
+    return _kind(value) == _kind(one) and bool(value == one)
+
+
+def _kind(value: Any) -> str | None:
+    """Values of one kind compare; booleans are no numbers."""
+    if isinstance(value, bool):
+        return "bool"
+    return "number" if isinstance(value, (int, float)) else "text" if isinstance(value, str) else None
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, (list, tuple, set, frozenset))
+
+
+def _scalar(value: Any, name: str) -> Any:
+    """Return an operand, or say that it is none. None is no value: who forgets to give one must not find everything."""
+    if not isinstance(value, (str, int, float, datetime)):
+        raise TypeError(f"{name}: expected a str, number or bool, got {type(value).__name__} {value!r}")
+    if isinstance(value, float) and math.isnan(value):
+        raise ValueError(f"{name}: expected a number, got nan")
+    return value

@@ -1,0 +1,384 @@
+"""The vector store itself: mem0's payloads as memories, its user as their scope."""
+
+from __future__ import annotations
+
+import builtins
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+from mem0.vector_stores.base import VectorStoreBase
+from numpy.typing import NDArray
+
+from scrubjay import payload as payloads
+from scrubjay._native import Scope
+from scrubjay.adapters._conditions import admit
+from scrubjay.adapters._opened import lease
+from scrubjay.adapters.mem0.filters import confined_to, payload_of, translated
+from scrubjay.adapters.mem0.results import OutputData, best, output, similarity
+from scrubjay.index import Index
+from scrubjay.records import Record
+from scrubjay.results import Hits
+
+__all__ = ["ScrubjayVectorStore"]
+
+_METRICS = {
+    "cosine": "cosine",
+    "ip": "ip",
+    "dot": "ip",
+    "inner_product": "ip",
+    "l2": "l2",
+    "euclid": "l2",
+    "euclidean": "l2",
+}
+_LEAST_POOL = 10
+
+
+class ScrubjayVectorStore(VectorStoreBase):
+    """A vector store for mem0 that also ranks by keywords and keeps each user's memories apart.
+
+    Args:
+        collection_name: of the file's collections; 1 to 200 printable characters.
+        path: the file, opened once for all stores of this process that name it; None: in memory.
+        index: a :class:`scrubjay.Index` that is open already, in place of a path.
+        embedding_model_dims: of the vectors; None: the first one decides.
+        metric: "cosine", "ip" or "l2"; of a collection that exists, the one it has.
+        tenant: whose store this is; the other tenants' memories do not exist for it.
+        durability, busy_timeout: as in :meth:`scrubjay.Index.open`; None: its defaults.
+
+    A memory's exact scope is (tenant, user=user_id); without a user_id, (tenant, agent=agent_id), and without both
+    one of its own for each run_id. A search or listing that names users looks at theirs only: other users' memories
+    are not candidates, count in no statistic, and cost no time. One that names no user must look through all of the
+    tenant's scopes. Either way the whole filter decides what is returned.
+
+    mem0 reads, changes and deletes by id without saying for whom: whoever knows an id may. An id stays with its owner,
+    though: writing it for another user is a ConflictError.
+
+    All methods may be called from any thread.
+
+    >>> store = ScrubjayVectorStore("memories", embedding_model_dims=2)
+    >>> store.insert(
+    ...     vectors=[[1.0, 0.0], [0.0, 1.0]],
+    ...     payloads=[{"data": "The key is sk-stg-0041", "user_id": "jane"}, {"data": "Tea", "user_id": "jane"}],
+    ...     ids=["m1", "m2"],
+    ... )
+    >>> [(hit.id, hit.score) for hit in store.search("sk-stg-0041", [0.0, 1.0], filters={"user_id": "jane"})]
+    [('m2', 1.0), ('m1', 0.9)]
+    >>> store.search("sk-stg-0041", [0.0, 1.0], filters={"user_id": "joe"})
+    []
+    """
+
+    def __init__(
+        self,
+        collection_name: str = "mem0",
+        path: str | None = None,
+        index: Index | None = None,
+        embedding_model_dims: int | None = None,
+        metric: str = "cosine",
+        tenant: str = "mem0",
+        durability: str | None = None,
+        busy_timeout: float | None = None,
+    ) -> None:
+        if path is not None and index is not None:
+            raise ValueError("path, index: expected one of them, got both")
+        self.collection_name = collection_name
+        self._scope = Scope(tenant)
+        options: dict[str, Any] = {"durability": durability, "busy_timeout": busy_timeout}
+        self._held = lease(
+            path if index is None else index,
+            collection=collection_name,
+            dim=embedding_model_dims,
+            metric=_metric(metric),
+            **{name: value for name, value in options.items() if value is not None},
+        )
+        self._dims = embedding_model_dims
+
+    @property
+    def index(self) -> Index:
+        """The collection that this store works on."""
+        return self._held.index
+
+    @property
+    def embedding_model_dims(self) -> int | None:
+        """The length of the vectors; None before the first one."""
+        return self._dims if self._dims is not None else self.index.engine.dim
+
+    def close(self) -> None:
+        """Give the file back; it is closed when no store of this process uses it any more."""
+        self._held.close()
+
+    # ------------------------------------------------------------------ writing
+
+    def insert(
+        self,
+        vectors: Sequence[Any],
+        payloads: Sequence[Mapping[str, Any] | None] | None = None,
+        ids: Sequence[Any] | None = None,
+    ) -> None:
+        """Write memories: all or none. One with an id that exists is replaced.
+
+        Args:
+            vectors: one each; of a vector of zeros only the text is found.
+            payloads: one each; `data` is the text, `user_id`, `agent_id` and `run_id` say whose it is.
+            ids: one each; None: new ones.
+
+        Raises:
+            TypeError, ValueError: the message says which one is wrong, what was expected and what was given.
+            ConflictError: an id exists and is another user's.
+        """
+        n = len(vectors)
+        payloads = [{}] * n if payloads is None else payloads
+        ids = [str(uuid.uuid4()) for _ in range(n)] if ids is None else ids
+        if not n == len(payloads) == len(ids):
+            raise ValueError(
+                f"vectors, payloads, ids: expected equal lengths, got {n}, {len(payloads)}, {len(ids)}"
+            )
+        rows = [self._row(*row) for row in zip(ids, vectors, payloads, strict=True)]
+        self.index.upsert_many(rows, progress=False)
+
+    def update(
+        self, vector_id: Any, vector: Any | None = None, payload: Mapping[str, Any] | None = None
+    ) -> None:
+        """Replace the vector, the payload, or both; what is not given stays.
+
+        Raises:
+            ValueError: there is no such memory.
+            ConflictError: the payload is another user's.
+        """
+        with self._held.turn:
+            index = self.index
+            record = self._own(index, vector_id)
+            if record is None:
+                raise ValueError(f"vector_id: expected the id of a memory, got {vector_id!r}")
+            kept = payload_of(record) if payload is None else payload
+            index.upsert_many(
+                [self._row(vector_id, record.vector if vector is None else vector, kept)], progress=False
+            )
+
+    def delete(self, vector_id: Any) -> None:
+        """Delete a memory; nothing happens if there is none with this id."""
+        with self._held.turn:
+            index = self.index
+            if self._own(index, vector_id) is not None:
+                index.delete(str(vector_id))
+
+    # ------------------------------------------------------------------ searching
+
+    def search(
+        self, query: str, vectors: Any, top_k: int = 5, filters: Mapping[str, Any] | None = None
+    ) -> list[OutputData]:
+        """Return the best memories by meaning and by keywords together, the most similar first.
+
+        The index's hybrid ranking decides what is found. The score lies between 0 and 1: the similarity to the vector
+        (cosine: below 0 is 0; inner product: within 0 and 1; l2: 1 / (1 + distance)) or what the matching words are
+        worth, whichever is more, so that a memory that has just the words is not lost where mem0 drops what is not
+        similar. Words are worth 0.9 if an identifier of the query is there verbatim, otherwise 0.9 * sqrt(share of the
+        query's terms) * BM25 / (BM25 + 2).
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        return self.search_batch([query], [vectors], top_k, filters)[0]
+
+    def search_batch(
+        self,
+        queries: Sequence[str],
+        vectors_list: Sequence[Any],
+        top_k: int = 1,
+        filters: Mapping[str, Any] | None = None,
+    ) -> list[list[OutputData]]:
+        """Return what :meth:`search` returns for each of several queries, in one native call a scope."""
+        if len(queries) != len(vectors_list):
+            raise ValueError(
+                f"queries, vectors_list: expected equal lengths, got {len(queries)} and {len(vectors_list)}"
+            )
+        index, pool = self.index, max(_limit(top_k), _LEAST_POOL)
+        node = translated(filters)
+        vectors = [_vector(vector) for vector in vectors_list]
+        found: list[list[OutputData]] = [[] for _ in queries]
+        for scope in self._scopes(filters) if top_k and queries else ():
+            options = admit(index, scope, node, exact=True)
+            if options.get("ids") == []:
+                continue
+            batch = index.search_batch(
+                list(queries), vectors=vectors, scope=scope, k=pool, explain=True, **options
+            )
+            for hits, results in zip(batch, found, strict=True):
+                results += [output(hit, similarity(hit, index.engine.metric)) for hit in hits]
+        return [best(results, top_k) for results in found]
+
+    def keyword_search(
+        self, query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None
+    ) -> list[OutputData]:
+        """Return the best memories by keywords; the score is BM25 as Lucene defines it, not bounded.
+
+        Documents are counted user by user, so somebody else's memories change no score.
+        """
+        index, k = self.index, _limit(top_k)
+        node = translated(filters)
+        found: list[OutputData] = []
+        for scope in self._scopes(filters) if k else ():
+            options = admit(index, scope, node, exact=True)
+            if options.get("ids") != []:
+                hits: Hits = index.search(query, scope=scope, k=k, mode="lexical", **options)
+                found += [output(hit, hit.score) for hit in hits]
+        return best(found, k)
+
+    # ------------------------------------------------------------------ looking
+
+    def get(self, vector_id: Any) -> OutputData | None:
+        """Return the memory with this id, or None."""
+        record = self._own(self.index, vector_id)
+        return None if record is None else OutputData(str(record.id), None, payload_of(record))
+
+    def list(
+        self, filters: Mapping[str, Any] | None = None, top_k: int | None = None
+    ) -> builtins.list[builtins.list[OutputData]]:
+        """Return the memories that the filter admits, as the only element of a list, which is how mem0 takes them.
+
+        Those of one user in the order of their last writing; users sorted. `top_k` None: all.
+        """
+        index, left = self.index, None if top_k is None else _limit(top_k)
+        node = translated(filters)
+        found: builtins.list[OutputData] = []
+        for scope in self._scopes(filters):
+            limit = None if left is None else left - len(found)
+            if limit == 0:
+                break
+            options = admit(index, scope, node, exact=True)
+            records = index.list(scope, exact=True, limit=limit, order="oldest", **options)
+            found += [OutputData(str(record.id), None, payload_of(record)) for record in records]
+        return [found]
+
+    # ------------------------------------------------------------------ collections
+
+    def create_col(self, name: str, vector_size: int | None = None, distance: str = "cosine") -> None:
+        """Make a collection beside this one, if there is none of this name; `distance` as `metric`.
+
+        Raises:
+            ValueError: there is one of another size or metric.
+        """
+        self._held.root.collection(name, dim=vector_size, metric=_metric(distance))
+
+    def list_cols(self) -> builtins.list[str]:
+        """Return the names of all collections of the file."""
+        return self._held.root.collections()
+
+    def delete_col(self) -> None:
+        """Delete the collection with all that is in it, of every tenant; the next use makes it anew."""
+        with self._held.turn:
+            if self.collection_name in self.list_cols():
+                self._held.root.drop_collection(self.collection_name)
+
+    def col_info(self) -> dict[str, Any]:
+        """Return name, count (of this tenant's memories), dimension and metric of the collection."""
+        index = self.index
+        count = sum(index.count(scope) for scope in index.scopes(self._scope))
+        return {
+            "name": self.collection_name,
+            "count": count,
+            "dimension": index.engine.dim,
+            "metric": index.engine.metric,
+        }
+
+    def reset(self) -> None:
+        """Delete the collection and make it anew, empty."""
+        with self._held.turn:
+            self.delete_col()
+            _ = self.index
+
+    # ------------------------------------------------------------------ whose it is
+
+    def _own(self, index: Index, id: Any) -> Record | None:
+        """Return the memory with this id; None also if it is another tenant's."""
+        record = index.get(str(id))
+        return record if record is not None and self._scope.contains(record.scope) else None
+
+    def _row(self, id: Any, vector: Any, payload: Mapping[str, Any] | None) -> dict[str, Any]:
+        payload = {} if payload is None else payload
+        if not isinstance(payload, Mapping):
+            raise TypeError(f"payload: expected a mapping, got {type(payload).__name__}")
+        text = payload.get("data")
+        metadata = dict(payload)
+        if isinstance(text, str) and text and _is_encodable(text):
+            del metadata["data"]  # it is the text, and need not be kept twice
+        return {
+            "id": str(id),
+            "text": text if isinstance(text, str) else "",
+            "scope": self._scope_of(payload),
+            "vector": _vector(vector),
+            "metadata": metadata,
+            "created_at": _time(payload.get("created_at")),
+        }
+
+    def _scope_of(self, payload: Mapping[str, Any]) -> Scope:
+        user, agent, run = (_name(payload, field) for field in ("user_id", "agent_id", "run_id"))
+        if user is not None:
+            return Scope(self._scope.tenant, user=user)
+        # A space: mem0 allows none in an id, so these are no agent's. Were they, filters would still tell them apart.
+        return Scope(
+            self._scope.tenant, agent=agent or ("run " + run if run is not None else "nobody in particular")
+        )
+
+    def _scopes(self, filters: Mapping[str, Any] | None) -> Sequence[Scope]:
+        """The exact scopes in which there may be something that the filter admits."""
+        tenant = self._scope.tenant
+        users = confined_to(filters, "user_id")
+        if users is not None:
+            return [Scope(tenant, user=user) for user in sorted(users)]
+        agents = confined_to(filters, "agent_id")
+        everywhere = self.index.scopes(self._scope)
+        return [
+            scope for scope in everywhere if agents is None or scope.user is not None or scope.agent in agents
+        ]
+
+
+def _vector(vector: Any) -> NDArray[Any] | None:
+    """Return a vector that says something; mem0's embedders return lists, some of them a list of one list."""
+    if vector is None:
+        return None
+    array = np.asarray(vector)
+    if array.ndim == 2 and len(array) == 1:
+        array = array[0]
+    return array if array.ndim != 1 or array.dtype.kind not in "fiu" or array.any() else None
+
+
+def _metric(name: Any) -> str:
+    metric = _METRICS.get(name.lower()) if isinstance(name, str) else None
+    if metric is None:
+        raise ValueError(f"metric: expected one of {', '.join(_METRICS)}, got {name!r}")
+    return metric
+
+
+def _limit(top_k: Any) -> int:
+    if isinstance(top_k, bool) or not isinstance(top_k, (int, np.integer)):
+        raise TypeError(f"top_k: expected an int, got {type(top_k).__name__}")
+    if top_k < 0:
+        raise ValueError(f"top_k: expected 0 or more, got {top_k}")
+    return int(top_k)
+
+
+def _name(payload: Mapping[str, Any], field: str) -> str | None:
+    value = payload.get(field)
+    if value is None or value == "":
+        return None
+    if isinstance(value, bool) or not isinstance(value, (str, int)):
+        raise TypeError(f"{field}: expected a str, got {type(value).__name__}")
+    return str(value)
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _time(value: Any) -> datetime | None:
+    try:
+        return payloads.to_utc(value) if isinstance(value, str) else None
+    except ValueError:
+        return None

@@ -1,0 +1,391 @@
+"""Which requests does the service answer, and how?"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib import resources
+from typing import Annotated, Any, TypeVar
+
+from fastapi import APIRouter, Depends, FastAPI, Path, Query, Request
+from fastapi.security import HTTPBearer
+from starlette.responses import Response
+
+from scrubjay._native import Scope, StaticEmbedder, show_config_dict
+from scrubjay.adapters._scoped import ScopedMemories, UnknownMemoryError
+from scrubjay.adapters.service import models
+from scrubjay.adapters.service.auth import Grant, Tokens
+from scrubjay.adapters.service.explaining import FUSIONS, explain
+from scrubjay.adapters.service.failures import BadArgumentError, Json, failure, install
+from scrubjay.adapters.service.gate import Gate
+from scrubjay.adapters.service.limits import Limits
+from scrubjay.adapters.service.metrics import Metrics
+from scrubjay.adapters.service.models import hit_fields, memory_fields
+from scrubjay.errors import Error
+from scrubjay.index import Index
+
+__all__ = ["create_app"]
+
+T = TypeVar("T")
+
+Id = Annotated[str, Path(min_length=1, max_length=512, description="percent-encoded")]
+Part = Annotated[str | None, Query(min_length=1, max_length=256)]
+_N_THREADS = 8
+_QUICK_NS = 1_000_000
+_MAX_QUICK = 10_000
+_SHORT_TEXT = 1_000
+
+
+def create_app(
+    index: Index,
+    *,
+    tokens: Tokens | None = None,
+    grant: Grant | None = None,
+    limits: Limits | None = None,
+    close_index: bool = False,
+) -> FastAPI:
+    """Return the ASGI application over an index.
+
+    Args:
+        index: where the memories are; its ids must be str.
+        tokens: who may ask, and for what.
+        grant: what everybody may do if there are no tokens; by default everything, in any scope. An application
+            without tokens is for a loopback address only, which it cannot see to (:func:`serve` does).
+        limits: what it takes.
+        close_index: close the index when the server has ended.
+
+    Raises:
+        ValueError: the index has int ids, or tokens and a grant are given.
+
+    >>> app = create_app(Index())
+    >>> sorted(app.openapi()["paths"])[-3:]
+    ['/v1/memories/{id}', '/v1/search', '/v1/whoami']
+    """
+    if tokens is not None and grant is not None:
+        raise ValueError("grant: expected none beside tokens, which have them")
+    if tokens is None and grant is None:
+        grant = Grant("local", None)
+    limits = limits or Limits()
+    service = Service(index, limits)
+
+    @asynccontextmanager
+    async def lifespan(app: Any) -> AsyncIterator[None]:
+        yield
+        service.threads.shutdown()
+        if close_index:
+            index.close()
+
+    app = FastAPI(
+        title="Scrubjay",
+        version=show_config_dict()["version"],
+        description=__doc__,
+        docs_url=None,  # its page loads scripts of others
+        redoc_url=None,
+        redirect_slashes=False,
+        lifespan=lifespan,
+    )
+    app.add_middleware(Gate, tokens=tokens, grant=grant, limits=limits, metrics=service.metrics)
+    install(app)
+    app.include_router(service.verbs(), dependencies=[Depends(HTTPBearer(auto_error=False))])
+    app.include_router(service.around(tokens))
+    return app
+
+
+class Service:
+    """The verbs over one index."""
+
+    def __init__(self, index: Index, limits: Limits) -> None:
+        self.memories = ScopedMemories(index)
+        self.metrics = Metrics(index)
+        self.threads = ThreadPoolExecutor(_N_THREADS, thread_name_prefix="scrubjay-service")
+        self._limits = limits
+        self._quick: OrderedDict[Scope, None] = OrderedDict()  # the event loop's own
+
+    # ------------------------------------------------------------------ verbs
+
+    async def put(self, request: Request, id: Id, given: models.PutIn) -> Response:
+        """Write one memory whole; one with this id in this scope is replaced."""
+        scope = _scope(request, "write", given.scope)
+        record = {**given.model_dump(exclude={"scope"}, exclude_none=True), "id": id}
+        await self._off_loop(self.memories.put, scope, [self._checked(record)])
+        return Json({"ids": [id]})
+
+    async def upsert(self, request: Request, given: models.UpsertIn) -> Response:
+        """Write many memories: all, or none if one of them is wrong."""
+        scope = _scope(request, "write", given.scope)
+        if len(given.memories) > self._limits.max_batch:
+            raise BadArgumentError(
+                f"memories: expected at most {self._limits.max_batch}, got {len(given.memories)}"
+            )
+        records = [self._checked(memory.model_dump(exclude_none=True)) for memory in given.memories]
+        for record in records:
+            record.setdefault("id", uuid.uuid4().hex)
+        await self._off_loop(self.memories.put, scope, records)
+        return Json({"ids": [record["id"] for record in records]})
+
+    async def get(
+        self, request: Request, id: Id, tenant: Part = None, user: Part = None, agent: Part = None
+    ) -> Response:
+        """Read one memory: the scope's own, or one that is shared with it."""
+        scope = _scope(request, "read", models.ScopeIn(tenant=tenant, user=user, agent=agent))
+        record = await self._off_loop(self.memories.get, scope, id)
+        if record is None:
+            raise UnknownMemoryError(id)
+        return Json(memory_fields(record))
+
+    async def update(self, request: Request, id: Id, given: models.Changes) -> Response:
+        """Change some of a memory."""
+        scope = _scope(request, "write", given.scope)
+        changes = given.model_dump(include=given.model_fields_set - {"scope"})
+        if not changes:
+            raise BadArgumentError("body: expected something to change")
+        if changes.get("text", "") is None:
+            raise BadArgumentError("text: expected a text, got null")
+        return Json(
+            memory_fields(await self._off_loop(self.memories.update, scope, id, self._checked(changes)))
+        )
+
+    async def delete(
+        self, request: Request, id: Id, tenant: Part = None, user: Part = None, agent: Part = None
+    ) -> Response:
+        """Delete one memory of exactly this scope."""
+        scope = _scope(request, "write", models.ScopeIn(tenant=tenant, user=user, agent=agent))
+        await self._off_loop(self.memories.delete, scope, id)
+        return Response(status_code=204)
+
+    async def search(self, request: Request, given: models.SearchIn) -> Response:
+        """Find the memories that answer a question, best first."""
+        scope = _scope(request, "read", given.scope)
+        self._check_k("k", given.k)
+        options = given.model_dump(exclude={"scope", "text", "fusion"}, exclude_none=True)
+        if (chosen := FUSIONS[given.fusion]) is not None:
+            options["fusion"] = chosen
+        work = partial(_timed, self.memories.search, scope, given.text, **options)
+        if self._may_be_long(scope, given):
+            hits, took_ns = await self._off_loop(work)
+        else:
+            hits, took_ns = _arguments_checked(work)
+        self._remember(scope, took_ns)
+        self.metrics.search_seconds.labels(hits.mode).observe(took_ns / 1e9)
+        for reason in hits.degraded:
+            self.metrics.degraded.labels(reason.partition(":")[0]).inc()
+        return Json(
+            {
+                "hits": hit_fields(hits),
+                "mode": hits.mode,
+                "degraded": list(hits.degraded),
+                "took_us": took_ns / 1000,
+            }
+        )
+
+    async def explain(self, request: Request, given: models.ExplainIn) -> Response:
+        """Find them, and say why: both rankings, the evidence for each hit, and how long each step took."""
+        scope = _scope(request, "read", given.scope)
+        self._check_k("k", given.k)
+        return Json(await self._off_loop(explain, self.memories, scope, given))
+
+    async def listing(self, request: Request, given: models.ListIn) -> Response:
+        """List the memories that a search would look at, in the order of writing."""
+        scope = _scope(request, "read", given.scope)
+        self._check_k("limit", given.limit)
+        options = given.model_dump(exclude={"scope", "limit"}, exclude_none=True)
+        records = await self._off_loop(self.memories.listing, scope, limit=given.limit + 1, **options)
+        more = len(records) > given.limit
+        return Json(
+            {
+                "memories": [memory_fields(record) for record in records[: given.limit]],
+                "next_offset": given.offset + given.limit if more else None,
+            }
+        )
+
+    async def count(self, request: Request, given: models.CountIn) -> Response:
+        """Count the memories that a search would look at."""
+        scope = _scope(request, "read", given.scope)
+        return Json({"count": await self._off_loop(self.memories.count, scope, given.filter)})
+
+    async def erase(self, request: Request, given: models.EraseIn) -> Response:
+        """Delete everything of a scope: without a user, that of all users of the tenant, unless `exact`."""
+        scope = _scope(request, "erase", given.scope)
+        return Json({"erased": await self._off_loop(self.memories.erase, scope, exact=given.exact)})
+
+    async def whoami(self, request: Request) -> Response:
+        """Say what the request's token grants."""
+        grant = _grant(request)
+        bound = {"tenant": grant.tenant, "user": grant.user, "agent": grant.agent}
+        return Json({"name": grant.name, **bound, "can": list(grant.can)})
+
+    # ------------------------------------------------------------------ routes
+
+    def verbs(self) -> APIRouter:
+        """Return the routes below /v1."""
+        router = APIRouter(tags=["memories"])
+        for method, path, endpoint, gives in (
+            ("POST", "/v1/search", self.search, models.Hits),
+            ("PUT", "/v1/memories/{id:path}", self.put, models.Written),
+            ("GET", "/v1/memories/{id:path}", self.get, models.Memory),
+            ("PATCH", "/v1/memories/{id:path}", self.update, models.Memory),
+            ("DELETE", "/v1/memories/{id:path}", self.delete, None),
+            ("POST", "/v1/memories", self.upsert, models.Written),
+            ("POST", "/v1/explain", self.explain, models.Explanation),
+            ("POST", "/v1/list", self.listing, models.Listing),
+            ("POST", "/v1/count", self.count, models.Count),
+            ("POST", "/v1/erase", self.erase, models.Erased),
+            ("GET", "/v1/whoami", self.whoami, models.WhoAmI),
+        ):
+            router.add_api_route(
+                path,
+                endpoint,
+                methods=[method],
+                response_class=Json if gives is not None else Response,
+                status_code=204 if gives is None else 200,
+                response_model=None,  # answers are made by hand; tests hold them to what is said here
+                responses={**_answers(gives), **_FAILURES},
+            )
+        return router
+
+    def around(self, tokens: Tokens | None) -> APIRouter:
+        """Return the routes beside the verbs: the page, health, metrics."""
+        router = APIRouter(tags=["service"])
+        live: dict[int | str, dict[str, Any]] = {200: {"model": models.Status}}
+        ready = {**live, 503: {"model": models.Failure}}
+        router.add_api_route("/health/live", self.live, response_model=None, responses=live)
+        router.add_api_route(
+            "/health/ready", partial(self.ready, tokens), name="ready", response_model=None, responses=ready
+        )
+        router.add_api_route(
+            "/metrics", self.scrape, response_model=None, response_class=Response, responses=_FAILURES
+        )
+        for path, name, kind in (
+            ("/", "index.html", "text/html"),
+            ("/page.js", "page.js", "text/javascript"),
+            ("/page.css", "page.css", "text/css"),
+        ):
+            router.add_api_route(path, _file(name, kind), response_model=None, include_in_schema=False)
+        return router
+
+    async def live(self) -> Response:
+        """Say that the process answers."""
+        return Json({"status": "ok"})
+
+    async def ready(self, tokens: Tokens | None) -> Response:
+        """Say whether memories can be read and callers be told apart."""
+        try:
+            await self._off_loop(len, self.memories.index)
+            if tokens is not None:
+                tokens.find("")
+        except Error:
+            return failure(503, "unavailable", "the store or the tokens cannot be read", {"retry-after": "1"})
+        return Json({"status": "ok"})
+
+    async def scrape(self, request: Request) -> Response:
+        """Give the service's metrics in the text format of Prometheus."""
+        _grant(request).check("metrics")
+        text = await self._off_loop(self.metrics.render)
+        return Response(text, headers={"content-type": self.metrics.content_type})
+
+    # ------------------------------------------------------------------ parts
+
+    async def _off_loop(self, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
+        """Run a call of the index on a thread; what it says of its arguments is the caller's to read."""
+        work = partial(_arguments_checked, call, *arguments, **options)
+        return await asyncio.get_running_loop().run_in_executor(self.threads, work)
+
+    def _may_be_long(self, scope: Scope, given: models.SearchIn) -> bool:
+        """Whether a search should not be made on the event loop: it may wait, or compute for long.
+
+        Handing over to a thread costs more than the usual search: on loopback a request took 0.7 to 0.8 of the time
+        without it, and eight clients got 1.35 times the answers (`python -m benchmarks.adapters.service`).
+        """
+        embedder = self.memories.index.embedder
+        waits = embedder is not None and not isinstance(getattr(embedder, "native", None), StaticEmbedder)
+        plain = given.candidates is None and given.ids is None and given.exclude_ids is None
+        short = plain and len(given.text or "") + len(given.keywords or "") <= _SHORT_TEXT
+        return waits or not short or scope not in self._quick
+
+    def _remember(self, scope: Scope, took_ns: int) -> None:
+        """A scope whose last search was quick is in memory, and small; one that was not may be neither."""
+        self._quick.pop(scope, None)
+        if took_ns < _QUICK_NS:
+            self._quick[scope] = None
+            if len(self._quick) > _MAX_QUICK:
+                self._quick.popitem(last=False)
+
+    def _check_k(self, name: str, k: int) -> None:
+        if k > self._limits.max_k:
+            raise BadArgumentError(f"{name}: expected at most {self._limits.max_k}, got {k}")
+
+    def _checked(self, record: dict[str, Any]) -> dict[str, Any]:
+        if record.get("vector") is not None and self.memories.index.engine.dim is None:
+            # The first vector would settle the dimension for everybody.
+            raise BadArgumentError("vector: expected none, since this index has no embedder and no dimension")
+        return record
+
+
+def _arguments_checked(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    try:
+        return call(*arguments, **options)
+    except Error:
+        raise
+    except (TypeError, ValueError) as error:
+        raise BadArgumentError(str(error)) from error
+
+
+def _timed(call: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, int]:
+    """Return what the call returns, and the nanoseconds that it took."""
+    start = time.perf_counter_ns()
+    found = call(*arguments, **options)
+    return found, time.perf_counter_ns() - start
+
+
+def _grant(request: Request) -> Grant:
+    grant: Grant = request.state.grant
+    return grant
+
+
+def _scope(request: Request, permission: str, asked: models.ScopeIn | None) -> Scope:
+    grant = _grant(request)
+    grant.check(permission)
+    asked = asked or models.ScopeIn()
+    try:
+        return grant.scope(asked.tenant, asked.user, asked.agent)
+    except ValueError as error:
+        raise BadArgumentError(str(error)) from error
+
+
+def _file(name: str, kind: str) -> Callable[[], Any]:
+    """Return an endpoint for a file of the page, read once."""
+    content = (resources.files("scrubjay.adapters.service") / "page" / name).read_bytes()
+
+    async def file() -> Response:
+        return Response(content, media_type=kind, headers={"cache-control": "no-cache"})
+
+    return file
+
+
+def _answers(gives: Any) -> dict[int | str, dict[str, Any]]:
+    return {204: {"description": "It is gone."}} if gives is None else {200: {"model": gives}}
+
+
+_FAILURES: dict[int | str, dict[str, Any]] = {
+    status: {"model": models.Failure, "description": description}
+    for status, description in (
+        (400, "The body is not JSON."),
+        (401, "No valid token."),
+        (403, "The token does not allow this, or the memory is shared and read-only."),
+        (404, "There is no such memory in this scope."),
+        (408, "The body took too long to arrive."),
+        (409, "The id cannot be used."),
+        (413, "The body is too large."),
+        (415, "The body is said to be something else than JSON."),
+        (422, "An argument is wrong; the message names it."),
+        (429, "Too many requests from this token."),
+        (500, "A mistake in the service."),
+        (503, "Busy, ending, or a part is down; try again."),
+    )
+}

@@ -1,0 +1,101 @@
+"""How does whatever goes wrong become an answer that a program understands and that tells nobody too much?"""
+
+from __future__ import annotations
+
+import json
+import logging
+from http import HTTPStatus
+from typing import Any
+
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import Response
+
+from scrubjay.adapters._scoped import ReadOnlyMemoryError, UnknownMemoryError
+from scrubjay.adapters.service.auth import RefusedError, TokenFileError
+from scrubjay.errors import ClosedError, ConflictError, EmbedderError, Error, StoreBusyError
+
+__all__ = ["BadArgumentError", "Json", "failure", "install"]
+
+_log = logging.getLogger(__name__)
+_encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+
+class BadArgumentError(Exception):
+    """An argument that the index refused: its TypeError or ValueError, told apart from mistakes of our own."""
+
+
+# Our own exceptions: status, code, and what is said where their own words are not for callers.
+_KNOWN: dict[type[Exception], tuple[int, str, str | None]] = {
+    UnknownMemoryError: (404, "not_found", None),
+    ReadOnlyMemoryError: (403, "read_only", None),
+    RefusedError: (403, "forbidden", None),
+    BadArgumentError: (422, "invalid", None),
+    ConflictError: (409, "conflict", "the id is stored in another form; choose another"),
+    StoreBusyError: (503, "busy", "another writer is at work; try again"),
+    ClosedError: (503, "unavailable", "the service is ending"),
+    EmbedderError: (503, "embedder_failed", "the embedder failed; nothing was written"),
+    TokenFileError: (503, "unavailable", "tokens cannot be checked now"),
+    Error: (503, "unavailable", "the store cannot be used now; nothing was changed"),
+}
+_CODES = {400: "malformed", 404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}
+
+
+class Json(Response):
+    """JSON; what UTF-8 cannot encode in texts that are stored already becomes a question mark."""
+
+    media_type = "application/json"
+
+    def render(self, content: Any) -> bytes:
+        """Return `content` as bytes."""
+        text = _encode(content)
+        try:
+            return text.encode()
+        except UnicodeEncodeError:
+            return text.encode("utf-8", "replace")
+
+
+def failure(status: int, code: str, message: str, headers: dict[str, str] | None = None) -> Json:
+    """Make the answer to a request that failed."""
+    return Json({"error": {"code": code, "message": message[:1000]}}, status, headers)
+
+
+def install(app: FastAPI) -> None:
+    """Have the application answer every exception with a :class:`~scrubjay.adapters.service.models.Failure`."""
+    app.add_exception_handler(HTTPException, _http)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    for known in (*_KNOWN, BadArgumentError):
+        app.add_exception_handler(known, _known)
+
+
+async def _http(request: Any, error: Any) -> Response:
+    code = _CODES.get(error.status_code, "refused")
+    message = HTTPStatus(error.status_code).phrase
+    if error.status_code == 400:
+        message = "body: expected JSON that can be read, within limits of depth and of digits"
+    return failure(error.status_code, code, message, getattr(error, "headers", None))
+
+
+async def _invalid(request: Any, error: Any) -> Response:
+    problems = error.errors()
+    if any(problem["type"] == "json_invalid" for problem in problems):
+        return failure(400, "malformed", "body: expected JSON")
+    if isinstance(getattr(error, "body", None), bytes):  # it was not taken for JSON
+        return failure(415, "unsupported_media_type", "content-type: expected application/json")
+    said = [
+        f"{'.'.join(str(part)[:80] for part in problem['loc'][1:]) or problem['loc'][0]}: {problem['msg']}"
+        for problem in problems[:5]
+    ]
+    return failure(422, "invalid", "; ".join(said))
+
+
+async def _known(request: Any, error: Exception) -> Response:
+    for kind in type(error).__mro__:
+        if kind in _KNOWN:
+            status, code, message = _KNOWN[kind]
+            if message is not None:
+                _log.warning("%s %s: %s", request.method, request.scope.get("path"), error)
+            headers = {"retry-after": "1"} if status == 503 else None
+            return failure(status, code, str(error) if message is None else message, headers)
+    raise error

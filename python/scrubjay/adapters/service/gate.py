@@ -1,0 +1,207 @@
+"""What is decided of a request before any of it is understood?
+
+Who asks, whether too often, whether too much at once, and whether the body is small enough: in this order, so that
+nobody unknown has anything parsed. ASGI, around the application.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import anyio
+
+from scrubjay.adapters.service.auth import Grant, TokenFileError, Tokens
+from scrubjay.adapters.service.failures import failure
+from scrubjay.adapters.service.limits import Limits, Rates
+from scrubjay.adapters.service.metrics import Metrics
+
+__all__ = ["Gate"]
+
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_log = logging.getLogger(__name__)
+
+_PUBLIC = ("/", "/page.js", "/page.css", "/openapi.json", "/health/live", "/health/ready")
+_LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
+_HEADERS = [
+    (b"content-security-policy", b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+     b"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+]  # fmt: skip
+
+
+class _RefusalError(Exception):
+    def __init__(self, reason: str, status: int, code: str, message: str, **headers: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        self.answer = failure(status, code, message, named)
+
+
+class Gate:
+    """The application behind its checks.
+
+    Args:
+        app: what answers those that are let in; finds the :class:`Grant` in the request's state.
+        tokens: who is let in. None: everybody who reaches this machine's own loopback address, as `grant`.
+        grant: what everybody may do without tokens.
+        limits, metrics: of the service.
+    """
+
+    def __init__(
+        self, app: Application, tokens: Tokens | None, grant: Grant | None, limits: Limits, metrics: Metrics
+    ) -> None:
+        self._app = app
+        self._tokens, self._grant = tokens, grant
+        self._limits, self._metrics = limits, metrics
+        self._rates = Rates(limits.rate, limits.burst)
+        self._n_in_flight = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, or hand it on."""
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1000})
+                return
+            await self._app(scope, receive, send)
+            return
+        start = time.perf_counter()
+        status = 0
+
+        async def answer(message: MutableMapping[str, Any]) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message.get("headers", ()), *_HEADERS]
+            await send(message)
+
+        self._n_in_flight += 1
+        self._metrics.in_flight.inc()
+        try:
+            scope.setdefault("state", {})
+            self._admit(scope)
+            receive = await self._read(scope, receive)
+            await self._app(scope, receive, answer)
+        except _RefusalError as refusal:
+            self._metrics.refused.labels(refusal.reason).inc()
+            await refusal.answer(scope, receive, answer)
+        except Exception as error:
+            if status:  # too late to say anything else
+                raise
+            _log.error("%s %s failed", scope["method"], scope["path"], exc_info=error)
+            broken = failure(500, "internal", "something went wrong; the service's log has it")
+            await broken(scope, receive, answer)
+        finally:
+            self._n_in_flight -= 1
+            self._metrics.in_flight.dec()
+            route = getattr(scope.get("route"), "path", "other")
+            method = scope["method"] if scope["method"] in _METHODS else "other"
+            self._metrics.requests.labels(route, method, str(status)).inc()
+            self._metrics.seconds.labels(route).observe(time.perf_counter() - start)
+
+    # ------------------------------------------------------------------ checks
+
+    def _admit(self, scope: Scope) -> None:
+        headers = scope["headers"]
+        if self._tokens is None:
+            _check_host(headers)
+        grant = None
+        if scope["path"] not in _PUBLIC:
+            grant = self._grant if self._tokens is None else self._known(headers)
+            scope["state"]["grant"] = grant
+        if scope["path"].startswith("/health/"):
+            return  # who watches over the service must get through
+        wait = self._rates.wait("" if grant is None else grant.name)
+        if wait > 0:
+            raise _RefusalError(
+                "rate", 429, "rate_limited", f"expected at most {self._limits.rate:g} requests a second",
+                retry_after=str(int(wait) + 1),
+            )  # fmt: skip
+        if self._n_in_flight > self._limits.max_in_flight:
+            raise _RefusalError("busy", 503, "busy", "too many requests at once; try again", retry_after="1")
+
+    def _known(self, headers: list[tuple[bytes, bytes]]) -> Grant:
+        assert self._tokens is not None
+        given = [value for name, value in headers if name == b"authorization"]
+        scheme, _, token = (given[0] if len(given) == 1 else b"").decode("latin-1").partition(" ")
+        try:
+            grant = self._tokens.find(token.strip()) if scheme.lower() == "bearer" else None
+        except TokenFileError:
+            raise _RefusalError(
+                "tokens", 503, "unavailable", "tokens cannot be checked now", retry_after="1"
+            ) from None
+        if grant is None:
+            raise _RefusalError(
+                "unauthenticated", 401, "unauthenticated", "authorization: expected Bearer and a valid token",
+                www_authenticate='Bearer realm="scrubjay"',
+            )  # fmt: skip
+        return grant
+
+    async def _read(self, scope: Scope, receive: Receive) -> Receive:
+        """Read the body, as long as it may be, and return a function that gives it in one piece."""
+        declared = {
+            name: value
+            for name, value in scope["headers"]
+            if name in (b"content-length", b"transfer-encoding")
+        }
+        if not declared or declared.get(b"content-length") == b"0":
+            return receive
+        most = self._limits.max_body_bytes
+        length = declared.get(b"content-length", b"")
+        if length.isdigit() and (len(length) > 15 or int(length) > most):
+            raise self._too_large()
+        pieces: list[bytes] = []
+        n_bytes = 0
+        try:
+            with anyio.fail_after(self._limits.body_timeout):
+                while True:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise _RefusalError("gone", 400, "malformed", "body: expected all of it, got a part")
+                    pieces.append(message.get("body", b""))
+                    n_bytes += len(pieces[-1])
+                    if n_bytes > most:
+                        raise self._too_large()
+                    if not message.get("more_body", False):
+                        break
+        except TimeoutError:
+            raise _RefusalError(
+                "slow", 408, "timeout", "the request took too long to arrive", connection="close"
+            ) from None
+        whole: list[MutableMapping[str, Any]] = [
+            {"type": "http.request", "body": b"".join(pieces), "more_body": False}
+        ]
+
+        async def replay() -> MutableMapping[str, Any]:
+            return whole.pop() if whole else await receive()
+
+        return replay
+
+    def _too_large(self) -> _RefusalError:
+        most = self._limits.max_body_bytes
+        return _RefusalError(
+            "size", 413, "too_large", f"body: expected at most {most:,} bytes", connection="close"
+        )
+
+
+_METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+
+
+def _check_host(headers: list[tuple[bytes, bytes]]) -> None:
+    """Without tokens, a page of the web must not get in by a name that it has turned to this machine's address."""
+    named = [value.decode("latin-1").lower() for name, value in headers if name == b"host"]
+    host = named[0] if len(named) == 1 else ""
+    if host.rpartition(":")[2].isdigit():
+        host = host.rpartition(":")[0]
+    if host not in _LOCAL_NAMES:
+        raise _RefusalError(
+            "host", 421, "wrong_host", "host: expected a name of this machine's loopback address"
+        )

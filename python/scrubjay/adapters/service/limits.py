@@ -1,0 +1,76 @@
+"""How much may one caller ask for?"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+
+__all__ = ["Limits", "Rates"]
+
+_MAX_CALLERS = 10_000
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a service takes.
+
+    Args:
+        max_body_bytes: of one request.
+        max_k: hits of a search, memories of a listing.
+        max_batch: memories in one write.
+        rate: requests a second for each token; 0: no limit. `burst` of them may come at once.
+        max_in_flight: requests that are worked on or waited for at once.
+        body_timeout: seconds that a caller may take to send a request.
+        drain_timeout: seconds that requests may take to end when the service is told to.
+
+    >>> Limits(max_k=10).max_k
+    10
+    """
+
+    max_body_bytes: int = 4 << 20
+    max_k: int = 100
+    max_batch: int = 1000
+    rate: float = 1000.0
+    burst: int = 2000
+    max_in_flight: int = 256
+    body_timeout: float = 30.0
+    drain_timeout: float = 30.0
+
+    def __post_init__(self) -> None:
+        for field in dataclasses.fields(self):
+            value, least = getattr(self, field.name), 0 if field.name == "rate" else 1
+            if isinstance(value, bool) or not isinstance(value, (int, float)):
+                raise TypeError(f"{field.name}: expected a number, got {type(value).__name__}")
+            if not (
+                math.isfinite(value) and (value >= least or (least and value > 0 and "timeout" in field.name))
+            ):
+                raise ValueError(f"{field.name}: expected {least} or more, got {value}")
+
+
+class Rates:
+    """Token buckets (as for leaky ones, not bearers), one a caller. For one thread: the event loop's.
+
+    >>> rates = Rates(rate=10, burst=2)
+    >>> [rates.wait("jane", now=now) for now in (0.0, 0.0, 0.0, 0.2)]
+    [0.0, 0.0, 0.1, 0.0]
+    """
+
+    def __init__(self, rate: float, burst: int) -> None:
+        self._rate, self._burst = rate, burst
+        self._callers: OrderedDict[str, tuple[float, float]] = OrderedDict()  # what is left, as of when
+
+    def wait(self, caller: str, now: float | None = None) -> float:
+        """Count one request; return 0, or how many seconds the caller has to wait (and then it does not count)."""
+        if self._rate == 0:
+            return 0.0
+        now = time.monotonic() if now is None else now
+        left, at = self._callers.pop(caller, (float(self._burst), now))
+        left = min(self._burst, left + (now - at) * self._rate)
+        allowed = left >= 1
+        self._callers[caller] = (left - allowed, now)
+        if len(self._callers) > _MAX_CALLERS:
+            self._callers.popitem(last=False)
+        return 0.0 if allowed else (1 - left) / self._rate

@@ -1,0 +1,100 @@
+"""What does a service tell a scraper of metrics? Nothing that names a tenant, an id or a text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, ClassVar
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily
+
+from scrubjay._native import show_config_dict
+from scrubjay.errors import Error
+from scrubjay.index import Index
+
+__all__ = ["Metrics"]
+
+_SEARCH_SECONDS = (2e-5, 5e-5, 1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.05, 0.1, 0.5, 1, 5)
+_REQUEST_SECONDS = (5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10)
+
+
+class Metrics:
+    """The counts of one service, in a registry of its own.
+
+    >>> metrics = Metrics(Index())
+    >>> metrics.refused.labels("rate").inc()
+    >>> 'scrubjay_refused_total{reason="rate"} 1.0' in metrics.render().decode()
+    True
+    """
+
+    content_type = "text/plain; version=0.0.4; charset=utf-8"
+
+    def __init__(self, index: Index) -> None:
+        self._registry = CollectorRegistry()
+        options: dict[str, Any] = {"registry": self._registry}
+        self.requests = Counter(
+            "scrubjay_requests",
+            "Requests by route, method and status.",
+            ["route", "method", "status"],
+            **options,
+        )
+        """Requests by route, method and status."""
+        self.seconds = Histogram(
+            "scrubjay_request_seconds", "From a request's first byte to its answer.", ["route"],
+            buckets=_REQUEST_SECONDS, **options,
+        )  # fmt: skip
+        """Seconds by route."""
+        self.search_seconds = Histogram(
+            "scrubjay_search_seconds", "The search itself, by the mode that ran.", ["mode"],
+            buckets=_SEARCH_SECONDS, **options,
+        )  # fmt: skip
+        """Seconds of searches by the mode that ran."""
+        self.degraded = Counter(
+            "scrubjay_degraded",
+            "Searches that ran with less than was asked for, by reason.",
+            ["reason"],
+            **options,
+        )
+        """Degraded searches by reason."""
+        self.refused = Counter(
+            "scrubjay_refused", "Requests that were refused, by reason.", ["reason"], **options
+        )
+        """Refused requests by reason."""
+        self.in_flight = Gauge("scrubjay_requests_in_flight", "Requests that are being answered.", **options)
+        """Requests that are being answered."""
+        info = Gauge("scrubjay_info", "The version that runs.", ["version", "simd"], **options)
+        config = show_config_dict()
+        info.labels(config["version"], config["simd_active"]).set(1)
+        self._registry.register(_IndexCollector(index))
+
+    def render(self) -> bytes:
+        """Return everything in the text format of Prometheus; the index is asked now."""
+        text: bytes = generate_latest(self._registry)
+        return text
+
+
+class _IndexCollector:
+    """The state of the index, looked at when somebody asks."""
+
+    _SHOWN: ClassVar = {
+        "documents": "Memories in the index.",
+        "partitions": "Scopes that have memories.",
+        "resident_documents": "Memories that are in this process.",
+        "memory_bytes": "What the index takes in this process.",
+        "file_bytes": "What the files of the index take.",
+    }
+
+    def __init__(self, index: Index) -> None:
+        self._index = index
+
+    def collect(self) -> Iterable[Any]:
+        try:
+            stats = self._index.stats()
+        except Error:  # closed, or the file cannot be read: /health/ready says so
+            return
+        for name, help in self._SHOWN.items():
+            if name in stats:
+                yield GaugeMetricFamily(f"scrubjay_{name}", help, value=float(stats[name] or 0))
+
+    def describe(self) -> Iterable[Any]:
+        return ()

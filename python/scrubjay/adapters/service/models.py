@@ -1,0 +1,334 @@
+"""What do requests and answers look like? The source of the OpenAPI document.
+
+Requests are strict: a text is no number, and what is not named here is refused. Answers are made by hand
+(:func:`memory_fields`, :func:`hit_fields`), since they are most of the work of a request; the tests hold them to these.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from scrubjay.adapters._scoped import local_id
+from scrubjay.records import Record
+from scrubjay.results import Hit
+
+__all__ = [
+    "Changes",
+    "Count",
+    "CountIn",
+    "EraseIn",
+    "Erased",
+    "ExplainIn",
+    "Explanation",
+    "Failure",
+    "Hits",
+    "ListIn",
+    "Listing",
+    "Memory",
+    "MemoryIn",
+    "PutIn",
+    "SearchIn",
+    "Status",
+    "UpsertIn",
+    "WhoAmI",
+    "Written",
+    "hit_fields",
+    "memory_fields",
+]
+
+MAX_K = 1000
+
+
+def _encodable(value: Any) -> Any:
+    """Half a surrogate pair, which JSON can spell, is no text; nor is a number beyond all bounds a number."""
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except UnicodeEncodeError:
+        raise ValueError("expected text that UTF-8 can encode, got half a surrogate pair") from None
+    except ValueError:
+        raise ValueError("expected finite numbers") from None
+    except RecursionError:
+        raise ValueError("expected less nesting") from None
+    return value
+
+
+Name = Annotated[str, Field(min_length=1, max_length=256)]
+Id = Annotated[str, Field(min_length=1, max_length=512)]
+Text = Annotated[str, Field(max_length=200_000)]
+Query = Annotated[str, Field(max_length=20_000)]
+Object = Annotated[dict[str, Any], AfterValidator(_encodable)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+Vector = Annotated[list[Number], Field(min_length=1, max_length=4096)]
+Time = Annotated[str | Number, Field(description="ISO 8601, or seconds since 1970 (UTC)")]
+Ids = Annotated[list[Id], Field(max_length=10_000)]
+Filter = Annotated[
+    Object,
+    Field(
+        description="conditions on metadata, created_at and expires_at: $eq $ne $gt $gte $lt $lte $in $nin $exists "
+        "$contains $and $or $not",
+        examples=[{"category": {"$in": ["keys", "infra"]}}],
+    ),
+]
+
+
+class Request(BaseModel):
+    """What all requests have in common."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class ScopeIn(Request):
+    """Whose memories; what is left out is the token's."""
+
+    tenant: Name | None = None
+    user: Name | None = None
+    agent: Name | None = None
+
+
+class PutIn(Request):
+    """One memory, whole. `ttl` is in seconds, and given instead of `expires_at`."""
+
+    text: Text
+    metadata: Object | None = None
+    created_at: Time | None = None
+    expires_at: Time | None = None
+    ttl: Number | None = None
+    vector: Vector | None = None
+    scope: ScopeIn | None = None
+
+
+class MemoryIn(Request):
+    """One of several memories; without an id it gets one."""
+
+    id: Id | None = None
+    text: Text
+    metadata: Object | None = None
+    created_at: Time | None = None
+    expires_at: Time | None = None
+    ttl: Number | None = None
+    vector: Vector | None = None
+
+
+class UpsertIn(Request):
+    """Memories to write, all or none. Of equal ids the last counts."""
+
+    memories: Annotated[list[MemoryIn], Field(min_length=1, max_length=10_000)]
+    scope: ScopeIn | None = None
+
+
+class Changes(Request):
+    """What changes of a memory; what is left out stays, and what is null (but for the text) is removed."""
+
+    text: Text | None = None
+    metadata: Object | None = None
+    created_at: Time | None = None
+    expires_at: Time | None = None
+    vector: Vector | None = None
+    scope: ScopeIn | None = None
+
+
+class ExplainIn(Request):
+    """A question about a question."""
+
+    text: Annotated[Query, Field(min_length=1)]
+    k: Annotated[int, Field(ge=1, le=MAX_K)] = 10
+    filter: Filter | None = None
+    fusion: Literal["auto", "rrf", "weighted", "boost", "production"] = "auto"
+    scope: ScopeIn | None = None
+
+
+class SearchIn(Request):
+    """A question: at least one of text, keywords, vector."""
+
+    text: Query | None = None
+    keywords: Annotated[Query | None, Field(description="replaces the text for the ranking by keywords")] = (
+        None
+    )
+    vector: Annotated[Vector | None, Field(description="replaces the embedding of the text")] = None
+    k: Annotated[int, Field(ge=1, le=MAX_K)] = 10
+    mode: Literal["hybrid", "lexical", "vector"] = "hybrid"
+    candidates: Annotated[int, Field(ge=1, le=10_000)] | None = None
+    fusion: Literal["auto", "rrf", "weighted", "boost", "production"] = "auto"
+    min_score: Number | None = None
+    relevance: Literal["low", "standard", "high"] | None = None
+    filter: Filter | None = None
+    ids: Ids | None = None
+    exclude_ids: Ids | None = None
+    explain: bool = False
+    scope: ScopeIn | None = None
+
+
+class CountIn(Request):
+    """Which memories to count."""
+
+    filter: Filter | None = None
+    scope: ScopeIn | None = None
+
+
+class ListIn(Request):
+    """Which memories to list, in the order in which they were written."""
+
+    filter: Filter | None = None
+    ids: Ids | None = None
+    exact: Annotated[bool, Field(description="only of precisely this scope, not those shared with it")] = (
+        False
+    )
+    limit: Annotated[int, Field(ge=1, le=MAX_K)] = 100
+    offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
+    order: Literal["newest", "oldest"] = "newest"
+    scope: ScopeIn | None = None
+
+
+class EraseIn(Request):
+    """Everything of a scope: with a tenant alone that is all of its users and agents, too, unless `exact`."""
+
+    scope: ScopeIn
+    exact: bool = False
+
+
+class ScopeOut(BaseModel):
+    """The scope that a memory was written in."""
+
+    tenant: str
+    user: str | None
+    agent: str | None
+
+
+class Memory(BaseModel):
+    """One memory."""
+
+    id: str
+    text: str
+    metadata: dict[str, Any]
+    created_at: str | None
+    expires_at: str | None
+    scope: ScopeOut
+
+
+class HitOut(BaseModel):
+    """One memory that a search found; the evidence from `bm25` on is there if the search explained."""
+
+    id: str
+    text: str
+    metadata: dict[str, Any]
+    created_at: str | None
+    scope: ScopeOut
+    score: Annotated[float, Field(description="comparable within one answer only")]
+    lexical_rank: int | None
+    vector_rank: int | None
+    bm25: float | None = None
+    similarity: float | None = None
+    matched_terms: list[str] | None = None
+    coverage: float | None = None
+    identifier: bool | None = None
+
+
+class Hits(BaseModel):
+    """The best memories, best first."""
+
+    hits: list[HitOut]
+    mode: Annotated[str, Field(description="what ran: hybrid, lexical, vector or none")]
+    degraded: Annotated[list[str], Field(description="why less ran than was asked for")]
+    took_us: Annotated[float, Field(description="microseconds of the search itself")]
+
+
+class Stage(BaseModel):
+    """One measured step: the best of three calls, each by itself."""
+
+    name: str
+    us: float
+
+
+class Explanation(Hits):
+    """A search with both of its rankings beside it, and what each step took."""
+
+    lexical: list[HitOut]
+    vector: list[HitOut]
+    lexical_share: Annotated[float | None, Field(description="what the words weighed, where that was chosen")]
+    stages: list[Stage]
+
+
+class Listing(BaseModel):
+    """Memories, and where the next ones begin; null at the end."""
+
+    memories: list[Memory]
+    next_offset: int | None
+
+
+class Written(BaseModel):
+    """The ids of what was written, in the order of the request."""
+
+    ids: list[str]
+
+
+class Count(BaseModel):
+    """How many."""
+
+    count: int
+
+
+class Erased(BaseModel):
+    """How many are gone."""
+
+    erased: int
+
+
+class Status(BaseModel):
+    """How the service is."""
+
+    status: Literal["ok"]
+
+
+class WhoAmI(BaseModel):
+    """What the request's token grants; parts that are null may be chosen by each request."""
+
+    name: str
+    tenant: str | None
+    user: str | None
+    agent: str | None
+    can: list[str]
+
+
+class FailureDetail(BaseModel):
+    """What went wrong: `code` is for programs, `message` for people."""
+
+    code: str
+    message: str
+
+
+class Failure(BaseModel):
+    """The form of every answer that is no success."""
+
+    error: FailureDetail
+
+
+def memory_fields(record: Record) -> dict[str, Any]:
+    """Return a record as :class:`Memory`."""
+    scope = record.scope
+    return {
+        "id": local_id(record),
+        "text": record.text,
+        "metadata": record.metadata or {},
+        "created_at": _iso(record.created_at),
+        "expires_at": _iso(record.expires_at),
+        "scope": {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent},
+    }
+
+
+def hit_fields(hits: Iterable[Hit]) -> list[dict[str, Any]]:
+    """Return hits as :class:`HitOut`."""
+    rows = []
+    for hit in hits:
+        row = hit.to_dict()
+        row["id"] = local_id(hit)
+        rows.append(row)
+    return rows
+
+
+def _iso(moment: Any) -> str | None:
+    return moment.isoformat() if isinstance(moment, datetime) else None

@@ -1,0 +1,72 @@
+"""`scrubjay mcp` and `serve`: an index in a file for other programs."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import dataclasses
+import sys
+from collections.abc import Iterator
+
+from scrubjay.cli.arguments import scope_of
+from scrubjay.cli.readers import InputError
+from scrubjay.embedders.spec import from_spec
+from scrubjay.index import Index
+
+__all__ = ["run_mcp", "run_serve"]
+
+
+def run_mcp(arguments: argparse.Namespace) -> int:
+    """Run `scrubjay mcp` until the client closes standard input; return its exit code."""
+    from scrubjay.adapters.mcp import serve_stdio
+
+    scope = scope_of(arguments)
+    with _index(arguments) as index:
+        serve_stdio(index, scope, read_only=arguments.read_only)
+    return 0
+
+
+def run_serve(arguments: argparse.Namespace) -> int:
+    """Run `scrubjay serve` until the process is told to end, or add a token; return its exit code."""
+    from scrubjay.adapters.service import PERMISSIONS, Grant, Limits, Tokens, add_token, serve
+
+    def grant(name: str, can: tuple[str, ...]) -> Grant:
+        return Grant(name, arguments.tenant, arguments.user or None, arguments.agent or None, can)
+
+    if arguments.add_token is not None:
+        if arguments.tokens is None or arguments.tenant is None:
+            raise InputError("--add-token: expected --tokens FILE and --tenant with it")
+        print(add_token(arguments.tokens, grant(arguments.add_token, tuple(arguments.can.split(",")))))
+        return 0
+    if arguments.index is None:
+        raise InputError("INDEX: expected the file to serve")
+    if arguments.tokens is not None and arguments.tenant is not None:
+        raise InputError("--tenant: expected none beside --tokens, which have their scopes")
+    tokens = None if arguments.tokens is None else Tokens(arguments.tokens)
+    limits = Limits(max_body_bytes=arguments.max_body, max_k=arguments.max_k, rate=arguments.rate)
+    limits = dataclasses.replace(limits, burst=max(1, round(2 * limits.rate)))
+    with _index(arguments) as index:
+        try:
+            serve(
+                index,
+                host=arguments.host,
+                port=arguments.port,
+                tokens=tokens,
+                grant=grant("local", PERMISSIONS) if tokens is None else None,
+                limits=limits,
+            )
+        except OSError as error:
+            where = f"{arguments.host}:{arguments.port}"
+            raise InputError(f"{where}: {error.strerror or error}") from error
+    return 0
+
+
+@contextlib.contextmanager
+def _index(arguments: argparse.Namespace) -> Iterator[Index]:
+    """The index that the command line names; what libraries print while a model loads goes to standard error."""
+    with contextlib.redirect_stdout(sys.stderr):
+        index = Index.open(
+            arguments.index, from_spec(arguments.embedder), collection=arguments.collection or None
+        )
+    with index:
+        yield index

@@ -1,0 +1,141 @@
+"""`scrubjay tune`: which fusion, with which weights, for these judged questions? And what --fusion understands."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+
+from scrubjay import fusion
+from scrubjay._native import Scope
+from scrubjay.cli.readers import InputError
+from scrubjay.cli.terminal import bold, dim, mark, render_table
+from scrubjay.embedders.spec import from_spec
+from scrubjay.fusion import RRF, Auto, Boost, Fusion, Production, Ranking, Weighted
+from scrubjay.index import Index
+from scrubjay.retrieval.judged import JudgedQuery, from_feedback, read_judged
+from scrubjay.retrieval.tuning import METRICS, Gain, Tuning, describe, tune
+
+__all__ = ["as_fusion", "run_tune"]
+
+_NAMES: dict[str, type[Fusion]] = {
+    "auto": Auto,
+    "rrf": RRF,
+    "weighted": Weighted,
+    "boost": Boost,
+    "production": Production,
+}
+
+
+def as_fusion(spec: str) -> Fusion | Ranking:
+    """Return what --fusion names: a method, rrf:K, or the settings in a file."""
+    if spec in _NAMES:
+        return _NAMES[spec]()
+    if spec.startswith("rrf:"):
+        try:
+            return RRF(float(spec[4:]))
+        except ValueError:
+            raise InputError(f"--fusion: expected rrf:K with a number K of 0 or more, got {spec!r}") from None
+    if not Path(spec).is_file():
+        raise InputError(f"--fusion: expected {', '.join(_NAMES)}, rrf:K or a file, got {spec!r}")
+    return fusion.load(spec)
+
+
+def run_tune(arguments: argparse.Namespace) -> int:
+    """Run `scrubjay tune`; 0 if it found settings, 1 if nothing is judged."""
+    bar = False if arguments.no_progress else None
+    index, queries = _read(arguments, bar)
+    with index:
+        if len(queries) < 2:
+            print(
+                f"{arguments.source}: {len(queries)} judged questions, at least 2 are needed", file=sys.stderr
+            )
+            return 1
+        found = tune(
+            index,
+            queries,
+            metric=arguments.metric,
+            folds=arguments.folds,
+            seed=arguments.seed,
+            candidates=arguments.candidates,
+            progress=bar,
+        )
+    settings = found.winner if arguments.winner else found.ranking
+    if arguments.out is not None:
+        try:
+            fusion.save(settings, arguments.out)
+        except OSError as error:
+            raise InputError(f"{arguments.out}: {error.strerror or error}") from None
+    if arguments.json:
+        print(json.dumps({**found.to_dict(), "written": arguments.out}, ensure_ascii=False, indent=2))
+    else:
+        _show(found, settings, arguments)
+    if found.gain.is_noise and found.winner != Ranking():
+        print(
+            f"warning: the gain of {describe(found.winner)} is within noise ({found.n_queries:,} questions); "
+            + ("it was asked for all the same" if arguments.winner else "the default stands"),
+            file=sys.stderr,
+        )
+    return 0
+
+
+def _read(arguments: argparse.Namespace, bar: bool | None) -> tuple[Index, list[JudgedQuery]]:
+    source = Path(arguments.source)
+    scope = _scope(arguments)
+    if source.is_dir():
+        if scope is not None or arguments.collection is not None:
+            raise InputError("--tenant, --user, --agent, --collection: expected an index file as SOURCE")
+        judged = read_judged(source, arguments.vectors)
+        index = Index(None if arguments.vectors is not None else from_spec(arguments.embedder))
+        index.upsert_many(judged.records, progress=bar)
+        return index, judged.queries
+    if not source.is_file():
+        raise InputError(f"{source}: expected a folder or an index file, there is neither")
+    if arguments.vectors is not None:
+        raise InputError("--vectors: expected a folder as SOURCE")
+    index = Index.open(source, from_spec(arguments.embedder), collection=arguments.collection)
+    try:
+        return index, from_feedback(index, scope)
+    except BaseException:
+        index.close()
+        raise
+
+
+def _scope(arguments: argparse.Namespace) -> Scope | None:
+    if arguments.tenant is None:
+        if arguments.user is not None or arguments.agent is not None:
+            raise InputError("--user, --agent: expected a --tenant beside them")
+        return None
+    return Scope(arguments.tenant, arguments.user or None, arguments.agent or None)
+
+
+def _show(found: Tuning, settings: Ranking, arguments: argparse.Namespace) -> None:
+    default, chosen = Ranking(), found.winner
+    shown = list(found.rows[: arguments.rows])
+    shown += [  # what everything is measured by, and what it is made of
+        row for row in found.rows[arguments.rows :] if row.ranking is None or row.ranking in (default, chosen)
+    ]
+    rows = [
+        [
+            mark() if row.ranking == settings else "",
+            row.name,
+            *(f"{row.figures[metric]:.3f}" for metric in METRICS),
+            _interval(row.gain),
+        ]
+        for row in shown
+    ]
+    print(render_table(["", "ranking", *METRICS, "against the default"], rows, stretch=1))
+    if len(shown) < len(found.rows):
+        print(dim(f"... {len(found.rows) - len(shown)} more rankings"))
+    print(f"\n{found.n_queries:,} judged questions, cross-validated over {len(found.folds)} folds:")
+    folds = [[name, f"{reached:.3f}", f"{base:.3f}"] for name, reached, base in found.folds]
+    print(render_table(["chosen by the other folds", found.metric, "default"], folds, stretch=0))
+    print(
+        f"\ngain on questions that had no say: {bold(_interval(found.gain))} {found.metric} (95% by bootstrap)"
+    )
+    print(f"settings: {describe(settings)}" + (f", written to {arguments.out}" if arguments.out else ""))
+
+
+def _interval(gain: Gain) -> str:
+    return f"{gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"

@@ -1,0 +1,187 @@
+"""Which questions are known to be answered by which memories? A folder of judgements, or the feedback of an index.
+
+A judged set is a folder with
+
+- `corpus.jsonl`: id (or _id) and text of each memory, perhaps title, scope and vector,
+- `queries.jsonl`: id (or _id) and text of each question, perhaps scope and vector,
+- `qrels.tsv`: question, memory and judgement (above 0: relevant), separated by tabs; TREC's four columns and a line of
+  headings are understood, too.
+
+A scope is a mapping of tenant, user and agent, or a name: each name is a user of the tenant "judged". Rows may also
+have it in `meta` or `metadata`. Vectors may stand in `NAME.docs.npy` and `NAME.queries.npy`, a row for each line.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scrubjay._native import Scope
+from scrubjay.index import Index
+from scrubjay.records import as_scope
+
+__all__ = ["JudgedQuery", "JudgedSet", "from_feedback", "read_judged"]
+
+_TENANT = "judged"
+
+
+@dataclass(frozen=True)
+class JudgedQuery:
+    """A question, who asked it, and the memories that answer it."""
+
+    text: str
+    scope: Scope
+    relevant: frozenset[str | int]
+    vector: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
+    """In place of the text's embedding."""
+
+
+@dataclass(frozen=True)
+class JudgedSet:
+    """The memories of a judged set, as `Index.upsert_many` takes them, and its judged questions."""
+
+    records: list[dict[str, Any]]
+    queries: list[JudgedQuery]
+
+
+def read_judged(folder: str | Path, vectors: str | None = None) -> JudgedSet:
+    """Read a judged set; questions without a relevant memory are left out.
+
+    Args:
+        folder: holds corpus.jsonl, queries.jsonl and qrels.tsv.
+        vectors: the NAME of `NAME.docs.npy` and `NAME.queries.npy`.
+
+    Raises:
+        FileNotFoundError: one of the files is not there.
+        ValueError: a line is not what is expected; the message names file and line.
+    """
+    path = Path(folder)
+    documents = list(_rows(path / "corpus.jsonl"))
+    questions = list(_rows(path / "queries.jsonl"))
+    given = {"docs": documents, "queries": questions}
+    if vectors is not None:
+        for end, rows in given.items():
+            file = path / f"{vectors}.{end}.npy"
+            matrix = np.load(file, allow_pickle=False)
+            if matrix.ndim != 2 or len(matrix) != len(rows):
+                raise ValueError(f"{file}: expected {len(rows)} rows, got shape {matrix.shape}")
+            for row, vector in zip(rows, matrix.astype(np.float32), strict=True):
+                row["vector"] = vector
+    relevant = _judgements(path / "qrels.tsv")
+    known = {row["id"] for row in documents}
+    queries = []
+    for row in questions:
+        answers = relevant.get(row["id"], set())
+        if unknown := sorted(answers - known):
+            raise ValueError(f"{path / 'qrels.tsv'}: {unknown[0]!r} is judged but not in corpus.jsonl")
+        if answers:
+            vector = row.get("vector")
+            queries.append(
+                JudgedQuery(
+                    row["text"],
+                    row["scope"],
+                    frozenset(answers),
+                    None if vector is None else np.asarray(vector, dtype=np.float32),
+                )
+            )
+    return JudgedSet(documents, queries)
+
+
+def from_feedback(index: Index, scope: Scope | None = None) -> list[JudgedQuery]:
+    """Make judged questions of what :meth:`Index.feedback` recorded: what was used answers the question.
+
+    The same question of the same scope is one; of several notes on one memory the last counts. Questions of which
+    nothing was used are left out. Feedback knows only what was shown: what the ranking of that time did not find is
+    taken to be irrelevant, which favours that ranking.
+
+    Args:
+        index: with the feedback, in memory or in a file.
+        scope: only what was asked from this scope and those within it; None: everything.
+
+    >>> from scrubjay import Index
+    >>> index, jane = Index(), Scope("acme", user="jane")
+    >>> index.upsert("m1", "Prefers trains to planes.", scope=jane)
+    >>> index.feedback(index.search("train", scope=jane)[0], query="train", scope=jane)
+    True
+    >>> from_feedback(index)
+    [JudgedQuery(text='train', scope=Scope('acme', user='jane'), relevant=frozenset({'m1'}))]
+    """
+    judged: dict[tuple[str, Scope], dict[str | int, bool]] = {}
+    for note in index.feedbacks(scope):
+        if note.query is not None and note.query.strip():
+            judged.setdefault((note.query, note.scope), {})[note.id] = note.used
+    queries = []
+    for (text, asker), notes in judged.items():
+        relevant = frozenset(id for id, used in notes.items() if used)
+        if relevant:
+            queries.append(JudgedQuery(text, asker, relevant))
+    return queries
+
+
+def _rows(path: Path) -> Iterator[dict[str, Any]]:
+    """The lines of corpus or queries with id, text, scope and, if there is one, vector."""
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
+            try:
+                row = json.loads(line)
+                if not isinstance(row, dict):
+                    raise TypeError(f"expected an object, got {type(row).__name__}")
+                id, text = row.get("id", row.get("_id")), row.get("text")
+                if not isinstance(id, str) or not isinstance(text, str):
+                    raise TypeError("expected id (or _id) and text, both str")
+                title = row.get("title")
+                found = {
+                    "id": id,
+                    "text": f"{title} {text}" if isinstance(title, str) and title else text,
+                    "scope": _scope(row),
+                }
+            except (TypeError, ValueError) as error:
+                raise ValueError(f"{path}, line {number}: {error}") from None
+            if row.get("vector") is not None:
+                found["vector"] = row["vector"]
+            yield found
+
+
+def _scope(row: Mapping[str, Any]) -> Scope:
+    for place in (row, row.get("meta"), row.get("metadata")):
+        if not isinstance(place, Mapping):
+            continue
+        scope = place.get("scope")
+        if isinstance(scope, str) and scope:
+            return Scope(_TENANT, user=scope)
+        if isinstance(scope, Mapping):
+            return as_scope(scope)
+        if place.get("tenant"):
+            return Scope(place["tenant"], place.get("user") or None, place.get("agent") or None)
+    return Scope(_TENANT)
+
+
+def _judgements(path: Path) -> dict[str, set[str]]:
+    relevant: dict[str, set[str]] = {}
+    with path.open(encoding="utf-8") as lines:
+        for number, line in enumerate(lines, start=1):
+            cells = line.rstrip("\r\n").split("\t")
+            if cells == [""]:
+                continue
+            if len(cells) == 4:  # TREC: question, iteration, memory, judgement
+                del cells[1]
+            try:
+                query, document, judgement = cells
+                grade = float(judgement)
+            except ValueError:
+                if number == 1 and len(cells) == 3:  # headings
+                    continue
+                raise ValueError(
+                    f"{path}, line {number}: expected question, memory and judgement with tabs between, got {line!r}"
+                ) from None
+            if grade > 0:
+                relevant.setdefault(query, set()).add(document)
+    return relevant

@@ -1,0 +1,98 @@
+"""When are two retrievals the same? Everything that decides a result, as a value that can be compared and hashed.
+
+What prints the same need not be the same: long arrays and bitmaps print with "..." in the middle, and an object without
+a name prints its address, which another one may have tomorrow, or in another process today. So values are taken
+apart by their types, and what cannot be taken apart is not cached.
+"""
+
+from __future__ import annotations
+
+import datetime
+import secrets
+import types
+from collections.abc import Hashable, Mapping
+from hashlib import sha256
+from typing import Any
+
+import numpy as np
+
+from scrubjay._native import Filter, Scope
+from scrubjay.fusion import Fusion, Ranking
+
+__all__ = ["Unkeyed", "key_of", "name_of"]
+
+
+class Unkeyed(Exception):  # noqa: N818 - no error: the retrieval is not cached
+    """A value of which one cannot say whether another is the same."""
+
+
+def key_of(value: Any) -> Hashable:
+    """Return equal keys for what decides alike, and for nothing else; they print alike in every process.
+
+    Raises:
+        Unkeyed: the value is of no kind that is known here.
+
+    >>> key_of({"ids": {3, 1}, "k": 1}) == key_of({"k": 1, "ids": {1, 3}})
+    True
+    >>> key_of(1) == key_of(True), key_of(np.arange(5000)) == key_of(np.arange(5000) // 4999 * 7)
+    (False, False)
+    """
+    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+        return (type(value).__name__, value if value == value else "nan")
+    if isinstance(value, Scope):
+        return ("scope", value.tenant, value.user, value.agent)
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        data = np.ascontiguousarray(value).tobytes()
+        return ("array", value.dtype.str, value.shape, sha256(data).hexdigest())
+    if isinstance(value, np.generic):
+        return key_of(value.item())
+    if isinstance(value, Mapping):
+        return ("mapping", *sorted(((key_of(name), key_of(one)) for name, one in value.items()), key=repr))
+    if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
+        return ("sequence", *map(key_of, value))
+    if isinstance(value, (set, frozenset)):
+        return ("set", *sorted(map(key_of, value), key=repr))
+    if type(value).__module__.partition(".")[0] == "pyroaring":
+        return (
+            "bitmap",
+            type(value).__name__,
+            sha256(np.array(value, dtype=np.uint64).tobytes()).hexdigest(),
+        )
+    if isinstance(value, (datetime.datetime, datetime.date)):
+        return (type(value).__name__, value.isoformat())
+    if isinstance(value, (Fusion, Ranking)):
+        return ("ranking", repr(value))  # frozen, of numbers and texts
+    if isinstance(value, Filter) and "..." not in (shown := repr(value)):
+        return ("filter", shown)
+    raise Unkeyed(f"{type(value).__name__} has no key")
+
+
+def name_of(part: Any) -> Hashable:
+    """Return a name for a part that takes part in a result: a model, a template, a function.
+
+    A text stands for itself, an object with a `name` for its class and name (one with a `cache_name` for that), a
+    function of a module for its qualified name. Anything else (a lambda, a closure, an object without a name, a
+    function of the main script) gets a random name, which nothing else ever has: who asks with it shares no results.
+
+    >>> name_of(None), name_of("{title}"), name_of(key_of)
+    (None, ('str', '{title}'), ('function', 'scrubjay.retrieval.keys', 'key_of'))
+    >>> function = lambda text: text
+    >>> name_of(function) == name_of(function)
+    False
+    """
+    if part is None:
+        return None
+    if isinstance(part, str):
+        return ("str", part)
+    if (given := getattr(part, "cache_name", None)) is not None:
+        return ("given", given)
+    kind = type(part)
+    if isinstance(part, (types.FunctionType, types.BuiltinFunctionType)) and not getattr(
+        part, "__self__", None
+    ):
+        where, named = part.__module__, part.__qualname__
+        if where not in (None, "__main__") and "<" not in named:
+            return ("function", where, named)
+    elif isinstance(name := getattr(part, "name", None), str):
+        return ("named", kind.__module__, kind.__qualname__, name)
+    return ("unnamed", secrets.token_hex(16))

@@ -1,0 +1,50 @@
+"""How good is one ranking? Binary judgements, cut at ten unless said otherwise.
+
+recall = relevant documents among the first ten / relevant documents (not capped at ten).
+nDCG = DCG / ideal DCG, DCG = sum over relevant hits of 1 / log2(rank + 1); the ideal ranking has all relevant
+documents first, as many as fit. [Järvelin and Kekäläinen, TOIS 2002, with gains 0 and 1]
+A set's figure is the mean over its judged queries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import Any
+
+__all__ = ["DEPTH", "ndcg", "recall", "recall_at", "reciprocal_rank"]
+
+DEPTH = 10
+
+
+def recall(ranking: Sequence[Any], relevant: Collection[Any]) -> float:
+    """Return the share of the relevant documents that are among the first ten.
+
+    >>> recall(["a", "b"], {"b", "c"})
+    0.5
+    """
+    return recall_at(DEPTH, ranking, relevant)
+
+
+def recall_at(depth: int, ranking: Sequence[Any], relevant: Collection[Any]) -> float:
+    """The same as :func:`recall`, cut elsewhere."""
+    return sum(id in relevant for id in ranking[:depth]) / len(relevant)
+
+
+def reciprocal_rank(ranking: Sequence[Any], relevant: Collection[Any], depth: int = DEPTH) -> float:
+    """Return 1 / rank of the first relevant document among the first `depth`, 0 if there is none; its mean is MRR.
+
+    >>> reciprocal_rank(["a", "b"], {"b"})
+    0.5
+    """
+    return next((1 / rank for rank, id in enumerate(ranking[:depth], start=1) if id in relevant), 0.0)
+
+
+def ndcg(ranking: Sequence[Any], relevant: Collection[Any], depth: int = DEPTH) -> float:
+    """Return the normalised discounted cumulative gain of the first `depth`.
+
+    >>> ndcg(["b", "a"], {"b"}), round(ndcg(["a", "b"], {"b"}), 3)
+    (1.0, 0.631)
+    """
+    gain = sum(1 / math.log2(rank + 1) for rank, id in enumerate(ranking[:depth], start=1) if id in relevant)
+    return gain / sum(1 / math.log2(rank + 1) for rank in range(1, min(len(relevant), depth) + 1))

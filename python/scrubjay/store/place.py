@@ -1,0 +1,41 @@
+"""Which file and which collection is this, for somebody in another process? For results that processes share.
+
+A path is no answer: it is relative to somewhere, and a file may be put in another's place. Versions are none, either:
+two files count alike. So a file gets a random name of its own when it is first asked for (a row of `meta`, which older
+versions pass over); a backup gets another, since it will have a future of its own, and a copy made by other means is
+told by its inode, unless it is written over the original.
+"""
+
+from __future__ import annotations
+
+import secrets
+
+from scrubjay.errors import StoreError
+from scrubjay.store.schema import Tables
+from scrubjay.store.sqlite import SqliteStore
+
+__all__ = ["FILE_ID", "place_of"]
+
+FILE_ID = "file_id"
+
+
+def place_of(store: SqliteStore) -> str | None:
+    """Return the same for everybody who has this collection of this file open, and for nobody else.
+
+    None: it has no name yet, and cannot be given one just now, because somebody else writes.
+    """
+    whole = Tables()
+    query = f"SELECT value FROM {whole.meta} WHERE name = ?"
+    found = store.reading_connection().execute(query, (FILE_ID,)).fetchone()
+    if found is None:
+        try:
+            with store.writing("naming the file", wait=False) as transaction:
+                transaction.connection.execute(
+                    f"INSERT OR IGNORE INTO {whole.meta}(name, value) VALUES (?, ?)",
+                    (FILE_ID, secrets.token_hex(16)),
+                )
+                found = transaction.connection.execute(query, (FILE_ID,)).fetchone()
+        except StoreError:
+            return None
+    status = store.path.stat()
+    return f"{found[0]}:{status.st_dev}:{status.st_ino}{store.tables.suffix}"

@@ -1,0 +1,564 @@
+"""The verbs of the HTTP service, inside this process: what they do, for whom, and what they refuse."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+pytest.importorskip("prometheus_client")
+testing = pytest.importorskip("fastapi.testclient")
+
+from scrubjay import Index, Scope, embedders  # noqa: E402
+from scrubjay.adapters.service import Grant, Limits, Tokens, add_token, create_app, models  # noqa: E402
+
+SECRET = "Joe's door code is 4711."
+ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
+
+
+class Caller:
+    """A client with a token: answers are checked against the models that describe them."""
+
+    def __init__(self, app: Any, token: str | None = None) -> None:
+        self.client = testing.TestClient(app, base_url="http://127.0.0.1", raise_server_exceptions=False)
+        if token is not None:
+            self.client.headers["authorization"] = f"Bearer {token}"
+
+    def ask(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        if body is not None:
+            options["json"] = body
+        return self.client.request(method, path, **options)
+
+    def good(self, method: str, path: str, body: Any = None, **options: Any) -> Any:
+        answer = self.ask(method, path, body, **options)
+        assert answer.status_code == 200, answer.text
+        given = answer.json()
+        kind = KINDS.get(path.partition("?")[0]) or (models.Written if method == "PUT" else models.Memory)
+        shown = kind.model_validate(given, strict=True).model_dump(exclude_unset=True)
+        assert shown == given
+        return given
+
+    def bad(self, status: int, method: str, path: str, body: Any = None, **options: Any) -> str:
+        answer = self.ask(method, path, body, **options)
+        assert answer.status_code == status, (answer.status_code, answer.text)
+        error = models.Failure.model_validate(answer.json(), strict=True).error
+        return f"{error.code}: {error.message}"
+
+
+KINDS: dict[str, Any] = {
+    "/v1/search": models.Hits,
+    "/v1/explain": models.Explanation,
+    "/v1/list": models.Listing,
+    "/v1/count": models.Count,
+    "/v1/erase": models.Erased,
+    "/v1/memories": models.Written,
+    "/v1/whoami": models.WhoAmI,
+    "/health/live": models.Status,
+    "/health/ready": models.Status,
+}
+
+
+@pytest.fixture
+def index(tmp_path: Path) -> Iterator[Index]:
+    with Index.open(tmp_path / "memories.scrubjay", embedders.default()) as index:
+        yield index
+
+
+@pytest.fixture
+def tokens(tmp_path: Path) -> dict[str, str]:
+    path = tmp_path / "tokens.json"
+    grants = [
+        Grant("jane", "acme", "jane", can=("read", "write")),
+        Grant("joe", "acme", "joe", can=("read", "write", "erase")),
+        Grant("reader", "acme", "jane", can=("read",)),
+        Grant("acme", "acme", can=("read", "write", "erase")),
+        Grant("globex", "globex", can=("read", "write", "erase")),
+        Grant("scraper", "ops", can=("metrics",)),
+    ]
+    return {grant.name: add_token(path, grant) for grant in grants}
+
+
+@pytest.fixture
+def callers(index: Index, tokens: dict[str, str], tmp_path: Path) -> dict[str, Caller]:
+    app = create_app(index, tokens=Tokens(tmp_path / "tokens.json"))
+    return {name: Caller(app, token) for name, token in tokens.items()} | {"nobody": Caller(app)}
+
+
+@pytest.fixture
+def local() -> Caller:
+    return Caller(create_app(Index(), grant=Grant("local", "acme", "jane")))
+
+
+# ---------------------------------------------------------------------- verbs
+
+
+def test_a_memory_is_written_found_changed_and_deleted(callers: dict[str, Caller]) -> None:
+    jane = callers["jane"]
+    written = {"text": "The staging key is sk-stg-0041.", "metadata": {"kind": "key", "n": [1, None]}}
+    assert jane.good("PUT", "/v1/memories/m1", {**written, "created_at": "2026-03-01"}) == {"ids": ["m1"]}
+    many = jane.good(
+        "POST", "/v1/memories", {"memories": [{"id": "m2", "text": "Prefers trains."}, {"text": "Tea."}]}
+    )
+    assert many["ids"][0] == "m2" and len(many["ids"][1]) == 32
+    memory = jane.good("GET", "/v1/memories/m1")
+    assert memory == {
+        "id": "m1",
+        **written,
+        "created_at": "2026-03-01T00:00:00+00:00",
+        "expires_at": None,
+        "scope": {"tenant": "acme", "user": "jane", "agent": None},
+    }
+    found = jane.good("POST", "/v1/search", {"text": "what is sk-stg-0041?", "k": 1})
+    assert [hit["id"] for hit in found["hits"]] == ["m1"] and found["mode"] == "hybrid"
+    assert "bm25" not in found["hits"][0]
+    explained = jane.good("POST", "/v1/search", {"text": "sk-stg-0041", "k": 1, "explain": True})["hits"][0]
+    assert (
+        explained["identifier"] is True
+        and explained["bm25"] > 0
+        and "sk-stg-0041" in explained["matched_terms"]
+    )
+    assert jane.good("POST", "/v1/count", {"filter": {"kind": {"$exists": True}}}) == {"count": 1}
+    changed = jane.good("PATCH", "/v1/memories/m1", {"metadata": None, "text": "It is sk-stg-0042."})
+    assert changed == {**memory, "metadata": {}, "text": "It is sk-stg-0042."}
+    assert jane.good("POST", "/v1/search", {"text": "0041", "mode": "lexical"})["hits"] == []
+    deleted = jane.ask("DELETE", "/v1/memories/m1")
+    assert (deleted.status_code, deleted.content) == (204, b"")
+    assert "not_found" in jane.bad(404, "GET", "/v1/memories/m1")
+    assert "not_found" in jane.bad(404, "DELETE", "/v1/memories/m1")
+    assert "not_found" in jane.bad(404, "PATCH", "/v1/memories/m1", {"text": "back"})
+
+
+def test_a_listing_goes_on_where_it_ended(callers: dict[str, Caller]) -> None:
+    jane = callers["jane"]
+    jane.good(
+        "POST", "/v1/memories", {"memories": [{"id": f"m{i}", "text": f"number {i}"} for i in range(5)]}
+    )
+    callers["acme"].good("PUT", "/v1/memories/m1", {"text": "shared"})
+    seen: list[tuple[str, str]] = []
+    offset: int | None = 0
+    while offset is not None:
+        page = jane.good("POST", "/v1/list", {"limit": 2, "offset": offset, "order": "oldest"})
+        seen += [(memory["id"], memory["text"]) for memory in page["memories"]]
+        offset = page["next_offset"]
+    assert seen == [(f"m{i}", f"number {i}") for i in range(5)] + [("m1", "shared")]
+    assert len(jane.good("POST", "/v1/list", {"exact": True})["memories"]) == 5
+    chosen = jane.good("POST", "/v1/list", {"ids": ["m1", "m3", "none"], "order": "oldest"})["memories"]
+    assert [memory["text"] for memory in chosen] == ["number 1", "number 3", "shared"]
+
+
+def test_an_explanation_shows_both_rankings_and_their_fusion(callers: dict[str, Caller]) -> None:
+    jane = callers["jane"]
+    rows = [
+        {"id": "key", "text": "The staging API key prefix is sk-stg-0041."},
+        {"id": "sleep", "text": "Drinks only decaf after lunch, otherwise she lies awake."},
+        {"id": "train", "text": "Prefers trains to planes."},
+    ]
+    jane.good("POST", "/v1/memories", {"memories": rows})
+    shown = jane.good("POST", "/v1/explain", {"text": "sk-stg-0041 trouble sleeping"})
+    assert [hit["id"] for hit in shown["lexical"]] == ["key"]
+    assert {hit["id"] for hit in shown["vector"]} == {"key", "sleep", "train"}
+    assert {hit["id"] for hit in shown["hits"]} == {"key", "sleep", "train"} and shown["hits"][0][
+        "id"
+    ] == "key"
+    assert [stage["name"] for stage in shown["stages"]] == ["embed", "words", "embed and meaning", "whole"]
+    assert all(stage["us"] > 0 for stage in shown["stages"]) and 0 <= shown["lexical_share"] <= 1
+    searched = jane.good("POST", "/v1/search", {"text": "sk-stg-0041 trouble sleeping", "explain": True})
+    assert searched["hits"] == shown["hits"]
+    for fusion in ("rrf", "weighted", "boost", "production"):
+        shown = jane.good("POST", "/v1/explain", {"text": "staging", "fusion": fusion})
+        searched = jane.good("POST", "/v1/search", {"text": "staging", "fusion": fusion, "explain": True})
+        assert shown["hits"] == searched["hits"] and shown["lexical_share"] is None
+
+
+def test_ids_may_be_any_text(callers: dict[str, Caller]) -> None:
+    jane = callers["jane"]
+    for id in (
+        "a/b",
+        "a//b/",
+        "ü ✓",
+        "100%",
+        "a\x00b",
+        "?x=1#y",
+        "x" * 512,
+        "😀",
+        "memories",
+        "'; DROP TABLE--",
+    ):
+        path = "/v1/memories/" + quote(id, safe="")
+        assert jane.good("PUT", path, {"text": f"this is {id}"}) == {"ids": [id]}
+        assert jane.good("GET", path)["text"] == f"this is {id}"
+        assert jane.ask("DELETE", path).status_code == 204
+    assert "invalid" in jane.bad(422, "PUT", "/v1/memories/" + "x" * 513, {"text": "x"})
+    assert "invalid" in jane.bad(422, "GET", "/v1/memories/")
+
+
+# ---------------------------------------------------------------------- whose
+
+
+def test_nobody_sees_or_notices_anothers_memories(index: Index, callers: dict[str, Caller]) -> None:
+    jane, joe, globex = callers["jane"], callers["joe"], callers["globex"]
+    joe.good("PUT", "/v1/memories/m1", {"text": SECRET})
+    globex.good("PUT", "/v1/memories/m1", {"text": SECRET})
+    index.upsert("bare", SECRET, scope=JOE)
+    before = {str(record): record.text for record in index.list(JOE)}
+    for id in (
+        "m1",
+        "bare",
+        '["acme","joe",null]:m1',
+        "*",
+        "%",
+        "m1\x00",
+        "ｍ1",
+        "M1",
+        "../joe/m1",
+        "m" * 500,
+    ):
+        path = "/v1/memories/" + quote(id, safe="")
+        unknown = jane.bad(404, "GET", path)
+        assert "expected the id of a memory in this scope" in unknown and SECRET not in unknown
+        jane.bad(404, "DELETE", path)
+        jane.bad(404, "PATCH", path, {"text": "mine"})
+        # A write under an id that others have is what it would be if they had it not.
+        assert jane.good("PUT", path, {"text": "mine"}) == {"ids": [id]}
+        assert jane.good("GET", path)["text"] == "mine"
+        assert jane.ask("DELETE", path).status_code == 204
+    for filter in ({"user": "joe"}, {"$or": [{}]}, {"$not": {"a": 1}}, {"owner": {"$exists": False}}):
+        assert jane.good("POST", "/v1/search", {"text": "door code 4711", "filter": filter})["hits"] == []
+        assert jane.good("POST", "/v1/count", {"filter": filter}) == {"count": 0}
+    for ids in (["m1", "bare"], ['["acme","joe",null]:m1'], ["\x00"]):
+        assert jane.good("POST", "/v1/search", {"text": "door code", "ids": ids})["hits"] == []
+        assert jane.good("POST", "/v1/list", {"ids": ids})["memories"] == []
+    assert {str(record): record.text for record in index.list(JOE)} == before
+
+
+@pytest.mark.parametrize(
+    "scope",
+    [
+        {"user": "joe"},
+        {"tenant": "globex"},
+        {"tenant": "globex", "user": "jane"},
+        {"tenant": "acme", "user": "Jane"},
+        {"user": "jane\x00"},
+        {"user": "j\u0430ne"},
+        {"user": "*"},
+    ],
+)
+def test_a_request_cannot_leave_the_scope_of_its_token(
+    callers: dict[str, Caller], scope: dict[str, str]
+) -> None:
+    jane = callers["jane"]
+    for path in ("search", "explain"):
+        assert "forbidden" in jane.bad(403, "POST", f"/v1/{path}", {"text": "x", "scope": scope})
+    for path in ("list", "count"):
+        assert "forbidden" in jane.bad(403, "POST", f"/v1/{path}", {"scope": scope})
+    assert "forbidden" in jane.bad(403, "POST", "/v1/memories", {"memories": [{"text": "x"}], "scope": scope})
+    for method, body in (("PUT", {"text": "x"}), ("PATCH", {"text": "x"})):
+        assert "forbidden" in jane.bad(403, method, "/v1/memories/m1", {**body, "scope": scope})
+    for method in ("GET", "DELETE"):
+        assert "forbidden" in jane.bad(403, method, "/v1/memories/m1", params=scope)
+    assert "forbidden" in callers["joe"].bad(403, "POST", "/v1/erase", {"scope": {"tenant": "globex"}})
+
+
+def test_a_token_for_a_tenant_acts_for_its_users_and_agents(callers: dict[str, Caller]) -> None:
+    acme, jane = callers["acme"], callers["jane"]
+    acme.good("PUT", "/v1/memories/m1", {"text": "Jane's train", "scope": {"user": "jane"}})
+    acme.good(
+        "PUT", "/v1/memories/m1", {"text": "the bot's train", "scope": {"user": "jane", "agent": "bot"}}
+    )
+    acme.good("PUT", "/v1/memories/m1", {"text": "everybody's train"})
+    assert jane.good("GET", "/v1/memories/m1")["text"] == "Jane's train"
+    assert jane.good("GET", "/v1/memories/m1?agent=bot")["text"] == "the bot's train"
+    assert acme.good("GET", "/v1/memories/m1")["text"] == "everybody's train"
+    assert len(jane.good("POST", "/v1/search", {"text": "train"})["hits"]) == 2
+    assert len(jane.good("POST", "/v1/search", {"text": "train", "scope": {"agent": "bot"}})["hits"]) == 3
+    assert jane.ask("DELETE", "/v1/memories/m1").status_code == 204
+    assert "read_only" in jane.bad(403, "DELETE", "/v1/memories/m1")  # what is left is the tenant's
+    assert "read_only" in jane.bad(403, "PATCH", "/v1/memories/m1", {"text": "mine"})
+
+
+def test_permissions_are_needed(callers: dict[str, Caller]) -> None:
+    reader, jane, scraper = callers["reader"], callers["jane"], callers["scraper"]
+    jane.good("PUT", "/v1/memories/m1", {"text": "train"})
+    assert reader.good("GET", "/v1/memories/m1")["text"] == "train"
+    for method, path, body in (
+        ("PUT", "/v1/memories/m1", {"text": "x"}),
+        ("PATCH", "/v1/memories/m1", {"text": "x"}),
+        ("DELETE", "/v1/memories/m1", None),
+        ("POST", "/v1/memories", {"memories": [{"text": "x"}]}),
+        ("POST", "/v1/erase", {"scope": {}}),
+        ("GET", "/metrics", None),
+    ):
+        assert "forbidden" in reader.bad(403, method, path, body)
+    assert "erase" in jane.bad(403, "POST", "/v1/erase", {"scope": {}})
+    assert "read" in scraper.bad(403, "POST", "/v1/search", {"text": "x"})
+    assert scraper.ask("GET", "/metrics").status_code == 200
+    assert jane.good("GET", "/v1/whoami") == {
+        "name": "jane", "tenant": "acme", "user": "jane", "agent": None, "can": ["read", "write"],
+    }  # fmt: skip
+
+
+def test_erasing_takes_the_scope_and_nothing_beside_it(index: Index, callers: dict[str, Caller]) -> None:
+    acme = callers["acme"]
+    for scope in ({}, {"user": "jane"}, {"user": "joe"}, {"user": "jane", "agent": "bot"}):
+        acme.good("PUT", "/v1/memories/m1", {"text": "train", "scope": scope})
+    callers["globex"].good("PUT", "/v1/memories/m1", {"text": "train"})
+    assert "scope" in acme.bad(422, "POST", "/v1/erase", {})
+    assert acme.good("POST", "/v1/erase", {"scope": {}, "exact": True}) == {"erased": 1}
+    assert callers["joe"].good("POST", "/v1/erase", {"scope": {}}) == {"erased": 1}
+    assert acme.good("POST", "/v1/erase", {"scope": {"user": "jane"}}) == {"erased": 2}
+    assert [str(record.scope) for record in index.list(Scope("globex"))] == ["Scope('globex')"] and len(
+        index
+    ) == 1
+
+
+def test_nobody_gets_in_without_a_token(callers: dict[str, Caller], tokens: dict[str, str]) -> None:
+    nobody = callers["nobody"]
+    wrong = [None, "", "Bearer", "Bearer ", "Bearer x", f"Basic {tokens['jane']}", tokens["jane"]]
+    wrong += [f"Bearer {tokens['jane']}x", f"Bearer {tokens['jane']} {tokens['joe']}", "Bearer \xff"]
+    for header in wrong:
+        headers = {} if header is None else {"authorization": header.encode("latin-1")}
+        for method, path in (
+            ("POST", "/v1/search"),
+            ("GET", "/v1/memories/m1"),
+            ("GET", "/v1/whoami"),
+            ("GET", "/metrics"),
+            ("GET", "/v1/none"),
+            ("GET", "//v1/search"),
+            ("OPTIONS", "/v1/search"),
+        ):
+            answer = nobody.ask(method, path, headers=headers)
+            assert answer.status_code == 401 and answer.headers["www-authenticate"].startswith("Bearer")
+    assert "unauthenticated" in nobody.bad(401, "POST", "/v1/search", content=b"not even JSON")
+    two = [("authorization", f"Bearer {tokens['jane']}"), ("authorization", f"Bearer {tokens['joe']}")]
+    assert "unauthenticated" in nobody.bad(401, "GET", "/v1/whoami", headers=two)
+    assert nobody.ask("GET", "/openapi.json").status_code == 200
+    assert nobody.good("GET", "/health/ready") == {"status": "ok"}
+
+
+def test_without_tokens_a_request_names_its_tenant() -> None:
+    caller = Caller(create_app(Index()))
+    assert "tenant" in caller.bad(422, "POST", "/v1/search", {"text": "x"})
+    caller.good("PUT", "/v1/memories/m1", {"text": "train", "scope": {"tenant": "acme", "user": "jane"}})
+    assert caller.good("POST", "/v1/count", {"scope": {"tenant": "acme", "user": "jane"}}) == {"count": 1}
+    assert caller.good("POST", "/v1/count", {"scope": {"tenant": "acme"}}) == {"count": 0}
+
+
+# ---------------------------------------------------------------------- what is refused
+
+BAD_BODIES: list[tuple[str, str, Any, str]] = [
+    ("POST", "/v1/search", {}, "text"),
+    ("POST", "/v1/search", {"text": "x", "k": 0}, "k:"),
+    ("POST", "/v1/search", {"text": "x", "k": 101}, "k: expected at most 100"),
+    ("POST", "/v1/search", {"text": "x", "k": "10"}, "k:"),
+    ("POST", "/v1/search", {"text": "x", "k": True}, "k:"),
+    ("POST", "/v1/search", {"text": "x", "k": 1.5}, "k:"),
+    ("POST", "/v1/search", {"text": 5}, "text:"),
+    ("POST", "/v1/search", {"text": "x" * 20_001}, "text:"),
+    ("POST", "/v1/search", {"text": "x", "mode": "magic"}, "mode:"),
+    ("POST", "/v1/search", {"text": "x", "fusion": "magic"}, "fusion:"),
+    ("POST", "/v1/search", {"text": "x", "filter": {"a": {"$where": 1}}}, "$where"),
+    ("POST", "/v1/search", {"text": "x", "filter": {"a": {"$gt": None}}}, "$gt"),
+    ("POST", "/v1/search", {"text": "x", "filter": []}, "filter:"),
+    ("POST", "/v1/search", {"text": "x", "vector": [1.0, 2.0]}, "vector"),
+    ("POST", "/v1/search", {"text": "x", "scopes": {}}, "scopes:"),
+    ("POST", "/v1/search", {"text": "x", "scope": {"tenant": "acme", "role": "admin"}}, "role:"),
+    ("POST", "/v1/search", {"text": "x", "scope": {"user": ""}}, "user:"),
+    ("POST", "/v1/list", {"limit": 101}, "limit: expected at most 100"),
+    ("POST", "/v1/list", {"offset": -1}, "offset:"),
+    ("POST", "/v1/memories", {"memories": []}, "memories:"),
+    ("POST", "/v1/memories", {"memories": [{"text": "x"}, {"text": None}]}, "memories.1.text"),
+    (
+        "POST",
+        "/v1/memories",
+        {"memories": [{"text": "x"}, {"text": "y", "created_at": "soon"}]},
+        "created_at",
+    ),
+    ("POST", "/v1/memories", {"memories": [{"text": "x"}] * 1001}, "at most 1000"),
+    ("PUT", "/v1/memories/m1", {"text": "x", "vector": [0.0] * 256}, "vector"),
+    ("PUT", "/v1/memories/m1", {"text": "x", "ttl": 1, "expires_at": 5}, "ttl"),
+    ("PUT", "/v1/memories/m1", {"text": "x", "id": "m2"}, "id:"),
+    ("PATCH", "/v1/memories/m1", {}, "something to change"),
+    ("PATCH", "/v1/memories/m1", {"text": None}, "text"),
+    ("POST", "/v1/erase", {"scope": None}, "scope:"),
+]
+
+
+@pytest.mark.parametrize(("method", "path", "body", "said"), BAD_BODIES)
+def test_what_is_wrong_is_named_and_nothing_is_written(
+    index: Index, callers: dict[str, Caller], method: str, path: str, body: Any, said: str
+) -> None:
+    if body.get("vector") == [0.0] * 256 or method == "PATCH":
+        callers["jane"].good("PUT", "/v1/memories/m1", {"text": "there"})
+    before = len(index)
+    caller = callers["joe" if path == "/v1/erase" else "jane"]
+    told = caller.bad(422, method, path, body)
+    assert told.startswith("invalid: ") and said in told and len(index) == before
+
+
+@pytest.mark.parametrize(
+    ("content", "status"),
+    [
+        (b"", 422),
+        (b"{", 400),
+        (b"\xff", 400),
+        (b'{"text": "\xff"}', 400),
+        (b"[" * 100_000, 400),
+        (b'{"text": ' + b"1" * 5000 + b"}", 400),
+        (b"null", 422),
+        (b"[]", 422),
+        (b'{"text": "\\ud800"}', 422),
+        (b'{"text": "x", "\\ud800": 1}', 422),
+        (b'{"text": "x", "filter": {"\\ud800": 1}}', 422),
+        (b'{"text": "x", "filter": {"a": "\\ud800"}}', 422),
+        (b'{"text": "x", "min_score": NaN}', 422),
+        (b'{"text": "x", "min_score": 1e999}', 422),
+        (b'{"text": "x", "filter": {"a": NaN}}', 422),
+        (b'{"text": "x", "filter": {"a": 1' + b"0" * 400 + b"}}", 422),
+        (b'{"text": "x", "filter": ' + b'{"$not": ' * 200 + b"{}" + b"}" * 200 + b"}", 422),
+        (b'{"text": "x", "text": "y"}', 200),
+    ],
+)
+def test_bytes_that_are_no_proper_request(local: Caller, content: bytes, status: int) -> None:
+    answer = local.ask("POST", "/v1/search", content=content, headers={"content-type": "application/json"})
+    assert answer.status_code == status
+    if status != 200:
+        models.Failure.model_validate(answer.json())
+
+
+def test_only_json_is_taken_for_json(local: Caller) -> None:
+    """Which also means that no page of another site can send one without being asked first."""
+    for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+        told = local.bad(415, "POST", "/v1/search", content=b'{"text": "x"}', headers={"content-type": kind})
+        assert "application/json" in told
+    assert "method_not_allowed" in local.bad(405, "GET", "/v1/search")
+    assert "not_found" in local.bad(404, "GET", "/v1/none")
+    assert "not_found" in local.bad(404, "GET", "/docs")
+
+
+def test_a_vector_does_not_settle_the_dimension_for_everybody(local: Caller) -> None:
+    assert "no dimension" in local.bad(422, "PUT", "/v1/memories/m1", {"text": "x", "vector": [1.0]})
+    caller = Caller(create_app(Index(dim=2), grant=Grant("local", "acme")))
+    caller.good("PUT", "/v1/memories/m1", {"text": "x", "vector": [1, 0.5]})
+    found = caller.good("POST", "/v1/search", {"vector": [1.0, 0.5], "mode": "vector"})
+    assert [hit["id"] for hit in found["hits"]] == ["m1"]
+    assert "vector" in caller.bad(422, "PUT", "/v1/memories/m1", {"text": "x", "vector": [1.0]})
+
+
+def test_half_a_surrogate_pair_that_is_stored_already_breaks_no_answer(index: Index) -> None:
+    index.upsert("odd", "train", scope=ACME, metadata={"\ud800": "\udfff"})
+    caller = Caller(create_app(index, grant=Grant("local", "acme")))
+    assert caller.good("POST", "/v1/search", {"text": "train"})["hits"][0]["metadata"] == {"?": "?"}
+    assert caller.good("POST", "/v1/list", {})["memories"][0]["metadata"] == {"?": "?"}
+    put = b'{"text": "x", "metadata": {"a": ["\\udfff"]}}'
+    told = caller.bad(422, "PUT", "/v1/memories/m", content=put, headers={"content-type": "application/json"})
+    assert "surrogate" in told
+
+
+def test_errors_of_the_store_tell_callers_nothing_of_it(index: Index, tmp_path: Path, caplog: Any) -> None:
+    caller = Caller(create_app(index, grant=Grant("local", "acme")))
+    caller.good("PUT", "/v1/memories/m1", {"text": "x"})
+    index.close()
+    for method, path, body in (
+        ("POST", "/v1/search", {"text": "x"}),
+        ("PUT", "/v1/memories/m1", {"text": "x"}),
+        ("GET", "/v1/memories/m1", None),
+        ("GET", "/health/ready", None),
+    ):
+        told = caller.bad(503, method, path, body)
+        assert "unavailable" in told and str(tmp_path) not in told
+    assert caller.good("GET", "/health/live") == {"status": "ok"}
+    assert caller.ask("GET", "/metrics").status_code == 200
+
+
+def test_a_mistake_of_our_own_is_logged_and_not_told(monkeypatch: Any, caplog: Any) -> None:
+    class Broken(Index):
+        def search(self, *arguments: Any, **options: Any) -> Any:
+            raise RuntimeError("secret detail")
+
+    caller = Caller(create_app(Broken(), grant=Grant("local", "acme")))
+    told = caller.bad(500, "POST", "/v1/search", {"text": "x"})
+    assert told.startswith("internal") and "secret" not in told and "secret detail" in caplog.text
+
+
+def test_searches_beside_writes_of_many_threads(index: Index) -> None:
+    app = create_app(index, grant=Grant("local", "acme"), limits=Limits(rate=0))
+    failures: list[str] = []
+
+    def work(number: int) -> None:
+        caller = Caller(app)
+        for i in range(15):
+            for answer in (
+                caller.ask("PUT", f"/v1/memories/m{number}-{i}", {"text": f"train {number} {i}"}),
+                caller.ask("POST", "/v1/search", {"text": f"train {number} {i}", "k": 3}),
+                caller.ask("PATCH", f"/v1/memories/m{number}-{i}", {"metadata": {"i": i}}),
+            ):
+                if answer.status_code != 200:
+                    failures.append(answer.text)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert failures == [] and index.count(ACME, filter={"i": {"$exists": True}}) == 60
+
+
+FIELD = (
+    st.none()
+    | st.booleans()
+    | st.integers(-5, 5)
+    | st.text(max_size=5)
+    | st.just({"tenant": "acme", "user": "joe"})
+)
+BODIES = st.dictionaries(
+    st.sampled_from(
+        ["text", "k", "scope", "filter", "ids", "mode", "memories", "exact", "metadata", "limit", "user"]
+    ),
+    FIELD
+    | st.lists(FIELD, max_size=2)
+    | st.sampled_from(["door code", {"user": {"$ne": "x"}}, {}, [{"text": "x"}]]),
+    max_size=4,
+)
+PATHS = ["search", "explain", "list", "count", "erase", "memories", "memories/m1", "memories/joes", "whoami"]
+
+
+CALL = st.tuples(st.sampled_from(["GET", "POST", "PUT", "PATCH", "DELETE"]), st.sampled_from(PATHS), BODIES)
+
+
+@pytest.fixture(scope="module")
+def guarded() -> tuple[Index, Caller]:
+    index = Index()
+    index.upsert("joes", SECRET, scope=JOE)
+    index.upsert("other", SECRET, scope=Scope("globex", user="jane"))
+    return index, Caller(create_app(index, grant=Grant("jane", "acme", "jane")))
+
+
+@given(st.lists(CALL, max_size=4))
+def test_whatever_is_sent_stays_in_its_scope(
+    guarded: tuple[Index, Caller], requests: list[tuple[str, str, Any]]
+) -> None:
+    index, caller = guarded
+    for method, path, body in requests:
+        answer = caller.ask(method, f"/v1/{path}", body)
+        assert answer.status_code < 500 and SECRET not in answer.text
+    kept = [index.get("joes"), index.get("other")]
+    assert [record.text for record in kept if record is not None] == [SECRET, SECRET]
+
+
+def test_the_openapi_document_says_what_is_there() -> None:
+    document = create_app(Index()).openapi()
+    assert json.dumps(document)
+    paths = {f"{method.upper()} {path}" for path, methods in document["paths"].items() for method in methods}
+    assert {"PUT /v1/memories/{id}", "POST /v1/search", "GET /health/live", "GET /metrics"} <= paths
+    for path, methods in document["paths"].items():
+        for operation in methods.values():
+            assert ("security" in operation) == path.startswith("/v1/"), path

@@ -1,0 +1,325 @@
+"""Is what was said of hits kept as long as it may be, and not a moment longer?"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from scrubjay import ClosedError, Index, Retriever, Scope, StoreBusyError
+from scrubjay.retrieval.judged import from_feedback
+from scrubjay.store import feedback as feedback_store
+
+ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
+SECRET = "where did I hide the yellow submarine"
+
+
+@pytest.fixture(params=["memory", "file"])
+def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
+    index = Index() if request.param == "memory" else Index.open(tmp_path / "a.scrubjay", durability="normal")
+    index.upsert("mine", "Takes the night train.", scope=JANE)
+    index.upsert("ours", "The train leaves at nine.", scope=ACME)
+    index.upsert("his", "Missed the train.", scope=JOE)
+    yield index
+    index.close()
+
+
+def noted(index: Index, scope: Scope | None = None) -> list[tuple[str | int, bool, str | None, Scope]]:
+    return [(note.id, note.used, note.query, note.scope) for note in index.feedbacks(scope)]
+
+
+def test_a_hit_an_id_and_who_asked(index: Index) -> None:
+    hit = next(hit for hit in index.search("train", scope=JANE) if hit.id == "ours")
+    assert index.feedback(hit, query="train", scope=JANE)
+    assert index.feedback("mine", False, "when?")
+    assert noted(index) == [("ours", True, "train", JANE), ("mine", False, "when?", JANE)]
+    first, second = index.feedbacks()
+    assert (first.lexical_rank, first.vector_rank, first.score) == (hit.lexical_rank, None, hit.score)
+    assert (second.lexical_rank, second.score) == (None, None)
+    assert abs(first.at - time.time()) < 60
+    retrieved = Retriever(index).search("train", scope=JANE)[0]
+    assert index.feedback(retrieved, query="train", scope=JANE)
+
+
+def test_only_what_the_asker_sees(index: Index) -> None:
+    assert not index.feedback("his", query="x", scope=JANE)
+    assert not index.feedback("mine", query="x", scope=ACME)
+    assert not index.feedback("ours", query="x", scope=Scope("globex"))
+    assert not index.feedback("nobody's", query="x", scope=JANE)
+    assert index.feedbacks() == []
+    assert index.feedback("ours", query="x", scope=Scope("acme", "jane", "coder"))
+
+
+def test_notes_of_a_scope(index: Index) -> None:
+    for id, scope in (("mine", JANE), ("ours", JOE), ("ours", ACME)):
+        assert index.feedback(id, query="q", scope=scope)
+    assert [note.scope for note in index.feedbacks(ACME)] == [JANE, JOE, ACME]
+    assert [note.scope for note in index.feedbacks(JOE)] == [JOE]
+    assert index.feedbacks(Scope("globex")) == []
+
+
+def test_a_deleted_memory_takes_its_notes_along(index: Index) -> None:
+    index.feedback("ours", query=SECRET, scope=JANE)
+    index.feedback("mine", query="other", scope=JANE)
+    index.delete("ours")
+    assert [note.id for note in index.feedbacks()] == ["mine"]
+    index.upsert("ours", "Written anew.", scope=ACME)
+    assert [note.id for note in index.feedbacks()] == ["mine"]
+
+
+def test_a_replaced_memory_keeps_them(index: Index) -> None:
+    index.feedback("mine", query="q", scope=JANE)
+    index.upsert("mine", "Takes the evening train.", scope=JANE)
+    assert [note.id for note in index.feedbacks()] == ["mine"]
+
+
+@pytest.mark.parametrize(
+    ("scope", "exact", "left"),
+    [
+        (JANE, False, [("ours", JOE), ("his", JOE), ("ours", ACME)]),
+        (JANE, True, [("ours", JOE), ("his", JOE), ("ours", ACME)]),
+        (ACME, True, [("mine", JANE), ("his", JOE)]),  # what was noted on shared memories goes with them
+        (ACME, False, []),
+        (
+            Scope("globex"),
+            False,
+            [("mine", JANE), ("ours", JANE), ("ours", JOE), ("his", JOE), ("ours", ACME)],
+        ),
+    ],
+)
+def test_erasure_takes_what_was_asked_and_what_was_judged(
+    index: Index, scope: Scope, exact: bool, left: list[tuple[str, Scope]]
+) -> None:
+    for id, asker in (("mine", JANE), ("ours", JANE), ("ours", JOE), ("his", JOE), ("ours", ACME)):
+        assert index.feedback(id, query="q", scope=asker)
+    index.erase(scope, exact=exact)
+    assert [(note.id, note.scope) for note in index.feedbacks()] == left
+    if index.path is not None:
+        assert index.check().problems == []
+
+
+def test_who_has_no_memories_is_erased_too(index: Index) -> None:
+    """Somebody who only read what others share has left questions all the same."""
+    reader = Scope("acme", user="reader")
+    index.feedback("ours", query=SECRET, scope=reader)
+    assert index.erase(reader) == 0
+    assert index.feedbacks() == []
+
+
+def test_erasing_everywhere(index: Index) -> None:
+    side = index.collection("side")
+    side.upsert("m", "A train.", scope=JANE)
+    side.feedback("m", query="q", scope=JANE)
+    index.feedback("ours", query="q", scope=JANE)
+    assert (len(side.feedbacks()), len(index.feedbacks())) == (1, 1)
+    index.erase(JANE)
+    assert (len(side.feedbacks()), len(index.feedbacks())) == (1, 0)
+    index.erase(JANE, everywhere=True)
+    assert side.feedbacks() == []
+
+
+def test_expired_memories(index: Index) -> None:
+    index.upsert("soon", "A train.", scope=JANE, ttl=0.1)
+    index.feedback("soon", query="q", scope=JANE)
+    assert len(index.feedbacks()) == 1
+    time.sleep(0.15)
+    assert index.feedbacks() == []
+    assert not index.feedback("soon", query="q", scope=JANE)
+    index.sweep()
+    index.upsert("soon", "A train.", scope=JANE)
+    assert index.feedbacks() == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "names"),
+    [
+        ({"hit": None}, TypeError, "id: expected str or int"),
+        ({"hit": True}, TypeError, "id: expected str or int"),
+        ({"hit": 2**63}, (TypeError, ValueError), "id: expected"),
+        ({"used": 1}, TypeError, "used: expected a bool, got int 1"),
+        ({"query": b"q"}, TypeError, "query: expected a str, got bytes"),
+        ({"query": "q" * 32_769}, ValueError, "query: expected at most 32,768 characters, got 32,769"),
+        ({"scope": "acme"}, TypeError, "scope: expected a scrubjay.Scope, got str"),
+    ],
+)
+def test_bad_arguments(
+    index: Index, arguments: dict[str, object], error: type[Exception], names: str
+) -> None:
+    with pytest.raises(error, match=names):
+        index.feedback(**{"hit": "mine", **arguments})  # type: ignore[arg-type]
+    assert index.feedbacks() == []
+
+
+@pytest.mark.parametrize(
+    "query", ["", "\0 and more", "naïve 鸟 🐦", "lone \ud800 half", "'; DROP TABLE feedback; --"]
+)
+def test_any_text_is_a_question(index: Index, query: str) -> None:
+    assert index.feedback("mine", query=query, scope=JANE)
+    assert index.feedbacks()[0].query == query.replace("\ud800", "\ufffd")
+    assert index.check().problems == [] if index.path is not None else True
+
+
+def test_numbers_are_ids_too(tmp_path: Path) -> None:
+    with Index.open(tmp_path / "n.scrubjay") as index:
+        index.upsert(7, "A train.", scope=JANE)
+        assert index.feedback(index.search("train", scope=JANE)[0])
+        assert [note.id for note in index.feedbacks()] == [7]
+        with pytest.raises(TypeError, match="expected int like the ids"):
+            index.feedback("7")
+
+
+def test_the_oldest_make_room(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(feedback_store, "MAX_NOTES", 5)
+    monkeypatch.setattr(feedback_store, "_PRUNED_EVERY", 1)
+    index.upsert("theirs", "A train.", scope=Scope("globex"))
+    index.feedback("theirs", query="first of all")
+    for i in range(12):
+        index.feedback("mine", query=str(i), scope=JANE)
+    queries = [note.query for note in index.feedbacks()]
+    assert queries == ["first of all", "7", "8", "9", "10", "11"]  # one tenant does not push another out
+
+
+# ---- files -----------------------------------------------------------------------------------------------------------
+
+
+def test_notes_survive_and_are_seen_by_others(tmp_path: Path) -> None:
+    path = tmp_path / "a.scrubjay"
+    with Index.open(path) as index, Index.open(path) as other:
+        index.upsert("m1", "Takes the train.", scope=JANE)
+        assert other.feedbacks() == []
+        index.feedback("m1", query="how?", scope=JANE)
+        assert [note.query for note in other.feedbacks()] == ["how?"]
+    script = textwrap.dedent(
+        """
+        import os, sys
+        from scrubjay import Index, Scope
+        index = Index.open(sys.argv[1])
+        assert index.feedback("m1", False, "from elsewhere", Scope("acme", user="jane"))
+        os.kill(os.getpid(), 9)
+        """
+    )
+    subprocess.run([sys.executable, "-c", script, str(path)], check=False)
+    with Index.open(path) as index:
+        assert noted(index) == [("m1", True, "how?", JANE), ("m1", False, "from elsewhere", JANE)]
+        assert index.check().problems == []
+
+
+def test_nothing_of_an_erased_question_is_left_in_the_file(tmp_path: Path) -> None:
+    with Index.open(tmp_path / "a.scrubjay") as index:
+        index.upsert("ours", "The submarine.", scope=ACME)
+        index.feedback("ours", query=SECRET, scope=JANE)
+        assert not index.verify_erased([SECRET]).clean
+        index.erase(JANE)
+        index.compact()
+        assert index.verify_erased([SECRET]).clean
+        assert len(index) == 1
+
+
+def test_a_file_without_feedback_has_no_table_of_it(tmp_path: Path) -> None:
+    with Index.open(tmp_path / "a.scrubjay") as index:
+        index.upsert("m", "A train.", scope=JANE)
+        assert not index.feedback("other", scope=JANE)
+        connection = index.engine.store.reading_connection()  # type: ignore[union-attr]
+        tables = "SELECT count(*) FROM sqlite_master WHERE name LIKE 'feedback%'"
+        assert connection.execute(tables).fetchone() == (0,)
+        index.feedback("m", scope=JANE)
+        assert connection.execute(tables).fetchone() == (3,)
+
+
+def test_a_dropped_collection_takes_its_notes_along(tmp_path: Path) -> None:
+    with Index.open(tmp_path / "a.scrubjay") as index:
+        side = index.collection("side")
+        side.upsert("m", "A train.", scope=JANE)
+        side.feedback("m", query=SECRET)
+        index.drop_collection("side")
+        index.compact()
+        assert index.verify_erased([SECRET]).clean
+        assert index.collection("side").feedbacks() == []
+
+
+def test_backups_have_the_notes(tmp_path: Path) -> None:
+    with Index.open(tmp_path / "a.scrubjay") as index:
+        index.upsert("m", "A train.", scope=JANE)
+        index.feedback("m", query="q")
+        index.backup(tmp_path / "b.scrubjay")
+    with Index.open(tmp_path / "b.scrubjay") as copy:
+        assert [note.query for note in copy.feedbacks()] == ["q"]
+
+
+def test_notes_leave_cached_results_and_searches_alone(tmp_path: Path) -> None:
+    with Index.open(tmp_path / "a.scrubjay", busy_timeout=0.05) as index:
+        index.upsert("m", "A train.", scope=JANE)
+        before = (index.generation(JANE), index.shared_generation(JANE))
+        index.feedback("m", query="q")
+        assert (index.generation(JANE), index.shared_generation(JANE)) == before
+        with index.engine.store.exclusively("testing") as writer:  # type: ignore[union-attr]
+            writer.execute("BEGIN IMMEDIATE")
+            done: list[object] = []
+
+            def note() -> None:
+                try:
+                    index.feedback("m", query="q2")
+                except StoreBusyError as error:
+                    done.append(error)
+
+            thread = threading.Thread(target=note)
+            thread.start()
+            assert len(index.search("train", scope=JANE)) == 1  # nobody waits for the one who cannot write
+            thread.join()
+            writer.execute("ROLLBACK")
+        assert len(done) == 1
+        assert [n.query for n in index.feedbacks()] == ["q"]
+
+
+def test_a_closed_index_takes_no_notes(tmp_path: Path) -> None:
+    index = Index.open(tmp_path / "a.scrubjay")
+    index.upsert("m", "A train.", scope=JANE)
+    hit = index.search("train", scope=JANE)[0]
+    index.close()
+    with pytest.raises(ClosedError):
+        index.feedback(hit)
+    with pytest.raises(ClosedError):
+        index.feedbacks()
+
+
+def test_erasing_while_notes_arrive_leaves_none(index: Index) -> None:
+    stop = threading.Event()
+
+    def keep_noting() -> None:
+        while not stop.is_set():
+            index.feedback("mine", query=SECRET, scope=JANE)
+
+    threads = [threading.Thread(target=keep_noting) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.05)
+    index.erase(JANE)
+    time.sleep(0.02)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    index.upsert("mine", "New.", scope=JANE)
+    assert index.feedbacks() == []
+
+
+def test_feedback_becomes_judgements(index: Index) -> None:
+    for id, used, query in [
+        ("mine", True, "how?"),
+        ("ours", False, "how?"),
+        ("ours", True, "when?"),
+        ("mine", True, "who?"),
+        ("mine", False, "who?"),
+        ("ours", True, None),
+        ("ours", True, "  "),
+    ]:
+        assert index.feedback(id, used, query, JANE)
+    index.feedback("ours", True, "how?", JOE)
+    found = [(query.text, query.scope, set(query.relevant)) for query in from_feedback(index)]
+    assert found == [("how?", JANE, {"mine"}), ("when?", JANE, {"ours"}), ("how?", JOE, {"ours"})]
+    assert [query.scope for query in from_feedback(index, JOE)] == [JOE]

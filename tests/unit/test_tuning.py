@@ -1,0 +1,368 @@
+"""Does tuning find what is there to be found, and say so when there is nothing?"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrubjay import (
+    RRF,
+    Auto,
+    Boost,
+    Index,
+    Production,
+    Ranking,
+    Recency,
+    Relevance,
+    Scope,
+    Weighted,
+    cli,
+    fusion,
+)
+from scrubjay.retrieval import metrics
+from scrubjay.retrieval.judged import JudgedQuery, JudgedSet, read_judged
+from scrubjay.retrieval.tuning import METRICS, describe, tune
+
+ACME = Scope("acme")
+WORDS = [f"w{chr(97 + i)}{chr(97 + j)}" for i in range(8) for j in range(8)]
+
+
+def judged(n: int, *, words_lie: bool, seed: int = 0) -> JudgedSet:
+    """Questions whose answer is next to them in meaning; the words lead to it, or to another memory."""
+    rng = np.random.default_rng(seed)
+    directions = rng.normal(size=(n, 16))
+    records: list[dict[str, Any]] = []
+    queries = []
+    for i in range(n):
+        words = " ".join(rng.choice(WORDS, 3))
+        texts = [f"{words} right", f"{words} {words} wrong"]
+        if words_lie:
+            texts[0] = "nothing of it"
+        near = directions[i] + rng.normal(size=16) * (0.1 if words_lie else 2.0)
+        for kind, text, vector in (("a", texts[0], near), ("b", texts[1], rng.normal(size=16))):
+            records.append(
+                {"id": f"{kind}{i}", "text": text, "scope": ACME, "vector": vector.astype(np.float32)}
+            )
+        queries.append(JudgedQuery(words, ACME, frozenset([f"a{i}"]), directions[i].astype(np.float32)))
+    return JudgedSet(records, queries)
+
+
+def filled(one: JudgedSet) -> Index:
+    index = Index(dtype="f32")
+    index.upsert_many(one.records, progress=False)
+    return index
+
+
+def naive(index: Index, queries: Sequence[JudgedQuery], ranking: Ranking) -> float:
+    found = [
+        index.search(q.text, vector=q.vector, scope=q.scope, fusion=ranking).ids.tolist() for q in queries
+    ]
+    return float(np.mean([metrics.ndcg(ids, q.relevant) for ids, q in zip(found, queries, strict=True)]))
+
+
+def test_what_the_words_hide_the_vectors_find() -> None:
+    one = judged(60, words_lie=True)
+    index = filled(one)
+    found = tune(index, one.queries)
+    assert not found.gain.is_noise
+    assert found.ranking == found.winner != Ranking()
+    assert naive(index, one.queries, found.winner) > naive(index, one.queries, Ranking()) + 0.05
+    fusion_found = found.winner.fusion
+    assert not isinstance(fusion_found, (RRF, Weighted)) or fusion_found.weights[0] < fusion_found.weights[1]
+    # figures are those of searches one by one, and the table is in their order
+    for row in found.rows[:5]:
+        if row.ranking is not None:
+            assert row.figures["ndcg@10"] == pytest.approx(naive(index, one.queries, row.ranking))
+    reached = [row.figures["ndcg@10"] for row in found.rows]
+    assert reached == sorted(reached, reverse=True)
+    assert {"lexical", "vector", "Auto() (default)"} <= {row.name for row in found.rows}
+
+
+def test_luck_is_called_noise() -> None:
+    """Answers drawn by lot: something always looks best, and nothing is."""
+    one = judged(40, words_lie=False)
+    rng = np.random.default_rng(7)
+    ids = [row["id"] for row in one.records]
+    lottery = [JudgedQuery(q.text, ACME, frozenset(rng.choice(ids, 2)), q.vector) for q in one.queries]
+    found = tune(filled(one), lottery)
+    best = max(row.gain.mean for row in found.rows)
+    assert best > 0
+    assert found.gain.mean < best  # those who had no say are less impressed
+    assert found.gain.is_noise
+    assert found.ranking == Ranking()
+
+
+def test_the_same_seed_gives_the_same_answer() -> None:
+    one = judged(20, words_lie=True)
+    options = [Ranking(RRF(10)), Ranking(Weighted((0.2, 0.8))), Boost()]
+    first, second = (tune(filled(one), one.queries, configurations=options, seed=3) for _ in range(2))  # type: ignore[arg-type]
+    assert first == second
+    assert {row.name for row in first.rows} == {
+        "lexical", "vector", "Auto() (default)", "RRF(10)", "Weighted((0.2, 0.8))", "Boost()"
+    }  # fmt: skip
+
+
+def test_held_out_questions_have_no_say() -> None:
+    """Two questions that want opposite things: each fold is judged by the choice of the other."""
+    index = Index(dtype="f32")
+    index.upsert(1, "oak", scope=ACME, vector=[1.0, 0.0])
+    index.upsert(2, "jay", scope=ACME, vector=[0.0, 1.0])
+    lexical, vector = Ranking(Weighted((0.9, 0.1))), Ranking(Weighted((0.1, 0.9)))
+    queries = [JudgedQuery("oak", ACME, frozenset([id]), np.float32([0, 1])) for id in (1, 2)]
+    found = tune(index, queries, configurations=[lexical, vector], folds=2)
+    assert sorted(reached for _, reached, _ in found.folds) == pytest.approx([0.6309, 0.6309], abs=1e-4)
+    assert found.gain.is_noise
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"metric": "bleu"}, "metric: expected one of ndcg@10, recall@5, recall@10, mrr@10, got 'bleu'"),
+        ({"folds": 1}, "folds: expected an int of 2 or more, got 1"),
+        ({"queries": []}, "queries: expected two or more"),
+        ({"queries": [JudgedQuery("a", ACME, frozenset())] * 2}, "got 2 of which 2 have none"),
+    ],
+)
+def test_bad_arguments(options: dict[str, Any], message: str) -> None:
+    one = judged(3, words_lie=False)
+    with pytest.raises(ValueError, match=message):
+        tune(filled(one), options.pop("queries", one.queries), **options)
+
+
+@given(
+    st.lists(st.integers(0, 20), unique=True, max_size=15),
+    st.sets(st.integers(0, 20), min_size=1, max_size=12),
+)
+def test_metrics_by_their_definitions(ranking: list[int], relevant: set[int]) -> None:
+    gains = [1 if id in relevant else 0 for id in ranking[:10]]
+    ideal = sum(1 / np.log2(i + 2) for i in range(min(10, len(relevant))))
+    assert metrics.ndcg(ranking, relevant) == pytest.approx(
+        sum(g / np.log2(i + 2) for i, g in enumerate(gains)) / ideal
+    )
+    assert metrics.recall(ranking, relevant) == len(set(ranking[:10]) & relevant) / len(relevant)
+    first = next((i for i, g in enumerate(gains) if g), None)
+    assert metrics.reciprocal_rank(ranking, relevant) == (0 if first is None else 1 / (first + 1))
+    assert set(METRICS) == {"ndcg@10", "recall@5", "recall@10", "mrr@10"}
+
+
+# ---- settings --------------------------------------------------------------------------------------------------------
+
+RANKINGS = [
+    Ranking(),
+    Ranking(RRF(10.0, (2, 1, 0.5)), identifier_tier=False, mmr=0.5),
+    Ranking(Weighted((0.25, 0.75), "max"), coverage=0.4, min_score=0.1),
+    Ranking(Boost(0.2, 1.0), recency=Recency(0.5, 24.0, "2026-03-01")),
+    Ranking(Production((0.5, 0.5), 0.0, literal=True), relevance=Relevance("high", (0.1, 0.2))),
+    Ranking(Auto(), recency=True, relevance="low"),
+]
+
+
+@pytest.mark.parametrize("ranking", RANKINGS, ids=repr)
+def test_settings_come_back_the_same(tmp_path: Path, ranking: Ranking) -> None:
+    fusion.save(ranking, tmp_path / "r.json")
+    assert fusion.load(tmp_path / "r.json") == ranking
+    index = filled(judged(5, words_lie=False))
+    loaded = index.search("waa", scope=ACME, fusion=fusion.load(tmp_path / "r.json"))
+    assert loaded.ids.tolist() == index.search("waa", scope=ACME, fusion=ranking).ids.tolist()
+    if not ranking.recency and not ranking.relevance:  # what has parts is described as in the file
+        assert eval(f"Ranking({describe(ranking).removesuffix(' (default)')})") == ranking
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "Expecting value"),
+        ("[]", 'expected the settings of a ranking'),
+        ('{"fusion": {"method": "rrf"}}', 'expected the settings of a ranking'),
+        ('{"scrubjay_ranking": 1, "fusion": {"method": "magic"}}', "fusion: expected a method among auto, rrf"),
+        ('{"scrubjay_ranking": 1, "fusion": {"method": ["rrf"]}}', "fusion: expected a method among"),
+        ('{"scrubjay_ranking": 1, "fusion": "rrf"}', "fusion: expected a method among"),
+        ('{"scrubjay_ranking": 1, "fusion": {"method": "rrf", "q": 1}}', "q: unknown in fusion rrf, expected k"),
+        ('{"scrubjay_ranking": 1, "fusion": {"method": "rrf", "k": "x"}}', "rrf_k"),
+        ('{"scrubjay_ranking": 1, "fusion": {"method": "rrf", "k": NaN}}', "rrf_k"),
+        ('{"scrubjay_ranking": 1, "boost": 1}', "boost: unknown in a ranking"),
+        ('{"scrubjay_ranking": 1, "mmr": 7}', "mmr"),
+        ('{"scrubjay_ranking": 1, "recency": {"weight": -1}}', "recency"),
+        ('{"scrubjay_ranking": 1, "recency": {"wait": 1}}', "wait: unknown in recency"),
+        ('{"scrubjay_ranking": 2}', "expected the settings of a ranking"),
+    ],
+)  # fmt: skip
+def test_a_file_that_is_no_ranking(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "r.json"
+    path.write_text(text)
+    with pytest.raises(ValueError, match=message) as caught:
+        fusion.load(path)
+    assert str(caught.value).startswith(str(path))
+
+
+# ---- judged sets -----------------------------------------------------------------------------------------------------
+
+
+def write_set(folder: Path, one: JudgedSet) -> Path:
+    folder.mkdir()
+    rows = [
+        {"id": r["id"], "text": r["text"], "tenant": "acme", "vector": r["vector"].tolist()}
+        for r in one.records
+    ]
+    (folder / "corpus.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    asked = [
+        {
+            "_id": f"q{i}",
+            "text": q.text,
+            "metadata": {"scope": {"tenant": "acme"}},
+            "vector": np.asarray(q.vector).tolist(),
+        }
+        for i, q in enumerate(one.queries)
+    ]
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, asked)))
+    qrels = [f"q{i}\t{id}\t1" for i, q in enumerate(one.queries) for id in q.relevant]
+    (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "\n".join(qrels) + "\nq0\tb0\t0\n")
+    return folder
+
+
+def test_a_folder_is_read_as_it_was_written(tmp_path: Path) -> None:
+    one = judged(12, words_lie=True)
+    folder = write_set(tmp_path / "set", one)
+    found = read_judged(folder)
+    assert found.queries == one.queries
+    assert [row["id"] for row in found.records] == [row["id"] for row in one.records]
+    np.save(folder / "m.docs.npy", np.float16([row["vector"] for row in one.records]))
+    np.save(folder / "m.queries.npy", np.zeros((3, 16), np.float16))
+    with pytest.raises(ValueError, match=r"m\.queries\.npy: expected 12 rows, got shape \(3, 16\)"):
+        read_judged(folder, "m")
+    np.save(folder / "m.queries.npy", np.float16([query.vector for query in one.queries]))
+    again = read_judged(folder, "m")
+    assert np.allclose(again.queries[3].vector, one.queries[3].vector, atol=0.01)  # type: ignore[arg-type]
+
+
+def test_scopes_by_name_and_trec_judgements(tmp_path: Path) -> None:
+    (tmp_path / "corpus.jsonl").write_text(
+        '{"_id": "a", "title": "On oaks", "text": "Old.", "meta": {"scope": "conv-1"}}\n{"id": "b", "text": "x"}\n'
+    )
+    (tmp_path / "queries.jsonl").write_text(
+        '{"id": "1", "text": "q", "scope": "conv-1"}\n\n{"id": "2", "text": "r", "user": null, "tenant": "t"}\n'
+    )
+    (tmp_path / "qrels.tsv").write_text("1\t0\ta\t2\n2\t0\tb\t0\n")
+    found = read_judged(tmp_path)
+    assert [(row["text"], row["scope"]) for row in found.records] == [
+        ("On oaks Old.", Scope("judged", user="conv-1")),
+        ("x", Scope("judged")),
+    ]
+    assert found.queries == [JudgedQuery("q", Scope("judged", user="conv-1"), frozenset("a"))]
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("corpus.jsonl", "{", "corpus.jsonl, line 1: "),
+        ("corpus.jsonl", "[]\n", "line 1: expected an object, got list"),
+        ("queries.jsonl", '{"id": 1, "text": "q"}', r"line 1: expected id \(or _id\) and text, both str"),
+        ("queries.jsonl", '{"id": "1", "text": "q", "scope": {"user": "u"}}', "line 1: scope: expected the keys"),
+        ("qrels.tsv", "q0 a0 1\n", "qrels.tsv, line 1: expected question, memory and judgement"),
+        ("qrels.tsv", "q0\ta0\t1\nq0\ta1\tyes\n", "qrels.tsv, line 2: expected question, memory and judgement"),
+        ("qrels.tsv", "q0\tz9\t1\n", "'z9' is judged but not in corpus.jsonl"),
+    ],
+)  # fmt: skip
+def test_a_set_that_is_none(tmp_path: Path, file: str, text: str, message: str) -> None:
+    folder = write_set(tmp_path / "set", judged(3, words_lie=False))
+    (folder / file).write_text(text)
+    with pytest.raises(ValueError, match=message):
+        read_judged(folder)
+    assert cli.main(["tune", str(folder), "--embedder", "none"]) == 2
+
+
+# ---- the command -----------------------------------------------------------------------------------------------------
+
+
+def test_the_command_writes_what_searches_can_use(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = write_set(tmp_path / "set", judged(30, words_lie=True))
+    out = tmp_path / "tuned.json"
+    assert cli.main(["tune", str(folder), "--embedder", "none", "--out", str(out), "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["queries"] == 30
+    assert not said["gain"]["is_noise"]
+    assert Ranking.from_dict(said["ranking"]) == fusion.load(out) != Ranking()
+    assert cli.main(["tune", str(folder), "--embedder", "none", "--folds", "3"]) == 0
+    table = capsys.readouterr().out
+    assert "Auto() (default)" in table
+    assert "30 judged questions, cross-validated over 3 folds" in table
+    assert table.count(f"settings: {describe(fusion.load(out))}") == 1
+
+
+def test_the_command_warns_of_noise(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    one = judged(12, words_lie=False)
+    rng = np.random.default_rng(1)
+    ids = [row["id"] for row in one.records]
+    lottery = [JudgedQuery(q.text, ACME, frozenset(rng.choice(ids, 2)), q.vector) for q in one.queries]
+    folder = write_set(tmp_path / "set", JudgedSet(one.records, lottery))
+    out = tmp_path / "tuned.json"
+    assert cli.main(["tune", str(folder), "--embedder", "none", "--out", str(out)]) == 0
+    assert "is within noise (12 questions); the default stands" in capsys.readouterr().err
+    assert fusion.load(out) == Ranking()
+    assert cli.main(["tune", str(folder), "--embedder", "none", "--out", str(out), "--winner"]) == 0
+    assert fusion.load(out) != Ranking()
+
+
+def test_the_command_learns_from_feedback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "a.scrubjay"
+    with Index.open(path) as index:
+        for i in range(8):
+            index.upsert(f"m{i}", f"oak number {WORDS[i]}", scope=Scope("acme", user=f"u{i % 2}"))
+    assert cli.main(["tune", str(path), "--embedder", "none"]) == 1
+    assert "0 judged questions, at least 2 are needed" in capsys.readouterr().err
+    with Index.open(path) as index:
+        for i in range(8):
+            index.feedback(f"m{i}", query=f"which oak {WORDS[i]}?", scope=Scope("acme", user=f"u{i % 2}"))
+    assert cli.main(["tune", str(path), "--embedder", "none", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["queries"] == 8
+    arguments = ["tune", str(path), "--embedder", "none", "--json", "--tenant", "acme", "--user", "u1"]
+    assert cli.main(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["queries"] == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["nowhere"], "expected a folder or an index file, there is neither"),
+        (["SET", "--tenant", "acme"], "expected an index file as SOURCE"),
+        (["SET", "--out", "/nonexistent/x.json"], "/nonexistent/x.json: No such file"),
+        (["SET", "--vectors", "m"], "m.docs.npy"),
+        (["SET/corpus.jsonl"], "expected a Scrubjay index|file is not a database"),
+        (["SET", "--folds", "1"], "folds: expected an int of 2 or more"),
+    ],
+)
+def test_wrong_usage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: list[str], message: str
+) -> None:
+    folder = write_set(tmp_path / "set", judged(3, words_lie=False))
+    given = [argument.replace("SET", str(folder)) for argument in arguments]
+    assert cli.main(["tune", "--embedder", "none", *given]) == 2
+    import re
+
+    assert re.search(message, capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("spec", ["auto", "rrf", "rrf:10", "weighted", "boost", "production", "FILE"])
+def test_search_takes_a_fusion(tmp_path: Path, capsys: pytest.CaptureFixture[str], spec: str) -> None:
+    fusion.save(Ranking(RRF(3), coverage=0.2), tmp_path / "r.json")
+    (tmp_path / "a.txt").write_text("The oak.\n\nThe jay.\n")
+    given = spec.replace("FILE", str(tmp_path / "r.json"))
+    arguments = ["search", "oak", str(tmp_path / "a.txt"), "--embedder", "none", "--fusion", given]
+    assert cli.main(arguments) == 0
+    assert "oak" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("spec", ["magic", "rrf:", "rrf:-1", "rrf:x", ""])
+def test_search_refuses_what_is_no_fusion(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], spec: str
+) -> None:
+    (tmp_path / "a.txt").write_text("The oak.")
+    assert cli.main(["search", "oak", str(tmp_path / "a.txt"), "--embedder", "none", "--fusion", spec]) == 2
+    assert "--fusion: expected" in capsys.readouterr().err
