@@ -34,6 +34,10 @@ class BudgetError(Error, ValueError):
         self.needed = needed
         self.budget = budget
 
+    def __reduce__(self) -> tuple[type[BudgetError], tuple[str, int, int]]:
+        """Return what it is made anew from, in another process."""
+        return (type(self), (str(self), self.needed, self.budget))
+
 
 class ConflictError(Error):
     """A write that contradicts what is stored, e.g. an id that already exists in another scope."""
