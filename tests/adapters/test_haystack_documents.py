@@ -32,11 +32,25 @@ VALUES = st.recursive(
 )
 # Keys that mean something to the index, and to the way documents are kept.
 KEYS = TEXTS | st.sampled_from(
-    ["created_at", "expires_at", "$and", "$x", "_haystack", "_haystack.a", "_haystack:no_content", "a.b", "id", ""]
+    [
+        "created_at",
+        "expires_at",
+        "$and",
+        "$x",
+        "_haystack",
+        "_haystack.a",
+        "_haystack:no_content",
+        "a.b",
+        "id",
+        "",
+    ]
 )
 METAS = st.dictionaries(KEYS, VALUES, max_size=4)
 BLOBS = st.builds(
-    ByteStream, st.binary(max_size=20), meta=st.dictionaries(TEXTS, SCALARS, max_size=2), mime_type=st.none() | TEXTS
+    ByteStream,
+    st.binary(max_size=20),
+    meta=st.dictionaries(TEXTS, SCALARS, max_size=2),
+    mime_type=st.none() | TEXTS,
 )
 SPARSE = st.lists(st.tuples(st.integers(0, 9), NUMBERS), max_size=3).map(
     lambda pairs: SparseEmbedding([index for index, _ in pairs], [value for _, value in pairs])
@@ -82,9 +96,9 @@ def test_whatever_is_written_comes_back_from_a_file(tmp_path: Path) -> None:
         store.write_documents(documents)
     with ScrubjayDocumentStore(path) as store:
         assert store.filter_documents() == documents
-        assert [document.embedding for document in store.hybrid_retrieval("staging key", documents[3].embedding)] == [
-            None
-        ] * 2  # not asked for
+        assert [
+            document.embedding for document in store.hybrid_retrieval("staging key", documents[3].embedding)
+        ] == [None] * 2  # not asked for
         (found,) = store.bm25_retrieval("staging key", return_embedding=True)
         assert found.embedding == documents[0].embedding and found.blob == documents[0].blob
     without = ScrubjayDocumentStore(path, return_embedding=False)
@@ -115,7 +129,10 @@ def test_half_precision_rounds_embeddings() -> None:
         (Document(content="x", meta={"a": {"b": float("nan")}}), r"records\[1\]: metadata\['a'\]\['b'\]"),
         (Document(content="x", meta={1: "a"}), r"records\[1\]: metadata: expected str keys"),
         (Document(content="x", embedding=[1.0, 2.0, 3.0]), r"records\[1\]: vector: expected shape \(2,\)"),
-        (Document(content="x", embedding=[1.0, float("inf")]), r"records\[1\]: vector: expected finite numbers"),
+        (
+            Document(content="x", embedding=[1.0, float("inf")]),
+            r"records\[1\]: vector: expected finite numbers",
+        ),
         (Document(content="x", embedding=[1.0, 1e300]), r"records\[1\]: vector: expected finite numbers"),
         (Document(id="\ud800", content="x"), "UTF-8"),
         (Document(id="x" * 70_000, content="x"), "65,535 bytes"),
@@ -214,7 +231,9 @@ def test_native_memories_are_documents_too() -> None:
 def test_a_document_without_oddities_is_a_plain_memory() -> None:
     store = ScrubjayDocumentStore(tenant="acme")
     store.write_documents([Document(id="1", content="Trains.", meta={"kind": "travel", "tags": ["rail"]})])
-    (hit,) = store.index.search("trains", scope=scrubjay.Scope("acme"), filter={"tags": {"$contains": "rail"}})
+    (hit,) = store.index.search(
+        "trains", scope=scrubjay.Scope("acme"), filter={"tags": {"$contains": "rail"}}
+    )
     assert hit.text == "Trains." and hit.metadata == {"kind": "travel", "tags": ["rail"]}
 
 

@@ -21,11 +21,23 @@ from scrubjay.adapters.haystack.filters import translate
 
 # Each field has values of one kind or none, since Haystack fails where an order is asked of mixed ones. Times are all
 # without a zone, numbers fit into 64 bits: that is where the semantics agree (see the module's page).
-NUMBERS = st.integers(-3, 3) | st.sampled_from([0.5, -0.0, 1.0, 2**63 - 1, -(2**63), 1e300, 2**53 + 1]) | st.booleans()
-DATES = st.sampled_from(
-    ["1969-07-21", "1969-07-21T00:00:00", "1969-07-21T20:17:40", "1972-12-11T19:54:58.5", "2026-03-01 09:30:00"]
+NUMBERS = (
+    st.integers(-3, 3)
+    | st.sampled_from([0.5, -0.0, 1.0, 2**63 - 1, -(2**63), 1e300, 2**53 + 1])
+    | st.booleans()
 )
-WORDS = st.sampled_from(["", "a", "A", "b", "a.b", "%", "\0", "1", "True", "None", "1969-07", "é", "e\u0301", "x" * 300])
+DATES = st.sampled_from(
+    [
+        "1969-07-21",
+        "1969-07-21T00:00:00",
+        "1969-07-21T20:17:40",
+        "1972-12-11T19:54:58.5",
+        "2026-03-01 09:30:00",
+    ]
+)
+WORDS = st.sampled_from(
+    ["", "a", "A", "b", "a.b", "%", "\0", "1", "True", "None", "1969-07", "é", "e\u0301", "x" * 300]
+)
 LISTS = st.lists(WORDS | st.integers(0, 2), max_size=2)
 KINDS = {"number": NUMBERS, "date": DATES, "word": WORDS, "list": LISTS, "created_at": WORDS, "$odd": NUMBERS}
 
@@ -40,7 +52,12 @@ METAS = st.fixed_dictionaries(
         **{name: maybe(values) for name, values in KINDS.items()},
         "deep": maybe(
             st.fixed_dictionaries(
-                {}, optional={"number": maybe(NUMBERS), "date": maybe(DATES), "er": st.dictionaries(st.just("word"), WORDS)}
+                {},
+                optional={
+                    "number": maybe(NUMBERS),
+                    "date": maybe(DATES),
+                    "er": st.dictionaries(st.just("word"), WORDS),
+                },
             )
         ),
     },
@@ -75,14 +92,25 @@ FIELDS: dict[str, st.SearchStrategy[Any]] = {
     "content.length": WORDS,
     "elsewhere.x": WORDS,
 }
-ORDERED = ("meta.number", "number", "meta.$odd", "meta.date", "meta.deep.number", "meta.deep.date", "score", "meta.nowhere")
+ORDERED = (
+    "meta.number",
+    "number",
+    "meta.$odd",
+    "meta.date",
+    "meta.deep.number",
+    "meta.deep.date",
+    "score",
+    "meta.nowhere",
+)
 
 
 @st.composite
 def comparisons(draw: st.DrawFn) -> dict[str, Any]:
     field = draw(st.sampled_from(sorted(FIELDS)))
     values = maybe(FIELDS[field])
-    op = draw(st.sampled_from(["==", "!=", "in", "not in", *([">", ">=", "<", "<="] if field in ORDERED else [])]))
+    op = draw(
+        st.sampled_from(["==", "!=", "in", "not in", *([">", ">=", "<", "<="] if field in ORDERED else [])])
+    )
     if op in ("in", "not in"):
         return {"field": field, "operator": op, "value": draw(st.lists(values, max_size=3))}
     if op in ("==", "!="):  # equality is asked of anything
@@ -165,9 +193,9 @@ def test_questions_about_metadata_are_answered_as_by_haystack(
     # Their count of unique values takes 1, 1.0 and True for one; their list of them, and ours, does not.
     unique = theirs.get_metadata_field_unique_values(field, size=100)[1]
     assert ours.count_unique_metadata_by_filter({}, fields)[field.removeprefix("meta.")] == unique
-    assert ours.get_metadata_field_unique_values(field, term, 1, 2) == theirs.get_metadata_field_unique_values(
+    assert ours.get_metadata_field_unique_values(
         field, term, 1, 2
-    )
+    ) == theirs.get_metadata_field_unique_values(field, term, 1, 2)
     assert ours.get_metadata_field_min_max(field) == theirs.get_metadata_field_min_max(field)
     assert ours.get_metadata_fields_info() == theirs.get_metadata_fields_info()
 
@@ -190,9 +218,18 @@ def test_questions_about_metadata_are_answered_as_by_haystack(
         ({"field": "meta.x", "operator": "like", "value": 1}, "meta.x: expected one of ==, !=, .*got 'like'"),
         ({"field": "meta.x", "operator": {}, "value": 1}, "meta.x: expected one of"),
         ({"field": "meta.x", "operator": "in", "value": (1,)}, "meta.x: expected a list for 'in', got tuple"),
-        ({"field": "meta.x", "operator": "not in", "value": "ab"}, "meta.x: expected a list for 'not in', got str"),
-        ({"field": "meta.x", "operator": ">", "value": "1"}, "expected a number or an ISO 8601 time for '>', got '1'"),
-        ({"field": "meta.x", "operator": "<=", "value": [1]}, "expected a number or an ISO 8601 time for '<=', got list"),
+        (
+            {"field": "meta.x", "operator": "not in", "value": "ab"},
+            "meta.x: expected a list for 'not in', got str",
+        ),
+        (
+            {"field": "meta.x", "operator": ">", "value": "1"},
+            "expected a number or an ISO 8601 time for '>', got '1'",
+        ),
+        (
+            {"field": "meta.x", "operator": "<=", "value": [1]},
+            "expected a number or an ISO 8601 time for '<=', got list",
+        ),
         ({"field": "meta.x", "operator": "<=", "value": {"a": 1}}, "got dict"),
     ],
 )
@@ -253,11 +290,18 @@ def test_what_is_checked_natively(filters: dict[str, Any]) -> None:
 def test_times_with_and_without_a_zone() -> None:
     """Where this is not Haystack's store: a time without a zone is in UTC, so the order of times is one order."""
     store = ScrubjayDocumentStore()
-    times = ["2026-03-01T09:30:00+01:00", "2026-03-01T08:30:00Z", "2026-03-01T08:30:00", "2026-03-01T09:30:00"]
+    times = [
+        "2026-03-01T09:30:00+01:00",
+        "2026-03-01T08:30:00Z",
+        "2026-03-01T08:30:00",
+        "2026-03-01T09:30:00",
+    ]
     store.write_documents([Document(id=str(n), content="x", meta={"at": at}) for n, at in enumerate(times)])
 
     def found(op: str, value: Any) -> list[str]:
-        return [one.id for one in store.filter_documents({"field": "meta.at", "operator": op, "value": value})]
+        return [
+            one.id for one in store.filter_documents({"field": "meta.at", "operator": op, "value": value})
+        ]
 
     assert found("==", times[0]) == found("==", times[2]) == ["0", "1", "2"]
     assert found(">", times[0]) == found(">", datetime(2026, 3, 1, 8, 30, tzinfo=timezone.utc)) == ["3"]
@@ -269,7 +313,9 @@ def test_a_value_that_has_no_order_does_not_match() -> None:
     """Where this is not Haystack's store, in which one such document makes everybody's query fail."""
     store = ScrubjayDocumentStore()
     store.write_documents([Document(id="1", meta={"n": "many"}), Document(id="2", meta={"n": 5})])
-    assert [one.id for one in store.filter_documents({"field": "meta.n", "operator": ">", "value": 2})] == ["2"]
+    assert [one.id for one in store.filter_documents({"field": "meta.n", "operator": ">", "value": 2})] == [
+        "2"
+    ]
 
 
 def test_integers_beyond_64_bits() -> None:
@@ -279,5 +325,7 @@ def test_integers_beyond_64_bits() -> None:
     def found(op: str, value: Any) -> list[str]:
         return [one.id for one in store.filter_documents({"field": "meta.n", "operator": op, "value": value})]
 
-    assert found("==", 2**64) == ["1"] and found("!=", 2**64) == ["2"] and found("in", [2**64, 5]) == ["1", "2"]
+    assert (
+        found("==", 2**64) == ["1"] and found("!=", 2**64) == ["2"] and found("in", [2**64, 5]) == ["1", "2"]
+    )
     assert found("<", 2**64) == ["2"] and found(">", -(2**64)) == ["2"] and found(">", 2**64) == []

@@ -62,7 +62,9 @@ def test_no_name_of_a_tenant_or_user_reaches_anothers(index: scrubjay.Index, nam
 @pytest.mark.parametrize("value", VALUES, ids=lambda value: repr(value)[:40])
 def test_no_id_filter_or_text_reaches_another_scope(index: scrubjay.Index, value: Any) -> None:
     theirs = ScrubjayDocumentStore(index=index, tenant="globex")
-    theirs.write_documents([Document(id="secret", content=SECRET, embedding=[1.0, 0.0], meta={"owner": "globex"})])
+    theirs.write_documents(
+        [Document(id="secret", content=SECRET, embedding=[1.0, 0.0], meta={"owner": "globex"})]
+    )
     mine = ScrubjayDocumentStore(index=index, tenant="acme")
     mine.write_documents([Document(id="own", content="Mine.", embedding=[0.0, 1.0])])
     stored = index.list(theirs.scope)[0].id
@@ -77,7 +79,9 @@ def test_no_id_filter_or_text_reaches_another_scope(index: scrubjay.Index, value
             {"operator": "NOT", "conditions": [{"field": "meta.owner", "operator": "==", "value": id}]},
         ):
             assert {found.id for found in mine.filter_documents(filters)} <= {"own"}
-            assert {found.id for found in mine.hybrid_retrieval("launch code", [1.0, 0.0], filters)} <= {"own"}
+            assert {found.id for found in mine.hybrid_retrieval("launch code", [1.0, 0.0], filters)} <= {
+                "own"
+            }
             assert mine.update_by_filter(filters, {"seen": True}) <= 1
         if isinstance(id, str) and id:
             assert {found.id for found in mine.bm25_retrieval(id)} <= {"own"}
@@ -94,9 +98,16 @@ def test_no_id_filter_or_text_reaches_another_scope(index: scrubjay.Index, value
 
 @given(
     filters=st.recursive(
-        st.none() | st.integers() | st.text(max_size=3) | st.sampled_from(["field", "AND", "meta.x", ">", "in"]),
-        lambda inner: st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(["field", "operator", "value", "conditions", "$or", "x"]), inner, max_size=4),
+        st.none()
+        | st.integers()
+        | st.text(max_size=3)
+        | st.sampled_from(["field", "AND", "meta.x", ">", "in"]),
+        lambda inner: (
+            st.lists(inner, max_size=3)
+            | st.dictionaries(
+                st.sampled_from(["field", "operator", "value", "conditions", "$or", "x"]), inner, max_size=4
+            )
+        ),
     )
 )
 def test_whatever_a_filter_is_it_fails_as_a_filter(filters: Any) -> None:
@@ -118,7 +129,9 @@ def test_scores_do_not_tell_of_others(index: scrubjay.Index) -> None:
     before = everything(mine)
     for tenant, user in (("globex", None), ("acme", "joe"), ("acme", "jane2"), ("acmee", "jane")):
         others = ScrubjayDocumentStore(index=index, tenant=tenant, user=user)
-        others.write_documents([Document(content=f"launch code {n}", embedding=[1.0, n / 7]) for n in range(50)])
+        others.write_documents(
+            [Document(content=f"launch code {n}", embedding=[1.0, n / 7]) for n in range(50)]
+        )
     assert everything(mine) == before
 
 
@@ -132,7 +145,9 @@ def test_shared_documents_are_read_only(index: scrubjay.Index) -> None:
     jane.delete_documents(["1"])
     jane.delete_all_documents()
     assert jane.write_documents([Document(id="1", content="Jane's own.")]) == 1  # ids are of a scope
-    assert [found.content for found in jane.filter_documents({"field": "id", "operator": "==", "value": "1"})] == [
+    assert [
+        found.content for found in jane.filter_documents({"field": "id", "operator": "==", "value": "1"})
+    ] == [
         "Invoices go out on Mondays.",
         "Jane's own.",
     ]

@@ -116,13 +116,17 @@ def test_components_come_back_from_their_dicts(kind: Any, store: ScrubjayDocumen
     assert copy.document_store.count_documents() == 4
     copy.document_store.close()
     with pytest.raises(Exception, match="can't be deserialized"):
-        kind.from_dict({**data, "init_parameters": {**data["init_parameters"], "document_store": {"type": "os.x"}}})
+        kind.from_dict(
+            {**data, "init_parameters": {**data["init_parameters"], "document_store": {"type": "os.x"}}}
+        )
 
 
 def test_stores_come_back_from_their_dicts(tmp_path: Path) -> None:
     path = str(tmp_path / "documents.scrubjay")
     options = {"user": "jane", "agent": "a", "embedding_similarity_function": "dot_product", "dtype": "f16"}
-    with ScrubjayDocumentStore(path, tenant="acme", collection="notes", embedder="default", **options) as store:
+    with ScrubjayDocumentStore(
+        path, tenant="acme", collection="notes", embedder="default", **options
+    ) as store:
         store.write_documents([Document(id="1", content="Prefers trains.")])
         with ScrubjayDocumentStore.from_dict(store.to_dict()) as copy:
             assert copy.to_dict() == store.to_dict() and copy.filter_documents() == store.filter_documents()
@@ -138,7 +142,11 @@ def test_stores_come_back_from_their_dicts(tmp_path: Path) -> None:
 
 def test_what_is_given_at_run_time_goes_first(store: ScrubjayDocumentStore) -> None:
     above = {"field": "meta.n", "operator": ">=", "value": 1}
-    below = {"field": "id", "operator": "in", "value": ["0", "1"]}  # of the same field, Haystack merges to this one
+    below = {
+        "field": "id",
+        "operator": "in",
+        "value": ["0", "1"],
+    }  # of the same field, Haystack merges to this one
     replaced = ScrubjayBM25Retriever(store, filters=above)
     merged = ScrubjayBM25Retriever(store, filters=above, filter_policy="merge")
 
@@ -216,7 +224,9 @@ def test_embedding_retrieval_is_that_of_the_store_in_memory(data: st.DataObject,
     top_k, scale = data.draw(st.integers(1, 9)), data.draw(st.booleans())
     expected = theirs.embedding_retrieval(query, filters, top_k, scale, return_embedding=True)
     found = ours.embedding_retrieval(query, filters, top_k, scale, return_embedding=True)
-    if metric == "cosine":  # by cosine the zero vector has no direction: here it is not found, there it scores 0
+    if (
+        metric == "cosine"
+    ):  # by cosine the zero vector has no direction: here it is not found, there it scores 0
         expected = theirs.embedding_retrieval(query, filters, 100, scale, return_embedding=True)
         expected = [one for one in expected if any(one.embedding)][:top_k]
     # Equal scores are in another order there.
@@ -228,7 +238,7 @@ def test_embedding_retrieval_is_that_of_the_store_in_memory(data: st.DataObject,
 
 
 def test_bm25_retrieval_finds_the_documents_of_the_store_in_memory() -> None:
-    """Their BM25L and our BM25 score differently; over whole words both find the same documents, the rarer word first."""
+    """Their BM25L and our BM25 score differently; of whole words both find the same documents."""
     theirs, ours = InMemoryDocumentStore(shared=False), ScrubjayDocumentStore()
     words = ["alpha", "beta", "gamma", "delta"]
     written = [
@@ -256,7 +266,9 @@ def test_the_stock_hybrid_and_ours() -> None:
     pipeline.connect("words", "joiner")
     pipeline.connect("vectors", "joiner")
     embedding = Embed().run(query)["embedding"]
-    joined = pipeline.run({"words": {"query": query}, "vectors": {"query_embedding": embedding}})["joiner"]["documents"]
+    joined = pipeline.run({"words": {"query": query}, "vectors": {"query_embedding": embedding}})["joiner"][
+        "documents"
+    ]
     found = ScrubjayHybridRetriever(ours).run(query, embedding)["documents"]
     assert {document.id for document in found} == {document.id for document in joined}
     assert found[0].id == "0"
@@ -274,7 +286,11 @@ def test_an_async_pipeline(store: ScrubjayDocumentStore) -> None:
         "hybrid": {"query": "sk-stg-0041", "query_embedding": embedding},
     }
     result = asyncio.run(pipeline.run_async(inputs))
-    assert {name: one["documents"][0].id for name, one in result.items()} == {"bm25": "0", "near": "0", "hybrid": "0"}
+    assert {name: one["documents"][0].id for name, one in result.items()} == {
+        "bm25": "0",
+        "near": "0",
+        "hybrid": "0",
+    }
 
 
 def test_the_event_loop_goes_on(store: ScrubjayDocumentStore, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -324,7 +340,10 @@ def test_half_the_memory_and_other_metrics() -> None:
             store = ScrubjayDocumentStore(embedding_similarity_function=metric, dtype=dtype)
             vectors = rng.standard_normal((20, 8))
             store.write_documents(
-                [Document(id=str(n), content="x", embedding=vector.tolist()) for n, vector in enumerate(vectors)]
+                [
+                    Document(id=str(n), content="x", embedding=vector.tolist())
+                    for n, vector in enumerate(vectors)
+                ]
             )
             found = store.embedding_retrieval(vectors[7].tolist(), scale_score=True, top_k=20)
             if metric != "dot_product":

@@ -86,7 +86,10 @@ def translate(filters: Mapping[str, Any] | None) -> Translated:
     try:
         if part.native != _EVERYTHING:
             native = Filter(part.native)
-    except (TypeError, ValueError):  # deeper than a filter of the index may be, or a number that it does not know
+    except (
+        TypeError,
+        ValueError,
+    ):  # deeper than a filter of the index may be, or a number that it does not know
         exact = False
     whole = dict(filters)
     judge = None if exact else lambda document: bool(document_matches_filter(whole, document))
