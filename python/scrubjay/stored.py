@@ -44,10 +44,17 @@ class StoredIndex(CollectedIndex):
             self._engine.warm(scope, pin=pin)
         return self._engine.count(scope)
 
-    def sweep(self) -> int:
-        """Delete expired memories for good (searches do not see them anyway); return how many."""
+    def sweep(self, within: Scope | None = None) -> int:
+        """Delete expired memories for good (searches do not see them anyway); return how many.
+
+        Args:
+            within: only in scopes that agree with every component this one names, as for :meth:`erase`; None: all. In
+                memory all go in any case, also by themselves.
+        """
+        if within is not None and not isinstance(within, Scope):
+            raise TypeError(f"within: expected a scrubjay.Scope, got {type(within).__name__}")
         if isinstance(self._engine, DurableEngine):
-            return self._engine.sweep()
+            return self._engine.sweep(within)
         return self._expiry.remove_due()
 
     @contextmanager

@@ -238,7 +238,7 @@ def test_embedding_retrieval_is_that_of_the_store_in_memory(data: st.DataObject,
 
 
 def test_bm25_retrieval_finds_the_documents_of_the_store_in_memory() -> None:
-    """Their BM25L and our BM25 score differently; over whole words both find the same documents, the rarer word first."""
+    """Their BM25L and our BM25 score differently; of whole words both find the same documents."""
     theirs, ours = InMemoryDocumentStore(shared=False), ScrubjayDocumentStore()
     words = ["alpha", "beta", "gamma", "delta"]
     written = [

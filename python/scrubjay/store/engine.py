@@ -268,10 +268,10 @@ class DurableEngine(ChangingEngine):
             for row, scope in kept:
                 yield StoredDocument(row.id, row.text, scope, row.payload, None)
 
-    def scopes(self) -> list[Scope]:
-        """Return every scope that has documents."""
+    def scopes(self, within: Scope | None = None) -> list[Scope]:
+        """Return every scope that has documents which have not expired; see `erase` for `within`."""
         self._check_open()
-        return [scope for scope, _ in self.store.scopes()]
+        return self.store.living_scopes(within, now=self.clock())
 
     def stats(self, scope: Scope | None = None) -> dict[str, int | float | str]:
         """Return the native engine's counts (of what is in memory) and the store's."""

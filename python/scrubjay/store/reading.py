@@ -106,6 +106,22 @@ class ReadingStore:
             ).fetchall()
         return [(scope_of(*row[:3]), ScopeState(*row[3:])) for row in found]
 
+    def living_scopes(self, within: Scope | None, *, now: int) -> list[Scope]:
+        """Return every scope that has unexpired documents and agrees with each component that `within` names."""
+        t = self.tables
+        given = (
+            {} if within is None else {"tenant": within.tenant, "user": within.user, "agent": within.agent}
+        )
+        names = [name for name in given.values() if name is not None]
+        agrees = "".join(f" AND s.{column} = ?" for column, name in given.items() if name is not None)
+        with translated(self.path, "reading"):
+            found = self._reader.execute(
+                f"SELECT tenant, user, agent FROM {t.scope} s WHERE documents > 0{agrees} AND EXISTS("
+                f"SELECT 1 FROM {t.document} d WHERE d.scope = s.key AND (d.expires_at IS NULL OR d.expires_at > ?))",
+                (*names, now),
+            ).fetchall()
+        return [scope_of(*row) for row in found]
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Let every read of this thread inside see one state of the file."""
