@@ -77,8 +77,6 @@ def admits(tree: MetadataFilter | MetadataFilters, node: TextNode) -> bool:
                     for one in tree.value
                 ]  # type: ignore[union-attr, arg-type]
                 return any(parts) if tree.operator == FilterOperator.ANY else all(parts)
-            if tree.operator == FilterOperator.NIN:
-                return True
             return False
     met = [admits(part, node) for part in tree.filters]
     if not met:
