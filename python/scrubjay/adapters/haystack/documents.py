@@ -1,0 +1,153 @@
+"""How does a Haystack document become a memory, and the same document again?
+
+`content` is the text, the keys of `meta` are metadata, `embedding` is the vector. What has no place in a memory
+(a blob, a score, a sparse embedding, an embedding that float32 cannot hold) is kept under the key ``_haystack``
+of the metadata, and so are keys of `meta` that mean something else to the index (``created_at``, ``expires_at``,
+``$...``). Filters of Haystack reach into nested `meta`; the fields of an index are flat. So each value inside a dict,
+and each key that was moved, is written once more as a field ``_haystack.a.b`` where a filter can ask for it natively.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+from haystack import Document
+from haystack.dataclasses import ByteStream, SparseEmbedding
+from numpy.typing import NDArray
+
+from scrubjay._native import Scope
+
+__all__ = ["KEPT", "NO_CONTENT", "field_of", "to_document", "to_fields"]
+
+KEPT = "_haystack"
+NO_CONTENT = f"{KEPT}:no_content"
+_NO_EMBEDDING = f"{KEPT}:no_embedding"
+_TIMES = ("created_at", "expires_at")
+
+
+def field_of(path: tuple[str, ...]) -> str:
+    """Return the field of the index that holds what stands at this path in `meta`.
+
+    >>> field_of(("category",)), field_of(("person", "name")), field_of(("created_at",))
+    ('category', '_haystack.person.name', '_haystack.created_at')
+    """
+    if len(path) == 1 and _is_plain(path[0]):
+        return path[0]
+    return f"{KEPT}.{'.'.join(path)}"
+
+
+def to_fields(
+    document: Document, id: str, scope: Scope, *, metric: str, dtype: str, embeds: bool = False
+) -> dict[str, Any]:
+    """Return the record of a document, as `Index.upsert_many` takes it; `embeds`: the index embeds what has no vector.
+
+    >>> document = Document(content="Trains.", meta={"a": {"b": 1}})
+    >>> to_fields(document, "1", Scope("acme"), metric="cosine", dtype="f32")["metadata"]
+    {'a': {'b': 1}, '_haystack.a.b': 1}
+    """
+    kept: dict[str, Any] = {}
+    metadata: dict[Any, Any] = {}
+    moved: dict[str, Any] = {}
+    for key, value in document.meta.items():
+        if not isinstance(key, str) or _is_plain(key):  # the index refuses what is no str, and names it
+            metadata[key] = value
+            below = _below((key,), value) if isinstance(value, Mapping) else ()
+        else:
+            moved[key] = value
+            below = _below((key,), value, itself=True)
+        metadata.update(below)
+    if moved:
+        kept["meta"] = moved
+    if document.content is None:
+        metadata[NO_CONTENT] = True
+    if document.blob is not None:
+        blob = document.blob
+        kept["blob"] = {"data": _text_of(blob.data), "meta": blob.meta, "mime_type": blob.mime_type}
+    if document.score is not None:
+        kept["score"] = float(document.score)
+    if document.sparse_embedding is not None:
+        sparse = document.sparse_embedding
+        kept["sparse_embedding"] = {"indices": list(sparse.indices), "values": list(sparse.values)}
+    vector = None
+    if document.embedding is not None:
+        vector, exact = _vector(document.embedding, metric, dtype)
+        if not exact:
+            kept["embedding"] = _text_of(np.asarray(document.embedding, dtype="<f8").tobytes())
+    elif embeds:
+        metadata[_NO_EMBEDDING] = True
+    if kept:
+        metadata[KEPT] = kept
+    return {
+        "id": id,
+        "text": document.content or "",
+        "scope": scope,
+        "vector": vector,
+        "metadata": metadata or None,
+    }
+
+
+def to_document(
+    id: str,
+    text: str,
+    metadata: Mapping[str, Any],
+    *,
+    vector: NDArray[Any] | None = None,
+    score: float | None = None,
+    with_embedding: bool = True,
+) -> Document:
+    """Return the document of a memory; a `score` of a search takes the place of the one that was written."""
+    kept = metadata.get(KEPT) or {}
+    meta = {key: value for key, value in metadata.items() if not key.startswith(KEPT)}
+    meta.update(kept.get("meta", {}))
+    embedding = None
+    if with_embedding and "embedding" in kept:
+        embedding = np.frombuffer(base64.b64decode(kept["embedding"]), dtype="<f8").tolist()
+    elif with_embedding and vector is not None and _NO_EMBEDDING not in metadata:
+        embedding = vector.tolist()
+    blob, sparse = kept.get("blob"), kept.get("sparse_embedding")
+    return Document(
+        id=id,
+        content=None if NO_CONTENT in metadata else text,
+        blob=None
+        if blob is None
+        else ByteStream(base64.b64decode(blob["data"]), meta=blob["meta"], mime_type=blob["mime_type"]),
+        meta=meta,
+        score=kept.get("score") if score is None else score,
+        embedding=embedding,
+        sparse_embedding=None if sparse is None else SparseEmbedding(**sparse),
+    )
+
+
+def _is_plain(key: str) -> bool:
+    return not key.startswith((KEPT, "$")) and key not in _TIMES
+
+
+def _below(path: tuple[str, ...], value: Any, itself: bool = False) -> Iterator[tuple[str, Any]]:
+    """The fields for what stands inside a value of `meta` and, with `itself`, for the value. Haystack reads dots as
+    steps, so what lies below a key with a dot in it is out of a filter's reach."""
+    if itself and value is not None:
+        # Filters ask of a dict or a list only whether it is there, or are answered by Haystack's own rules.
+        is_list = isinstance(value, (list, tuple))
+        yield field_of(path), {} if isinstance(value, Mapping) else [] if is_list else value
+    if isinstance(value, Mapping) and len(path) < 100:  # deeper ones are refused by the index
+        for key, inner in value.items():
+            if isinstance(key, str) and "." not in key:
+                yield from _below((*path, key), inner, itself=True)
+
+
+def _vector(embedding: list[float], metric: str, dtype: str) -> tuple[NDArray[Any] | None, bool]:
+    """Return the vector for the index, None where it takes none, and whether it gives the embedding back as it is."""
+    exact = np.asarray(embedding, dtype=np.float64)
+    with np.errstate(over="ignore"):  # an infinity: the index refuses it
+        stored = exact.astype(np.float32)
+    if exact.size == 0 or (metric == "cosine" and not stored.any()):
+        return None, False
+    # With f16 the caller chose rounding.
+    return stored, dtype == "f16" or bool((stored.astype(np.float64) == exact).all())
+
+
+def _text_of(data: bytes) -> str:
+    return base64.b64encode(data).decode("ascii")

@@ -1,0 +1,273 @@
+"""The retrievers: components of a pipeline that ask a :class:`ScrubjayDocumentStore`."""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+from haystack import Document, component, default_from_dict, default_to_dict
+from haystack.document_stores.types import FilterPolicy, apply_filter_policy
+
+from scrubjay.adapters.haystack.store import ScrubjayDocumentStore
+
+__all__ = ["ScrubjayBM25Retriever", "ScrubjayEmbeddingRetriever", "ScrubjayHybridRetriever"]
+
+R = TypeVar("R", bound="_Retriever")
+Documents = list[Document]
+
+
+class _Retriever:
+    """What the three have in common: which store, which filters, how many."""
+
+    def __init__(
+        self,
+        document_store: ScrubjayDocumentStore,
+        filters: dict[str, Any] | None,
+        top_k: int,
+        filter_policy: FilterPolicy | str,
+        **options: Any,
+    ) -> None:
+        if not isinstance(document_store, ScrubjayDocumentStore):
+            raise TypeError(
+                f"document_store: expected a ScrubjayDocumentStore, got {type(document_store).__name__}"
+            )
+        if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k <= 0:
+            raise ValueError(f"top_k: expected an int greater than 0, got {top_k!r}")
+        self.document_store = document_store
+        self.filters = filters
+        self.top_k = top_k
+        self.filter_policy = (
+            filter_policy if isinstance(filter_policy, FilterPolicy) else FilterPolicy.from_str(filter_policy)
+        )
+        self._options = options
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what makes this component, and its store, again."""
+        return default_to_dict(
+            self,
+            document_store=self.document_store,
+            filters=self.filters,
+            top_k=self.top_k,
+            filter_policy=self.filter_policy.value,
+            **self._options,
+        )
+
+    @classmethod
+    def from_dict(cls: type[R], data: dict[str, Any]) -> R:
+        """Make a component of what :meth:`to_dict` returned."""
+        parameters = dict(data.get("init_parameters", {}))
+        store = parameters.get("document_store")
+        if isinstance(store, dict):  # known by its type; nothing is imported by a name from the data
+            parameters["document_store"] = ScrubjayDocumentStore.from_dict(store)
+        return default_from_dict(cls, {**data, "init_parameters": parameters})
+
+    def _arguments(self, filters: dict[str, Any] | None, top_k: int | None, **given: Any) -> dict[str, Any]:
+        """Arguments for the store: what was given now before what was given to the constructor."""
+        own = {name: self._options[name] if value is None else value for name, value in given.items()}
+        return {
+            "filters": apply_filter_policy(self.filter_policy, self.filters, filters),
+            "top_k": self.top_k if top_k is None else top_k,
+            **own,
+        }
+
+
+@component
+class ScrubjayBM25Retriever(_Retriever):
+    """Finds documents by their words.
+
+    Args:
+        document_store: where to look.
+        filters: which documents may be found.
+        top_k: how many at most.
+        scale_score: scores between 0 and 1 in place of BM25.
+        return_embedding: whether the documents carry their embeddings.
+        filter_policy: whether filters at run time replace these or are merged with them.
+
+    >>> store = ScrubjayDocumentStore(tenant="acme")
+    >>> store.write_documents([Document(content="The staging key prefix is sk-stg-0041.")])
+    1
+    >>> retriever = ScrubjayBM25Retriever(store)
+    >>> retriever.run("sk-stg-0041")["documents"][0].content
+    'The staging key prefix is sk-stg-0041.'
+    """
+
+    def __init__(
+        self,
+        document_store: ScrubjayDocumentStore,
+        filters: dict[str, Any] | None = None,
+        top_k: int = 10,
+        scale_score: bool = False,
+        return_embedding: bool = False,
+        filter_policy: FilterPolicy | str = FilterPolicy.REPLACE,
+    ) -> None:
+        _Retriever.__init__(  # the decorator makes the class anew, so super() would not find it
+            self,
+            document_store,
+            filters,
+            top_k,
+            filter_policy,
+            scale_score=scale_score,
+            return_embedding=return_embedding,
+        )
+
+    @component.output_types(documents=Documents)
+    def run(
+        self,
+        query: str,
+        filters: dict[str, Any] | None = None,
+        top_k: int | None = None,
+        scale_score: bool | None = None,
+        return_embedding: bool | None = None,
+    ) -> dict[str, list[Document]]:
+        """Return {"documents": the best first}; the arguments go before those of the constructor."""
+        arguments = self._arguments(
+            filters, top_k, scale_score=scale_score, return_embedding=return_embedding
+        )
+        return {"documents": self.document_store.bm25_retrieval(query, **arguments)}
+
+    @component.output_types(documents=Documents)
+    async def run_async(
+        self,
+        query: str,
+        filters: dict[str, Any] | None = None,
+        top_k: int | None = None,
+        scale_score: bool | None = None,
+        return_embedding: bool | None = None,
+    ) -> dict[str, list[Document]]:
+        """The same without blocking the event loop."""
+        arguments = self._arguments(
+            filters, top_k, scale_score=scale_score, return_embedding=return_embedding
+        )
+        return {"documents": await self.document_store.bm25_retrieval_async(query, **arguments)}
+
+
+@component
+class ScrubjayEmbeddingRetriever(_Retriever):
+    """Finds documents by their embeddings. The arguments are those of :class:`ScrubjayBM25Retriever`.
+
+    >>> store = ScrubjayDocumentStore(tenant="acme")
+    >>> store.write_documents([Document(content="Trains.", embedding=[1.0, 0.0])])
+    1
+    >>> ScrubjayEmbeddingRetriever(store).run([0.6, 0.8])["documents"][0].score
+    0.6000000238418579
+    """
+
+    def __init__(
+        self,
+        document_store: ScrubjayDocumentStore,
+        filters: dict[str, Any] | None = None,
+        top_k: int = 10,
+        scale_score: bool = False,
+        return_embedding: bool = False,
+        filter_policy: FilterPolicy | str = FilterPolicy.REPLACE,
+    ) -> None:
+        _Retriever.__init__(  # the decorator makes the class anew, so super() would not find it
+            self,
+            document_store,
+            filters,
+            top_k,
+            filter_policy,
+            scale_score=scale_score,
+            return_embedding=return_embedding,
+        )
+
+    @component.output_types(documents=Documents)
+    def run(
+        self,
+        query_embedding: list[float],
+        filters: dict[str, Any] | None = None,
+        top_k: int | None = None,
+        scale_score: bool | None = None,
+        return_embedding: bool | None = None,
+    ) -> dict[str, list[Document]]:
+        """Return {"documents": the nearest first}; the arguments go before those of the constructor."""
+        arguments = self._arguments(
+            filters, top_k, scale_score=scale_score, return_embedding=return_embedding
+        )
+        return {"documents": self.document_store.embedding_retrieval(query_embedding, **arguments)}
+
+    @component.output_types(documents=Documents)
+    async def run_async(
+        self,
+        query_embedding: list[float],
+        filters: dict[str, Any] | None = None,
+        top_k: int | None = None,
+        scale_score: bool | None = None,
+        return_embedding: bool | None = None,
+    ) -> dict[str, list[Document]]:
+        """The same without blocking the event loop."""
+        arguments = self._arguments(
+            filters, top_k, scale_score=scale_score, return_embedding=return_embedding
+        )
+        return {
+            "documents": await self.document_store.embedding_retrieval_async(query_embedding, **arguments)
+        }
+
+
+@component
+class ScrubjayHybridRetriever(_Retriever):
+    """Finds documents by words and embedding in one native call.
+
+    Args:
+        document_store: where to look.
+        filters: which documents may be found.
+        top_k: how many at most.
+        return_embedding: whether the documents carry their embeddings.
+        filter_policy: whether filters at run time replace these or are merged with them.
+        options: further arguments of :meth:`scrubjay.Index.search`, such as ``{"mmr": 0.7}``; plain values, so that the
+            component can be serialised.
+
+    >>> store = ScrubjayDocumentStore(tenant="acme", embedder="default")
+    >>> store.write_documents([Document(content="Lies awake after espresso."), Document(content="Pays by card.")])
+    2
+    >>> ScrubjayHybridRetriever(store, top_k=1).run("trouble sleeping")["documents"][0].content
+    'Lies awake after espresso.'
+    """
+
+    def __init__(
+        self,
+        document_store: ScrubjayDocumentStore,
+        filters: dict[str, Any] | None = None,
+        top_k: int = 10,
+        return_embedding: bool = False,
+        filter_policy: FilterPolicy | str = FilterPolicy.REPLACE,
+        options: dict[str, Any] | None = None,
+    ) -> None:
+        _Retriever.__init__(  # the decorator makes the class anew, so super() would not find it
+            self,
+            document_store,
+            filters,
+            top_k,
+            filter_policy,
+            return_embedding=return_embedding,
+            options=options,
+        )
+
+    @component.output_types(documents=Documents)
+    def run(
+        self,
+        query: str,
+        query_embedding: list[float] | None = None,
+        filters: dict[str, Any] | None = None,
+        top_k: int | None = None,
+        return_embedding: bool | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> dict[str, list[Document]]:
+        """Return {"documents": the best first}. Without an embedding the store's embedder makes one, if it has one."""
+        arguments = self._arguments(filters, top_k, return_embedding=return_embedding, options=options)
+        return {"documents": self.document_store.hybrid_retrieval(query, query_embedding, **arguments)}
+
+    @component.output_types(documents=Documents)
+    async def run_async(
+        self,
+        query: str,
+        query_embedding: list[float] | None = None,
+        filters: dict[str, Any] | None = None,
+        top_k: int | None = None,
+        return_embedding: bool | None = None,
+        options: dict[str, Any] | None = None,
+    ) -> dict[str, list[Document]]:
+        """The same without blocking the event loop."""
+        arguments = self._arguments(filters, top_k, return_embedding=return_embedding, options=options)
+        return {
+            "documents": await self.document_store.hybrid_retrieval_async(query, query_embedding, **arguments)
+        }

@@ -1,0 +1,103 @@
+"""LangChain's embeddings as an embedder of an index, and an embedder of an index as LangChain's embeddings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.embedders.wordllama import default
+from scrubjay.semantic import as_text
+
+__all__ = ["FromLangChain", "ScrubjayEmbeddings", "already_made", "model_name"]
+
+
+class ScrubjayEmbeddings(Embeddings):
+    """An embedder of Scrubjay for whatever takes LangChain's embeddings.
+
+    Args:
+        embedder: None: :func:`scrubjay.embedders.default`, which needs no network.
+
+    A :class:`ScrubjayVectorStore` that is given one uses the embedder itself; where that is native code, a search
+    embeds its text within the native call.
+
+    >>> len(ScrubjayEmbeddings().embed_query("trains"))
+    256
+    """
+
+    def __init__(self, embedder: Embedder | None = None) -> None:
+        self.embedder = default() if embedder is None else embedder
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Return a vector for each text."""
+        return np.asarray(self.embedder.embed_documents(texts), dtype=np.float64).tolist()
+
+    def embed_query(self, text: str) -> list[float]:
+        """Return the vector of a question."""
+        return np.asarray(self.embedder.embed_query(text), dtype=np.float64).tolist()
+
+
+class FromLangChain:
+    """LangChain's embeddings as an embedder. What was :func:`already_made` is not embedded again.
+
+    >>> from langchain_core.embeddings import DeterministicFakeEmbedding
+    >>> embedder = FromLangChain(DeterministicFakeEmbedding(size=6), 6, "fake")
+    >>> embedder.embed_query("trains").shape
+    (6,)
+    """
+
+    def __init__(self, embeddings: Embeddings, dim: int, name: str) -> None:
+        self.name = name
+        self.dim = dim
+        self._embeddings = embeddings
+
+    def embed_documents(self, texts: Sequence[str]) -> Any:
+        """Return float32 (n, dim)."""
+        made = _made.get()
+        if made is not None:
+            return np.asarray([made[text] for text in texts], dtype=np.float32)
+        return np.asarray(self._embeddings.embed_documents(list(texts)), dtype=np.float32)
+
+    def embed_query(self, text: str) -> Any:
+        """Return float32 (dim,)."""
+        made = _made.get()
+        vector = self._embeddings.embed_query(text) if made is None or text not in made else made[text]
+        if isinstance(vector, Exception):
+            raise vector
+        return np.asarray(vector, dtype=np.float32)
+
+
+@contextmanager
+def already_made(vectors: Mapping[str, Any]) -> Iterator[None]:
+    """Within this, an index that embeds one of these texts gets this vector, or this exception.
+
+    So the vectors may come from an event loop, and the index still knows of which model they are, and degrades a search
+    whose text could not be embedded.
+    """
+    token = _made.set({as_text(text): vector for text, vector in vectors.items()})
+    try:
+        yield
+    finally:
+        _made.reset(token)
+
+
+def model_name(embeddings: Embeddings) -> str:
+    """Return what identifies a model: the class and, where it says so, the model.
+
+    >>> from langchain_core.embeddings import DeterministicFakeEmbedding
+    >>> model_name(DeterministicFakeEmbedding(size=6))
+    'DeterministicFakeEmbedding'
+    """
+    for attribute in ("model", "model_name", "model_id", "deployment"):
+        value = getattr(embeddings, attribute, None)
+        if isinstance(value, str) and value:
+            return f"{type(embeddings).__name__}:{value}"
+    return type(embeddings).__name__
+
+
+_made: ContextVar[Mapping[str, Any] | None] = ContextVar("scrubjay_langchain_vectors", default=None)

@@ -1,0 +1,65 @@
+"""The retriever: a question in, documents out, by keywords and by meaning."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.documents import Document
+from langchain_core.retrievers import BaseRetriever
+from pydantic import Field
+
+from scrubjay.adapters.langchain.store import ScrubjayVectorStore
+from scrubjay.results import Hit
+
+__all__ = ["ScrubjayRetriever"]
+
+
+class ScrubjayRetriever(BaseRetriever):
+    """Finds documents of a :class:`ScrubjayVectorStore` by words and by meaning in one native call.
+
+    `k`, `mode`, `filter` and the other options may be given to `invoke` as well, where they go before these.
+
+    >>> store = ScrubjayVectorStore.from_texts(["The staging key prefix is sk-stg-0041."], scope=Scope("acme"))
+    >>> retriever = ScrubjayRetriever(vectorstore=store, evidence=True)
+    >>> retriever.invoke("sk-stg-0041", k=1)[0].metadata["scrubjay"]["lexical_rank"]
+    1
+    """
+
+    vectorstore: ScrubjayVectorStore
+    """Where to look."""
+    k: int = Field(default=4, ge=1)
+    """How many documents at most."""
+    mode: str | None = None
+    """"hybrid", "vector" or "lexical"; None: the store's."""
+    filter: Any = None
+    """Which documents may be found, as the store's searches take it."""
+    options: dict[str, Any] = Field(default_factory=dict)
+    """Further arguments of :meth:`scrubjay.Index.search`, such as `fusion`, `recency` or `mmr`."""
+    evidence: bool = False
+    """Whether each document's metadata say, under "scrubjay", why it was found."""
+
+    def _get_relevant_documents(
+        self, query: str, *, run_manager: CallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        hits = self.vectorstore.hits(query, **self._arguments(options))
+        return [self._document(hit) for hit in hits]
+
+    async def _aget_relevant_documents(
+        self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, **options: Any
+    ) -> list[Document]:
+        hits = await self.vectorstore.ahits(query, **self._arguments(options))
+        return [self._document(hit) for hit in hits]
+
+    def _arguments(self, given: dict[str, Any]) -> dict[str, Any]:
+        own = {"k": self.k, "mode": self.mode, "filter": self.filter, "explain": self.evidence}
+        return own | self.options | given
+
+    def _document(self, hit: Hit) -> Document:
+        document = self.vectorstore._document(hit)
+        if self.evidence:
+            found = hit.to_dict()
+            for name in ("id", "text", "scope", "metadata", "created_at"):  # the document has them
+                del found[name]
+            document.metadata["scrubjay"] = found
+        return document

@@ -1,0 +1,247 @@
+"""What does a vector store find? LangChain's many ways to ask, over one search of the index."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+
+from scrubjay._native import Scope
+from scrubjay.adapters._ids import ScopedIds
+from scrubjay.adapters.langchain.embeddings import already_made
+from scrubjay.filters import Filter
+from scrubjay.index import Index
+from scrubjay.records import Record
+from scrubjay.results import Hit, Hits
+
+__all__ = ["DocumentFilter", "Searching"]
+
+logger = logging.getLogger(__name__)
+
+DocumentFilter = Mapping[str, Any] | Filter | Callable[[Document], bool]
+"""What `filter` accepts."""
+
+
+class Searching:
+    """The part of the vector store that searches.
+
+    Every search takes `filter`: conditions on metadata as :mod:`scrubjay.filters` has them, checked natively before
+    anything is ranked; or a function of a document, which is asked about every document that the scope sees. Every
+    search takes `mode` and the further arguments of :meth:`scrubjay.Index.search`, too.
+    """
+
+    scope: Scope
+    mode: str
+    _embeddings: Embeddings | None
+    _ids: ScopedIds
+    _attach: Callable[[int], None]
+    _document: Callable[[Hit], Document]
+    _document_of: Callable[[Record], Document]
+
+    @property
+    def index(self) -> Index:
+        """The collection's index."""
+        raise NotImplementedError
+
+    def hits(
+        self,
+        query: str | None,
+        k: int = 4,
+        *,
+        vector: Sequence[float] | None = None,
+        filter: DocumentFilter | None = None,
+        ids: Iterable[str] | None = None,
+        exclude_ids: Iterable[str] | None = None,
+        rankings: Sequence[Sequence[str]] | None = None,
+        mode: str | None = None,
+        **options: Any,
+    ) -> Hits | list[Hit]:
+        """Return what :meth:`scrubjay.Index.search` returns: hits with ranks, scores and, with explain=True, evidence.
+
+        Args:
+            query: the question; None: the vector alone.
+            k: how many at most.
+            vector: in place of the question's embedding.
+            filter: which documents may be found (see the class).
+            ids, exclude_ids, rankings: of documents, as :meth:`scrubjay.Index.search` takes them.
+            mode: None: the store's.
+            options: further arguments of :meth:`scrubjay.Index.search`.
+        """
+        if k == 0:
+            return []
+        index = self.index
+        if self._embeddings is not None and index.engine.dim is not None:
+            self._attach(index.engine.dim)
+        if ids is not None:
+            options["ids"] = list(self._ids.stored(ids))
+        if exclude_ids is not None:
+            options["exclude_ids"] = list(self._ids.stored(exclude_ids))
+        if rankings is not None:
+            options["rankings"] = [list(self._ids.stored(ranking)) for ranking in rankings]
+        if callable(filter) and not isinstance(filter, Filter):
+            records = index.list(self.scope, ids=options.get("ids"))
+            options["ids"] = [record.id for record in records if filter(self._document_of(record))]
+            filter = None
+        if options.get("ids") == []:
+            return []
+        hits = index.search(
+            query,
+            vector=vector,
+            scope=self.scope,
+            k=k,
+            mode=self.mode if mode is None else mode,
+            filter=filter,
+            **options,
+        )
+        if self._embeddings is not None and hits.degraded and query is not None and len(index) > 0:
+            logger.warning("search degraded to %s: %s", hits.mode, "; ".join(hits.degraded))
+        return hits
+
+    async def ahits(self, query: str | None, k: int = 4, **options: Any) -> Hits | list[Hit]:
+        """Return hits as :meth:`hits` does; the embeddings' own async method embeds the question."""
+        made: dict[str, Any] = {}
+        mode = options.get("mode") or self.mode
+        if (
+            self._embeddings is not None
+            and query is not None
+            and options.get("vector") is None
+            and mode != "lexical"
+            and self.index.engine.dim is not None
+        ):
+            try:
+                made[query] = await self._embeddings.aembed_query(query)
+            except Exception as error:  # noqa: BLE001 - whatever it is, keywords still answer
+                made[query] = error
+
+        def search() -> Hits | list[Hit]:
+            with already_made(made):
+                return self.hits(query, k, **options)
+
+        return await asyncio.to_thread(search)
+
+    def similarity_search(self, query: str, k: int = 4, **options: Any) -> list[Document]:
+        """Return the k best documents; see the class for the options."""
+        return [self._document(hit) for hit in self.hits(query, k, **options)]
+
+    async def asimilarity_search(self, query: str, k: int = 4, **options: Any) -> list[Document]:
+        """Return the k best documents."""
+        return [self._document(hit) for hit in await self.ahits(query, k, **options)]
+
+    def similarity_search_with_score(
+        self, query: str, k: int = 4, **options: Any
+    ) -> list[tuple[Document, float]]:
+        """Return the k best documents with the scores that order them, higher is better.
+
+        In mode "vector" similarities, in mode "lexical" BM25, and in mode "hybrid" what the fusion makes of both, which
+        is comparable within one answer only.
+        """
+        return [(self._document(hit), hit.score) for hit in self.hits(query, k, **options)]
+
+    async def asimilarity_search_with_score(
+        self, query: str, k: int = 4, **options: Any
+    ) -> list[tuple[Document, float]]:
+        """Return the k best documents with the scores that order them."""
+        return [(self._document(hit), hit.score) for hit in await self.ahits(query, k, **options)]
+
+    def similarity_search_by_vector(
+        self, embedding: Sequence[float], k: int = 4, **options: Any
+    ) -> list[Document]:
+        """Return the k documents that are nearest to a vector."""
+        return [
+            document for document, _ in self.similarity_search_with_score_by_vector(embedding, k, **options)
+        ]
+
+    async def asimilarity_search_by_vector(
+        self, embedding: Sequence[float], k: int = 4, **options: Any
+    ) -> list[Document]:
+        """Return the k documents that are nearest to a vector."""
+        return await asyncio.to_thread(self.similarity_search_by_vector, embedding, k, **options)
+
+    def similarity_search_with_score_by_vector(
+        self, embedding: Sequence[float], k: int = 4, **options: Any
+    ) -> list[tuple[Document, float]]:
+        """Return the k documents that are nearest to a vector, with their similarities."""
+        hits = self.hits(None, k, vector=embedding, mode="vector", **options)
+        return [(self._document(hit), hit.score) for hit in hits]
+
+    def max_marginal_relevance_search(
+        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **options: Any
+    ) -> list[Document]:
+        """Return k documents that are relevant and differ from one another.
+
+        Args:
+            query: the question.
+            k: how many at most.
+            fetch_k: how many of each ranking they are chosen from (at least k).
+            lambda_mult: from 0 (only different) to 1 (only relevant). Relevance is scaled to 0..1 over what they are
+                chosen from; documents that hold an identifier of the question come first.
+        """
+        options |= {"candidates": max(fetch_k, k), "mmr": lambda_mult}
+        return self.similarity_search(query, k, **options)
+
+    async def amax_marginal_relevance_search(
+        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **options: Any
+    ) -> list[Document]:
+        """Return k documents that are relevant and differ from one another."""
+        options |= {"candidates": max(fetch_k, k), "mmr": lambda_mult}
+        return await self.asimilarity_search(query, k, **options)
+
+    def max_marginal_relevance_search_by_vector(
+        self,
+        embedding: Sequence[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        **options: Any,
+    ) -> list[Document]:
+        """Return k documents that are near to a vector and differ from one another."""
+        options |= {"candidates": max(fetch_k, k), "mmr": lambda_mult}
+        return self.similarity_search_by_vector(embedding, k, **options)
+
+    async def amax_marginal_relevance_search_by_vector(
+        self,
+        embedding: Sequence[float],
+        k: int = 4,
+        fetch_k: int = 20,
+        lambda_mult: float = 0.5,
+        **options: Any,
+    ) -> list[Document]:
+        """Return k documents that are near to a vector and differ from one another."""
+        options |= {"candidates": max(fetch_k, k), "mmr": lambda_mult}
+        return await self.asimilarity_search_by_vector(embedding, k, **options)
+
+    # ------------------------------------------------------------------ relevance from 0 to 1
+
+    def _select_relevance_score_fn(self) -> Callable[[float], float]:
+        """How a similarity becomes a relevance from 0 to 1."""
+        if self.index.engine.metric == "l2":
+            return lambda similarity: 1.0 / (1.0 - similarity)
+        return lambda similarity: min(max(similarity, 0.0), 1.0)
+
+    def _similarity_search_with_relevance_scores(
+        self, query: str, k: int = 4, **options: Any
+    ) -> list[tuple[Document, float]]:
+        options["explain"] = True
+        return self._with_relevance(self.hits(query, k, **options))
+
+    async def _asimilarity_search_with_relevance_scores(
+        self, query: str, k: int = 4, **options: Any
+    ) -> list[tuple[Document, float]]:
+        options["explain"] = True
+        return self._with_relevance(await self.ahits(query, k, **options))
+
+    def _with_relevance(self, hits: Iterable[Hit]) -> list[tuple[Document, float]]:
+        """A similarity, from 0 to 1; 1 for a document that holds a rare identifier of the question verbatim; without a
+        vector the share of the question's words that it holds. In the order of the hits."""
+        scale = self._select_relevance_score_fn()
+
+        def relevance(hit: Hit) -> float:
+            if hit.identifier:
+                return 1.0
+            return (hit.coverage or 0.0) if hit.similarity is None else scale(hit.similarity)
+
+        return [(self._document(hit), relevance(hit)) for hit in hits]

@@ -1,0 +1,359 @@
+"""The vector store: LangChain's interface over one scope of one collection."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+from langchain_core.documents import Document
+from langchain_core.embeddings import Embeddings
+from langchain_core.vectorstores import VectorStore
+
+from scrubjay._native import Scope
+from scrubjay.adapters._ids import ScopedIds
+from scrubjay.adapters._opened import lease
+from scrubjay.adapters.langchain.embeddings import (
+    FromLangChain,
+    ScrubjayEmbeddings,
+    already_made,
+    model_name,
+)
+from scrubjay.adapters.langchain.searching import Searching
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.errors import EmbedderError
+from scrubjay.index import Index
+from scrubjay.records import Record
+from scrubjay.results import Hit
+
+__all__ = ["ScrubjayVectorStore"]
+
+Self = TypeVar("Self", bound="ScrubjayVectorStore")
+
+
+class ScrubjayVectorStore(Searching, VectorStore):
+    """Documents of one scope, in a file or in memory, found by keywords and by meaning.
+
+    Args:
+        embedding: LangChain's embeddings, an embedder of Scrubjay, or None: keywords only.
+        path: of the file; None: in memory. Stores of one process may share a file.
+        index: an open index in place of `path`.
+        collection: by default "langchain", or the index itself; "" is a file's collection without a name.
+        scope: whose documents these are. The store also finds what is shared with them (see
+            :class:`scrubjay.Scope`); it changes and deletes only what is exactly theirs. Ids are theirs alone.
+        mode: what a search does unless it says otherwise: "hybrid", "vector" or "lexical".
+        metric, dtype, analyzer: of a new collection (see :class:`scrubjay.Index`).
+        model: the name that the file remembers for the embeddings; by default the class and its `model`. Vectors of
+            another model are refused.
+        options: of :meth:`scrubjay.Index.open`, such as `durability`.
+
+    All methods may be called from any thread; their async twins embed with the embeddings' own async methods and do not
+    block the event loop. If a question cannot be embedded, the keywords answer, and a warning is logged.
+
+    Raises:
+        StoreError and the other errors of :meth:`scrubjay.Index.open`.
+
+    >>> store = ScrubjayVectorStore(ScrubjayEmbeddings(), scope=Scope("acme"))
+    >>> store.add_texts(["Prefers trains.", "Window seat."], [{"n": 1}, {"n": 2}], ids=["a", "b"])
+    ['a', 'b']
+    >>> store.similarity_search("rail travel", k=1, filter={"n": {"$gt": 0}})
+    [Document(id='a', metadata={'n': 1}, page_content='Prefers trains.')]
+    >>> store.delete(["a"]), [document.id for document in store.get_by_ids(["a", "b"])]
+    (True, ['b'])
+    """
+
+    def __init__(
+        self,
+        embedding: Embeddings | Embedder | None = None,
+        *,
+        path: str | os.PathLike[str] | None = None,
+        index: Index | None = None,
+        collection: str | None = None,
+        scope: Scope = Scope("default"),  # noqa: B008 - immutable
+        mode: str = "hybrid",
+        metric: str | None = None,
+        dtype: str | None = None,
+        analyzer: str | None = None,
+        model: str | None = None,
+        **options: Any,
+    ) -> None:
+        if not isinstance(scope, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        if mode not in ("hybrid", "vector", "lexical"):
+            raise ValueError(f"mode: expected 'hybrid', 'vector' or 'lexical', got {mode!r}")
+        if path is not None and index is not None:
+            raise ValueError("index: expected either path or index, got both")
+        if collection is None:
+            collection = "langchain" if index is None else ""
+        self.scope = scope
+        """Who asks, and whose the added documents are."""
+        self.mode = mode
+        self._embeddings: Embeddings | None = None  # LangChain's, if they are
+        self._given = embedding
+        if isinstance(embedding, Embeddings) and not isinstance(embedding, ScrubjayEmbeddings):
+            self._embeddings = embedding
+            self._model = model or model_name(embedding)
+        elif embedding is not None and not isinstance(embedding, (ScrubjayEmbeddings, Embedder)):
+            raise TypeError(
+                f"embedding: expected LangChain's Embeddings or an embedder of Scrubjay, got {type(embedding).__name__}"
+            )
+        self._held = lease(
+            Path(path) if path is not None else index,
+            collection=collection or None,
+            metric=metric,
+            dtype=dtype,
+            analyzer=analyzer,
+            **options,
+        )
+        self._ids = ScopedIds(self._held, scope)
+        own = embedding.embedder if isinstance(embedding, ScrubjayEmbeddings) else embedding
+        if self._embeddings is None and own is not None:
+            self._use(own)
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def index(self) -> Index:
+        """The collection's index, for what LangChain has no word for."""
+        return self._held.index
+
+    @property
+    def embeddings(self) -> Embeddings | None:
+        """The embeddings in use; None: the documents are found by keywords only."""
+        if isinstance(self._given, Embeddings):
+            return self._given
+        own = self.index.embedder
+        return None if own is None else ScrubjayEmbeddings(own)
+
+    def close(self) -> None:
+        """Give the file back; the last store of a process that holds it closes it."""
+        self._held.close()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @classmethod
+    def from_texts(
+        cls: type[Self],
+        texts: list[str],
+        embedding: Embeddings | Embedder | None = None,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Return a store with these texts; `options` are those of the constructor.
+
+        >>> store = ScrubjayVectorStore.from_texts(["Prefers trains."], ids=["a"], scope=Scope("acme"))
+        >>> store.similarity_search("trains")[0].id
+        'a'
+        """
+        store = cls(embedding, **options)
+        store.add_texts(texts, metadatas, ids=ids)
+        return store
+
+    @classmethod
+    async def afrom_texts(
+        cls: type[Self],
+        texts: list[str],
+        embedding: Embeddings | Embedder | None = None,
+        metadatas: list[dict[str, Any]] | None = None,
+        *,
+        ids: list[str] | None = None,
+        **options: Any,
+    ) -> Self:
+        """Return a store with these texts; `options` are those of the constructor."""
+        store = await asyncio.to_thread(cls, embedding, **options)
+        await store.aadd_texts(texts, metadatas, ids=ids)
+        return store
+
+    # ------------------------------------------------------------------ writing
+
+    def add_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: Sequence[Mapping[str, Any] | None] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        batch_size: int | None = None,
+    ) -> list[str]:
+        """Add texts, all or none, and return their ids; one whose id exists is replaced."""
+        documents = _documents(texts, metadatas)
+        return self.add_documents(documents, ids=ids, batch_size=batch_size)
+
+    async def aadd_texts(
+        self,
+        texts: Iterable[str],
+        metadatas: Sequence[Mapping[str, Any] | None] | None = None,
+        *,
+        ids: Sequence[str | None] | None = None,
+        batch_size: int | None = None,
+    ) -> list[str]:
+        """Add texts, all or none, and return their ids; one whose id exists is replaced."""
+        documents = _documents(texts, metadatas)
+        return await self.aadd_documents(documents, ids=ids, batch_size=batch_size)
+
+    def add_documents(
+        self,
+        documents: Sequence[Document],
+        *,
+        ids: Sequence[str | None] | None = None,
+        batch_size: int | None = None,
+    ) -> list[str]:
+        """Add documents, all or none, and return their ids; one whose id exists is replaced.
+
+        Args:
+            documents: with metadata that JSON has a form for. They are not changed.
+            ids: go before those of the documents; what has none gets a random one.
+            batch_size: texts the embeddings get at a time; None: all.
+
+        Raises:
+            TypeError, ValueError: a document or an id cannot be kept; the message says which and why.
+            EmbedderError: the embeddings returned no vectors of one length. What they raise is passed on.
+            EmbedderMismatchError: the collection holds vectors of another model.
+            In each case nothing was written.
+        """
+        named = _named(documents, ids)
+        vectors = None
+        if self._embeddings is not None:
+            texts = [document.page_content for _, document in named]
+            vectors = [
+                vector
+                for part in _parts(texts, batch_size)
+                for vector in self._embeddings.embed_documents(part)
+            ]
+        return self._write(named, vectors)
+
+    async def aadd_documents(
+        self,
+        documents: Sequence[Document],
+        *,
+        ids: Sequence[str | None] | None = None,
+        batch_size: int | None = None,
+    ) -> list[str]:
+        """Add documents as :meth:`add_documents` does; the embeddings' own async method embeds them."""
+        named = _named(documents, ids)
+        vectors = None
+        if self._embeddings is not None:
+            texts = [document.page_content for _, document in named]
+            vectors = []
+            for part in _parts(texts, batch_size):
+                vectors += await self._embeddings.aembed_documents(part)
+        return await asyncio.to_thread(self._write, named, vectors)
+
+    def _write(self, named: list[tuple[str, Document]], vectors: list[Any] | None) -> list[str]:
+        if not named:
+            return []
+        made: dict[str, Any] = {}
+        if vectors is not None:
+            if len(vectors) != len(named):
+                raise EmbedderError(
+                    f"embedding: expected {len(named)} vectors for as many texts, got {len(vectors)}"
+                )
+            made = dict(zip((document.page_content for _, document in named), vectors, strict=True))
+            dim = np.asarray(vectors[0]).size
+            if dim == 0:
+                raise EmbedderError("embedding: expected vectors of numbers, got an empty one")
+            self._attach(dim)
+        with self._held.turn:
+            there = self._ids.find((id for id, _ in named), exact=True)
+            records = [
+                {
+                    "id": there[id].id if id in there else self._ids.new(id),
+                    "text": document.page_content,
+                    "metadata": document.metadata or None,
+                }
+                for id, document in named
+            ]
+            with already_made(made):
+                self.index.upsert_many(records, scope=self.scope, progress=False)
+        return [id for id, _ in named]
+
+    def delete(self, ids: Sequence[str] | None = None) -> bool:
+        """Delete the scope's own documents with these ids, at once; None deletes all of them. Ids of no document are
+        passed over."""
+        if ids is None:
+            self.index.erase(self.scope, exact=True)
+        else:
+            self._ids.delete([ids] if isinstance(ids, str) else ids)
+        return True
+
+    async def adelete(self, ids: Sequence[str] | None = None) -> bool:
+        """Delete as :meth:`delete` does."""
+        return await asyncio.to_thread(self.delete, ids)
+
+    # ------------------------------------------------------------------ looking
+
+    def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Return the documents with these ids, in their order, as far as the scope sees them."""
+        ids = [ids] if isinstance(ids, str) else list(ids)
+        found = self._ids.find(ids)
+        return [self._document_of(found[id]) for id in ids if isinstance(id, str) and id in found]
+
+    async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
+        """Return documents as :meth:`get_by_ids` does."""
+        return await asyncio.to_thread(self.get_by_ids, ids)
+
+    # ------------------------------------------------------------------ inside
+
+    def _use(self, embedder: Embedder) -> None:
+        """Have the index embed with this model; equal ones are not exchanged, since that forgets cached queries."""
+        index = self.index
+        own = index.embedder
+        if own is None or own.name != embedder.name or own.dim != embedder.dim:
+            index.embedder = embedder
+
+    def _attach(self, dim: int) -> None:
+        if self._embeddings is not None:
+            self._use(FromLangChain(self._embeddings, dim, self._model))
+
+    def _document(self, hit: Hit) -> Document:
+        return Document(id=self._ids.given(hit.id, hit.scope), page_content=hit.text, metadata=hit.metadata)
+
+    def _document_of(self, record: Record) -> Document:
+        id = self._ids.given(record.id, record.scope)
+        return Document(id=id, page_content=record.text, metadata=dict(record.metadata or {}))
+
+
+def _documents(texts: Iterable[str], metadatas: Sequence[Mapping[str, Any] | None] | None) -> list[Document]:
+    if isinstance(texts, str):
+        raise TypeError("texts: expected an iterable of str, got one str")
+    texts = list(texts)
+    if metadatas is not None and len(metadatas) != len(texts):
+        raise ValueError(f"metadatas: expected {len(texts)}, as many as texts, got {len(metadatas)}")
+    return [
+        Document(page_content=text, metadata=dict(metadata or {}))
+        for text, metadata in zip(texts, metadatas or [None] * len(texts), strict=True)
+    ]
+
+
+def _named(documents: Sequence[Document], ids: Sequence[str | None] | None) -> list[tuple[str, Document]]:
+    """The documents with their ids; of equal ids the last, as if they were added one after the other."""
+    documents = list(documents)
+    if ids is not None and (isinstance(ids, str) or len(ids) != len(documents)):
+        given = "one str" if isinstance(ids, str) else str(len(ids))
+        raise ValueError(f"ids: expected {len(documents)}, as many as documents, got {given}")
+    named = []
+    for position, document in enumerate(documents):
+        if not isinstance(document, Document):
+            raise TypeError(f"documents[{position}]: expected a Document, got {type(document).__name__}")
+        id = document.id if ids is None else ids[position]
+        if id is not None and not isinstance(id, str):
+            raise TypeError(f"ids[{position}]: expected a str, got {type(id).__name__}")
+        named.append((id or str(uuid.uuid4()), document))
+    return named
+
+
+def _parts(texts: list[str], size: int | None) -> Iterable[list[str]]:
+    if size is None:
+        return [texts] if texts else []
+    if size < 1:
+        raise ValueError(f"batch_size: expected 1 or more, got {size}")
+    return (texts[start : start + size] for start in range(0, len(texts), size))
