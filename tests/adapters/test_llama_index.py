@@ -297,6 +297,15 @@ def test_an_index_with_an_embedder_embeds_what_has_no_vector() -> None:
     assert ask(store, query_str="trouble sleeping")[0] == "a"
 
 
+def test_the_comparison_with_the_simple_store_runs() -> None:
+    from benchmarks.adapters.llama_index import run
+
+    unfiltered, filtered, *ours = run(200, 25)
+    assert unfiltered.foreign > 0 and filtered.found < 1.0
+    assert [row.found_first for row in ours if "hybrid" in row.store] == [1.0, 1.0]
+    assert sum(row.foreign for row in ours) == 0
+
+
 def test_files_and_persisting(tmp_path: Path) -> None:
     path = str(tmp_path / "s.scrubjay")
     one, other = (

@@ -294,7 +294,7 @@ class ScrubjayVectorStore(VectorStoreBase):
 
     def _own(self, index: Index, id: Any) -> Record | None:
         """Return the memory with this id; None also if it is another tenant's."""
-        record = index.get(str(id))
+        record = index.get(str(id)) if str(id) else None  # the empty text is no id
         return record if record is not None and self._scope.contains(record.scope) else None
 
     def _row(self, id: Any, vector: Any, payload: Mapping[str, Any] | None) -> dict[str, Any]:
