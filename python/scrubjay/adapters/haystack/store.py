@@ -196,7 +196,7 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
             return len(fresh)
 
     def update_by_filter(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
-        """Add `meta` to that of the scope's own documents that match; return how many."""
+        """Add `meta` to that of the scope's own documents that match; return how many. They count as written anew."""
         with self._held.turn:
             changed = []
             for record, document in self._matching(translate(filters), exact=True, with_embedding=True):
