@@ -39,7 +39,7 @@ class ScrubjayVectorStore(Searching, VectorStore):
     """Documents of one scope, in a file or in memory, found by keywords and by meaning.
 
     Args:
-        embedding: LangChain's embeddings, an embedder of Scrubjay, or None: keywords only.
+        embedding: LangChain's embeddings, or an embedder of Scrubjay. None: the index's; without one, keywords only.
         path: of the file; None: in memory. Stores of one process may share a file.
         index: an open index in place of `path`.
         collection: by default "langchain", or the index itself; "" is a file's collection without a name.
