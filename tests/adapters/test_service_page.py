@@ -108,7 +108,13 @@ def test_it_shows_both_rankings_the_fusion_and_why(page: Any, service: Serving) 
     assert "rare identifier" in why[0] and "1st by words" in why[0] and "sk-stg-0041" in why[0]
     assert "no word in common" in why[1] and "by meaning (similarity 0." in why[1]
     stages = page.locator("#stages tr").all_inner_texts()
-    assert [row.split("\t")[0] for row in stages] == ["embed", "words", "embed and meaning", "whole"]
+    assert [row.split("\t")[0] for row in stages] == [
+        "embed",
+        "words",
+        "embed and meaning",
+        "fusion",
+        "whole",
+    ]
     assert all("µs" in row for row in stages)
     assert "words weighed" in page.inner_text("#fused-note")
     # The same memory is marked in all columns.

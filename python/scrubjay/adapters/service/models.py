@@ -239,7 +239,7 @@ class Hits(BaseModel):
 
 
 class Stage(BaseModel):
-    """One measured step: the best of three calls, each by itself."""
+    """One step: the best of three calls, each measured by itself; the fusion is what is left of the whole."""
 
     name: str
     us: float
