@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import Engine, Result, Scope
-from scrubjay.errors import CorruptIndexError, Error
+from scrubjay.errors import CorruptIndexError, EncryptionError, Error
 from scrubjay.progress import Progress
 from scrubjay.store.budget import Budget
 from scrubjay.store.files import rewrite_file
@@ -218,6 +218,8 @@ class DurableEngine(WritingEngine):
         if scope is None or all(given is None for given in filters.values()):
             if any(given is not None for given in filters.values()):
                 raise TypeError("scope: expected a scrubjay.Scope with a filter, got None")
+            if scope is not None and not self.store.cipher.readable(scope.tenant):
+                return 0
             return self.store.count(None if scope is None else visible_from(scope), now=self.clock())
         residency = self.residency
         for _ in range(_PATIENCE):
@@ -267,10 +269,12 @@ class DurableEngine(WritingEngine):
                 Transaction(transaction.connection, tables).forget_tombstones()
         self._drop_damaged_images()
         for scope in self.store.stale_scopes():
-            partition = self.residency.partition(scope)
-            self.residency.bring(partition)
-            self.residency.save(partition, wait=True)
-            self.residency.evict()
+            if self.readable(scope):
+                with suppress(CorruptIndexError):  # rows that somebody changed: check() names them
+                    partition = self.residency.partition(scope)
+                    self.residency.bring(partition)
+                    self.residency.save(partition, wait=True)
+                    self.residency.evict()
             if progress is not None:
                 progress.update(1)
         rewrite_file(self.store)
@@ -278,13 +282,22 @@ class DurableEngine(WritingEngine):
 
     def _drop_damaged_images(self) -> None:
         for scope, state in self.store.scopes():
-            image = self.store.image(state.key)
+            if not self.readable(scope):
+                continue
             try:
+                image = self.store.image(state.key)
                 if image is not None:
                     self.empty_native().load_partition(scope, image[1])
             except CorruptIndexError:
                 with self.store.writing("compacting") as transaction:
                     transaction.drop_image(state.key)
+
+    def readable(self, scope: Scope) -> bool:
+        """Whether the tenant's memories can be read now: they are in the clear, or the key is to be had."""
+        try:
+            return self.store.cipher.openable(scope.tenant)
+        except EncryptionError:
+            return False
 
     def adopt_model(self) -> None:
         """The vectors were changed for those of another model: start with an empty native engine of its dimension."""
