@@ -35,9 +35,10 @@ from scrubjay.store.encryption import (
     sealed_by,
     unescaped,
 )
-from scrubjay.store.protocol import RowId, StoredRow
+from scrubjay.store.protocol import StoredRow
+from scrubjay.store.sealing import RowBox, around_image
 
-__all__ = ["SEALED_TABLES", "Cipher", "DataKey", "RowBox", "data_key"]
+__all__ = ["SEALED_TABLES", "Cipher", "DataKey", "data_key"]
 
 SEALED_TABLES: list[str] = []  # besides those of collections
 
@@ -59,53 +60,6 @@ def data_key(connection: sqlite3.Connection, tenant: str) -> DataKey | None:
         "SELECT id, whole, fingerprint, wrapped FROM data_key WHERE tenant = ?", (tenant,)
     ).fetchone()
     return None if found is None else DataKey(found[0], bool(found[1]), *found[2:])
-
-
-class RowBox:
-    """Seals and opens the rows of one scope in one collection: which row and column is authenticated with the bytes."""
-
-    __slots__ = ("_around", "box")
-
-    def __init__(self, box: Box, table: str, scope: Scope) -> None:
-        self.box = box
-        self._around = frame(table, scope.tenant, scope.user or "", scope.agent or "")
-
-    def _place(self, seq: int, id: RowId) -> bytes:
-        return self._around + f"{seq} {'s' if isinstance(id, str) else 'i'}{id}".encode(
-            "utf-8", "surrogatepass"
-        )
-
-    def seal(
-        self, seq: int, id: RowId, text: str, payload: bytes | None, vector: bytes | None
-    ) -> tuple[bytes, bytes | None, bytes | None]:
-        """Seal what a row holds."""
-        place = self._place(seq, id)
-        seal = self.box.seal
-        return (
-            seal(b"text" + place, text.encode("utf-8", "surrogatepass")),
-            None if payload is None else seal(b"payload" + place, payload),
-            None if vector is None else seal(b"vector" + place, vector),
-        )
-
-    def seal_vector(self, seq: int, id: RowId, vector: bytes) -> bytes:
-        """Seal a vector alone, as :meth:`seal` does."""
-        return self.box.seal(b"vector" + self._place(seq, id), vector)
-
-    def open(self, row: Sequence[Any]) -> StoredRow:
-        """Open a row (seq, id, text, payload, vector) that :meth:`seal` sealed."""
-        seq, id, text, payload, vector = row
-        place = self._place(seq, id)
-        unseal = self.box.open
-        try:
-            return StoredRow(
-                seq,
-                id,
-                unseal(b"text" + place, text).decode("utf-8", "surrogatepass"),
-                None if payload is None else unseal(b"payload" + place, payload),
-                None if vector is None else unseal(b"vector" + place, vector),
-            )
-        except CorruptIndexError as error:
-            raise CorruptIndexError(f"document {id!r}: {error}") from None
 
 
 class Cipher:
@@ -168,6 +122,12 @@ class Cipher:
                 f"keys: tenant {tenant!r} is encrypted with another key than the one given (was it rotated? see "
                 "Index.rotate_key)"
             )
+
+    def master(self, tenant: str) -> Master | None:
+        """Return the master key of an encrypted tenant; None: the tenant is in the clear."""
+        if self._box(tenant, None) is None or self.ring is None:
+            return None
+        return self.ring.access(tenant, fresh=False).master
 
     # ------------------------------------------------------------------ within a transaction
 
@@ -339,7 +299,7 @@ class Cipher:
         if box is None:
             return chunks
         return [
-            box.seal(_around_image(table, scope, version, i, len(chunks)), chunk)
+            box.seal(around_image(table, scope, version, i, len(chunks)), chunk)
             for i, chunk in enumerate(chunks)
         ]
 
@@ -357,7 +317,7 @@ class Cipher:
         opened: list[bytes | memoryview] = []
         for i, chunk in enumerate(chunks):
             if is_sealed(chunk) and sealed_by(chunk) == current.id:
-                opened.append(current.open(_around_image(table, scope, version, i, len(chunks)), chunk))
+                opened.append(current.open(around_image(table, scope, version, i, len(chunks)), chunk))
             elif is_sealed(chunk) or current.whole:
                 raise CorruptIndexError("an image was sealed with another key, or not at all")
             else:
@@ -367,11 +327,6 @@ class Cipher:
 
 def _around(tenant: str, place: str) -> bytes:
     return frame(tenant, place)
-
-
-def _around_image(table: str, scope: Scope, version: int, ordinal: int, n_chunks: int) -> bytes:
-    names = (table, scope.tenant, scope.user or "", scope.agent or "")
-    return frame(*names, f"{version} {ordinal} {n_chunks}")
 
 
 def _in_use(connection: sqlite3.Connection, tenant: str) -> bool:

@@ -292,6 +292,13 @@ class DurableEngine(WritingEngine):
                 with self.store.writing("compacting") as transaction:
                     transaction.drop_image(state.key)
 
+    def forget_keys(self, tenant: str | None) -> None:
+        """Take a tenant's partitions out of memory (None: all), and ask for keys anew."""
+        self._check_open()
+        if self.store.cipher.ring is not None:
+            self.store.cipher.ring.forget(tenant)
+        self.residency.forget_tenant(tenant)
+
     def readable(self, scope: Scope) -> bool:
         """Whether the tenant's memories can be read now: they are in the clear, or the key is to be had."""
         try:

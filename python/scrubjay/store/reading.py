@@ -186,6 +186,14 @@ class ReadingStore:
                 return None
             return (self.cipher.row_opener(t.document, scope)(found[:5]), scope)
 
+    def text(self, seq: int, id: RowId, text: str | bytes, scope: Scope) -> str | None:
+        """Return the text of a row in the clear; None if its tenant's key was destroyed."""
+        if self.cipher.ring is None:
+            return clear_row((seq, id, text, None, None)).text
+        if not self.cipher.readable(scope.tenant):
+            return None
+        return self.cipher.row_opener(self.tables.document, scope)((seq, id, text, None, None)).text
+
     def ids_after(self, seq: int, limit: int, *, now: int) -> list[tuple[int, RowId]]:
         """Return (seq, id) of the next unexpired documents in order of writing."""
         t = self.tables

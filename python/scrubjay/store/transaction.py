@@ -7,12 +7,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import ConflictError
+from scrubjay.errors import ConflictError, CorruptIndexError
 from scrubjay.store import schema
-from scrubjay.store.cipher import Cipher, RowBox
+from scrubjay.store.cipher import Cipher
 from scrubjay.store.protocol import Identity, NewRow, RowId, Written
 from scrubjay.store.reading import names_of, scope_of
 from scrubjay.store.schema import Tables
+from scrubjay.store.sealing import RowBox
 from scrubjay.store.vectors import content_hash
 
 __all__ = ["Transaction"]
@@ -116,6 +117,21 @@ class Transaction:
             written.append(Written(scope, before, seqs[-1], n_before))
         self._count(sum(state[3] for state in touched.values()))
         return written
+
+    def sealed_vector(self, seq: int, vector: bytes) -> bytes | None:
+        """Return a vector of a document as its row keeps it; None if there is no such document."""
+        t = self.tables
+        found = self.connection.execute(
+            f"SELECT d.id, typeof(d.text), s.tenant, s.user, s.agent FROM {t.document} d "
+            f"JOIN {t.scope} s ON s.key = d.scope WHERE d.seq = ?",
+            (seq,),
+        ).fetchone()
+        if found is None or found[1] != "blob" or self.cipher is None:
+            return None if found is None else vector
+        box = self.cipher.row_box(t.document, scope_of(*found[2:]))
+        if box is None:
+            raise CorruptIndexError(f"document {found[0]!r} is sealed, and its tenant has no data key")
+        return box.seal_vector(seq, found[0], vector)
 
     def delete(self, ids: Iterable[RowId], reason: str, *, now: int) -> list[Written]:
         """Delete documents; ids that do not exist are passed over."""
