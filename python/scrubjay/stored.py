@@ -142,9 +142,9 @@ class StoredIndex(CollectedIndex):
         self._semantics.replace(embedder)
         return n_embedded
 
-    def encrypted(self) -> list[str]:
+    def encrypted_tenants(self) -> list[str]:
         """Return the tenants that have anything encrypted in the file, in alphabetical order."""
-        return encrypted_tenants(self._durable("encrypted").store)
+        return encrypted_tenants(self._durable("encrypted_tenants").store)
 
     def encrypt(self, tenant: str, *, progress: bool | None = False) -> int:
         """Encrypt what a tenant has in the clear, in every collection; return how many memories that were.

@@ -90,7 +90,9 @@ class Cipher:
             return True
         access = self.ring.access(tenant)
         if not access.checked and not access.erased:
-            self._check_master(tenant, access, data_key(self._reader(), tenant))
+            stored = data_key(self._reader(), tenant)
+            if stored is not None:
+                self._unwrapped(tenant, access, stored)
             access.checked = True
         return not access.erased
 
@@ -108,20 +110,6 @@ class Cipher:
             for tenant in tenants:
                 if not self.readable(tenant):
                     raise _erased(tenant)
-
-    def _check_master(self, tenant: str, access: Access, stored: DataKey | None) -> None:
-        """Hold what the provider gave to what the file needs."""
-        if stored is None:
-            return
-        if access.master is None:
-            raise EncryptionError(
-                f"keys: tenant {tenant!r} is encrypted in this file, expected its key, got None"
-            )
-        if access.master.fingerprint != stored.fingerprint:
-            raise EncryptionError(
-                f"keys: tenant {tenant!r} is encrypted with another key than the one given (was it rotated? see "
-                "Index.rotate_key)"
-            )
 
     def master(self, tenant: str) -> Master | None:
         """Return the master key of an encrypted tenant; None: the tenant is in the clear."""
@@ -181,7 +169,6 @@ class Cipher:
         if access.erased:
             raise _erased(tenant)
         stored = data_key(connection, tenant)
-        self._check_master(tenant, access, stored)
         if stored is not None:
             box: Box | None = self._unwrapped(tenant, access, stored)
         elif access.master is None:
@@ -253,16 +240,25 @@ class Cipher:
         box = None if id is None else access.boxes.get(id)
         if box is None:
             stored = data_key(self._reader(), tenant)
-            self._check_master(tenant, access, stored)
             box = None if stored is None else self._unwrapped(tenant, access, stored)
         return box
 
     def _unwrapped(self, tenant: str, access: Access, stored: DataKey) -> Box:
         box = access.boxes.get(stored.id)
-        if box is None or box.whole != stored.whole:
-            assert access.master is not None
-            box = access.master.unwrap(tenant, stored.id, stored.wrapped, whole=stored.whole)
-            access.boxes[stored.id] = box
+        if box is not None and box.whole <= stored.whole:
+            box.whole = stored.whole
+            return box
+        if access.master is None:
+            raise EncryptionError(
+                f"keys: tenant {tenant!r} is encrypted in this file, expected its key, got None"
+            )
+        if access.master.fingerprint != stored.fingerprint:
+            raise EncryptionError(
+                f"keys: tenant {tenant!r} is encrypted with another key than the one given (was it rotated? see "
+                "Index.rotate_key)"
+            )
+        box = access.master.unwrap(tenant, stored.id, stored.wrapped, whole=stored.whole)
+        access.boxes[stored.id] = box
         return box
 
     def row_opener(self, table: str, scope: Scope) -> Callable[[Sequence[Any]], StoredRow]:

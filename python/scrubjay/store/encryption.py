@@ -17,7 +17,6 @@ Random nonces allow 2**32 sealed values a data key before a repetition becomes l
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import os
 import threading
@@ -122,6 +121,8 @@ class Box:
 
         text_at = _HEAD_BYTES + _NONCE_BYTES
         try:
+            if sealed[:_HEAD_BYTES] != self._head:
+                raise ValueError("not sealed with this key, or not in this form")
             return self._aead.decrypt(bytes(sealed[_HEAD_BYTES:text_at]), sealed[text_at:], around)
         except (InvalidTag, ValueError):
             raise CorruptIndexError(
@@ -130,7 +131,7 @@ class Box:
 
     def digest(self, data: bytes) -> bytes:
         """Return 32 bytes that tell equal data from different ones to who has the key, and nothing to anybody else."""
-        return hmac.digest(self._digest_key, data, hashlib.sha256)
+        return hmac.digest(self._digest_key, data, "sha256")
 
 
 def sealed_by(sealed: bytes | memoryview) -> bytes:

@@ -270,7 +270,7 @@ class DurableEngine(WritingEngine):
         self._drop_damaged_images()
         for scope in self.store.stale_scopes():
             if self.readable(scope):
-                with suppress(CorruptIndexError):  # rows that somebody changed: check() names them
+                with suppress(CorruptIndexError, EncryptionError):  # what cannot be read stays as it is
                     partition = self.residency.partition(scope)
                     self.residency.bring(partition)
                     self.residency.save(partition, wait=True)

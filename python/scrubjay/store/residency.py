@@ -64,6 +64,7 @@ class Residency(Filling):
         self._departing = threading.Lock()
         self._n_departures = 0
         self._glance: object = None
+        self._keyed = store.cipher.ring is not None
         self._erased: set[str] = set()  # tenants whose keys were destroyed, and who are not in memory
         self._seen = store.last_version()  # every scope written to up to this version has been marked
 
@@ -77,7 +78,7 @@ class Residency(Filling):
         Raises:
             EncryptionError: the tenant's key cannot be had.
         """
-        if self._store.cipher.ring is not None and not self._readable(scope):
+        if self._keyed and not self._readable(scope):
             return (), self._n_departures
         glance = self._store.glance()
         if glance != self._glance:
