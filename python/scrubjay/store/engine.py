@@ -132,6 +132,8 @@ class DurableEngine(WritingEngine):
             )
         for _ in range(_PATIENCE):
             view, stamp = residency.view(scope)
+            if not view:
+                engine = self.empty_native()  # the tenant's key was destroyed, whatever is still in memory
             if options:
                 result = engine.search(
                     text, vector=vector, scope=scope, k=k, mode=mode, embedder=embedder, **options
@@ -141,7 +143,7 @@ class DurableEngine(WritingEngine):
             if residency.held(view, stamp):
                 return result
         with residency.without_eviction():
-            residency.view(scope)
+            engine = residency.engine if residency.view(scope)[0] else self.empty_native()
             return engine.search(
                 text, vector=vector, scope=scope, k=k, mode=mode, embedder=embedder, **options
             )
@@ -161,11 +163,19 @@ class DurableEngine(WritingEngine):
             views = [residency.view(one) for one in scopes if isinstance(one, Scope)]
             results = residency.engine.search_batch(texts, scope=scope, **options)
             if all(residency.held(view, stamp) for view, stamp in views):
-                return results
-        with residency.without_eviction():
-            for one in scopes:
-                residency.view(one)
-            return residency.engine.search_batch(texts, scope=scope, **options)
+                break
+        else:
+            with residency.without_eviction():
+                views = [residency.view(one) for one in scopes]
+                results = residency.engine.search_batch(texts, scope=scope, **options)
+        if all(view for view, _ in views):
+            return results
+        nothing = self.empty_native().search_batch(texts, scope=scope, **options)
+        erased = {one for one, (view, _) in zip(scopes, views, strict=True) if not view}
+        asked = [scope] * len(results) if isinstance(scope, Scope) else scope
+        return [
+            none if one in erased else found for one, found, none in zip(asked, results, nothing, strict=True)
+        ]
 
     def generation(self, scope: Scope) -> tuple[int, ...]:
         """Change with every write, of any process, that a search from `scope` could notice."""
@@ -185,8 +195,8 @@ class DurableEngine(WritingEngine):
         """Look for a text in the texts of what `scope` sees; its partitions are read in first."""
         self._check_open()
         with self.residency.without_eviction():
-            self.residency.view(scope)
-            return self.residency.engine.find_substring(text, scope=scope, k=k)
+            engine = self.residency.engine if self.residency.view(scope)[0] else self.empty_native()
+            return engine.find_substring(text, scope=scope, k=k)
 
     def warm(self, scope: Scope, *, pin: bool = False) -> None:
         """Read what `scope` sees into memory; with `pin` it stays there."""
@@ -224,12 +234,13 @@ class DurableEngine(WritingEngine):
         residency = self.residency
         for _ in range(_PATIENCE):
             view, stamp = residency.view(scope)
+            if not view:
+                return 0
             counted = residency.engine.count(scope, **filters)
             if residency.held(view, stamp):
                 return counted
         with residency.without_eviction():
-            residency.view(scope)
-            return residency.engine.count(scope, **filters)
+            return residency.engine.count(scope, **filters) if residency.view(scope)[0] else 0
 
     def stats(self, scope: Scope | None = None) -> dict[str, int | float | str]:
         """Return the native engine's counts (of what is in memory) and the store's."""
@@ -297,13 +308,13 @@ class DurableEngine(WritingEngine):
         self._check_open()
         if self.store.cipher.ring is not None:
             self.store.cipher.ring.forget(tenant)
-        self.residency.forget_tenant(tenant)
+        self.residency.forget_tenant(tenant, wait=True)
 
     def readable(self, scope: Scope) -> bool:
         """Whether the tenant's memories can be read now: they are in the clear, or the key is to be had."""
         try:
             return self.store.cipher.openable(scope.tenant)
-        except EncryptionError:
+        except (EncryptionError, CorruptIndexError):
             return False
 
     def adopt_model(self) -> None:

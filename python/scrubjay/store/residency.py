@@ -109,22 +109,29 @@ class Residency(Filling):
             if self._erased:
                 self._erased.discard(tenant)
             return True
-        if tenant not in self._erased or any(
-            (found := self._partitions.get(one)) is not None and found.memory_bytes
-            for one in visible_from(scope)
-        ):
-            self.forget_tenant(tenant)
+        seen = (self._partitions.get(one) for one in visible_from(scope))
+        left = tenant not in self._erased or any(one is not None and one.memory_bytes for one in seen)
+        if left and self.forget_tenant(tenant, wait=False):
             self._erased.add(tenant)
         return False
 
-    def forget_tenant(self, tenant: str | None) -> None:
-        """Take all partitions of a tenant out of memory, or all there are; the next search reads what it needs."""
-        with self._lock:
-            known = [p for p in self._partitions.values() if tenant is None or p.scope.tenant == tenant]
-        for partition in known:
-            with partition.lock:
-                if not partition.retired:
-                    self.drop(partition)
+    def forget_tenant(self, tenant: str | None, *, wait: bool) -> bool:
+        """Take all partitions of a tenant out of memory, or all there are; the next search reads what it needs.
+
+        False, without `wait`: somebody relies on what is in memory just now (:meth:`without_eviction`).
+        """
+        if not self.budget.evicting.acquire(blocking=wait):
+            return False
+        try:
+            with self._lock:
+                known = [p for p in self._partitions.values() if tenant is None or p.scope.tenant == tenant]
+            for partition in known:
+                with partition.lock:
+                    if not partition.retired:
+                        self.drop(partition)
+        finally:
+            self.budget.evicting.release()
+        return True
 
     def held(self, view: tuple[Partition, ...], stamp: int) -> bool:
         """Whether no partition of the view left the engine since it was taken."""
