@@ -215,13 +215,18 @@ class StoredIndex(CollectedIndex):
 
         Raises:
             StoreError: the file exists, or cannot be written.
-            EncryptionError: a tenant's key cannot be had; the export is not complete.
+            EncryptionError: a tenant's key cannot be had.
+            In each case there is no new file.
         """
         engine = self._durable("export")
         bar = open_progress(progress, total=len(engine), what="exporting", unit="memories")
         try:
             with Path(path).open("x", encoding="utf-8") as file:
-                return write_export(engine, file, bar, plaintext=plaintext)
+                try:
+                    return write_export(engine, file, bar, plaintext=plaintext)
+                except BaseException:  # half an export would look like a whole one
+                    Path(path).unlink()
+                    raise
         except OSError as error:
             raise StoreError(f"export: {error.strerror or error}: {path}") from error
         finally:

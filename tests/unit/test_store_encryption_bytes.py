@@ -45,7 +45,7 @@ def vector(i: int) -> np.ndarray:
     return np.random.default_rng(i).normal(size=64).astype(np.float32)
 
 
-def write(index: Index, n: int = 24) -> None:
+def write(index: Index, n: int = 12) -> None:
     index.upsert_many(
         {
             "id": f"m{i}",
@@ -61,7 +61,7 @@ def write(index: Index, n: int = 24) -> None:
     )
 
 
-def needles(n: int = 24) -> list[bytes]:
+def needles(n: int = 12) -> list[bytes]:
     found = vector_needles(vector(i) for i in range(n))
     for i in range(n):
         number = str(10**15 + i)
@@ -198,6 +198,10 @@ FORGERIES: dict[str, tuple[str, list[Scope]]] = {
     ),
     "the mark of a whole tenant": ("UPDATE data_key SET whole = 0 WHERE tenant = 'acme'", [JANE, BOB]),
     "the data key": ("UPDATE data_key SET wrapped = x'00' WHERE tenant = 'acme'", [JANE, BOB]),
+    "a payload that is text": ("UPDATE document SET payload = 'text' WHERE seq = 1", [JANE]),
+    "a vector that is a number": ("UPDATE vector SET data = 7 WHERE seq = 1", [JANE]),
+    "a data key that is a number": ("UPDATE data_key SET id = 7 WHERE tenant = 'acme'", [JANE, BOB]),
+    "no table of data keys": ("DROP TABLE data_key", [JANE, BOB, OTHER]),
     "no data key": ("DELETE FROM data_key WHERE tenant = 'acme'", [JANE, BOB]),
 }
 

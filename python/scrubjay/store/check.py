@@ -116,7 +116,8 @@ def _check_rows(engine: DurableEngine, report: CheckReport) -> None:
     )
     for id, text, payload, stored_hash, size in found:
         report.documents += 1
-        if not isinstance(text, (str, bytes)) or content_hash(text, payload) != stored_hash:
+        right = isinstance(text, (str, bytes)) and isinstance(payload, (bytes, type(None)))
+        if not right or content_hash(text, payload) != stored_hash:
             report.add(f"document {id!r}: text or payload are not what was written")
         sealed_bytes = OVERHEAD_BYTES if isinstance(text, bytes) else 0
         if size is not None and (expected is None or size != expected + sealed_bytes):

@@ -56,10 +56,19 @@ def data_key(connection: sqlite3.Connection, tenant: str) -> DataKey | None:
     """Return the data key of a tenant as it is in the file; None: the tenant is in the clear."""
     if not schema.has_data_keys(connection):
         return None
-    found = connection.execute(
-        "SELECT id, whole, fingerprint, wrapped FROM data_key WHERE tenant = ?", (tenant,)
-    ).fetchone()
-    return None if found is None else DataKey(found[0], bool(found[1]), *found[2:])
+    try:
+        found = connection.execute(
+            "SELECT id, whole, fingerprint, wrapped FROM data_key WHERE tenant = ?", (tenant,)
+        ).fetchone()
+    except sqlite3.OperationalError as error:
+        if "no such" not in str(error):
+            raise
+        raise CorruptIndexError(f"the file has data keys, but {error}") from None
+    if found is None:
+        return None
+    if [type(value) for value in found] != [bytes, int, bytes, bytes]:
+        raise CorruptIndexError(f"the data key of tenant {tenant!r} was changed in the file")
+    return DataKey(found[0], bool(found[1]), found[2], found[3])
 
 
 class Cipher:
@@ -264,17 +273,18 @@ class Cipher:
     def row_opener(self, table: str, scope: Scope) -> Callable[[Sequence[Any]], StoredRow]:
         """Return what makes a stored row, in the clear, of (seq, id, text, payload, vector) as they are in the file."""
         tenant = scope.tenant
-        whole = False
-        if self.ring is not None:
-            if self.ring.access(tenant, fresh=False).erased:
-                raise _erased(tenant)
-            current = self._box(tenant, None)
-            whole = current is not None and current.whole
+        whole: bool | None = None  # asked for when it matters
+        if self.ring is not None and self.ring.access(tenant, fresh=False).erased:
+            raise _erased(tenant)
         boxes: dict[bytes, RowBox] = {}
 
         def opened(row: Sequence[Any]) -> StoredRow:
+            nonlocal whole
             text = row[2]
             if isinstance(text, str):
+                if whole is None:
+                    current = self._box(tenant, None)
+                    whole = current is not None and current.whole
                 if whole:
                     raise CorruptIndexError(
                         f"document {row[1]!r} is in the clear, though all of tenant {tenant!r} was encrypted: "

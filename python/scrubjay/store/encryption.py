@@ -124,7 +124,7 @@ class Box:
             if sealed[:_HEAD_BYTES] != self._head:
                 raise ValueError("not sealed with this key, or not in this form")
             return self._aead.decrypt(bytes(sealed[_HEAD_BYTES:text_at]), sealed[text_at:], around)
-        except (InvalidTag, ValueError):
+        except (InvalidTag, ValueError, TypeError):  # of another type is what somebody else wrote
             raise CorruptIndexError(
                 "sealed bytes were changed, cut, or moved from where they belong"
             ) from None
