@@ -97,6 +97,8 @@ class WritingEngine:
         if not rows:
             return 0
         now = self.clock()
+        if self.store.cipher.ring is not None:
+            self.store.cipher.require({row.scope.tenant for row in rows})
         with self.store.writing("writing") as transaction:
             self._settle(transaction, rows, many)
             written = transaction.upsert(rows, now=now)
