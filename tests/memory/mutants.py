@@ -295,7 +295,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "confirm_by_tenant": Mutant(
         "nobody confirms for all in a user's scope",
-        _M + "facts:Facts.confirm",
+        _M + "standing:Standing.confirm",
         "if row is None or not belongs_to(row, scope):",
         "if row is None:",
         f"{GATE}::test_a_tenants_fact_that_is_confirmed_counts_for_all",
@@ -318,7 +318,7 @@ MUTANTS: dict[str, Mutant] = {
         "several proposals are one transaction",
         _M + "gate:Gate.propose_all",
         "outcomes.append(self._decide(change, one))",
-        "outcomes.append(self._decide(change, one)); change.connection.executescript('COMMIT; BEGIN IMMEDIATE')",
+        "outcomes.append(self._decide(change, one)); change.connection.executescript('BEGIN IMMEDIATE')",
         f"{GATE}::test_several_proposals_are_one_write",
     ),
     # ------------------------------------------------------------------ supersession
@@ -431,7 +431,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "revoked_leaves_index": Mutant(
         "a revoked record leaves the index",
-        _M + "facts:Facts._revoke",
+        _M + "standing:Standing._revoke",
         'self.remove_document(change, row, "revoked")',
         "pass",
         f"{RECORDS}::test_a_revoked_record_is_hidden_and_explained",
