@@ -220,7 +220,8 @@ class StoredIndex(CollectedIndex):
         """Change a tenant's key from `old` to the one that `keys` give now; all at once, for every collection.
 
         Memories are sealed with a key of their own, kept in the file and wrapped by yours: that alone is wrapped anew.
-        Copies of the file still need the old key. Calling it again does nothing.
+        So copies from before still need the old key, and who has both could open what is written later, too: then
+        erase the tenant, and write the memories again. Calling it again does nothing.
 
         Raises:
             EncryptionError: the tenant is not encrypted, `old` is not its key, or `keys` give none.

@@ -9,8 +9,9 @@ same file uses it like this (a *place* names the table, row and column; sealed b
         transaction.connection.execute("INSERT INTO fact VALUES (?, ?, ?, ?)", ("acme", id, data, key))
     text = store.cipher.open("acme", f"fact.content {id}", data).decode()
 
-A table that keeps such bytes has a column `tenant` and is named in `SEALED_TABLES`, so that a data key goes only when
-nothing needs it any more. Bytes go in and come out, in the clear as well; None stays None.
+A table that keeps such bytes has a column `tenant`: by that one sees that a data key is still needed, when the tenant's
+memories are erased. Bytes go in and come out, in the clear as well; None stays None. :meth:`Cipher.readable` says
+whether a tenant is as if erased.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError
 from scrubjay.store import schema
 from scrubjay.store.encryption import (
+    SEALED,
     Access,
     Box,
     KeyRing,
@@ -38,9 +40,7 @@ from scrubjay.store.encryption import (
 from scrubjay.store.protocol import StoredRow
 from scrubjay.store.sealing import RowBox, around_image
 
-__all__ = ["SEALED_TABLES", "Cipher", "DataKey", "data_key"]
-
-SEALED_TABLES: list[str] = []  # besides those of collections
+__all__ = ["Cipher", "DataKey", "data_key"]
 
 
 class DataKey(NamedTuple):
@@ -196,13 +196,17 @@ class Cipher:
 
     def release(self, connection: sqlite3.Connection, tenant: str) -> None:
         """Destroy a tenant's data key if nothing is left that needs it: the next one is a new one."""
-        if data_key(connection, tenant) is not None and not _in_use(connection, tenant):
+        if (
+            data_key(connection, tenant) is not None
+            and not _has_documents(connection, tenant)
+            and not _is_sealed_elsewhere(connection, tenant)
+        ):
             connection.execute("DELETE FROM data_key WHERE tenant = ?", (tenant,))
             self._current.pop(tenant, None)
 
     def _make(self, connection: sqlite3.Connection, tenant: str, access: Access, master: Master) -> Box:
         schema.create_data_keys(connection)
-        whole = not _in_use(connection, tenant)
+        whole = not _has_documents(connection, tenant)
         box, wrapped = master.make(tenant, whole=whole)
         connection.execute(
             "INSERT INTO data_key(tenant, id, whole, fingerprint, wrapped) VALUES (?, ?, ?, ?, ?)",
@@ -335,17 +339,36 @@ def _around(tenant: str, place: str) -> bytes:
     return frame(tenant, place)
 
 
-def _in_use(connection: sqlite3.Connection, tenant: str) -> bool:
-    """Whether anything of a tenant's is in the file."""
-    queries = [
-        f"SELECT 1 FROM {tables.scope} WHERE tenant = ? AND documents > 0 LIMIT 1"
+def _has_documents(connection: sqlite3.Connection, tenant: str) -> bool:
+    """Whether any collection has documents of a tenant."""
+    return any(
+        connection.execute(
+            f"SELECT 1 FROM {tables.scope} WHERE tenant = ? AND documents > 0 LIMIT 1", (tenant,)
+        ).fetchone()
         for tables in schema.all_tables(connection)
-    ]
-    notes = [f"feedback{tables.suffix}" for tables in schema.all_tables(connection)]
-    for table in [*notes, *SEALED_TABLES]:
-        if connection.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (table,)).fetchone() is not None:
-            queries.append(f"SELECT 1 FROM {table} WHERE tenant = ? LIMIT 1")
-    return any(connection.execute(query, (tenant,)).fetchone() is not None for query in queries)
+    )
+
+
+def _is_sealed_elsewhere(connection: sqlite3.Connection, tenant: str) -> bool:
+    """Whether any other table has something sealed of a tenant; it need not be known here which there are."""
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'data_key'")
+    for (table,) in tables.fetchall():
+        columns = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({_quoted(table)})")]
+        if "tenant" not in columns:
+            continue
+        sealed = " OR ".join(
+            f"hex(substr({_quoted(name)}, 1, 2)) = '{SEALED.hex().upper()}'" for name in columns
+        )
+        found = connection.execute(
+            f"SELECT 1 FROM {_quoted(table)} WHERE tenant = ? AND ({sealed}) LIMIT 1", (tenant,)
+        )
+        if found.fetchone() is not None:
+            return True
+    return False
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
 
 
 def _erased(tenant: str) -> KeyErasedError:

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "OVERHEAD_BYTES",
+    "SEALED",
     "Access",
     "Box",
     "KeyProvider",
@@ -46,9 +47,9 @@ __all__ = [
 
 KeyProvider = Callable[[str], "bytes | None"]
 
-_SEALED, _ESCAPED = b"\xff\x01", b"\xff\x00"
+SEALED, _ESCAPED = b"\xff\x01", b"\xff\x00"
 _ID_BYTES, _NONCE_BYTES, _TAG_BYTES = 8, 12, 16
-_HEAD_BYTES = len(_SEALED) + _ID_BYTES
+_HEAD_BYTES = len(SEALED) + _ID_BYTES
 OVERHEAD_BYTES = _HEAD_BYTES + _NONCE_BYTES + _TAG_BYTES
 
 KEY_SECONDS = 1.0  # what the provider said is believed for so long
@@ -57,7 +58,7 @@ _MAX_TENANTS = 10_000  # whose keys are remembered
 
 def is_sealed(data: bytes | memoryview) -> bool:
     """Whether bytes are sealed, whoever may open them."""
-    return bytes(data[:2]) == _SEALED
+    return bytes(data[:2]) == SEALED
 
 
 def escaped(data: bytes) -> bytes:
@@ -102,7 +103,7 @@ class Box:
     def __init__(self, id: bytes, key: bytes, *, whole: bool) -> None:
         self.id = id
         self.whole = whole  # nothing of the tenant's is in the clear, what is was put there by somebody else
-        self._head = _SEALED + id
+        self._head = SEALED + id
         self._aead = _aead(_derived(key, "seal"))
         self._digest_key = _derived(key, "digest")
 
@@ -136,7 +137,7 @@ class Box:
 
 def sealed_by(sealed: bytes | memoryview) -> bytes:
     """Return the id of the data key that sealed bytes need."""
-    return bytes(sealed[len(_SEALED) : _HEAD_BYTES])
+    return bytes(sealed[len(SEALED) : _HEAD_BYTES])
 
 
 class Master:
