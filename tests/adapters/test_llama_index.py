@@ -253,6 +253,8 @@ def test_hostile_names_find_nothing_of_others(hostile: str) -> None:
     ("options", "named"),
     [
         ({"mode": MODE.SVM, "query_embedding": [1.0, 0.0]}, "mode.*'svm'"),
+        ({"mode": "guess", "query_embedding": [1.0, 0.0]}, "mode.*'guess'"),
+        ({"mode": "sparse"}, "query_str.*'sparse'"),
         ({"mode": MODE.DEFAULT, "query_str": "tea"}, "query_embedding"),
         ({"mode": MODE.SPARSE, "query_embedding": [1.0, 0.0]}, "query_str"),
         ({"mode": MODE.HYBRID, "query_embedding": [1.0, 0.0], "alpha": 1.5}, "alpha.*1.5"),
@@ -402,6 +404,30 @@ class Topics(BaseEmbedding):
 
     async def _aget_query_embedding(self, query: str) -> list[float]:
         return self._get_text_embedding(query)
+
+
+def test_threads_that_add_query_and_delete(store: ScrubjayVectorStore) -> None:
+    failures: list[BaseException] = []
+
+    def work(number: int) -> None:
+        try:
+            for turn in range(10):
+                node = TextNode(id_=f"{number}.{turn}", text=f"tea {number}", embedding=[1.0, float(number)])
+                store.add([node])
+                question = {"query_str": "tea", "query_embedding": [1.0, float(number)], "mode": "hybrid"}
+                assert node.node_id in ask(store, similarity_top_k=100, **question)
+                if turn % 2:
+                    store.delete_nodes([node.node_id])
+                    assert store.get_nodes([node.node_id]) == []
+        except BaseException as error:  # noqa: BLE001
+            failures.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert failures == [] and len(known(store)) == 20
 
 
 def test_under_the_frameworks_index(store: ScrubjayVectorStore) -> None:

@@ -229,11 +229,9 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             ValueError: another mode; what the mode needs is missing; a number is out of its range.
         """
         mode = _MODES.get(query.mode)
+        name = getattr(query.mode, "value", query.mode)  # it may be a plain str
         if mode is None:
-            known = ", ".join(one.value for one in _MODES)
-            raise ValueError(
-                f"mode: expected one of {known}, got {getattr(query.mode, 'value', query.mode)!r}"
-            )
+            raise ValueError(f"mode: expected one of {', '.join(one.value for one in _MODES)}, got {name!r}")
         index = self.client
         options = self._admitted(index, query.node_ids or None, query.filters, query.doc_ids)
         k = query.similarity_top_k
@@ -244,9 +242,9 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             k = k if query.hybrid_top_k is None else query.hybrid_top_k
             mode, fusion = _weighed(query.alpha)
         if mode == "lexical" and query.query_str is None:
-            raise ValueError(f"query_str: expected a str in mode {query.mode.value!r}, got None")
+            raise ValueError(f"query_str: expected a str in mode {name!r}, got None")
         if mode == "vector" and query.query_embedding is None and index.embedder is None:
-            raise ValueError(f"query_embedding: expected numbers in mode {query.mode.value!r}, got None")
+            raise ValueError(f"query_embedding: expected numbers in mode {name!r}, got None")
         if query.mode == VectorStoreQueryMode.MMR:
             given = kwargs.get("mmr_threshold", query.mmr_threshold)
             options["mmr"] = 0.5 if given is None else given
