@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrubjay.errors import BudgetError
-from scrubjay.memory.assembly import TITLES, Assembled, Limits, Piece, Turn, arrange, brief
+from scrubjay.memory.assembly import TITLES, Assembled, Limits, Piece, Reserved, Turn, arrange, brief
 from scrubjay.retrieval.context import count_roughly
 
 HOSTILE = st.sampled_from(
@@ -27,6 +27,8 @@ HOSTILE = st.sampled_from(
 )
 TEXTS = HOSTILE | st.text(max_size=80)
 COUNTS = st.sampled_from([count_roughly, len, lambda text: len(text.split())])
+
+NOTHING = Reserved()
 
 
 def pieces(kind: str, max_size: int = 6, texts: st.SearchStrategy[str] = TEXTS):
@@ -60,16 +62,21 @@ def items(assembled: Assembled, name: str) -> list[str]:
     return re.findall(r"^- (.*(?:\n  .*)*)", text, re.MULTILINE)
 
 
+def arranged(parts: dict, limits: Limits) -> Assembled:
+    reserved = Reserved(tuple(parts["policies"]), tuple(parts["preferences"]))
+    return arrange(reserved, parts["ranked"], parts["turns"], limits)
+
+
 def made(parts: dict, limits: Limits) -> Assembled | None:
     try:
-        return arrange(**parts, limits=limits)
+        return arranged(parts, limits)
     except BudgetError as error:
         # Said only where it is true, and the budget that it names does.
         assert error.needed > limits.budget_tokens == error.budget
         enough = Limits(
             error.needed, limits.item_tokens, limits.turn_tokens, limits.brief_tokens, limits.count
         )
-        assert arrange(**parts, limits=enough).trace.tokens["total"] <= error.needed
+        assert arranged(parts, enough).trace.tokens["total"] <= error.needed
         return None
 
 
@@ -104,7 +111,7 @@ def test_whole_records_go_least_relevant_first(parts: dict, limits: Limits) -> N
         assert said.split("\n  ") == (texts[id].splitlines() or [""]) or said == texts[id], "nothing is cut"
     for piece in parts["ranked"]:
         if reasons.get(piece.id) == "over_item_cap":
-            alone = arrange([], [], [piece], [], Limits(10**6, limits.item_tokens, count=limits.count))
+            alone = arrange(NOTHING, [piece], [], Limits(10**6, limits.item_tokens, count=limits.count))
             assert alone.ids("memories") == ()
 
 
@@ -122,7 +129,7 @@ def test_one_more_record_would_not_fit(parts: dict, limits: Limits) -> None:
     wanted = {*found.ids("memories"), over[0]}
     chosen = [piece for piece in parts["ranked"] if piece.id in wanted]
     roomy = Limits(10**6, limits.item_tokens, 0, limits.brief_tokens, limits.count)
-    longer = arrange(parts["policies"], parts["preferences"], chosen, [], roomy).text
+    longer = arranged({**parts, "ranked": chosen, "turns": []}, roomy).text
     recent = "".join(block.text for block in found.blocks if block.name == "turns")
     assert limits.count(longer + recent) > limits.budget_tokens
 
@@ -173,12 +180,12 @@ def test_the_same_records_give_the_same_prompt(parts: dict, limits: Limits) -> N
         # Replays hand over only what was kept, and get the same bytes.
         kept = set(first.ids("memories"))
         again = {**parts, "ranked": [piece for piece in parts["ranked"] if piece.id in kept]}
-        assert arrange(**again, limits=limits).text == first.text
+        assert arranged(again, limits).text == first.text
 
 
 @given(turns=st.lists(st.builds(Turn, st.just("user"), TEXTS), max_size=8), limits=LIMITS)
 def test_recent_turns_are_the_newest_in_order(turns: list[Turn], limits: Limits) -> None:
-    found = arrange([], [], [], turns, limits)
+    found = arrange(NOTHING, [], turns, limits)
     shown = items(found, "turns")
     briefs = [brief(turn, limits.brief_tokens, limits.count) for turn in turns]
     said = [line.removeprefix("- ") for line in briefs if line is not None]
@@ -190,7 +197,7 @@ def test_recent_turns_are_the_newest_in_order(turns: list[Turn], limits: Limits)
 def test_a_conversation_of_any_length_costs_the_same() -> None:
     limits = Limits(400)
     turns = [Turn("user" if i % 2 else "model", f"Sentence {i}. " * 20) for i in range(5000)]
-    sizes = {arrange([], [], [], turns[:n], limits).trace.tokens["total"] for n in (100, 1000, 5000)}
+    sizes = {arrange(NOTHING, [], turns[:n], limits).trace.tokens["total"] for n in (100, 1000, 5000)}
     assert max(sizes) - min(sizes) <= 8
 
 
@@ -204,9 +211,9 @@ def test_a_turn_of_megabytes_is_brief_and_quick() -> None:
 def test_reserved_slots_over_the_budget_are_an_error_that_says_what_would_do() -> None:
     rules = [Piece("policy", f"p{i}", "Never do that. " * 10, f"rule{i}") for i in range(10)]
     with pytest.raises(BudgetError, match=r"policies and preferences alone need \d+, got 100") as failed:
-        arrange(rules, [], [], [], Limits(100))
+        arrange(Reserved(tuple(rules)), [], [], Limits(100))
     assert isinstance(failed.value, ValueError)
-    assert len(arrange(rules, [], [], [], Limits(failed.value.needed)).ids("policies")) == 10
+    assert len(arrange(Reserved(tuple(rules)), [], [], Limits(failed.value.needed)).ids("policies")) == 10
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,30 @@ def test_an_ingestion_follows_the_files(memory: Memory, notes: Path) -> None:
     assert len(memory.recall("Riga Bergen staging", JANE)) == 0
 
 
+def test_passages_that_change_places_are_kept(memory: Memory, notes: Path) -> None:
+    for name, text in (("a", "one"), ("b", "two"), ("c", "three")):
+        (notes / f"{name}.md").write_text(text)
+    memory.ingest(notes, scope=JANE)
+    before = contents(memory)
+    for name, text in (("a", "two"), ("b", "three"), ("c", "one")):
+        (notes / f"{name}.md").write_text(text)
+    assert memory.ingest(notes, scope=JANE).written == 3
+    assert contents(memory) == before
+    (notes / "a.md").write_text("three")  # two files say it
+    memory.ingest(notes, scope=JANE)
+    (notes / "b.md").write_text("")
+    memory.ingest(notes, scope=JANE)
+    assert "three" in contents(memory) and "two" not in contents(memory)
+
+
+def test_a_file_that_cannot_be_read_today_keeps_its_facts(memory: Memory, notes: Path) -> None:
+    memory.ingest(notes, scope=JANE)
+    before = contents(memory)
+    (notes / "keys.txt").write_bytes(b"caf\xe9")
+    done = memory.ingest(notes, scope=JANE)
+    assert list(done.skipped) == ["keys.txt"] and done.revoked == 0 and contents(memory) == before
+
+
 def test_other_memories_and_other_folders_are_left_alone(memory: Memory, notes: Path, tmp_path: Path) -> None:
     memory.propose(FactCandidate("Said in a conversation."), scope=JANE, source="r0")
     memory.ingest(notes, scope=JANE)

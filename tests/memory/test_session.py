@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import subprocess
 import sys
@@ -81,6 +82,7 @@ def test_rules_over_the_budget_are_an_error(memory: Memory) -> None:
     fill(memory)
     with pytest.raises(BudgetError) as failed:
         memory.assemble("anything", JANE, 10)
+    assert pickle.loads(pickle.dumps(failed.value)).needed == failed.value.needed
     assert (
         memory.assemble("anything", JANE, failed.value.needed).text
         == memory.assemble("anything", JANE).prefix
@@ -105,7 +107,9 @@ def test_a_retracted_turn_is_in_no_prompt(memory: Memory) -> None:
     session.retract(said.seq, "a secret")
     assert "hunter2" not in session.assemble().text
     assert session.events()[0].content == "My password is hunter2.", "the trace is append-only"
-    for wrong in (0, 99, 5):
+    with pytest.raises(TypeError, match="seq: expected an int"):
+        session.retract("1")  # type: ignore[arg-type]
+    for wrong in (0, -3, 99, 5):
         with pytest.raises(ValueError, match="seq: expected the number of an event"):
             session.retract(wrong)
 
@@ -227,6 +231,29 @@ def test_a_killed_process_leaves_whole_appends(memory: Memory, tmp_path: Path) -
         assert last - acknowledged in (0, 1)
         assert said == [f"{who} {number}" for number in range(1, last + 1) for who in "ab"]
     assert all(one.faithful for one in memory.replay("r1", JANE).prompts())
+
+
+def test_a_run_is_the_source_of_what_it_proposes(memory: Memory) -> None:
+    session = memory.session(JANE, "r1")
+    session.user("Book the train.")
+    assert session.propose("Jane takes the train.").status == "written"
+    done = session.complete("Booked the 9:14 train.", steps=["searched", "paid"], artifacts=["ticket-7"])
+    why = memory.why(done.id, scope=JANE)
+    assert (why.provenance.run, why.provenance.turn, why.record.steps) == ("r1", 1, ("searched", "paid"))
+    assert sorted(hit.kind for hit in memory.recall("train", JANE)) == ["episode", "fact"]
+
+
+@pytest.mark.parametrize("query", ["", " ", "\0", "word " * 50_000, "\u202e\ud7ff", "' OR 1=1 --", "*", '"'])
+def test_any_query_gets_a_prompt(memory: Memory, query: str) -> None:
+    fill(memory)
+    made = memory.assemble(query, JANE, 120)
+    assert made.ids("policies") and "0099" not in made.text and made.trace.tokens["total"] <= 120
+
+
+def test_turns_may_be_any_iterable(memory: Memory) -> None:
+    assert (
+        memory.assemble("x", JANE, turns=(("user", f"turn {i}") for i in range(20))).text.count("- user") == 8
+    )
 
 
 def test_a_failed_append_keeps_the_prompt_for_the_next(memory: Memory) -> None:

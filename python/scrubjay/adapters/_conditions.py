@@ -9,6 +9,7 @@ applied before anything is ranked.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -84,6 +85,12 @@ def exists(field: str) -> dict[str, Any]:
 def is_text(field: str) -> dict[str, Any]:
     """Return the native condition that a field is a text: no other value compares with one."""
     return {field: {"$gte": ""}}
+
+
+def is_composite(field: str) -> dict[str, Any]:
+    """Return the native condition that a field is a list or a mapping: it has a value, and none of the others."""
+    simple = [is_text(field), {field: {"$gte": -math.inf}}, {field: {"$in": [True, False]}}]
+    return {"$and": [exists(field), {"$not": {"$or": simple}}]}
 
 
 def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, partial
@@ -11,13 +11,14 @@ from threading import Lock
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.memory.assembly import Assembled, Limits, Piece, arrange
+from scrubjay.memory.assembly import Assembled, Limits, Piece, Reserved, arrange
 from scrubjay.memory.base import checked_scope
 from scrubjay.memory.distil import Distilled, distil
 from scrubjay.memory.extractors import Extractor
 from scrubjay.memory.forgetting import Forgetting
 from scrubjay.memory.ingest import Ingested, ingest
 from scrubjay.memory.recall import Recall
+from scrubjay.memory.records import Known
 from scrubjay.memory.replaying import Replay
 from scrubjay.memory.session import N_TURNS, Session, as_turns, check_run_id
 from scrubjay.memory.stabilise import Transcript
@@ -27,6 +28,7 @@ from scrubjay.retrieval.context import count_roughly
 __all__ = ["AroundMemory"]
 
 K_RECALLED = 20
+_MAX_RESERVED = 1000
 
 
 class AroundMemory(Forgetting, Recall):
@@ -36,6 +38,10 @@ class AroundMemory(Forgetting, Recall):
     def traces(self) -> Traces:
         """The traces in the file."""
         return Traces(self.store, self.clock)
+
+    @cached_property
+    def _reserved(self) -> dict[tuple[str, str | None], tuple[Known, Reserved]]:
+        return {}
 
     _background: ThreadPoolExecutor | None = None
     _background_lock = Lock()
@@ -48,7 +54,7 @@ class AroundMemory(Forgetting, Recall):
         scope: Scope,
         budget_tokens: int = 2000,
         *,
-        turns: Sequence[Any] = (),
+        turns: Iterable[Any] = (),
         k: int = K_RECALLED,
         kinds: Sequence[str] = ("fact", "episode"),
         item_tokens: int = 200,
@@ -80,28 +86,28 @@ class AroundMemory(Forgetting, Recall):
         if not isinstance(query, str):
             raise TypeError(f"query: expected a str, got {type(query).__name__}")
         limits = Limits(budget_tokens, item_tokens, turn_tokens, count=count)
-        said = as_turns(turns[-N_TURNS:])
-        known = self.known(scope)
+        said = as_turns(turns[-N_TURNS:] if isinstance(turns, (list, tuple)) else list(turns)[-N_TURNS:])
+        reserved = self._reserve(scope)
         recalled = self.recall(query, scope, kinds=kinds, k=k, **options)
-        made = arrange(
-            [Piece("policy", one.id, one.text, one.key) for one in known.policies],
-            [Piece("preference", one.id, one.text, one.key) for one in known.preferences],
-            [Piece(hit.kind, hit.id, hit.text) for hit in recalled],
-            said,
-            limits,
+        ranked = [Piece(hit.kind, hit.id, hit.text) for hit in recalled]
+        made = arrange(reserved, ranked, said, limits)
+        return replace(made, trace=replace(made.trace, query=query, recalled=recalled))
+
+    def _reserve(self, scope: Scope) -> Reserved:
+        """Lay out what is known; again only if it changed."""
+        known = self.known(scope)
+        key = (scope.tenant, scope.user)
+        kept = self._reserved.get(key)
+        if kept is not None and kept[0] is known:
+            return kept[1]
+        reserved = Reserved(
+            tuple(Piece("policy", one.id, one.text, one.key) for one in known.policies),
+            tuple(Piece("preference", one.id, one.text, one.key) for one in known.preferences),
         )
-        envelope = replace(
-            made.trace,
-            query=query,
-            mode=recalled.mode,
-            degraded=tuple(recalled.degraded),
-            retrieved=tuple(
-                {"id": hit.id, "kind": hit.kind, "score": hit.score, "tier": hit.tier} for hit in recalled
-            ),
-            promoted=tuple(hit.id for hit in recalled if hit.identifier),
-            stages=tuple(recalled.trace.to_dicts()),
-        )
-        return replace(made, trace=envelope)
+        if len(self._reserved) >= _MAX_RESERVED:
+            self._reserved.clear()
+        self._reserved[key] = (known, reserved)
+        return reserved
 
     # ------------------------------------------------------------------ sessions
 
@@ -197,7 +203,8 @@ class AroundMemory(Forgetting, Recall):
             extractor: reads the passages that are new, as in :meth:`distil`; its candidates go through the same gate.
             name: tells folders apart that one scope ingests; by default the folder's own name.
 
-        Each file is one transaction. Raises as :meth:`distil` does; files before that one are in.
+        Each file is one transaction (files between which a passage moved share one). A file that cannot be read today
+        keeps what it gave. Raises as :meth:`distil` does; files before that one are in.
         """
         checked_scope(scope)
         return ingest(self, folder, scope, extractor, name)

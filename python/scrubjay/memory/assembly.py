@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from scrubjay.errors import BudgetError
 from scrubjay.retrieval.context import count_roughly
 
-__all__ = ["Assembled", "Block", "Envelope", "Limits", "Piece", "Turn", "arrange", "brief"]
+__all__ = ["Assembled", "Block", "Envelope", "Limits", "Piece", "Reserved", "Turn", "arrange", "brief"]
 
 TITLES = {
     "policies": "Policies (always follow)",
@@ -97,24 +97,73 @@ class Block:
 
 
 @dataclass(frozen=True)
+class Reserved:
+    """Policies and preferences, laid out: what every prompt begins with until one of them changes."""
+
+    policies: tuple[Piece, ...] = ()
+    preferences: tuple[Piece, ...] = ()
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """One block each, where there is anything."""
+        made = (
+            _block(name, [_item(*one) for one in pieces], pieces)
+            for name, pieces in (("policies", self.policies), ("preferences", self.preferences))
+        )
+        return tuple(block for block in made if block is not None)
+
+    @cached_property
+    def text(self) -> str:
+        """The prefix of the prompt."""
+        return "".join(block.text for block in self.blocks)
+
+
+@dataclass(frozen=True)
 class Envelope:
     """What went into a prompt, what did not, and why. References only: the texts are in the records."""
 
     budget_tokens: int
-    tokens: dict[str, int]
-    """By block, and "total"."""
+    blocks: tuple[Block, ...] = field(default=(), compare=False, repr=False)
+    count: Callable[[str], int] = field(default=count_roughly, compare=False, repr=False)
     dropped: tuple[tuple[str, str], ...] = ()
     """Recalled records that are not in the prompt, as (id, reason): "over_item_cap" or "over_budget"."""
     query: str = ""
-    mode: str = "none"
-    """What retrieval really ran: "hybrid", "vector", "lexical", "substring" or "none"."""
-    degraded: tuple[str, ...] = ()
-    retrieved: tuple[dict[str, Any], ...] = ()
-    """Of each recalled record, best first: id, kind, score, tier."""
-    promoted: tuple[str, ...] = ()
-    """Ids that stand above the fused order because they hold an identifier of the query."""
-    stages: tuple[dict[str, Any], ...] = field(default=(), compare=False)
-    """What ran, for how long."""
+    recalled: Any = field(default=None, compare=False, repr=False)
+    """The retrieval itself, None if there was none."""
+
+    @cached_property
+    def tokens(self) -> dict[str, int]:
+        """How many are in each block, and in the "total"."""
+        each = {block.name: self.count(block.text) for block in self.blocks}
+        return {**each, "total": self.count("".join(block.text for block in self.blocks)) if each else 0}
+
+    @property
+    def mode(self) -> str:
+        """What retrieval really ran: "hybrid", "vector", "lexical", "substring" or "none"."""
+        return "none" if self.recalled is None else str(self.recalled.mode)
+
+    @property
+    def degraded(self) -> tuple[str, ...]:
+        """Why less ran than was asked for."""
+        return () if self.recalled is None else tuple(self.recalled.degraded)
+
+    @cached_property
+    def retrieved(self) -> tuple[dict[str, Any], ...]:
+        """Of each recalled record, best first: id, kind, score, tier."""
+        return tuple(
+            {"id": hit.id, "kind": hit.kind, "score": hit.score, "tier": hit.tier}
+            for hit in self.recalled or ()
+        )
+
+    @cached_property
+    def promoted(self) -> tuple[str, ...]:
+        """Ids that stand above the fused order because they hold an identifier of the query."""
+        return tuple(hit.id for hit in self.recalled or () if hit.identifier)
+
+    @property
+    def stages(self) -> tuple[dict[str, Any], ...]:
+        """What ran in the retrieval, for how long."""
+        return () if self.recalled is None else tuple(self.recalled.trace.to_dicts())
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything in JSON's own types."""
@@ -165,17 +214,11 @@ class Assembled:
         return f"<scrubjay.Assembled {self.trace.tokens['total']} tokens: {shown or 'empty'}>"
 
 
-def arrange(
-    policies: Sequence[Piece],
-    preferences: Sequence[Piece],
-    ranked: Sequence[Piece],
-    turns: Sequence[Turn],
-    limits: Limits,
-) -> Assembled:
+def arrange(reserved: Reserved, ranked: Sequence[Piece], turns: Sequence[Turn], limits: Limits) -> Assembled:
     """Return the prompt of these records.
 
     Args:
-        policies, preferences: all of them are in the prompt, in this order.
+        reserved: all of its policies and preferences are in the prompt, in their order.
         ranked: what was recalled, best first. The longest beginning of it that fits is in the prompt, after those over
             `limits.item_tokens` were left out: so over budget, whole records go, the least relevant first.
         turns: the conversation, oldest first; the newest are summarised (:func:`brief`) and stand last.
@@ -186,9 +229,9 @@ def arrange(
             would be wrong in silence, and one over budget would be cut by somebody else; the error says what budget
             would do.
 
-    >>> rules = [Piece("policy", "p1", "Never promise refunds.", "refunds")]
+    >>> rules = Reserved((Piece("policy", "p1", "Never promise refunds.", "refunds"),))
     >>> found = [Piece("fact", "f1", "Jane moved to Toronto.")]
-    >>> print(arrange(rules, [], found, [Turn("user", "Where do I live?")], Limits(200)).text, end="")
+    >>> print(arrange(rules, found, [Turn("user", "Where do I live?")], Limits(200)).text, end="")
     # Policies (always follow)
     - refunds: Never promise refunds.
     <BLANKLINE>
@@ -200,16 +243,7 @@ def arrange(
     <BLANKLINE>
     """
     count, budget = limits.count, limits.budget_tokens
-    reserved = [
-        block
-        for block in (
-            _block("policies", [_item(*one) for one in policies], policies),
-            _block("preferences", [_item(*one) for one in preferences], preferences),
-        )
-        if block is not None
-    ]
-    prefix = "".join(block.text for block in reserved)
-    needed = count(prefix) if prefix else 0
+    needed = count(reserved.text) if reserved.text else 0
     if needed > budget:
         raise BudgetError(
             f"budget_tokens: policies and preferences alone need {needed}, got {budget}; they are never left out",
@@ -228,7 +262,7 @@ def arrange(
 
     def whole(n_items: int, last: Block | None) -> tuple[Block, ...]:
         memories = _block("memories", lines[:n_items], kept[:n_items])
-        return tuple(block for block in (*reserved, memories, last) if block is not None)
+        return tuple(block for block in (*reserved.blocks, memories, last) if block is not None)
 
     def fits(n_items: int) -> bool:
         return count("".join(block.text for block in whole(n_items, recent))) <= budget
@@ -238,14 +272,12 @@ def arrange(
         recent, n_items = None, 0
     dropped += [(piece.id, "over_budget") for piece in kept[n_items:]]
     blocks = whole(n_items, recent)
-    tokens = {block.name: count(block.text) for block in blocks}
-    tokens["total"] = count("".join(block.text for block in blocks)) if blocks else 0
     pieces = {
-        "policies": tuple(policies),
-        "preferences": tuple(preferences),
+        "policies": reserved.policies,
+        "preferences": reserved.preferences,
         "memories": tuple(kept[:n_items]),
     }
-    return Assembled(blocks, Envelope(budget, tokens, tuple(dropped)), pieces, limits)
+    return Assembled(blocks, Envelope(budget, blocks, count, tuple(dropped)), pieces, limits)
 
 
 def brief(turn: Turn, max_tokens: int, count: Callable[[str], int] = count_roughly) -> str | None:
@@ -270,18 +302,17 @@ def brief(turn: Turn, max_tokens: int, count: Callable[[str], int] = count_rough
 
 def _recent(turns: Sequence[Turn], max_tokens: int, limits: Limits) -> Block | None:
     """The block of the newest turns that fit, in their order. A turn of which not a sentence fits is passed over."""
-    lines: list[str] = []
-    best: Block | None = None
-    for turn in reversed(turns):
-        line = brief(turn, limits.brief_tokens, limits.count)
-        if line is None:
-            continue
-        lines.insert(0, line + "\n")
-        block = _block("turns", lines, ())
-        if block is None or limits.count(block.text) > max_tokens:
-            break
-        best = block
-    return best
+    briefs = (brief(turn, limits.brief_tokens, limits.count) for turn in turns)
+    lines = [line + "\n" for line in briefs if line is not None]
+
+    def newest(n: int) -> Block | None:
+        return _block("turns", lines[len(lines) - n :], ())
+
+    def fits(n: int) -> bool:
+        block = newest(n)
+        return block is None or limits.count(block.text) <= max_tokens
+
+    return newest(_most(len(lines), fits) or 0)
 
 
 def _block(name: str, lines: Sequence[str], pieces: Sequence[Piece]) -> Block | None:

@@ -93,8 +93,11 @@ class Ground:
 
     def put_again(self, change: Change, row: FactRow | EpisodeRow) -> None:
         """The same for a document whose text stays, with the vector that it has."""
-        found = self.documents.engine.get(row.slot)  # nobody else writes while the change lasts
-        vector = found.vector if found is not None else self.documents.embed([row.text])[0]
+        found = self.documents.engine.get(
+            row.slot
+        )  # as committed: this change may have given the slot away since
+        same = found is not None and found.text == row.text
+        vector = found.vector if found is not None and same else self.documents.embed([row.text])[0]
         self.put(change, row, vector)
 
 

@@ -72,7 +72,7 @@ def classify(candidate: Candidate | Mapping[str, Any] | str) -> tuple[str, Candi
             return kind, CANDIDATES[kind](**given)
         except TypeError:
             raise ValueError(
-                f"candidate: a {kind} needs more than {sorted(given)} of {', '.join(names)}"
+                f"candidate: {kind}: expected more than {sorted(given)} of {', '.join(names)}"
             ) from None
     found = _KIND_OF.get(type(candidate))
     if found is None:

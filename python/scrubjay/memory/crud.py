@@ -17,16 +17,12 @@ from scrubjay.memory.checking import CANDIDATES, Unfit, encoded, encoded_list, v
 from scrubjay.memory.content import checked_str, digest, topic
 from scrubjay.memory.known import KnownScopes
 from scrubjay.memory.records import (
-    Deletion,
     EpisodeCandidate,
-    Event,
     FactCandidate,
     Outcome,
     PreferenceCandidate,
     Provenance,
     Record,
-    Rejection,
-    Why,
 )
 from scrubjay.memory.rows import (
     EpisodeRow,
@@ -34,7 +30,6 @@ from scrubjay.memory.rows import (
     PolicyRow,
     PreferenceRow,
     Row,
-    as_moment,
     belongs_to,
     find_row,
     is_in_force,
@@ -46,13 +41,10 @@ from scrubjay.memory.rows import (
 )
 from scrubjay.memory.schema import KINDS, erasing
 from scrubjay.store.partition import visible_from
-from scrubjay.store.reading import names_of, scope_of
+from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change
 
 __all__ = ["Crud"]
-
-Rejections = list[Rejection]  # `list` is a method below
-Deletions = list[Deletion]
 
 _CHANGEABLE = {
     "fact": ("content", "subject", "predicate", "confidence", "metadata", "expires_at", "ttl"),
@@ -328,77 +320,6 @@ class Crud(KnownScopes):
             "INSERT INTO memory_deletion(at, tenant, user, agent, reason, by, counts) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (change.now, *names_of(scope), reason, by, given),
         )
-
-    # ------------------------------------------------------------------ looking back
-
-    def why(self, id: str, *, scope: Scope) -> Why | None:
-        """Return where a record comes from and what happened to it, whatever its status; None if `scope` sees none.
-
-        >>> import tempfile
-        >>> from scrubjay import Memory
-        >>> folder, jane = tempfile.TemporaryDirectory(), Scope("acme", user="jane")
-        >>> with Memory.open(folder.name + "/memory.scrubjay") as memory:
-        ...     source = Provenance(run="chat-7", turn=3, author="jane")
-        ...     outcome = memory.propose("Jane lives in Oslo", scope=jane, source=source)
-        ...     why = memory.why(outcome.id, scope=jane)
-        ...     why.provenance.run, why.provenance.turn, [event.what for event in why.events]
-        ('chat-7', 3, ['written'])
-        >>> folder.cleanup()
-        """
-        checked_scope(scope)
-        with self.snapshot() as connection:
-            row = find_row(connection, id)
-            if row is None or not is_visible(row, scope):
-                return None
-            found = connection.execute(
-                "SELECT at, record, what, by, detail FROM memory_log WHERE record = ? ORDER BY number", (id,)
-            ).fetchall()
-            superseded: list[Any] = []
-            observed: list[Any] = []
-            if row.kind in ("fact", "preference"):
-                agent = "agent" if row.kind == "fact" else "''"
-                superseded = connection.execute(
-                    f"SELECT id, tenant, user, {agent} FROM {KINDS[row.kind]} WHERE superseded_by = ? "
-                    "ORDER BY created_at, id",
-                    (id,),
-                ).fetchall()
-            if isinstance(row, FactRow):
-                observed = connection.execute(
-                    "SELECT DISTINCT run FROM memory_observation WHERE tenant = ? AND (fact = ? OR hash = ?) "
-                    "ORDER BY at, run",
-                    (row.tenant, id, row.hash),
-                ).fetchall()
-        visible = visible_from(scope)
-        return Why(
-            record_of(row),
-            tuple(Event(as_moment(at), *rest) for at, *rest in found),
-            tuple(old for old, *names in superseded if scope_of(*names) in visible),
-            getattr(row, "superseded_by", None),
-            tuple(run for (run,) in observed) or (row.source_run,),
-        )
-
-    def rejections(self, scope: Scope, limit: int = 100) -> Rejections:
-        """Return what the gate refused in exactly this scope, newest first."""
-        checked_scope(scope)
-        with self.reading() as connection:
-            found = connection.execute(
-                "SELECT at, kind, reason, content, source_run, source_turn, author FROM memory_rejection "
-                "WHERE tenant = ? AND user = ? AND agent = ? ORDER BY number DESC LIMIT ?",
-                (*names_of(scope), max(limit, 0)),
-            ).fetchall()
-        return [Rejection(as_moment(row[0]), scope, *row[1:]) for row in found]
-
-    def deletions(self, tenant: str) -> Deletions:
-        """Return the deletion events of a tenant, oldest first."""
-        with self.reading() as connection:
-            found = connection.execute(
-                "SELECT at, user, agent, reason, by, counts FROM memory_deletion WHERE tenant = ? ORDER BY number",
-                (Scope(tenant).tenant,),
-            ).fetchall()
-        return [
-            Deletion(as_moment(at), scope_of(tenant, user, agent), reason, by, json.loads(counts))
-            for at, user, agent, reason, by, counts in found
-        ]
 
 
 def _text(candidate: Any) -> str:

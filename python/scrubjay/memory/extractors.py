@@ -154,7 +154,8 @@ class OpenAIExtractor:
         parts = self._prompt.partition(
             "{transcript}"
         )  # what the transcript holds is not looked at for places
-        prompt = parts[0].replace("{context}", before) + "\n" + transcript.text + parts[2]
+        head, tail = (part.replace("{context}", before) for part in (parts[0], parts[2]))
+        prompt = f"{head}\n{transcript.text}{tail}"
         body = {
             "model": self._model,
             "messages": [{"role": "user", "content": prompt}],

@@ -13,16 +13,12 @@ from typing import Any
 from numpy.typing import NDArray
 
 from scrubjay._native import Scope
-from scrubjay.memory.base import Ground, absent, checked_scope, log
+from scrubjay.memory.base import Ground, checked_scope, log
 from scrubjay.memory.checking import content_of
-from scrubjay.memory.content import checked_str, digest, topic
+from scrubjay.memory.content import digest, topic
 from scrubjay.memory.records import Fact, FactCandidate, Outcome, Provenance
 from scrubjay.memory.rows import (
     FactRow,
-    PolicyRow,
-    Row,
-    belongs_to,
-    find_row,
     insert,
     is_in_force,
     new_id,
@@ -339,85 +335,6 @@ class Facts(Ground):
         log(change, row.id, "promoted" if by is None else "confirmed", by)
         return superseded
 
-    def confirm(self, id: str, *, by: str, scope: Scope) -> Outcome:
-        """Bring a tenant's provisional fact or policy into force.
-
-        Args:
-            id: of the record.
-            by: who takes responsibility.
-            scope: the tenant, without user or agent: nobody confirms in the name of all but who acts for them.
-
-        Raises:
-            KeyError: this scope has no such record.
-            ValueError: it is no fact or policy that waits for this; `by` is empty.
-        """
-        checked_scope(scope)
-        by = _named(by, "by")
-        with self.reading() as connection:
-            seen = find_row(connection, id)
-        vector = self.documents.embed([seen.text])[0] if isinstance(seen, FactRow) else None
-        with self.documents.changing("confirming") as change:
-            row = find_row(change.connection, id)
-            if row is None or not belongs_to(row, scope):
-                raise absent(id)
-            if isinstance(row, PolicyRow) and row.status == "provisional":
-                change.connection.execute(
-                    "UPDATE memory_policy SET status = 'active', decided_by = ?, decided_at = ? WHERE id = ?",
-                    (by, change.now, id),
-                )
-                log(change, id, "confirmed", by)
-                return Outcome("written", "policy", id, f"confirmed by {by}")
-            if not isinstance(row, FactRow) or row.status != "provisional":
-                raise ValueError(
-                    f"id: expected a provisional fact or policy, got a {row.kind} that is {row.status}"
-                )
-            if row.expires_at is not None and row.expires_at <= change.now:
-                raise absent(id)
-            candidate = FactCandidate(row.content, row.subject, row.predicate, row.confidence)
-            superseded = self._promote(change, row, candidate, {}, by, vector)
-        status = "superseded" if superseded else "written"
-        return Outcome(status, "fact", id, f"confirmed by {by}", superseded)
-
-    def revoke(self, id: str, *, reason: str, scope: Scope, by: str | None = None) -> None:
-        """Take a record out of force for good. Its row stays, for :meth:`why`, until :meth:`sweep` lets it go.
-
-        Raises:
-            KeyError: this scope has no such record of its own (that is living).
-            ValueError: no reason is given.
-        """
-        checked_scope(scope)
-        reason = _named(reason, "reason")
-        by = None if by is None else _named(by, "by")
-        with self.documents.changing("revoking") as change:
-            if not self._revoke(change, id, scope, reason, by):
-                raise absent(id)
-
-    def _revoke(self, change: Change, id: str, scope: Scope, reason: str, by: str | None) -> bool:
-        row = find_row(change.connection, id)
-        if row is None or not belongs_to(row, scope) or row.status in ("revoked", "superseded"):
-            return False
-        if row.expires_at is not None and row.expires_at <= change.now:
-            return False
-        if isinstance(row, PolicyRow):
-            change.connection.execute(
-                "UPDATE memory_policy SET status = 'revoked', decided_by = ?, decided_at = ? WHERE id = ?",
-                (row.decided_by or by or "nobody named", change.now, id),
-            )
-        else:
-            change.connection.execute(
-                f"UPDATE memory_{row.kind} SET status = 'revoked', updated_at = ? WHERE id = ?",
-                (change.now, id),
-            )
-            self.remove_document(change, row, "revoked")
-        log(change, id, "revoked", by, reason)
-        return True
-
-    @staticmethod
-    def remove_document(change: Change, row: Row, reason: str) -> None:
-        """Take what is in force of a fact or episode out of the index."""
-        if row.kind in ("fact", "episode") and row.status == "active":
-            change.delete([row.slot], reason=reason)  # type: ignore[union-attr]
-
     def facts_about(self, scope: Scope, subject: str, predicate: str) -> list[str]:
         """Return the ids of the facts in force of exactly this scope with this subject and predicate."""
         checked_scope(scope)
@@ -425,10 +342,3 @@ class Facts(Ground):
             found = list(self._rivals(connection, scope, topic(subject, predicate)))
         now = self.clock()
         return [row.id for row in found if is_in_force(row, now)]
-
-
-def _named(value: Any, name: str) -> str:
-    text = checked_str(value, name)
-    if not 1 <= len(text) <= 1000:
-        raise ValueError(f"{name}: expected 1 to 1,000 characters, got {len(text)}")
-    return text

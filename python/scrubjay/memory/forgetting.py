@@ -18,6 +18,8 @@ from scrubjay.memory.base import absent, checked_scope, log
 from scrubjay.memory.content import checked_str
 from scrubjay.memory.crud import Crud
 from scrubjay.memory.decay import Decay
+from scrubjay.memory.history import History
+from scrubjay.memory.repair import Repair
 from scrubjay.memory.rows import (
     EpisodeRow,
     FactRow,
@@ -78,7 +80,7 @@ class MemoryErasure:
         return not self.rows and (self.files is None or self.files.clean)
 
 
-class Forgetting(Crud):
+class Forgetting(Crud, History, Repair):
     """The part of a memory that lets go."""
 
     decay: Decay

@@ -24,7 +24,7 @@ from scrubjay.memory.checking import (
     verify,
 )
 from scrubjay.memory.content import as_kept, digest, normalised, topic
-from scrubjay.memory.facts import Facts, Proposal, provenance_columns
+from scrubjay.memory.facts import Proposal, provenance_columns
 from scrubjay.memory.records import (
     Candidate,
     EpisodeCandidate,
@@ -34,6 +34,7 @@ from scrubjay.memory.records import (
     Provenance,
 )
 from scrubjay.memory.rows import EpisodeRow, PolicyRow, PreferenceRow, as_moment, insert, new_id, rows_where
+from scrubjay.memory.standing import Standing
 from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change
 
@@ -42,7 +43,7 @@ __all__ = ["Gate"]
 Proposed = tuple[Candidate | Mapping[str, Any] | str, Scope, Provenance | str]
 
 
-class Gate(Facts):
+class Gate(Standing):
     """The part of a memory that decides what is remembered."""
 
     def propose(

@@ -1,7 +1,8 @@
 """How do notes become memories, and stay what the files say?
 
 Each file is held against the facts that came from it: passages that are new go through the gate, those that are gone
-are revoked, both in one transaction; so an ingestion can be repeated, and one that was killed is simply run again.
+are revoked, both in one transaction; files between which a passage moved share theirs. So an ingestion can be repeated,
+and one that was killed is simply run again.
 """
 
 from __future__ import annotations
@@ -62,44 +63,86 @@ def ingest(
     report = Ingested(skipped=notes.skipped)
     # One run for all files: a passage that stands in two of them was not observed twice.
     run = f"notes:{name}"
-    known: dict[str, list[Fact]] = {}
+    known: dict[str, list[Fact]] = {file: [] for file in notes.by_file}
     for fact in facts_from(gate, scope, run):
-        known.setdefault(str(fact.metadata.get("file")), []).append(fact)
-    # What is gone goes first: a passage that moved to another file is then new there.
-    gone_files = [file for file in known if file not in notes.by_file]
-    for file in [*gone_files, *notes.by_file]:
-        _ingest_file(gate, scope, run, notes.by_file.get(file, []), known.get(file, []), extractor, report)
+        file = str(fact.metadata.get("file"))
+        if file not in notes.skipped:  # what cannot be read today is not gone
+            known.setdefault(file, []).append(fact)
+    plans = [_plan(file, notes.by_file.get(file, []), facts) for file, facts in known.items()]
+    for group in _together(plans):
+        _write(gate, scope, run, group, extractor, report)
     report.files = len(notes.by_file)
     return report
 
 
-def _ingest_file(
-    gate: Gate,
-    scope: Scope,
-    run: str,
-    notes: Sequence[Note],
-    known: Sequence[Fact],
-    extractor: Extractor | Callable[[Transcript], Any] | None,
-    report: Ingested,
-) -> None:
+@dataclass
+class _Plan:
+    """What has to be done about a file: passages by their marks, those that are new, facts that are to go."""
+
+    notes: Sequence[Note]
+    by_mark: dict[str, Note]
+    new: dict[str, Note]
+    gone: list[Fact]
+
+    @property
+    def leaving(self) -> set[str]:
+        """The marks of the passages that go."""
+        return {fact.metadata["passage"] for fact in self.gone if "passage" in fact.metadata}
+
+
+def _plan(file: str, notes: Sequence[Note], known: Sequence[Fact]) -> _Plan:
     by_mark = {mark_of(note.passage.text): note for note in notes}
     held = {str(fact.metadata.get("passage")) for fact in known}
     # A fact that an extractor found in the file as a whole goes with the file.
-    gone = [
-        fact.id for fact in known if not by_mark or fact.metadata.get("passage", "") not in (*by_mark, "")
-    ]
-    new = {mark: note for mark, note in by_mark.items() if mark not in held}
-    proposals = [_passage_fact(scope, run, mark, note) for mark, note in new.items()]
+    gone = [fact for fact in known if not by_mark or fact.metadata.get("passage", "") not in (*by_mark, "")]
+    return _Plan(notes, by_mark, {mark: note for mark, note in by_mark.items() if mark not in held}, gone)
+
+
+def _together(plans: Sequence[_Plan]) -> list[list[_Plan]]:
+    """Group the files between which passages move: to come into one file they have to go from the other first."""
+    leaving = set[str]().union(*(plan.leaving for plan in plans))
+    groups: list[tuple[set[str], list[_Plan]]] = []
+    alone: list[list[_Plan]] = []
+    for plan in plans:
+        moving, group = leaving & {*plan.new, *plan.leaving}, [plan]
+        if not moving:
+            alone.append(group)
+            continue
+        apart = []
+        for marks, others in groups:
+            if marks & moving:
+                moving, group = moving | marks, others + group
+            else:
+                apart.append((marks, others))
+        groups = [*apart, (moving, group)]
+    return [*(group for _, group in groups), *alone]
+
+
+def _write(
+    gate: Gate,
+    scope: Scope,
+    run: str,
+    plans: Sequence[_Plan],
+    extractor: Extractor | Callable[[Transcript], Any] | None,
+    report: Ingested,
+) -> None:
+    """Bring memory in line with some files, in one transaction."""
+    proposals = [_passage_fact(scope, run, mark, note) for plan in plans for mark, note in plan.new.items()]
     n_passages = len(proposals)
-    if extractor is not None and new:
-        proposals += _extracted(scope, run, new, notes, extractor)
-    if not proposals and not gone:
-        report.unchanged += len(by_mark)
+    if extractor is not None:
+        for plan in plans:
+            if plan.new:
+                proposals += _extracted(scope, run, plan.new, plan.notes, extractor)
+    report.unchanged += sum(len(plan.by_mark) - len(plan.new) for plan in plans)
+    revoke = [
+        (fact.id, scope, "the passage is gone" if plan.by_mark else "the note is gone")
+        for plan in plans
+        for fact in plan.gone
+    ]
+    if not proposals and not revoke:
         return
-    reason = "the note is gone" if not notes else "the passage is gone"
-    outcomes = gate.propose_all(proposals, revoke=[(id, scope, reason) for id in gone])
-    report.unchanged += len(by_mark) - len(new)
-    report.revoked += len(gone)
+    outcomes = gate.propose_all(proposals, revoke=revoke)
+    report.revoked += len(revoke)
     for position, ((_, _, source), outcome) in enumerate(zip(proposals, outcomes, strict=True)):
         if not outcome:
             report.rejected.append((str(source.place), outcome.reason))

@@ -41,6 +41,7 @@ _STAMPS = "SELECT user, version FROM memory_stamp WHERE tenant = ? AND user IN (
 class _Kept(NamedTuple):
     glance: object  # of the file: while it is the same nothing was written at all
     stamps: list[tuple[str, int]]
+    since: int  # clocks may be set back
     until: int
     known: Known
     made: dict[str, tuple[Row, Record]]  # by id: of what did not change the record is not made again
@@ -65,7 +66,7 @@ class KnownScopes(Gate, Ground):
         store, now = self.store, self.clock()
         glance = store.glance()  # before looking: what is written meanwhile is noticed the next time
         kept = self._kept.get(key)
-        if kept is not None and now < kept.until:
+        if kept is not None and kept.since <= now < kept.until:
             if kept.glance == glance:
                 return kept.known
             with self.reading() as connection:
@@ -77,7 +78,7 @@ class KnownScopes(Gate, Ground):
             known, until, made = _look_up(connection, key, now, {} if kept is None else kept.made)
         if len(self._kept) >= _MAX_KEPT:
             self.forget_known()
-        self._kept[key] = _Kept(glance, stamps, until, known, made)
+        self._kept[key] = _Kept(glance, stamps, now, until, known, made)
         return known
 
     def forget_known(self, tenant: str | None = None) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from scrubjay._native import Scope
 from scrubjay.errors import BudgetError
-from scrubjay.memory.assembly import Assembled, Limits, Piece, Turn, arrange
+from scrubjay.memory.assembly import Assembled, Limits, Piece, Reserved, Turn, arrange
 from scrubjay.memory.trace import TraceEvent
 from scrubjay.retrieval.context import count_roughly
 
@@ -49,8 +49,7 @@ class Replay:
             turns = [said[seq] for seq in data["turns"] if seq in said]
             try:
                 made = arrange(
-                    pieces["policies"],
-                    pieces["preferences"],
+                    Reserved(tuple(pieces["policies"]), tuple(pieces["preferences"])),
                     pieces["memories"],
                     turns,
                     Limits(**data["limits"], count=count),

@@ -14,6 +14,7 @@ from typing import Any, Protocol, TypeVar
 from scrubjay._native import Scope
 from scrubjay.memory.assembly import Assembled, Turn
 from scrubjay.memory.content import MAX_NAME_CHARS
+from scrubjay.memory.records import Candidate, EpisodeCandidate, Outcome, Provenance
 from scrubjay.memory.trace import RETENTION_DAYS, Draft, TraceEvent, Traces, check_text
 from scrubjay.payload import CreatedAt
 
@@ -37,6 +38,12 @@ class Remembering(Protocol):
         """Where events go."""
         ...
 
+    def propose(
+        self, candidate: Candidate | Mapping[str, Any] | str, *, scope: Scope, source: Provenance | str
+    ) -> Outcome:
+        """Let the gate decide."""
+        ...
+
     def assemble(
         self, query: str, scope: Scope, budget_tokens: int, *, turns: Sequence[Any], **options: Any
     ) -> Assembled:
@@ -54,7 +61,22 @@ class Session:
         retention: how long new events are kept, a name in :data:`RETENTION_DAYS`.
 
     A prompt is recorded with the event that follows it, in one transaction, so that asking for one waits for no disk;
-    :meth:`close` (or leaving a `with` block) records one that nothing followed.
+    :meth:`close` (or leaving a `with` block) records one that nothing followed. It is recorded with the texts of all
+    records in it, as they were: they stay in the trace until its retention ends or the scope is forgotten, even if a
+    record is deleted meanwhile.
+
+    >>> import tempfile
+    >>> from scrubjay.memory import Memory
+    >>> folder, jane = tempfile.TemporaryDirectory(), Scope("acme", user="jane")
+    >>> with Memory.open(folder.name + "/memory.scrubjay") as memory:
+    ...     rule = memory.prefer("tone", "Brief answers.", scope=jane)
+    ...     with memory.session(jane, "chat-7") as session:
+    ...         event = session.user("Hello!")
+    ...         prompt = session.assemble().text
+    ...     again = memory.replay("chat-7", jane).prompts()
+    ...     again[0].faithful, again[0].assembled.text == prompt, session.turn
+    (True, True, 1)
+    >>> folder.cleanup()
 
     Raises:
         TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -72,7 +94,7 @@ class Session:
         """Anything, for as long as this object lives. Never written anywhere."""
         self._memory = memory
         self._retention = retention
-        self._pending: list[Draft] = []
+        self._pending: list[tuple[Assembled, list[int], int]] = []  # prompts, the turns in them, when
         self._lock = threading.Lock()
 
     # ------------------------------------------------------------------ events in
@@ -124,26 +146,44 @@ class Session:
         """Take an event back: it stays in the trace, and is left out of prompts to come and of what is distilled.
 
         Raises:
-            ValueError: this run has no such event.
+            TypeError, ValueError: this run has no such event.
         """
+        if isinstance(seq, bool) or not isinstance(seq, int):
+            raise TypeError(f"seq: expected an int, got {type(seq).__name__}")
         held = self._memory.traces.events(self.scope, self.run_id, after=seq - 1)
         if not held or held[0].seq != seq or held[0].kind in _OURS:
             raise ValueError(f"seq: expected the number of an event of this run, got {seq}")
         return self._write([Draft.of("retraction", why, data={"retracts": seq})])[0]
 
     def _write(self, drafts: list[Draft]) -> list[TraceEvent]:
-        if not drafts:
-            return []
         with self._lock:
-            pending, self._pending = self._pending, []
-            try:
-                written = self._memory.traces.append(
-                    self.scope, self.run_id, [*pending, *drafts], self._retention
-                )
-            except BaseException:
-                self._pending = pending
-                raise
+            pending = [_prompt_draft(*prompt) for prompt in self._pending]
+            if not pending and not drafts:
+                return []
+            written = self._memory.traces.append(
+                self.scope, self.run_id, [*pending, *drafts], self._retention
+            )
+            self._pending.clear()
         return written[len(pending) :]
+
+    # ------------------------------------------------------------------ memories out
+
+    def propose(self, candidate: Candidate | Mapping[str, Any] | str) -> Outcome:
+        """Propose something to remember, with this run and turn as its source; see `Memory.propose`."""
+        source = Provenance(run=self.run_id, turn=self.turn)
+        return self._memory.propose(candidate, scope=self.scope, source=source)
+
+    def complete(
+        self,
+        summary: str,
+        outcome: str = "success",
+        *,
+        task_type: str = "",
+        steps: Sequence[str] = (),
+        artifacts: Sequence[str] = (),
+    ) -> Outcome:
+        """Note that a task was completed: an episode, with this run as its source."""
+        return self.propose(EpisodeCandidate(summary, outcome, task_type, tuple(steps), tuple(artifacts)))
 
     # ------------------------------------------------------------------ prompts out
 
@@ -182,15 +222,12 @@ class Session:
                 raise ValueError("query: expected a str, as the user has said nothing in this run yet")
         made = self._memory.assemble(query, self.scope, budget_tokens, turns=turns, **options)
         with self._lock:
-            self._pending.append(Draft.of("prompt", "", data=prompt_data(made, [turn.seq for turn in turns])))
+            self._pending.append((made, [turn.seq for turn in turns], self._memory.traces.clock()))
         return made
 
     def flush(self) -> None:
         """Record a prompt that no event followed."""
-        with self._lock:
-            if self._pending:
-                self._memory.traces.append(self.scope, self.run_id, self._pending, self._retention)
-                self._pending = []
+        self._write([])
 
     def close(self) -> None:
         """The same; the run stays, and may be gone on with."""
@@ -206,6 +243,10 @@ class Session:
 
     def __repr__(self) -> str:
         return f"<scrubjay.Session {self.run_id!r} of {self.scope!r}>"
+
+
+def _prompt_draft(made: Assembled, seqs: Sequence[int], at: int) -> Draft:
+    return Draft.of("prompt", "", data=prompt_data(made, seqs))._replace(at=at)
 
 
 def _draft(event: Mapping[str, Any]) -> Draft:
@@ -234,10 +275,10 @@ def as_turns(turns: Iterable[Any]) -> list[Turn]:
         text: Any
         if isinstance(turn, TraceEvent):
             author, text = turn.author, turn.content
+        elif isinstance(turn, (tuple, list)):
+            author, text = turn if len(turn) == 2 else (None, None)
         elif isinstance(turn, Mapping):
             author, text = turn.get("role"), turn.get("content")
-        elif isinstance(turn, (tuple, list)) and len(turn) == 2:
-            author, text = turn
         else:
             author = text = None
         if not isinstance(author, str) or not isinstance(text, str):

@@ -104,13 +104,13 @@ def stabilise(run_id: str, events: Iterable[TraceEvent], *, after: int = 0) -> T
     for event in events:
         if event.kind in ("prompt", "retraction") or event.seq in gone:
             continue
-        text = event.content
+        text, author = event.content, " ".join(event.author.split())  # one line each, whatever it holds
         if event.kind == "user" and (taken_back := _TAKES_BACK.match(text)):
-            kept = _without_last_turn(kept, event.author)
+            kept = _without_last_turn(kept, author)
             text = text[taken_back.end() :]
         text = with_dates(" ".join(text.split()), event.at.date())
         if text:
-            kept.append(Utterance(event.seq, event.turn, event.at, event.kind, event.author, text))
+            kept.append(Utterance(event.seq, event.turn, event.at, event.kind, author, text))
     fresh = tuple(utterance for utterance in kept if utterance.seq > after)
     return Transcript(run_id, fresh, tuple(utterance for utterance in kept if utterance.seq <= after))
 

@@ -80,17 +80,17 @@ class Filling:
         self._count_changes(partition, len(rows))
 
     def _read_image(self, partition: Partition, state: ScopeState) -> bool:
-        with self._store.image_views(state.key) as image:
-            partition.unreadable = image is None  # if there is one, it is damaged
-            if image is None or not state.horizon <= image[0] <= state.version:
-                return False
-            try:
+        try:
+            with self._store.image_views(state.key) as image:
+                partition.unreadable = image is None  # if there is one, it is damaged
+                if image is None or not state.horizon <= image[0] <= state.version:
+                    return False
                 with self._ids:
                     self.engine.load_partition(partition.scope, list(image[1]))
-            except CorruptIndexError:  # the rows are the truth
-                partition.unreadable = True
-                return False
-            partition.resident, partition.applied, partition.n_changed = True, image[0], 0
+                partition.resident, partition.applied, partition.n_changed = True, image[0], 0
+        except CorruptIndexError:  # the rows are the truth
+            partition.unreadable = True
+            return False
         return True
 
     def _catch_up(self, partition: Partition, state: ScopeState, now: int) -> None:

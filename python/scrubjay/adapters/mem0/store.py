@@ -21,6 +21,7 @@ from scrubjay.adapters.mem0.results import OutputData, best, output, similarity
 from scrubjay.index import Index
 from scrubjay.records import Record
 from scrubjay.results import Hits
+from scrubjay.semantic import as_text
 
 __all__ = ["ScrubjayVectorStore"]
 
@@ -293,7 +294,7 @@ class ScrubjayVectorStore(VectorStoreBase):
 
     def _own(self, index: Index, id: Any) -> Record | None:
         """Return the memory with this id; None also if it is another tenant's."""
-        record = index.get(str(id))
+        record = index.get(str(id)) if str(id) else None  # the empty text is no id
         return record if record is not None and self._scope.contains(record.scope) else None
 
     def _row(self, id: Any, vector: Any, payload: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -302,7 +303,7 @@ class ScrubjayVectorStore(VectorStoreBase):
             raise TypeError(f"payload: expected a mapping, got {type(payload).__name__}")
         text = payload.get("data")
         metadata = dict(payload)
-        if isinstance(text, str) and text and _is_encodable(text):
+        if isinstance(text, str) and text and as_text(text) == text:
             del metadata["data"]  # it is the text, and need not be kept twice
         return {
             "id": str(id),
@@ -367,14 +368,6 @@ def _name(payload: Mapping[str, Any], field: str) -> str | None:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise TypeError(f"{field}: expected a str, got {type(value).__name__}")
     return str(value)
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _time(value: Any) -> datetime | None:

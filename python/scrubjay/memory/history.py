@@ -1,0 +1,89 @@
+"""Why is something known, what was refused, what was deleted?"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.memory.base import Ground, checked_scope
+from scrubjay.memory.records import Deletion, Event, Rejection, Why
+from scrubjay.memory.rows import FactRow, as_moment, find_row, is_visible, record_of
+from scrubjay.memory.schema import KINDS
+from scrubjay.store.partition import visible_from
+from scrubjay.store.reading import names_of, scope_of
+
+__all__ = ["History"]
+
+
+class History(Ground):
+    """The part of a memory that looks back."""
+
+    def why(self, id: str, *, scope: Scope) -> Why | None:
+        """Return where a record comes from and what happened to it, whatever its status; None if `scope` sees none.
+
+        >>> import tempfile
+        >>> from scrubjay import Memory
+        >>> folder, jane = tempfile.TemporaryDirectory(), Scope("acme", user="jane")
+        >>> with Memory.open(folder.name + "/memory.scrubjay") as memory:
+        ...     source = Provenance(run="chat-7", turn=3, author="jane")
+        ...     outcome = memory.propose("Jane lives in Oslo", scope=jane, source=source)
+        ...     why = memory.why(outcome.id, scope=jane)
+        ...     why.provenance.run, why.provenance.turn, [event.what for event in why.events]
+        ('chat-7', 3, ['written'])
+        >>> folder.cleanup()
+        """
+        checked_scope(scope)
+        with self.snapshot() as connection:
+            row = find_row(connection, id)
+            if row is None or not is_visible(row, scope):
+                return None
+            found = connection.execute(
+                "SELECT at, record, what, by, detail FROM memory_log WHERE record = ? ORDER BY number", (id,)
+            ).fetchall()
+            superseded: list[Any] = []
+            observed: list[Any] = []
+            if row.kind in ("fact", "preference"):
+                agent = "agent" if row.kind == "fact" else "''"
+                superseded = connection.execute(
+                    f"SELECT id, tenant, user, {agent} FROM {KINDS[row.kind]} WHERE superseded_by = ? "
+                    "ORDER BY created_at, id",
+                    (id,),
+                ).fetchall()
+            if isinstance(row, FactRow):
+                observed = connection.execute(
+                    "SELECT DISTINCT run FROM memory_observation WHERE tenant = ? AND (fact = ? OR hash = ?) "
+                    "ORDER BY at, run",
+                    (row.tenant, id, row.hash),
+                ).fetchall()
+        visible = visible_from(scope)
+        return Why(
+            record_of(row),
+            tuple(Event(as_moment(at), *rest) for at, *rest in found),
+            tuple(old for old, *names in superseded if scope_of(*names) in visible),
+            getattr(row, "superseded_by", None),
+            tuple(run for (run,) in observed) or (row.source_run,),
+        )
+
+    def rejections(self, scope: Scope, limit: int = 100) -> list[Rejection]:
+        """Return what the gate refused in exactly this scope, newest first."""
+        checked_scope(scope)
+        with self.reading() as connection:
+            found = connection.execute(
+                "SELECT at, kind, reason, content, source_run, source_turn, author FROM memory_rejection "
+                "WHERE tenant = ? AND user = ? AND agent = ? ORDER BY number DESC LIMIT ?",
+                (*names_of(scope), max(limit, 0)),
+            ).fetchall()
+        return [Rejection(as_moment(row[0]), scope, *row[1:]) for row in found]
+
+    def deletions(self, tenant: str) -> list[Deletion]:
+        """Return the deletion events of a tenant, oldest first."""
+        with self.reading() as connection:
+            found = connection.execute(
+                "SELECT at, user, agent, reason, by, counts FROM memory_deletion WHERE tenant = ? ORDER BY number",
+                (Scope(tenant).tenant,),
+            ).fetchall()
+        return [
+            Deletion(as_moment(at), scope_of(tenant, user, agent), reason, by, json.loads(counts))
+            for at, user, agent, reason, by, counts in found
+        ]

@@ -1,0 +1,267 @@
+"""What a memory is, in plain Python: lists, and rules as they are told, not as they are made fast.
+
+Ids are those that the real memory gave; everything else the model finds out by itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from scrubjay import Scope
+
+Key = tuple[str, str, str]
+
+
+def key_of(scope: Scope) -> Key:
+    return (scope.tenant, scope.user or "", scope.agent or "")
+
+
+def seen_from(key: Key) -> list[Key]:
+    """What a scope sees: what is the tenant's, the user's, the agent's for all, and both's."""
+    tenant, user, agent = key
+    return [(tenant, u, a) for u in {"", user} for a in {"", agent}]
+
+
+def said(text: str) -> str:
+    return text.lower().rstrip(".")
+
+
+@dataclass
+class Entry:
+    """A fact, episode or preference (`topic` is its key then)."""
+
+    kind: str
+    key: Key
+    text: str
+    topic: tuple[str, str]
+    until: int | None
+    status: str = "active"
+    confidence: float = 1.0
+    source: str = ""
+    decided: bool = False
+    id: str = ""
+
+
+@dataclass
+class Rule:
+    """A version of a policy."""
+
+    tenant: str
+    key: str
+    text: str
+    begins: int
+    until: int | None
+    status: str = "provisional"
+    id: str = ""
+
+
+@dataclass
+class Model:
+    now: int
+    entries: list[Entry] = field(default_factory=list)
+    rules: list[Rule] = field(default_factory=list)
+    # (tenant, what was said) -> (run, user) -> entry
+    seen: dict[tuple[str, str], dict[tuple[str, str], Entry | None]] = field(default_factory=dict)
+
+    # ------------------------------------------------------------------ looking
+
+    def in_force(self, entry: Entry) -> bool:
+        return entry.status == "active" and (entry.until is None or self.now < entry.until)
+
+    def visible(self, key: Key, kinds: tuple[str, ...]) -> list[str]:
+        keys = seen_from(key)
+        return sorted(e.text for e in self.entries if e.kind in kinds and e.key in keys and self.in_force(e))
+
+    def known(self, key: Key) -> tuple[list[str], list[str]]:
+        newest: dict[str, str] = {}
+        for rule in self.rules:
+            within = rule.begins <= self.now and (rule.until is None or self.now < rule.until)
+            if rule.tenant == key[0] and rule.status == "active" and within:
+                newest[rule.key] = rule.text
+        wishes = {
+            e.topic: e.text
+            for e in self.entries
+            if e.kind == "preference" and e.key == (key[0], key[1], "") and key[1] and self.in_force(e)
+        }
+        return [newest[k] for k in sorted(newest)], [wishes[k] for k in sorted(wishes)]
+
+    def find(self, id: str) -> Entry | Rule | None:
+        return next((one for one in [*self.entries, *self.rules] if one.id == id), None)
+
+    # ------------------------------------------------------------------ facts
+
+    def fact(
+        self, key: Key, text: str, topic: tuple[str, str], confidence: float, until: int | None, run: str
+    ) -> Any:
+        """Return (status, entry) of a proposal."""
+        if confidence < 0.7:
+            return "rejected", None
+        about_tenant = topic[0].lower() == key[0]
+        if key[1:] == ("", "") and not about_tenant:
+            return "rejected", None
+        new = Entry("fact", key, text, topic, until, confidence=confidence)
+        if not about_tenant:
+            return self._fact_in(new)
+        tenant: Key = (key[0], "", "")
+        witnesses = self.seen.setdefault((key[0], said(text)), {})
+        witnesses.setdefault((run, key[1]), None)
+        runs = {run for run, _ in witnesses}
+        people = {("user", user) if user else ("run", run) for run, user in witnesses}
+        held = self._living(tenant, new)
+        if held is not None and held.status == "active":
+            status, entry = self._restate(held, new)
+        elif min(len(runs), len(people)) < 2:
+            status, entry = self._fact_in(new)
+        else:
+            status, entry = (
+                ("deduplicated", held) if held else self._fact_in(Entry(**{**vars(new), "key": tenant}))
+            )
+            if self.promote(entry):
+                status = "superseded"
+        witnesses[run, key[1]] = entry
+        return status, entry
+
+    def _living(self, key: Key, new: Entry) -> Entry | None:
+        blank = not all(new.topic)
+        same = [
+            e
+            for e in self.entries
+            if e.kind == "fact"
+            and e.key == key
+            and said(e.text) == said(new.text)
+            and e.status in ("active", "provisional")
+            and (blank or not all(e.topic) or e.topic == new.topic)
+        ]
+        same.sort(key=lambda e: (all(e.topic) and not blank) != (e.topic == new.topic and not blank))
+        same.sort(key=lambda e: not (e.topic == new.topic or (blank and not all(e.topic))))
+        for entry in same:
+            if entry.until is None or self.now < entry.until:
+                return entry
+            self.entries.remove(entry)
+        return None
+
+    def _restate(self, held: Entry, new: Entry) -> Any:
+        held.confidence = max(held.confidence, new.confidence)
+        held.until = None if held.until is None or new.until is None else max(held.until, new.until)
+        return "deduplicated", held
+
+    def _fact_in(self, new: Entry) -> Any:
+        held = self._living(new.key, new)
+        if held is not None:
+            return self._restate(held, new)
+        if new.key[1:] == ("", ""):
+            new.status = "provisional"
+            replaced = False
+        else:
+            replaced = self._supersede(new)
+        self.entries.append(new)
+        return ("superseded" if replaced else "written"), new
+
+    def _supersede(self, new: Entry) -> bool:
+        replaced = False
+        for entry in self.entries:
+            if entry is new or entry.kind != "fact" or entry.status != "active" or entry.key != new.key:
+                continue
+            if all(new.topic) and entry.topic == new.topic and said(entry.text) != said(new.text):
+                entry.status = "superseded"
+                replaced = True
+        return replaced
+
+    def promote(self, entry: Entry, by: str | None = None) -> bool:
+        replaced = self._supersede(entry)
+        for copy in self.seen.get((entry.key[0], said(entry.text)), {}).values():
+            if copy is not None and copy is not entry and copy.status == "active":
+                copy.status = "superseded"
+        entry.status, entry.decided = "active", by is not None
+        return replaced
+
+    # ------------------------------------------------------------------ the rest
+
+    def episode(self, key: Key, text: str, until: int | None) -> Any:
+        if key[1:] == ("", ""):
+            return "rejected", None
+        for entry in list(self.entries):
+            if entry.kind == "episode" and entry.key == key and said(entry.text) == said(text):
+                if self.in_force(entry):
+                    return "deduplicated", entry
+                if entry.status == "active":
+                    self.entries.remove(entry)
+        self.entries.append(new := Entry("episode", key, text, ("", ""), until))
+        return "written", new
+
+    def preference(self, key: Key, name: str, text: str, source: str, until: int | None) -> Any:
+        if not key[1]:
+            return "rejected", None
+        key = (key[0], key[1], "")
+        held = None
+        for entry in list(self.entries):
+            if (
+                entry.kind == "preference"
+                and entry.key == key
+                and entry.topic[0] == name
+                and entry.status == "active"
+            ):
+                if self.in_force(entry):
+                    held = entry
+                else:
+                    self.entries.remove(entry)
+        if held is not None:
+            same = said(held.text) == said(text)
+            if source == "inferred" != held.source:
+                return ("deduplicated", held) if same else ("rejected", None)
+            if same and held.source == source and held.until == until:
+                return "deduplicated", held
+            held.status = "superseded"
+        self.entries.append(new := Entry("preference", key, text, (name, ""), until, source=source))
+        return ("written" if held is None else "superseded"), new
+
+    def policy(self, tenant: str, name: str, text: str, begins: int | None, until: int | None) -> Any:
+        versions = [rule for rule in self.rules if rule.tenant == tenant and rule.key == name]
+        if versions and versions[-1].status != "revoked":
+            last = versions[-1]
+            if last.until == until and begins in (None, last.begins) and said(last.text) == said(text):
+                return "deduplicated", last
+        self.rules.append(new := Rule(tenant, name, text, self.now if begins is None else begins, until))
+        return "written", new
+
+    def remove(self, entry: Entry | Rule) -> None:
+        if isinstance(entry, Rule):
+            self.rules.remove(entry)
+            return
+        self.entries.remove(entry)
+        for witnesses in self.seen.values():
+            for who in [who for who, where in witnesses.items() if where is entry]:
+                del witnesses[who]
+
+    def forget(self, tenant: str, user: str) -> None:
+        for (of, what), witnesses in list(self.seen.items()):
+            if of != tenant:
+                continue
+            hers = [who for who in witnesses if who[1] == user]
+            if user and hers and len(hers) == len(witnesses):
+                for e in list(self.entries):
+                    if (
+                        e.kind == "fact"
+                        and e.key == (tenant, "", "")
+                        and said(e.text) == what
+                        and not e.decided
+                    ):
+                        self.entries.remove(e)
+        gone = [e for e in self.entries if e.key[0] == tenant and user in ("", e.key[1])]
+        for e in gone:
+            if e in self.entries:
+                self.entries.remove(e)
+        for (of, _), witnesses in self.seen.items():
+            for who in [
+                w for w, where in witnesses.items() if of == tenant and (user in ("", w[1]) or where in gone)
+            ]:
+                del witnesses[who]
+        if not user:
+            self.rules = [rule for rule in self.rules if rule.tenant != tenant]
+
+    def sweep(self) -> int:
+        gone = [e for e in self.entries if e.until is not None and e.until <= self.now]
+        for entry in gone:
+            self.entries.remove(entry)
+        return len(gone)

@@ -1,0 +1,638 @@
+"""Can the tests of memory fail? Each rule of it, a memory without that rule, and the test that must fail for it.
+
+    python -m pytest --mutants tests/memory/test_mutants.py             # all of them (some minutes)
+    python -m tests.memory.mutants                                      # the table
+
+As a plugin (`-p tests.memory.mutants`) it takes away the rule that SCRUBJAY_MEMORY_MUTANT names before any test runs:
+a piece of a function's source, or of the schema, is replaced by another.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import os
+import sys
+import textwrap
+from typing import Any, NamedTuple
+
+GATE, FACTS, KNOWN, RECORDS, FORGET, SCHEMA, RACES, KILLS, MACHINE = (
+    f"tests/memory/test_{name}.py"
+    for name in (
+        "gate", "supersession", "known", "records", "forgetting", "schema", "races", "kills", "machine",
+    )
+)  # fmt: skip
+TOGETHER = "tests/unit/test_store_together.py"
+
+
+class Mutant(NamedTuple):
+    """A rule, where it stands ("schema" or "module:qualified.name"), what is replaced by what, and who notices."""
+
+    rule: str
+    where: str
+    old: str
+    new: str
+    test: str
+
+
+_M = "scrubjay.memory."
+
+MUTANTS: dict[str, Mutant] = {
+    # ------------------------------------------------------------------ in the schema
+    "fact_confidence": Mutant(
+        "a fact needs a confidence of 0.7, in the file",
+        "schema",
+        "CHECK (confidence >= 0.7 AND",
+        "CHECK (confidence >= 0 AND",
+        f"{SCHEMA}::test_a_row_that_breaks_a_rule_is_refused",
+    ),
+    "preference_confidence": Mutant(
+        "a preference needs a confidence of 0.5, in the file",
+        "schema",
+        "CHECK (confidence >= 0.5 AND",
+        "CHECK (confidence >= 0 AND",
+        f"{SCHEMA}::test_a_row_that_breaks_a_rule_is_refused",
+    ),
+    "source_run": Mutant(
+        "every record names its run, in the file",
+        "schema",
+        "source_run TEXT NOT NULL CHECK (source_run <> '')",
+        "source_run TEXT",
+        f"{SCHEMA}::test_a_row_that_breaks_a_rule_is_refused",
+    ),
+    "fact_once": Mutant(
+        "one living fact of a content in a scope, in the file",
+        "schema",
+        "CREATE UNIQUE INDEX memory_fact_once",
+        "CREATE INDEX memory_fact_once",
+        f"{SCHEMA}::test_two_rows_that_exclude_each_other",
+    ),
+    "fact_slot": Mutant(
+        "one fact in force in a slot, in the file",
+        "schema",
+        "CREATE UNIQUE INDEX memory_fact_slot",
+        "CREATE INDEX memory_fact_slot",
+        f"{SCHEMA}::test_two_rows_that_exclude_each_other",
+    ),
+    "preference_once": Mutant(
+        "one preference of a key, in the file",
+        "schema",
+        "CREATE UNIQUE INDEX memory_preference_once",
+        "CREATE INDEX memory_preference_once",
+        f"{SCHEMA}::test_two_rows_that_exclude_each_other",
+    ),
+    "episode_once": Mutant(
+        "one episode of a summary in a scope, in the file",
+        "schema",
+        "CREATE UNIQUE INDEX memory_episode_once",
+        "CREATE INDEX memory_episode_once",
+        f"{SCHEMA}::test_two_rows_that_exclude_each_other",
+    ),
+    "policy_enters": Mutant(
+        "a policy enters provisional, in the file",
+        "schema",
+        "ON memory_policy WHEN NEW.status <> 'provisional'",
+        "ON memory_policy WHEN 0",
+        f"{SCHEMA}::test_a_row_that_breaks_a_rule_is_refused",
+    ),
+    "policy_fixed": Mutant(
+        "a version of a policy never changes, in the file",
+        "schema",
+        "OR NEW.text <> OLD.text",
+        "",
+        f"{SCHEMA}::test_a_version_of_a_policy_never_changes",
+    ),
+    "policy_decided": Mutant(
+        "a policy is in force only if somebody confirmed it, in the file",
+        "schema",
+        "CHECK ((status = 'provisional') = (decided_by IS NULL)),",
+        "",
+        f"{SCHEMA}::test_a_version_of_a_policy_never_changes",
+    ),
+    "policy_kept": Mutant(
+        "only an erasure deletes a version of a policy, in the file",
+        "schema",
+        "BEFORE DELETE ON memory_policy\nWHEN NOT EXISTS (SELECT 1 FROM memory_meta",
+        "BEFORE DELETE ON memory_policy\nWHEN EXISTS (SELECT 1 FROM memory_meta",
+        f"{SCHEMA}::test_a_version_of_a_policy_never_changes",
+    ),
+    "tenant_fact_enters": Mutant(
+        "a fact of a tenant enters provisional, in the file",
+        "schema",
+        "WHEN NEW.user = '' AND NEW.agent = '' AND NEW.status <> 'provisional'",
+        "WHEN 0",
+        f"{SCHEMA}::test_a_row_that_breaks_a_rule_is_refused",
+    ),
+    "tenant_fact_promoted": Mutant(
+        "a fact of a tenant is promoted by two runs that are independent, in the file",
+        "schema",
+        "count(DISTINCT CASE user WHEN '' THEN 'run ' || run ELSE 'user ' || user END)",
+        "2",
+        f"{SCHEMA}::test_a_tenants_fact_is_promoted_by_two_independent_runs_or_by_somebody",
+    ),
+    "stays_superseded": Mutant(
+        "what was superseded or revoked stays so, in the file",
+        "schema",
+        "WHEN OLD.status IN ('superseded', 'revoked') AND NEW.status <> OLD.status",
+        "WHEN 0",
+        f"{SCHEMA}::test_what_is_out_of_force_stays_so",
+    ),
+    "stays_in_scope": Mutant(
+        "a fact stays in its scope, in the file",
+        "schema",
+        "NEW.user <> OLD.user OR NEW.agent <> OLD.agent\nBEGIN SELECT RAISE(ABORT, 'a fact",
+        "NEW.agent <> OLD.agent\nBEGIN SELECT RAISE(ABORT, 'a fact",
+        f"{SCHEMA}::test_a_record_stays_in_its_scope",
+    ),
+    "log_fixed": Mutant(
+        "the log is append-only, in the file",
+        "schema",
+        "BEFORE UPDATE ON memory_log\n",
+        "BEFORE UPDATE ON memory_log WHEN 0\n",
+        f"{SCHEMA}::test_logs_are_append_only",
+    ),
+    "deletion_kept": Mutant(
+        "deletion events are kept for good, in the file",
+        "schema",
+        "BEFORE delete ON memory_deletion\n",
+        "BEFORE delete ON memory_deletion WHEN 0\n",
+        f"{SCHEMA}::test_logs_are_append_only",
+    ),
+    "stamped": Mutant(
+        "every change of a preference is numbered, in the file",
+        "schema",
+        "AFTER update ON memory_preference\nBEGIN INSERT INTO memory_stamp",
+        "AFTER update ON memory_preference WHEN 0\nBEGIN INSERT INTO memory_stamp",
+        f"{SCHEMA}::test_every_change_of_what_is_known_is_numbered",
+    ),
+    # ------------------------------------------------------------------ scope
+    "scope_required": Mutant(
+        "without a scope nothing is read or written",
+        _M + "base:checked_scope",
+        "if not isinstance(scope, Scope):",
+        "if False:",
+        f"{GATE}::test_without_a_scope_nothing_happens",
+    ),
+    "visible": Mutant(
+        "a record of another scope is as if it did not exist",
+        _M + "rows:is_visible",
+        "return scope_in(row) in visible_from(scope)",
+        "return True",
+        f"{RECORDS}::test_an_id_of_a_foreign_scope_does_not_exist",
+    ),
+    "belongs": Mutant(
+        "what is shared is changed by its owner only",
+        _M + "rows:belongs_to",
+        "if row.tenant != scope.tenant or row.user != user:",
+        "if row.tenant != scope.tenant:",
+        f"{RECORDS}::test_what_a_scope_sees_and_what_it_may_change",
+    ),
+    "belongs_to_agent": Mutant(
+        "what an agent shares with all users is not one user's to change",
+        _M + "rows:belongs_to",
+        'return row.agent == agent or (user != "" and row.agent == "")',
+        'return row.agent == agent or row.agent == ""',
+        f"{RECORDS}::test_what_a_scope_sees_and_what_it_may_change",
+    ),
+    "preference_of_user": Mutant(
+        "a preference belongs to a user",
+        _M + "checking:resolve",
+        "return Scope(scope.tenant, scope.user), False",
+        "return scope, False",
+        f"{GATE}::test_a_preference_is_the_users_whoever_serves_them",
+    ),
+    "tenant_scope": Mutant(
+        "only a fact about the tenant can be the tenant's",
+        _M + "checking:resolve",
+        "if nobodys and not about_tenant:",
+        "if False:",
+        f"{GATE}::test_a_tenants_scope_takes_only_facts_about_the_tenant",
+    ),
+    "episode_scope": Mutant(
+        "an episode belongs to a user or an agent",
+        _M + "checking:resolve",
+        "if nobodys:",
+        "if False:",
+        f"{GATE}::test_a_tenants_scope_takes_only_facts_about_the_tenant",
+    ),
+    # ------------------------------------------------------------------ the gate
+    "no_status": Mutant(
+        "the caller can set neither status nor scope",
+        _M + "checking:classify",
+        "if unknown:",
+        "given = {k: v for k, v in given.items() if k in names}\n        if False:",
+        f"{GATE}::test_a_mapping_cannot_set_what_the_gate_decides",
+    ),
+    "verify_fact": Mutant(
+        "a fact of low confidence is rejected with a reason",
+        _M + "checking:_confident",
+        "if confidence < least:",
+        "if False:",
+        f"{GATE}::test_what_is_unfit_is_rejected_and_recorded",
+    ),
+    "verify_run": Mutant(
+        "a candidate without a run is rejected",
+        _M + "checking:verify",
+        "if not source.run:",
+        "if False:",
+        f"{GATE}::test_without_a_run_nothing_is_remembered",
+    ),
+    "rejections": Mutant(
+        "rejections are recorded",
+        _M + "gate:Gate._reject",
+        "change.connection.execute(",
+        "(lambda *given: None)(",
+        f"{GATE}::test_what_is_unfit_is_rejected_and_recorded",
+    ),
+    "normalised": Mutant(
+        "the same said otherwise is the same",
+        _M + "content:normalised",
+        'return folded.rstrip(".!… ") or folded',
+        "return text",
+        f"{GATE}::test_the_same_is_remembered_once_in_a_scope",
+    ),
+    "dedupe": Mutant(
+        "the same content is remembered once",
+        _M + "facts:Facts._living",
+        "return row",
+        "continue",
+        f"{GATE}::test_the_same_is_remembered_once_in_a_scope",
+    ),
+    "dedupe_per_topic": Mutant(
+        "the same words about another subject are another fact",
+        _M + "facts:Facts._living",
+        "AND (topic = ? OR topic = x'' OR ? = x'')",
+        "AND (1 OR topic = ? OR ? = x'')",
+        f"{GATE}::test_the_same_words_about_somebody_else_are_another_fact",
+    ),
+    "expired_is_free": Mutant(
+        "what has expired can be learnt anew",
+        _M + "facts:Facts._living",
+        "if row.expires_at is None or row.expires_at > change.now:",
+        "if True:",
+        f"{GATE}::test_what_has_expired_can_be_learnt_anew",
+    ),
+    "restated": Mutant(
+        "what is said again lasts as long as it was said to",
+        _M + "facts:Facts._restate",
+        "if (confidence, until, 0) != (held.confidence, held.expires_at, held.faded):",
+        "if False:",
+        f"{GATE}::test_what_is_said_again_is_surer_and_lasts_longer",
+    ),
+    "provisional_hidden": Mutant(
+        "a tenant's fact is invisible until it is promoted",
+        _M + "facts:Facts._fact_in",
+        "if not active:\n        return",
+        "if not active:\n        self.put(change, row, self.vector_for(one))\n        return",
+        f"{GATE}::test_a_tenants_fact_waits_for_a_second_independent_run",
+    ),
+    "independent_runs": Mutant(
+        "two names of one run, or one user twice, are one witness",
+        _M + "facts:Facts._fact",
+        "elif n_independent < 2:",
+        "elif n_independent < 1:",
+        f"{GATE}::test_said_by_a_user_it_stays_with_them_until_another_user_says_it",
+    ),
+    "confirm_by_tenant": Mutant(
+        "nobody confirms for all in a user's scope",
+        _M + "standing:Standing.confirm",
+        "if row is None or not belongs_to(row, scope):",
+        "if row is None:",
+        f"{GATE}::test_a_tenants_fact_that_is_confirmed_counts_for_all",
+    ),
+    "copies_make_room": Mutant(
+        "a fact that is promoted takes the place of its copies",
+        _M + "facts:Facts._promote",
+        "for copy in list(copies):",
+        "for copy in []:",
+        f"{GATE}::test_said_by_a_user_it_stays_with_them_until_another_user_says_it",
+    ),
+    "inferred": Mutant(
+        "what was inferred never replaces what was said",
+        _M + "gate:Gate._preference",
+        'if candidate.source == "inferred" and held.source != "inferred":',
+        "if False:",
+        f"{GATE}::test_what_was_inferred_never_replaces_what_was_said",
+    ),
+    "one_transaction": Mutant(
+        "several proposals are one transaction",
+        _M + "gate:Gate.propose_all",
+        "outcomes.append(self._decide(change, one))",
+        "outcomes.append(self._decide(change, one)); change.connection.executescript('BEGIN IMMEDIATE')",
+        f"{GATE}::test_several_proposals_are_one_write",
+    ),
+    # ------------------------------------------------------------------ supersession
+    "supersede": Mutant(
+        "a contradicting fact takes the place of the old one",
+        _M + "judge:DefaultJudge.contradicts",
+        "return normalised(known.content) != normalised(candidate.content)",
+        "return False",
+        f"{FACTS}::test_the_new_fact_takes_the_place_of_the_old",
+    ),
+    "slot": Mutant(
+        "the successor takes over the slot",
+        _M + "facts:Facts._supersede",
+        "return (slot, None) if first is None else (first.slot, first.id)",
+        "return (slot, None) if first is None else (change.delete([first.slot], reason='x') and slot, first.id)",
+        f"{FACTS}::test_there_and_back_again",
+    ),
+    "supersede_others": Mutant(
+        "all that is contradicted goes, not the first alone",
+        _M + "facts:Facts._supersede",
+        'change.delete([rival.slot], reason="superseded")',
+        "pass",
+        f"{FACTS}::test_a_judge_of_ones_own_may_find_several_contradictions",
+    ),
+    "supersede_in_scope": Mutant(
+        "another scope is not contradicted",
+        _M + "facts:Facts._rivals",
+        "_IN_SCOPE + ",
+        '"tenant = ? AND (1 OR user = ? AND agent = ?) " + ',
+        f"{FACTS}::test_another_scope_is_not_contradicted",
+    ),
+    "superseded_log": Mutant(
+        "a supersession leaves an event",
+        _M + "facts:Facts._supersede",
+        'log(change, rival.id, "superseded", by, id)',
+        "pass",
+        f"{FACTS}::test_the_new_fact_takes_the_place_of_the_old",
+    ),
+    "judge_before": Mutant(
+        "the judge is asked while nobody waits",
+        _M + "facts:Facts._judge",
+        "for one in proposals:",
+        "for one in []:",
+        f"{FACTS}::test_the_judge_is_asked_while_nobody_waits",
+    ),
+    "one_step": Mutant(
+        "documents that go and documents that come are one step to a search",
+        "scrubjay.store.residency:Residency.disturb",
+        "partition.ready = False",
+        "return",
+        f"{TOGETHER}::test_a_search_that_overlaps_a_catching_up_in_two_steps_runs_again",
+    ),
+    "update_contradicts": Mutant(
+        "an update contradicts as a proposal does",
+        _M + "crud:Crud.update",
+        "if first is not None:",
+        "if False:",
+        f"{FACTS}::test_an_update_contradicts_as_well",
+    ),
+    # ------------------------------------------------------------------ known
+    "effective_from": Mutant(
+        "a policy is not in force before its time",
+        _M + "known:_look_up",
+        "if row.begins_at > now:",
+        "if False:",
+        f"{KNOWN}::test_a_policy_is_in_force_from_and_until",
+    ),
+    "effective_until": Mutant(
+        "nor after it, also if nobody writes anything",
+        _M + "known:KnownScopes.known",
+        "kept.since <= now < kept.until",
+        "kept.since <= now",
+        f"{KNOWN}::test_a_policy_is_in_force_from_and_until",
+    ),
+    "clock_back": Mutant(
+        "a clock may be set back",
+        _M + "known:KnownScopes.known",
+        "kept.since <= now < kept.until",
+        "now < kept.until",
+        f"{KNOWN}::test_a_policy_is_in_force_from_and_until",
+    ),
+    "preference_ttl": Mutant(
+        "a preference ends",
+        _M + "known:_look_up",
+        "preferences.append(record(row))",
+        "preferences.append(record(row)); until = _NEVER",
+        f"{KNOWN}::test_a_preference_ends",
+    ),
+    "known_fresh": Mutant(
+        "every change is seen at once, whoever made it",
+        _M + "known:KnownScopes.known",
+        "if kept.glance == glance:",
+        "if True:",
+        f"{KNOWN}::test_every_change_is_seen_at_once_by_everybody",
+    ),
+    "never_ranked": Mutant(
+        "policies and preferences are never ranked",
+        _M + "recall:_conditions",
+        "if kind not in KINDS:",
+        "if False:",
+        f"{KNOWN}::test_nothing_of_it_is_ever_ranked",
+    ),
+    # ------------------------------------------------------------------ records
+    "get_in_force": Mutant(
+        "what is not in force is not returned",
+        _M + "rows:is_in_force",
+        'row.status == "active"',
+        "True",
+        f"{RECORDS}::test_a_revoked_record_is_hidden_and_explained",
+    ),
+    "revoked_leaves_index": Mutant(
+        "a revoked record leaves the index",
+        _M + "standing:Standing._revoke",
+        'self.remove_document(change, row, "revoked")',
+        "pass",
+        f"{RECORDS}::test_a_revoked_record_is_hidden_and_explained",
+    ),
+    "reembeds": Mutant(
+        "an update embeds anew",
+        _M + "crud:Crud.update",
+        "vector = self.documents.embed([_text(candidate)])[0]",
+        "vector = self.documents.engine.get(seen.slot).vector",
+        f"{RECORDS}::test_an_update_is_embedded_and_indexed_anew",
+    ),
+    "lost_update": Mutant(
+        "no update is lost",
+        _M + "crud:Crud.update",
+        "if held is None or held != seen:",
+        "if False:",
+        f"{RACES}::test_updates_at_the_same_moment_are_not_lost",
+    ),
+    "deleted_log": Mutant(
+        "a deleted record is gone with its history",
+        _M + "crud:Crud.delete",
+        'change.connection.execute("DELETE FROM memory_log WHERE record = ?", (id,))',
+        "pass",
+        f"{RECORDS}::test_a_deleted_record_is_gone_with_its_history",
+    ),
+    "policy_version": Mutant(
+        "provenance names the policies in force",
+        _M + "facts:provenance_columns",
+        "if version is None:",
+        "version = version or 0\n    if False:",
+        f"{RECORDS}::test_a_record_comes_back_as_it_was_given",
+    ),
+    # ------------------------------------------------------------------ forgetting
+    "forget_collections": Mutant(
+        "forgetting reaches all collections",
+        _M + "forgetting:Forgetting.forget",
+        "everywhere=True",
+        "everywhere=False",
+        f"{FORGET}::test_everything_of_a_user_and_nothing_of_anybody_else",
+    ),
+    "forget_rejections": Mutant(
+        "and what was rejected",
+        _M + "forgetting:Forgetting._erase_rows",
+        '("rejection", "memory_rejection")',
+        "",
+        f"{FORGET}::test_everything_of_a_user_and_nothing_of_anybody_else",
+    ),
+    "forget_traces": Mutant(
+        "and traces",
+        _M + "forgetting:Forgetting._erase_rows",
+        'counts["trace"] = erase_traces(',
+        'counts["trace"] = (lambda *a, **k: 2)(',
+        f"{FORGET}::test_everything_of_a_user_and_nothing_of_anybody_else",
+    ),
+    "forget_logs": Mutant(
+        "and histories",
+        _M + "forgetting:Forgetting._erase_rows",
+        'connection.execute("DELETE FROM memory_log WHERE record IN (SELECT id FROM gone)")',
+        "pass",
+        f"{FORGET}::test_everything_of_a_user_and_nothing_of_anybody_else",
+    ),
+    "forget_event": Mutant(
+        "and leaves a deletion event",
+        _M + "forgetting:Forgetting.forget",
+        "self.note_deletion(change, scope, reason, by, counts)",
+        "pass",
+        f"{FORGET}::test_everything_of_a_user_and_nothing_of_anybody_else",
+    ),
+    "forget_tenants_source": Mutant(
+        "who stays is not told who was forgotten",
+        _M + "forgetting:Forgetting._erase_rows",
+        "source_run = 'forgotten' WHERE",
+        "source_run = source_run WHERE",
+        f"{FORGET}::test_what_a_forgotten_user_said_of_the_tenant",
+    ),
+    "forget_one_transaction": Mutant(
+        "forgetting is one transaction",
+        _M + "forgetting:Forgetting._erase_rows",
+        "for kind, table in KINDS.items():",
+        "connection.execute('COMMIT'); connection.execute('BEGIN IMMEDIATE')\n    for kind, table in KINDS.items():",
+        f"{KILLS}::test_killed_before_each_statement",
+    ),
+    "forget_needs_tenant": Mutant(
+        "nobody is forgotten by mistake",
+        _M + "forgetting:Forgetting.forget",
+        "if tenant is None:",
+        "tenant = tenant or 'acme'\n        if False:",
+        f"{FORGET}::test_nobody_is_forgotten_by_mistake",
+    ),
+    "sweep_expired": Mutant(
+        "a sweep deletes what is past its time",
+        _M + "forgetting:Forgetting._expire",
+        'for kind in ("preference", "fact", "episode"):',
+        'for kind in ("fact", "episode"):',
+        f"{FORGET}::test_a_sweep_deletes_what_is_past_its_time",
+    ),
+    "retention": Mutant(
+        "histories are kept for a while, and no longer",
+        _M + "forgetting:Forgetting._let_go",
+        "before = change.now - int(self.retention_days * _DAY_US)",
+        "before = change.now",
+        f"{FORGET}::test_histories_are_kept_for_a_while",
+    ),
+    "trace_retention": Mutant(
+        "traces go by their retention",
+        _M + "forgetting:Forgetting.sweep",
+        "n_traces = sweep_traces(change.connection, change.now)",
+        "n_traces = 0",
+        f"{FORGET}::test_traces_go_by_their_retention",
+    ),
+    "fades": Mutant(
+        "old, unused, weak facts sink",
+        _M + "recall:Recall.recall",
+        "if faded:",
+        "if False:",
+        f"{FORGET}::test_old_unused_weak_facts_sink_and_expire",
+    ),
+    "decays": Mutant(
+        "and expire at last",
+        _M + "forgetting:Forgetting._age",
+        "if strength < decay.expire_below:",
+        "if False:",
+        f"{FORGET}::test_old_unused_weak_facts_sink_and_expire",
+    ),
+    "use_counts": Mutant(
+        "what is used does not fade",
+        _M + "decay:Decay.strength",
+        "(1 + max(uses, 0))",
+        "1",
+        f"{FORGET}::test_what_is_used_does_not_fade",
+    ),
+    "verify_erased": Mutant(
+        "verify_erased looks at every table",
+        _M + "forgetting:Forgetting.verify_erased",
+        "return MemoryErasure({table: n for table, n in rows.items() if n}, report)",
+        "return MemoryErasure({}, report)",
+        f"{FORGET}::test_everything_of_a_user_and_nothing_of_anybody_else",
+    ),
+    # ------------------------------------------------------------------ caught by the model
+    "machine_expiry": Mutant(
+        "the index forgets what has expired",
+        _M + "base:Ground.put",
+        "until = None if row.expires_at is None else as_moment(row.expires_at)",
+        "until = None",
+        MACHINE,
+    ),
+    "machine_order": Mutant(
+        "an observation counts for whom it was",
+        _M + "forgetting:Forgetting._gather",
+        "AND o.user <> ?)",
+        "AND o.user = ?)",
+        MACHINE,
+    ),
+}
+
+
+def source_of(mutant: Mutant) -> tuple[Any, Any, str, str]:
+    """Return module, owner and name of the function that a mutant changes, and its source."""
+    module_name, _, path = mutant.where.partition(":")
+    module: Any = importlib.import_module(module_name)
+    *outer, last = path.split(".")
+    owner = module
+    for one in outer:
+        owner = getattr(owner, one)
+    return module, owner, last, textwrap.dedent(inspect.getsource(inspect.getattr_static(owner, last)))
+
+
+def finds_its_place(mutant: Mutant) -> bool:
+    """Whether there is something to replace."""
+    if mutant.where == "schema":
+        tables: Any = importlib.import_module("scrubjay.memory.schema")
+        return any(mutant.old in statement for statement in tables.TABLES)
+    return mutant.old in source_of(mutant)[3]
+
+
+def apply(name: str) -> None:
+    """Take a rule away, for good in this process."""
+    mutant = MUTANTS[name]
+    assert finds_its_place(mutant), name
+    if mutant.where == "schema":
+        schema: Any = importlib.import_module("scrubjay.memory.schema")
+        schema.TABLES = tuple(statement.replace(mutant.old, mutant.new) for statement in schema.TABLES)
+        return
+    module, owner, last, source = source_of(mutant)
+    made: dict[str, Any] = {}
+    code = "from __future__ import annotations\n" + source.replace(mutant.old, mutant.new)
+    exec(compile(code, f"mutant {name}", "exec"), module.__dict__, made)
+    old = getattr(owner, last)
+    setattr(owner, last, made[last])
+    for importer in list(sys.modules.values()):  # who has it by name
+        if getattr(importer, "__name__", "").startswith("scrubjay.") and vars(importer).get(last) is old:
+            setattr(importer, last, made[last])
+
+
+if wanted := os.environ.get("SCRUBJAY_MEMORY_MUTANT"):
+    import scrubjay.memory
+
+    assert scrubjay.memory
+    apply(wanted)
+
+if __name__ == "__main__":
+    print("| rule | mutation | the test that fails |\n| --- | --- | --- |")
+    for name, one in MUTANTS.items():
+        print(f"| {one.rule} | `{name}` in {one.where} | {one.test.removeprefix('tests/')} |")

@@ -1,0 +1,58 @@
+"""What the tests of memory share: a few scopes, a clock that stands still, a memory in a temporary file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from scrubjay import Scope
+from scrubjay.memory import FactCandidate, Memory, Outcome
+
+ACME, GLOBEX = Scope("acme"), Scope("globex")
+JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")
+CODER = Scope("acme", agent="coder")
+JANES_CODER = Scope("acme", user="jane", agent="coder")
+EVERYWHERE = [ACME, JANE, JOE, CODER, JANES_CODER, GLOBEX, Scope("globex", user="jane")]
+
+DAY = 86_400_000_000
+START = 1_800_000_000_000_000
+
+
+class Clock:
+    """Microseconds since 1970, as the test says."""
+
+    def __init__(self, now: int = START) -> None:
+        self.now = now
+
+    def __call__(self) -> int:
+        return self.now
+
+    def pass_days(self, days: float) -> None:
+        """Let time pass."""
+        self.now += int(days * DAY)
+
+
+def open_memory(path: Path, clock: Clock | None = None, **options: Any) -> Memory:
+    """Open a memory as the tests use it: found by keywords, quickly written."""
+    return Memory.open(path, clock=clock, durability="normal", **options)
+
+
+def lives(memory: Memory, where: str, scope: Scope = JANE, run: str = "r", **options: Any) -> Outcome:
+    """Propose where Jane lives: contents of one subject and predicate."""
+    candidate = FactCandidate(f"Jane lives in {where}", "Jane", "lives in", **options)
+    return memory.propose(candidate, scope=scope, source=run)
+
+
+def texts(memory: Memory, query: str, scope: Scope, **options: Any) -> list[str]:
+    """Return what is recalled, in alphabetical order."""
+    return sorted(memory.recall(query, scope, k=100, **options).texts)
+
+
+def row_count(memory: Memory, table: str, condition: str = "1") -> int:
+    """Return how many rows a table has."""
+    (n,) = (
+        memory.store.reading_connection()
+        .execute(f"SELECT count(*) FROM {table} WHERE {condition}")
+        .fetchone()
+    )
+    return int(n)

@@ -1,0 +1,313 @@
+"""Each rule of prompts, traces, distillation and notes: without it the named test fails. (`--mutants`; minutes.)"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Mutant(NamedTuple):
+    """A rule, where it is kept, what the line becomes without it, and the test that fails then."""
+
+    rule: str
+    module: str
+    before: str
+    after: str
+    test: str
+
+
+MUTANTS = [
+    Mutant(
+        "the budget is kept",
+        "assembly",
+        "for block in whole(n_items, recent))) <= budget",
+        "for block in whole(n_items, recent))) <= budget + 9",
+        "test_assembly.py::test_budget_is_kept",
+    ),
+    Mutant(
+        "rules over the budget are an error",
+        "assembly",
+        "if needed > budget:",
+        "if False:",
+        "test_assembly.py::test_reserved_slots_over_the_budget",
+    ),
+    Mutant(
+        "policies and preferences are always in",
+        "assembly",
+        "for block in (*reserved.blocks, memories, last)",
+        "for block in (*reserved.blocks[:1], memories, last)",
+        "test_assembly.py::test_budget_is_kept",
+    ),
+    Mutant(
+        "an item over its cap is left out whole",
+        "assembly",
+        "if count(line) > limits.item_tokens:",
+        "if False:",
+        "test_assembly.py::test_whole_records_go",
+    ),
+    Mutant(
+        "the least relevant goes first",
+        "assembly",
+        'memories = _block("memories", lines[:n_items], kept[:n_items])',
+        'memories = _block("memories", lines[-n_items:], kept[-n_items:])',
+        "test_assembly.py::test_whole_records_go",
+    ),
+    Mutant(
+        "as much as fits is kept",
+        "assembly",
+        "n_items = _most(len(kept), fits)",
+        "n_items = len(kept) if fits(len(kept)) else 0 if fits(0) else None",
+        "test_assembly.py::test_one_more_record_would_not_fit",
+    ),
+    Mutant(
+        "no record is cut",
+        "assembly",
+        '"\\n  ".join(said.splitlines())',
+        '"\\n  ".join(said.splitlines()[:1])',
+        "test_assembly.py::test_whole_records_go",
+    ),
+    Mutant(
+        "no record passes for another",
+        "assembly",
+        '"\\n  ".join(said.splitlines())',
+        '"\\n".join(said.splitlines())',
+        "test_assembly.py::test_no_record_passes",
+    ),
+    Mutant(
+        "the prefix is stable",
+        "assembly",
+        "for block in (*reserved.blocks, memories, last)",
+        "for block in (last, *reserved.blocks, memories)",
+        "test_assembly.py::test_the_prefix_is_the_same",
+    ),
+    Mutant(
+        "recent turns are the newest",
+        "assembly",
+        "for turn in reversed(turns):",
+        "for turn in turns:",
+        "test_assembly.py::test_recent_turns",
+    ),
+    Mutant(
+        "the prefix follows its records",
+        "around",
+        "if kept is not None and kept[0] is known:",
+        "if kept is not None:",
+        "test_session.py::test_a_prompt_has_rules",
+    ),
+    Mutant(
+        "events never change",
+        "trace",
+        "memory_event_fixed BEFORE UPDATE ON",
+        "memory_event_fixed BEFORE UPDATE OF seq ON",
+        "test_trace.py::test_the_schema_holds",
+    ),
+    Mutant(
+        "events are never deleted by accident",
+        "trace",
+        "WHEN (SELECT erasing FROM memory_run WHERE key = OLD.run) IS NOT 1",
+        "WHEN 0",
+        "test_trace.py::test_the_schema_holds",
+    ),
+    Mutant(
+        "a run's scope never changes",
+        "trace",
+        "OR NEW.user <> OLD.user ",
+        "",
+        "test_trace.py::test_the_schema_holds",
+    ),
+    Mutant(
+        "events are numbered without gaps",
+        "trace",
+        "WHEN NEW.seq IS NOT (SELECT",
+        "WHEN NEW.seq IS (SELECT -",
+        "test_trace.py::test_the_schema_holds",
+    ),
+    Mutant(
+        "a trace is of exactly its scope",
+        "trace",
+        '"WHERE r.tenant = ? AND r.user = ? AND r.agent = ? AND r.run = ? "',
+        '"WHERE r.tenant = ? AND (r.user = ? OR 1) AND (r.agent = ? OR 1) AND r.run = ? "',
+        "test_trace.py::test_only_exactly_the_scope",
+    ),
+    Mutant(
+        "forensics stays in its scope",
+        "trace",
+        '"WHERE r.tenant = ? AND r.user = ? AND r.agent = ? "\n                f"AND',
+        '"WHERE r.tenant = ? AND (r.user = ? OR 1) AND (r.agent = ? OR 1) "\n                f"AND',
+        "test_trace.py::test_only_exactly_the_scope",
+    ),
+    Mutant(
+        "retention holds at read",
+        "trace",
+        '"AND (e.expires_at IS NULL OR e.expires_at > ?) "\n)',
+        '"AND (1 OR e.expires_at > ?) "\n)',
+        "test_trace.py::test_retention",
+    ),
+    Mutant(
+        "retention holds by sweep",
+        "trace",
+        '"DELETE FROM memory_event WHERE expires_at <= ?"',
+        '"DELETE FROM memory_event WHERE expires_at <= ? AND 0"',
+        "test_trace.py::test_retention",
+    ),
+    Mutant(
+        "an erased scope has no trace",
+        "trace",
+        'execute(f"UPDATE memory_run SET erasing = 1 WHERE {condition}", values)',
+        'execute(f"UPDATE memory_run SET erasing = 0 WHERE {condition}", values)',
+        "test_trace.py::test_erasure",
+    ),
+    Mutant(
+        "prompts are recorded",
+        "session",
+        "[*pending, *drafts], self._retention",
+        "drafts, self._retention",
+        "test_session.py::test_a_replay_gives",
+    ),
+    Mutant(
+        "a replay takes records as they were",
+        "replaying",
+        'pieces["memories"],',
+        "[],",
+        "test_session.py::test_a_replay_gives",
+    ),
+    Mutant(
+        "what was retracted is in no prompt",
+        "session",
+        "and event.seq not in gone][-n:]",
+        "][-n:]",
+        "test_session.py::test_a_retracted_turn",
+    ),
+    Mutant(
+        "what was retracted is not distilled",
+        "stabilise",
+        "or event.seq in gone:",
+        "or False:",
+        "test_distil.py::test_what_was_taken_back",
+    ),
+    Mutant(
+        "what was taken back is not distilled",
+        "stabilise",
+        "kept = _without_last_turn(kept, author)",
+        "pass",
+        "test_distil.py::test_what_was_taken_back_is_not",
+    ),
+    Mutant(
+        "references are resolved",
+        "stabilise",
+        'text = with_dates(" ".join(text.split()), event.at.date())',
+        'text = " ".join(text.split())',
+        "test_ten_sessions.py",
+    ),
+    Mutant(
+        "a run is distilled once",
+        "distil",
+        "last = _last_distilled(traces.store.reading_connection(), run.key)",
+        "last = 0",
+        "test_distil.py::test_it_is_done_once",
+    ),
+    Mutant(
+        "of several processes one distils",
+        "distil",
+        "            raise _Raced",
+        "            pass",
+        "test_distil.py::test_threads_distil",
+    ),
+    Mutant(
+        "later retractions revoke",
+        "distil",
+        "*_noted_from(gate, scope, run_id, taken_back)",
+        "",
+        "test_distil.py::test_what_is_taken_back_after",
+    ),
+    Mutant(
+        "a retraction revokes",
+        "distil",
+        "for gone in extraction.retracted for id in gate.facts_about",
+        "for gone in () for id in gate.facts_about",
+        "test_distil.py::test_a_retraction_revokes",
+    ),
+    Mutant(
+        "notes that are gone are revoked",
+        "ingest",
+        "gate.propose_all(proposals, revoke=revoke)",
+        "gate.propose_all(proposals)",
+        "test_ingest.py::test_an_ingestion_follows",
+    ),
+    Mutant(
+        "passages that move are kept",
+        "ingest",
+        "        if not moving:",
+        "        if True:",
+        "test_ingest.py::test_passages_that_change_places",
+    ),
+    Mutant(
+        "an unreadable note is not gone",
+        "ingest",
+        "if file not in notes.skipped:",
+        "if True:",
+        "test_ingest.py::test_a_file_that_cannot_be_read",
+    ),
+    Mutant(
+        "the same notes twice are one observation",
+        "ingest",
+        'run = f"notes:{name}"',
+        'run = f"notes:{name}{gate.clock()}"',
+        "test_ingest.py::test_a_tenants_notes",
+    ),
+    Mutant(
+        "notes stay inside of their folder",
+        "notes",
+        "if path.resolve().is_relative_to(inside):",
+        "if True:",
+        "test_notes.py::test_a_folder_is_read",
+    ),
+]
+
+
+def run_tests(test: str, seed: list[str] | None) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "SCRUBJAY_TEST_PROFILE": "hunt"}
+    if seed is not None:
+        environment["SCRUBJAY_SEEDED"] = json.dumps(seed)
+    file, _, name = test.partition("::")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-x",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "tests.memory.seeded",
+    ]
+    command += [f"tests/memory/{file}", *(["-k", name] if name else [])]
+    return subprocess.run(
+        command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600
+    )
+
+
+@pytest.mark.mutants
+@pytest.mark.parametrize("test", sorted({mutant.test for mutant in MUTANTS}))
+def test_unchanged_it_passes(test: str) -> None:
+    finished = run_tests(test, None)
+    if finished.returncode == 0 and "passed" not in finished.stdout:
+        pytest.skip(f"{test} needs the judged sets")
+    assert finished.returncode == 0, finished.stdout[-3000:]
+
+
+@pytest.mark.mutants
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.rule)
+def test_without_its_rule_it_fails(mutant: Mutant) -> None:
+    finished = run_tests(mutant.test, [f"scrubjay.memory.{mutant.module}", mutant.before, mutant.after])
+    if finished.returncode == 0 and "passed" not in finished.stdout:
+        pytest.skip(f"{mutant.test} needs the judged sets")
+    assert finished.returncode == 1 and " failed" in finished.stdout, finished.stdout[-3000:]
