@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from scrubjay import ClosedError, Index, Retriever, Scope, StoreBusyError
+from scrubjay import ClosedError, Index, KeyErasedError, Retriever, Scope, StoreBusyError
 from scrubjay.retrieval.judged import from_feedback
 from scrubjay.store import feedback as feedback_store
 
@@ -371,3 +371,40 @@ def test_feedback_becomes_judgements(index: Index) -> None:
     found = [(query.text, query.scope, set(query.relevant)) for query in from_feedback(index)]
     assert found == [("how?", JANE, {"mine"}), ("when?", JANE, {"ours"}), ("how?", JOE, {"ours"})]
     assert [query.scope for query in from_feedback(index, JOE)] == [JOE]
+
+
+def test_questions_of_encrypted_tenants(tmp_path: Path) -> None:
+    """Sealed from the first key on, all of them once the tenant is encrypted whole, gone with the key."""
+    pytest.importorskip("cryptography", reason="cryptography is not installed (extra: encryption)")
+    keys: dict[str, Any] = {"acme": None}
+
+    def provider(tenant: str) -> Any:
+        if keys.get(tenant) == "gone":
+            raise KeyErasedError(tenant)
+        return keys.get(tenant)
+
+    path = tmp_path / "a.scrubjay"
+    with Index.open(path, keys=provider, durability="normal") as index:
+        index.upsert("m", "A train.", scope=JANE)
+        index.upsert("other", "A train.", scope=Scope("globex"))
+        index.feedback("m", query="asked in the clear")
+        index.feedback("other", query="asked of another tenant")
+    keys["acme"] = bytes(32)
+    with Index.open(path, keys=provider, durability="normal") as index:
+        index.feedback("m", query=SECRET)
+        assert index.verify_erased([SECRET]).clean
+        assert not index.verify_erased(["asked in the clear"]).clean
+        index.encrypt("acme")
+        index.compact()
+        assert index.verify_erased(["asked in the clear"]).clean
+        expected = ["asked in the clear", "asked of another tenant", SECRET]
+        assert [note.query for note in index.feedbacks()] == expected
+        assert index.check().problems == []
+    keys["acme"] = "gone"
+    with Index.open(path, keys=provider, durability="normal") as index:
+        assert [note.query for note in index.feedbacks()] == ["asked of another tenant"]
+        assert not index.feedback("m", query="too late", scope=JANE)
+        assert index.feedback("other", query="still there")
+        index.erase(Scope("acme"))
+        assert len(index.feedbacks()) == 2
+        assert index.check().problems == []

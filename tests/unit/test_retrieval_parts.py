@@ -123,7 +123,8 @@ def test_when_every_part_is_down_limits_hold(limit: dict[str, Any], monkeypatch:
     def down(*_: Any, **__: Any) -> Any:
         raise OSError("damaged")
 
-    monkeypatch.setattr(index, "search_batch", down)
+    for name in ("search", "search_batch"):
+        monkeypatch.setattr(index, name, down)
     retriever = Retriever(index)
     found = retriever.search("night train", scope=JANE, **limit)
     assert (len(found), found.mode) == (0, "none")
