@@ -197,16 +197,23 @@ def test_without_the_embedder_words_answer(index: Index) -> None:
     assert found.degraded[0].startswith("embedder_failed")
 
 
-def test_each_part_that_breaks_leaves_the_next(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
-    search_batch, broken = index.search_batch, {"hybrid"}
+@pytest.mark.parametrize("expansions", [[], ["by rail"]], ids=["one query", "a batch"])
+def test_each_part_that_breaks_leaves_the_next(
+    index: Index, monkeypatch: pytest.MonkeyPatch, expansions: list[str]
+) -> None:
+    broken = {"hybrid"}
 
-    def sometimes(*args: Any, mode: str = "hybrid", **options: Any) -> Any:
-        if mode in broken:
-            raise OSError(f"the {mode} part is damaged")
-        return search_batch(*args, mode=mode, **options)
+    def breaking(search: Any) -> Any:
+        def sometimes(*args: Any, mode: str = "hybrid", **options: Any) -> Any:
+            if mode in broken:
+                raise OSError(f"the {mode} part is damaged")
+            return search(*args, mode=mode, **options)
 
-    monkeypatch.setattr(index, "search_batch", sometimes)
-    retriever = Retriever(index)
+        return sometimes
+
+    for name in ("search", "search_batch"):
+        monkeypatch.setattr(index, name, breaking(getattr(index, name)))
+    retriever = Retriever(index, rewriter=lambda _: expansions)
     found = retriever.search("railway", scope=JANE)
     assert (found[0].id, found.mode) == ("train", "vector")
     broken.add("vector")

@@ -123,13 +123,19 @@ class Envelope:
     """What went into a prompt, what did not, and why. References only: the texts are in the records."""
 
     budget_tokens: int
-    tokens: dict[str, int]
-    """By block, and "total"."""
+    blocks: tuple[Block, ...] = field(default=(), compare=False, repr=False)
+    count: Callable[[str], int] = field(default=count_roughly, compare=False, repr=False)
     dropped: tuple[tuple[str, str], ...] = ()
     """Recalled records that are not in the prompt, as (id, reason): "over_item_cap" or "over_budget"."""
     query: str = ""
     recalled: Any = field(default=None, compare=False, repr=False)
     """The retrieval itself, None if there was none."""
+
+    @cached_property
+    def tokens(self) -> dict[str, int]:
+        """How many are in each block, and in the "total"."""
+        each = {block.name: self.count(block.text) for block in self.blocks}
+        return {**each, "total": self.count("".join(block.text for block in self.blocks)) if each else 0}
 
     @property
     def mode(self) -> str:
@@ -266,14 +272,12 @@ def arrange(reserved: Reserved, ranked: Sequence[Piece], turns: Sequence[Turn], 
         recent, n_items = None, 0
     dropped += [(piece.id, "over_budget") for piece in kept[n_items:]]
     blocks = whole(n_items, recent)
-    tokens = {block.name: count(block.text) for block in blocks}
-    tokens["total"] = count("".join(block.text for block in blocks)) if blocks else 0
     pieces = {
         "policies": reserved.policies,
         "preferences": reserved.preferences,
         "memories": tuple(kept[:n_items]),
     }
-    return Assembled(blocks, Envelope(budget, tokens, tuple(dropped)), pieces, limits)
+    return Assembled(blocks, Envelope(budget, blocks, count, tuple(dropped)), pieces, limits)
 
 
 def brief(turn: Turn, max_tokens: int, count: Callable[[str], int] = count_roughly) -> str | None:
@@ -298,18 +302,17 @@ def brief(turn: Turn, max_tokens: int, count: Callable[[str], int] = count_rough
 
 def _recent(turns: Sequence[Turn], max_tokens: int, limits: Limits) -> Block | None:
     """The block of the newest turns that fit, in their order. A turn of which not a sentence fits is passed over."""
-    lines: list[str] = []
-    best: Block | None = None
-    for turn in reversed(turns):
-        line = brief(turn, limits.brief_tokens, limits.count)
-        if line is None:
-            continue
-        lines.insert(0, line + "\n")
-        block = _block("turns", lines, ())
-        if block is None or limits.count(block.text) > max_tokens:
-            break
-        best = block
-    return best
+    briefs = (brief(turn, limits.brief_tokens, limits.count) for turn in turns)
+    lines = [line + "\n" for line in briefs if line is not None]
+
+    def newest(n: int) -> Block | None:
+        return _block("turns", lines[len(lines) - n :], ())
+
+    def fits(n: int) -> bool:
+        block = newest(n)
+        return block is None or limits.count(block.text) <= max_tokens
+
+    return newest(_most(len(lines), fits) or 0)
 
 
 def _block(name: str, lines: Sequence[str], pieces: Sequence[Piece]) -> Block | None:

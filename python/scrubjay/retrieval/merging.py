@@ -16,6 +16,10 @@ def merge(found: Sequence[Hits]) -> list[RetrievedHit]:
     A document's evidence is its best, not its first (a vague query may have come first) nor its sum (five paraphrases
     of one idea are one piece of evidence). Ranks, because scores of different queries cannot be compared.
     """
+    if len(found) == 1:
+        return [
+            RetrievedHit(found[0], rank, score, (0,)) for rank, score in enumerate(found[0].scores.tolist())
+        ]
     best: dict[str | int, tuple[int, int]] = {}
     queries: dict[str | int, list[int]] = {}
     for query, hits in enumerate(found):

@@ -29,6 +29,10 @@ from scrubjay.retrieval.trace import Counters, Trace
 __all__ = ["Retriever"]
 
 MAX_RERANKED = 150
+_OF_EVERY_SEARCH = frozenset(
+    ("filter", "ids", "exclude_ids", "recall", "fusion", "explain", "rrf_k", "weights")
+)
+"""Options that mean the same to a search and to a batch of them."""
 _CASCADE = {
     "hybrid": ("hybrid", "vector", "lexical"),
     "vector": ("vector", "lexical"),
@@ -235,7 +239,7 @@ class Retriever:
         options: dict[str, Any],
         reasons: list[str],
     ) -> tuple[list[RetrievedHit], str]:
-        """All queries in one batch, in the first mode of the cascade that works."""
+        """All queries in one batch, in the first mode of the cascade that works; a single one needs no batch."""
         queries: list[tuple[str, str | None]] = [(text, None)]
         if rewritten.keywords or rewritten.semantic:
             queries.append((rewritten.semantic or text, rewritten.keywords or None))
@@ -244,20 +248,27 @@ class Retriever:
         options = dict(options)
         if (rankings := options.get("rankings")) is not None:
             options["rankings"] = [rankings, *[None] * (len(queries) - 1)]
+        alone = len(queries) == 1 and options.keys() <= _OF_EVERY_SEARCH
         limited = any(options.get(name) is not None for name in ("filter", "ids", "exclude_ids"))
         for attempt in _CASCADE[mode]:
             try:
-                found = self.index.search_batch(
-                    [query for query, _ in queries],
-                    keywords=None
-                    if not any(words for _, words in queries)
-                    else [words or q for q, words in queries],
-                    scope=scope,
-                    k=depth,
-                    mode=attempt,
-                    candidates=candidates,
-                    **options,
-                )
+                if alone:
+                    hits_of_one = self.index.search(
+                        text, scope=scope, k=depth, mode=attempt, candidates=candidates, **options
+                    )
+                    found = [hits_of_one]
+                else:
+                    found = self.index.search_batch(
+                        [query for query, _ in queries],
+                        keywords=None
+                        if not any(words for _, words in queries)
+                        else [words or q for q, words in queries],
+                        scope=scope,
+                        k=depth,
+                        mode=attempt,
+                        candidates=candidates,
+                        **options,
+                    )
             except (TypeError, ValueError, ClosedError):
                 raise
             except Exception as error:  # noqa: BLE001 - a part is down: what is left answers
