@@ -26,6 +26,7 @@ from tests.memory.setting import (
     EVERYWHERE,
     JANE,
     JOE,
+    START,
     Clock,
     lives,
     open_memory,
@@ -270,6 +271,19 @@ def test_what_is_unfit_is_rejected_and_recorded(memory: Memory, candidate: Any, 
         4,
     )
     assert memory.rejections(JOE) == memory.rejections(ACME) == []
+    assert memory.list(JANE, hidden=True) == []
+
+
+@pytest.mark.parametrize("when", [{"ttl": 0}, {"ttl": -5}, {"expires_at": 1}, {"expires_at": START / 1e6}])
+def test_what_is_over_is_not_learnt(memory: Memory, when: Any) -> None:
+    candidates = [
+        FactCandidate("x", **when),
+        EpisodeCandidate("x", "success", **when),
+        PreferenceCandidate("k", "x", **when),
+    ]
+    for candidate in candidates:
+        outcome = memory.propose(candidate, scope=JANE, source="r1")
+        assert outcome.status == "rejected" and "expected a time to come" in outcome.reason
     assert memory.list(JANE, hidden=True) == []
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 
+import scrubjay
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PolicyCandidate
 from scrubjay.store.transaction import Transaction
 from tests.memory.setting import ACME, DAY, JANE, JOE, Clock, lives, open_memory
@@ -205,3 +206,50 @@ def test_killed_while_the_tables_are_made(tmp_path: Path) -> None:
     with open_memory(path) as memory:
         assert lives(memory, "Oslo").status == "written"
         assert memory.recall("Oslo", JANE).mode == "lexical"
+
+
+@pytest.mark.parametrize("name", OPERATIONS)
+def test_a_write_that_fails_leaves_everything_as_it_was(tmp_path: Path, name: str) -> None:
+    """A statement fails as on a full disk: the operation is a StoreError, and the open memory goes on as before."""
+    prepared = tmp_path / "prepared.scrubjay"
+    prepare(prepared)
+    before = state(copy(prepared, tmp_path / "before.scrubjay"))
+    path = copy(prepared, tmp_path / "tried.scrubjay")
+    failed = 0
+    with open_memory(path, later()) as memory:
+        seen = everybody(memory)
+        writer = memory.store._writer
+        for n_statements in (1, 2, 3, 5, 8, 13, 21):
+            n_left = n_statements
+
+            def refuse(action: int, table: str | None, *_: Any) -> int:
+                nonlocal n_left
+                writes = action in (sqlite3.SQLITE_INSERT, sqlite3.SQLITE_UPDATE, sqlite3.SQLITE_DELETE)
+                n_left -= writes and not str(table).startswith("sqlite_")
+                return sqlite3.SQLITE_DENY if writes and n_left <= 0 else sqlite3.SQLITE_OK
+
+            writer.set_authorizer(refuse)
+            try:
+                OPERATIONS[name](memory)
+            except scrubjay.StoreError:
+                failed += 1
+            else:
+                writer.set_authorizer(None)
+                break
+            writer.set_authorizer(None)
+            assert everybody(memory) == seen, n_statements
+        assert failed > 0
+    if failed == 7:
+        assert state(path) == before
+
+
+def everybody(memory: Memory) -> Any:
+    """What is seen without opening the file again."""
+    return [
+        (
+            memory.list(scope, hidden=True),
+            memory.known(scope),
+            sorted(memory.recall("Jane tea Acme", scope).texts),
+        )
+        for scope in (ACME, JANE, JOE)
+    ]

@@ -10,7 +10,8 @@ import pytest
 
 import scrubjay
 from scrubjay import Index
-from scrubjay.memory import FactCandidate, Memory, schema
+from scrubjay.embedders import Function
+from scrubjay.memory import FactCandidate, Memory, Provenance, schema
 from tests.memory.setting import ACME, JANE, JOE, Clock, lives, open_memory, row_count, texts
 
 FACT = {
@@ -286,3 +287,57 @@ def test_a_model_can_be_changed(tmp_path: Path) -> None:
         lives(memory, "Rome")
         assert texts(memory, "lives", JANE) == ["Jane lives in Rome"]
     assert Memory.open(tmp_path / "m.scrubjay").recall("Rome", JANE).mode == "lexical"
+
+
+def test_a_collection_of_somebody_elses_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "m.scrubjay"
+    with Index.open(path) as index:
+        index.collection("memory").upsert("m1", "not of a memory", scope=JANE)
+    with pytest.raises(scrubjay.StoreFormatError, match="to be empty"):
+        open_memory(path)
+    with Index.open(path) as index:
+        assert len(index.collection("memory")) == 1
+        index.drop_collection("memory")
+    with open_memory(path) as memory:
+        assert lives(memory, "Oslo").status == "written"
+
+
+@pytest.mark.parametrize("harm", ["dropped", "erased", "changed", "strange"])
+def test_what_was_done_past_the_memory_is_found_and_repaired(tmp_path: Path, harm: str) -> None:
+    path = tmp_path / "m.scrubjay"
+    with open_memory(path, Clock()) as memory:
+        slots = [lives(memory, "Oslo").id, memory.propose("Joe sails", scope=JOE, source="r").id]
+        memory.propose("gone soon", scope=JANE, source=Provenance("r"))
+        assert memory.check() == [] and memory.reindex() == 0 and len(slots) == 2
+    with Index.open(path) as index:
+        documents = index.collection("memory")
+        if harm == "dropped":
+            index.drop_collection("memory")
+        elif harm == "erased":
+            index.erase(JANE, everywhere=True)
+        elif harm == "changed":
+            hit = documents.search("Oslo", scope=JANE)[0]
+            documents.upsert(hit.id, "Jane lives in Rome", scope=JANE)
+        else:
+            documents.upsert("stranger", "Jane lives in Rome", scope=JANE)
+    with open_memory(path, Clock()) as memory:
+        n_wrong = {"dropped": 3, "erased": 2, "changed": 1, "strange": 1}[harm]
+        assert len(memory.check()) == n_wrong
+        assert memory.reindex() == n_wrong and memory.check() == []
+        assert texts(memory, "lives gone", JANE) == ["Jane lives in Oslo", "gone soon"]
+        assert texts(memory, "sails", JOE) == ["Joe sails"]
+        assert memory.documents.check().clean
+
+
+def test_a_document_that_is_written_again_has_the_vector_of_its_text(tmp_path: Path) -> None:
+    """Within one change a slot may have been given to another text."""
+    embedder = Function(
+        lambda texts: [[t.count("o") + 0.1, t.count("i") + 0.1] for t in texts], dim=2, name="oi"
+    )
+    with open_memory(tmp_path / "m.scrubjay", embedder=embedder) as memory:
+        lives(memory, "iiiiii")
+        moved, surer = (FactCandidate("Jane lives in Oooooo", "Jane", "lives in", c) for c in (0.8, 0.9))
+        memory.propose_all([(moved, JANE, "r1"), (surer, JANE, "r2")])
+        (hit,) = memory.recall("Jane lives in Oooooo", JANE, mode="vector")
+        assert hit.metadata["confidence"] == 0.9
+        assert hit.hit.similarity == pytest.approx(1.0, abs=1e-3)

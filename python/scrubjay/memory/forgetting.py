@@ -19,6 +19,7 @@ from scrubjay.memory.content import checked_str
 from scrubjay.memory.crud import Crud
 from scrubjay.memory.decay import Decay
 from scrubjay.memory.history import History
+from scrubjay.memory.repair import Repair
 from scrubjay.memory.rows import (
     EpisodeRow,
     FactRow,
@@ -79,7 +80,7 @@ class MemoryErasure:
         return not self.rows and (self.files is None or self.files.clean)
 
 
-class Forgetting(Crud, History):
+class Forgetting(Crud, History, Repair):
     """The part of a memory that lets go."""
 
     decay: Decay

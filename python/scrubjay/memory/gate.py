@@ -116,6 +116,9 @@ class Gate(Standing):
             self._check_window(one)
         else:
             one.expires_at = self.expiry(typed.expires_at, typed.ttl)
+            if one.expires_at is not None and one.expires_at <= self.clock():
+                one.unfit = f"expires_at: expected a time to come, got {as_moment(one.expires_at)}"
+                return one
         if kind in ("fact", "episode"):
             one.metadata = encoded(typed.metadata)
             one.hash = digest(one.target, content_of(kind, one.candidate))

@@ -181,12 +181,20 @@ def prepare(store: SqliteStore) -> None:
     """Make the tables if the file has none yet.
 
     Raises:
-        StoreFormatError: they are of a newer format.
+        StoreFormatError: they are of a newer format, or the collection holds documents that are not of a memory.
     """
     connection = store.reading_connection()
     if _format(connection) is None:
         with store.writing("making the tables of memory") as transaction:
             if _format(transaction.connection) is None:  # another process may have been first
+                found = transaction.connection.execute(
+                    f"SELECT id FROM {store.tables.document} LIMIT 1"
+                ).fetchone()
+                if found is not None:
+                    raise StoreFormatError(
+                        f"path: expected the collection {store.collection!r} to be empty, it is where memory keeps its "
+                        f"documents; got one with {found[0]!r} in it: {store.path}"
+                    )
                 for statement in TABLES:
                     transaction.connection.execute(statement)
                 transaction.connection.execute("INSERT INTO memory_meta VALUES ('format', ?)", (FORMAT,))
