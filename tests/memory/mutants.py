@@ -197,9 +197,9 @@ MUTANTS: dict[str, Mutant] = {
     "preference_of_user": Mutant(
         "a preference belongs to a user",
         _M + "checking:resolve",
-        "return Scope(scope.tenant, scope.user), False",
-        "return scope, False",
-        f"{GATE}::test_a_preference_is_the_users_whoever_serves_them",
+        "if scope.user is None:",
+        "if False:",
+        f"{GATE}::test_a_preference_of_nobody_is_refused",
     ),
     "tenant_scope": Mutant(
         "only a fact about the tenant can be the tenant's",
@@ -382,7 +382,7 @@ MUTANTS: dict[str, Mutant] = {
     "effective_from": Mutant(
         "a policy is not in force before its time",
         _M + "known:_look_up",
-        "if row.begins_at > now:",
+        "if row.begins_at is not None and row.begins_at > now:",
         "if False:",
         f"{KNOWN}::test_a_policy_is_in_force_from_and_until",
     ),
@@ -403,8 +403,8 @@ MUTANTS: dict[str, Mutant] = {
     "preference_ttl": Mutant(
         "a preference ends",
         _M + "known:_look_up",
-        "preferences.append(record(row))",
-        "preferences.append(record(row)); until = _NEVER",
+        "preferences.append(record)",
+        "preferences.append(record); until = _NEVER",
         f"{KNOWN}::test_a_preference_ends",
     ),
     "known_fresh": Mutant(

@@ -16,7 +16,7 @@ from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PolicyCandi
 from tests.memory.setting import ACME, JANE, JOE, open_memory, row_count, texts
 
 ROOT = Path(__file__).resolve().parents[2]
-N_THREADS, N_PROCESSES, N_ROUNDS = 8, 2, 12
+N_THREADS, N_PROCESSES, N_ROUNDS = 8, 2, 6
 
 
 def together(jobs: list[Callable[[], Any]]) -> list[Any]:

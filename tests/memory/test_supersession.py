@@ -179,11 +179,11 @@ def test_no_search_sees_both_or_neither(tmp_path: Path, where: str) -> None:
         for looker in lookers:
             looker.join()
         assert wrong == [] and min(n_looks) > 10
-        assert texts(memory, "lives", JANE) == ["Jane lives in place 100"]
+        assert texts(memory, "lives", JANE) == ["Jane lives in place 60"]
         assert row_count(memory, "memory_fact", "status = 'active'") == 1
 
 
-def move(memory: Memory, n: int = 100) -> None:
+def move(memory: Memory, n: int = 60) -> None:
     """Let one fact supersede the other, n times."""
     for i in range(1, n + 1):
         assert lives(memory, f"place {i}", run=f"r{i}").status == "superseded"

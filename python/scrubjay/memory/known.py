@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -26,7 +26,7 @@ from scrubjay.memory.records import (
     Provenance,
     Record,
 )
-from scrubjay.memory.rows import Row, record_of, rows_where
+from scrubjay.memory.rows import Row, as_row, raw_rows_where, record_of, rows_where
 from scrubjay.payload import CreatedAt
 
 __all__ = ["KnownScopes"]
@@ -168,26 +168,26 @@ def _look_up(
     newest: dict[str, Any] = {}
     preferences: list[Any] = []
 
-    def record(row: Row) -> Record:
-        old = held.get(row.id)
-        one = made[row.id] = old if old is not None and old[0] == row else (row, record_of(row))
-        return one[1]
+    def look(kind: str, condition: str, values: Sequence[Any]) -> Iterator[tuple[Row, Record]]:
+        for found in raw_rows_where(connection, kind, condition, values):
+            old = held.get(found[0])
+            if old is None or old[0] != found:
+                row = as_row(kind, found)
+                old = (row, record_of(row))
+            made[found[0]] = old
+            yield old
 
-    for row in rows_where(connection, "policy", _POLICIES + "ORDER BY key, version", (tenant, now)):
-        if row.begins_at > now:
+    for row, record in look("policy", _POLICIES + "ORDER BY key, version", (tenant, now)):
+        if row.begins_at is not None and row.begins_at > now:
             until = min(until, row.begins_at)
             continue
         if row.expires_at is not None:
             until = min(until, row.expires_at)
-        newest[row.key] = record(row)
-    for row in (
-        rows_where(connection, "preference", _PREFERENCES + "ORDER BY key", (tenant, user, now))
-        if user
-        else ()
-    ):
+        newest[row.key] = record  # type: ignore[union-attr]
+    for row, record in look("preference", _PREFERENCES + "ORDER BY key", (tenant, user, now)) if user else ():
         if row.expires_at is not None:
             until = min(until, row.expires_at)
-        preferences.append(record(row))
+        preferences.append(record)
     return Known(tuple(newest.values()), tuple(preferences)), until, made
 
 

@@ -22,6 +22,7 @@ __all__ = [
     "PreferenceRow",
     "Row",
     "as_moment",
+    "as_row",
     "belongs_to",
     "find_row",
     "insert",
@@ -30,6 +31,7 @@ __all__ = [
     "kind_of",
     "loaded",
     "new_id",
+    "raw_rows_where",
     "record_of",
     "rows_where",
 ]
@@ -244,8 +246,21 @@ def rows_where(
 ) -> Iterator[Any]:
     """Yield the rows of a kind that meet a condition."""
     make = _ROWS[kind]._make
-    for row in connection.execute(f"{SELECT[kind]}WHERE {condition}", values).fetchall():
+    for row in raw_rows_where(connection, kind, condition, values):
         yield make(row)
+
+
+def raw_rows_where(
+    connection: sqlite3.Connection, kind: str, condition: str, values: Sequence[Any] = ()
+) -> list[tuple[Any, ...]]:
+    """Return the same as bare tuples, their ids first; :func:`as_row` makes rows of them."""
+    return connection.execute(f"{SELECT[kind]}WHERE {condition}", values).fetchall()
+
+
+def as_row(kind: str, values: tuple[Any, ...]) -> Row:
+    """Return a bare tuple as a row."""
+    row: Row = _ROWS[kind]._make(values)
+    return row
 
 
 def find_row(connection: sqlite3.Connection, id: object) -> Row | None:

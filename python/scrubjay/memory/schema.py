@@ -73,7 +73,7 @@ BEGIN SELECT RAISE(ABORT, 'a policy is confirmed once and revoked once'); END"""
   confidence REAL NOT NULL CHECK (confidence >= {MIN_PREFERENCE_CONFIDENCE} AND confidence <= 1),
   status TEXT NOT NULL CHECK (status IN ('active', 'superseded', 'revoked')), superseded_by TEXT,
   created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, expires_at INTEGER,{_PROVENANCE}
-  CHECK ((status = 'superseded') = (superseded_by IS NOT NULL))) WITHOUT ROWID""",
+  CHECK ((status = 'superseded') = (superseded_by IS NOT NULL)))""",
     "CREATE UNIQUE INDEX memory_preference_once ON memory_preference(tenant, user, key) WHERE status = 'active'",
     # ------------------------------------------------------------------ facts
     f"""CREATE TABLE memory_fact(
@@ -169,7 +169,7 @@ BEGIN SELECT RAISE(ABORT, 'only an erasure deletes this'); END"""
     *(
         f"""CREATE TRIGGER memory_{table}_{event}_stamps AFTER {event} ON memory_{table}
 BEGIN INSERT INTO memory_stamp VALUES ({row}.tenant, {user.format(row=row)}, 1)
-ON CONFLICT DO UPDATE SET version = version + 1; END"""
+ON CONFLICT (tenant, user) DO UPDATE SET version = version + 1; END"""
         for table, user in (("policy", "''"), ("preference", "{row}.user"))
         for event, row in (("insert", "NEW"), ("update", "NEW"), ("delete", "OLD"))
     ),
