@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.memory.content import MAX_NAME_CHARS
+from scrubjay.memory.sealing import Sealer
 from scrubjay.store.connections import translated
 from scrubjay.store.reading import names_of
 from scrubjay.store.sqlite import SqliteStore
@@ -40,6 +41,7 @@ RETENTION_DAYS: Mapping[str, int | None] = {"short": 7, "standard": 90, "long": 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _DAY_US = 86_400_000_000
+_SEALED = ("author", "content", "data")
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 TABLES = (
@@ -172,6 +174,7 @@ class Traces:
     def __init__(self, store: SqliteStore, clock: Callable[[], int]) -> None:
         self.store = store
         self.clock = clock
+        self._sealer = Sealer(store)
 
     def append(
         self, scope: Scope, run_id: str, drafts: Sequence[Draft], retention: str = "standard"
@@ -181,6 +184,7 @@ class Traces:
         `retention` counts for these events; see :data:`RETENTION_DAYS`.
         """
         names = names_of(scope)
+        self._sealer.require(scope.tenant)
         with self.store.writing("appending to a trace") as transaction:
             execute = transaction.connection.execute
             now = self.clock()
@@ -200,11 +204,16 @@ class Traces:
                 seq += 1
                 turn += draft.kind == "user"
                 at = now if draft.at is None else draft.at
+                texts = (draft.author, draft.content, draft.data)
+                sealed = [
+                    self._sealer.seal(scope.tenant, _place(column, key, seq), text)
+                    for column, text in zip(_SEALED, texts, strict=True)
+                ]
                 execute(
                     "INSERT INTO memory_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (key, seq, turn, at, expires_at, draft.kind, draft.author, draft.content, draft.data),
+                    (key, seq, turn, at, expires_at, draft.kind, *sealed),
                 )
-                events.append(_event((seq, turn, at, *draft[:4])))
+                events.append(_event((seq, turn, at, draft.kind), *texts))
         return events
 
     def run(self, scope: Scope, run_id: str) -> Run | None:
@@ -236,7 +245,7 @@ class Traces:
             found = connection.execute(
                 _EVENTS + "AND e.seq > ? ORDER BY e.seq", (*names_of(scope), run_id, self.clock(), after)
             ).fetchall()
-        return [_event(row) for row in found]
+        return self._opened(scope.tenant, found)
 
     def tail(self, scope: Scope, run_id: str, n: int, kinds: Sequence[str]) -> list[TraceEvent]:
         """Return the last n events of some kinds, oldest first, however long the run is."""
@@ -246,7 +255,7 @@ class Traces:
                 _EVENTS + f"AND e.kind IN ({marks}) ORDER BY e.seq DESC LIMIT ?",
                 (*names_of(scope), run_id, self.clock(), *kinds, n),
             ).fetchall()
-        return [_event(row) for row in reversed(found)]
+        return self._opened(scope.tenant, reversed(found))
 
     def find(
         self, scope: Scope, text: str, *, run_id: str | None = None, limit: int = 100
@@ -257,10 +266,12 @@ class Traces:
         """
         check_text("text", text)
         wanted = text.casefold()
+        if not self._sealer.readable(scope.tenant):
+            return []
         which, values = ("", ()) if run_id is None else (" AND r.run = ?", (run_id,))
         with self._reading() as connection:
             rows = connection.execute(
-                "SELECT r.run, e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data "
+                "SELECT r.run, e.run, e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data "
                 "FROM memory_run r JOIN memory_event e ON e.run = r.key "
                 "WHERE r.tenant = ? AND r.user = ? AND r.agent = ? "
                 f"AND (e.expires_at IS NULL OR e.expires_at > ?){which} ORDER BY r.key DESC, e.seq DESC",
@@ -268,12 +279,25 @@ class Traces:
             )
             found = []
             for run, *row in rows:
-                if wanted in row[5].casefold():
-                    found.append((run, _event(row)))
+                event = self._open(scope.tenant, row)
+                if wanted in event.content.casefold():
+                    found.append((run, event))
                     if len(found) == limit:
                         break
             rows.close()
         return found
+
+    def _opened(self, tenant: str, rows: Iterable[Sequence[Any]]) -> list[TraceEvent]:
+        """The events of rows; none if the tenant's key was destroyed."""
+        return [self._open(tenant, row) for row in rows] if self._sealer.readable(tenant) else []
+
+    def _open(self, tenant: str, row: Sequence[Any]) -> TraceEvent:
+        key, seq, turn, at, kind, *sealed = row
+        author, content, data = (
+            self._sealer.open(tenant, _place(column, key, seq), kept)
+            for column, kept in zip(_SEALED, sealed, strict=True)
+        )
+        return _event((seq, turn, at, kind), (author or b"").decode(), (content or b"").decode(), data)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -282,7 +306,7 @@ class Traces:
 
 
 _EVENTS = (
-    "SELECT e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data "
+    "SELECT e.run, e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data "
     "FROM memory_run r JOIN memory_event e ON e.run = r.key "
     "WHERE r.tenant = ? AND r.user = ? AND r.agent = ? AND r.run = ? "
     "AND (e.expires_at IS NULL OR e.expires_at > ?) "
@@ -358,9 +382,13 @@ def _run(row: Sequence[Any]) -> Run:
     return Run(key, run_id, _moment(started_at), retention, n_events, n_turns)
 
 
-def _event(row: Sequence[Any]) -> TraceEvent:
-    seq, turn, at, kind, author, content, data = row
+def _event(head: tuple[int, int, int, str], author: str, content: str, data: bytes | None) -> TraceEvent:
+    seq, turn, at, kind = head
     return TraceEvent(seq, turn, _moment(at), kind, author, content, payload.decode(data)[0])
+
+
+def _place(column: str, run: int, seq: int) -> str:
+    return f"memory_event.{column} {run}.{seq}"
 
 
 def _moment(microseconds: int) -> datetime:
