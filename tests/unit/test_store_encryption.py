@@ -175,6 +175,22 @@ def test_whose_key_was_destroyed_is_as_if_erased(path: Path, provider: Provider,
         assert len(ids(index, OTHER)) == 12
 
 
+def test_what_is_still_in_memory_of_a_destroyed_key_is_not_found(path: Path, provider: Provider) -> None:
+    """Another search relies on it, or another thread was just reading it in."""
+    with reopened(path, provider) as index:
+        fill(index)
+        assert len(ids(index)) == 24
+        provider.known["acme"] = ERASED
+        with index.engine.residency.without_eviction():  # type: ignore[union-attr]
+            assert ids(index) == []
+            assert [len(hits) for hits in index.search_batch(["oak", "oak"], scope=[JANE, OTHER])] == [0, 10]
+            assert [len(hits) for hits in index.search_batch(["oak", "oak"], scope=JANE)] == [0, 0]
+            assert index.count(JANE, filter={"n": 3}) == 0
+            assert index.engine.native.count(JANE) == 24  # type: ignore[union-attr]
+        assert ids(index) == []
+        assert index.engine.native.count(JANE) == 0  # type: ignore[union-attr]
+
+
 def test_a_key_that_comes_back_brings_everything_back(path: Path, provider: Provider) -> None:
     with reopened(path, provider) as index:
         fill(index)
