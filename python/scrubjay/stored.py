@@ -162,9 +162,11 @@ class StoredIndex(CollectedIndex):
         Searches go on with the old model until everything is embedded. If the process ends before, calling
         this again with the same embedder goes on where it stopped. Other processes that have the file open
         answer by keywords until they open it with the new embedder. Vectors that callers gave are replaced, too.
+        Memories of a tenant whose key was destroyed have none from then on.
 
         Raises:
             EmbedderError: the embedder failed; the index is as it was.
+            EncryptionError: a tenant's key cannot be had; what was embedded is kept for the next call.
         """
         engine = self._durable("reembed")
         fresh = Semantics(embedder, None, 0)
@@ -212,7 +214,7 @@ class StoredIndex(CollectedIndex):
         engine = self._durable("encrypt")
         bar = open_progress(progress, total=engine.count(), what="encrypting", unit="memories")
         try:
-            return encrypt_tenant(engine.store, tenant, bar)
+            return encrypt_tenant(engine.store, Scope(tenant).tenant, bar)
         finally:
             bar.close()
 
@@ -226,13 +228,15 @@ class StoredIndex(CollectedIndex):
         Raises:
             EncryptionError: the tenant is not encrypted, `old` is not its key, or `keys` give none.
         """
-        rotate_key(self._durable("rotate_key").store, tenant, old)
+        rotate_key(self._durable("rotate_key").store, Scope(tenant).tenant, old)
 
     def forget_keys(self, tenant: str | None = None) -> None:
         """Take what is decrypted of a tenant (None: of all) out of this process's memory, and ask `keys` anew.
 
         For a key that was destroyed or changed just now: other processes notice it when they next use the tenant.
         """
+        if tenant is not None:
+            tenant = Scope(tenant).tenant
         for member in self._family.everyone():
             member._durable("forget_keys").forget_keys(tenant)
 

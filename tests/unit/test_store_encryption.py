@@ -175,6 +175,22 @@ def test_whose_key_was_destroyed_is_as_if_erased(path: Path, provider: Provider,
         assert len(ids(index, OTHER)) == 12
 
 
+def test_what_is_still_in_memory_of_a_destroyed_key_is_not_found(path: Path, provider: Provider) -> None:
+    """Another search relies on it, or another thread was just reading it in."""
+    with reopened(path, provider) as index:
+        fill(index)
+        assert len(ids(index)) == 24
+        provider.known["acme"] = ERASED
+        with index.engine.residency.without_eviction():  # type: ignore[union-attr]
+            assert ids(index) == []
+            assert [len(hits) for hits in index.search_batch(["oak", "oak"], scope=[JANE, OTHER])] == [0, 10]
+            assert [len(hits) for hits in index.search_batch(["oak", "oak"], scope=JANE)] == [0, 0]
+            assert index.count(JANE, filter={"n": 3}) == 0
+            assert index.engine.native.count(JANE) == 24  # type: ignore[union-attr]
+        assert ids(index) == []
+        assert index.engine.native.count(JANE) == 0  # type: ignore[union-attr]
+
+
 def test_a_key_that_comes_back_brings_everything_back(path: Path, provider: Provider) -> None:
     with reopened(path, provider) as index:
         fill(index)
@@ -233,7 +249,7 @@ def test_a_provider_that_fails_fails_one_tenant_and_loses_nothing(path: Path, pr
         (OSError("no route to key store, token hunter2"), r"failed for tenant 'acme' \(OSError\)"),
         (KeyError("acme"), "KeyError"),
         (b"short", "expected 16, 24 or 32 bytes, got 5"),
-        ("a" * 32, "expected bytes or None, got str"),
+        ("a" * 32, "expected a key as bytes, got str"),
         (b"w" * 32, "another key"),
         (None, "expected its key, got None"),
     ):
@@ -323,6 +339,23 @@ def test_without_keys_the_rest_of_the_file_can_be_used(path: Path, provider: Pro
     with reopened(path, provider) as index:
         assert len(ids(index)) == 23
         assert index.check().problems == []
+
+
+def test_bad_tenants_and_keys_are_said(path: Path, provider: Provider) -> None:
+    with reopened(path, provider) as index:
+        fill(index)
+        for bad, error in ((5, TypeError), (None, TypeError), ("", ValueError), (b"acme", TypeError)):
+            with pytest.raises(error, match="tenant"):
+                index.encrypt(bad)  # type: ignore[arg-type]
+            with pytest.raises(error, match="tenant"):
+                index.rotate_key(bad, b"a" * 32)  # type: ignore[arg-type]
+        for key in (b"short", "a" * 32, None):
+            with pytest.raises(EncryptionError, match="old: expected"):
+                index.rotate_key("acme", key)  # type: ignore[arg-type]
+        assert len(ids(index)) == 24
+    for call in (lambda: Index().encrypt("acme"), lambda: Index().rotate_key("acme", b"a" * 32)):
+        with pytest.raises(scrubjay.StoreError, match="no file"):
+            call()
 
 
 @pytest.mark.parametrize("bad", [b"a" * 32, {"acme": b"a" * 32}, "key"])

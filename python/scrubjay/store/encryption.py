@@ -261,7 +261,7 @@ def _same(one: Master | None, other: Master | None) -> bool:
 def checked_key(key: Any, what: str) -> bytes:
     """Return an AES key, or raise EncryptionError; the key is in no message."""
     if not isinstance(key, (bytes, bytearray, memoryview)):
-        raise EncryptionError(f"{what}: expected bytes or None, got {type(key).__name__}")
+        raise EncryptionError(f"{what}: expected a key as bytes, got {type(key).__name__}")
     if len(key) not in (16, 24, 32):
         raise EncryptionError(f"{what}: expected 16, 24 or 32 bytes, got {len(key)}")
     return bytes(key)
