@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import threading
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from langgraph.store.base import (
 
 from scrubjay import EmbedderError, EmbedderMismatchError, Index, Scope
 from scrubjay.adapters.langgraph import ScrubjayStore
+from scrubjay.adapters.langgraph.writes import refresh
 from scrubjay.embedders import Function
 
 JANE = ("memories", "jane")
@@ -404,6 +407,54 @@ def test_a_refresh_does_not_bring_back_what_was_overwritten(tmp_path: Path) -> N
         for thread in threads:
             thread.join()
         assert store.get(JANE, "m1").value == {"v": 39}
+
+
+def test_a_refresh_leaves_alone_what_was_written_since(where: Path | None) -> None:
+    """As when somebody else writes between a read and its refresh."""
+    with ScrubjayStore(where) as store:
+        for key in ("without", "shorter", "gone"):
+            store.put(JANE, key, {"v": 1}, ttl=60.0)
+        read = [replace(record) for record in store._index.list(Scope(".", user="."))]
+        for record in read:
+            record.metadata = {**(record.metadata or {}), "ends": "2020-01-01T00:00:00+00:00"}  # long due
+        store.put(JANE, "without", {"v": 2})
+        store.put(JANE, "shorter", {"v": 2}, ttl=0.005)
+        store.delete(JANE, "gone")
+        refresh(store._lease, store._index, ".", read)
+        assert store.get(JANE, "without").value == {"v": 2}
+        assert store.get(JANE, "gone") is None
+        time.sleep(0.4)
+        assert keys(store.search(())) == ["without"]
+
+
+def _count_up(path: Path, name: str, n: int) -> None:
+    with ScrubjayStore(path, durability="normal", ttl={"default_ttl": 60.0}) as store:
+        for i in range(n):
+            store.put(JANE, name, {"text": " ".join(["word"] * (i % 3)), "i": i}, index=["text", "i"])
+            store.put(
+                JANE, "both", {"texts": ["a", "b", "c"][: i % 4], "of": name, "i": i}, index=["texts[*]"]
+            )
+            store.search(JANE, query="word")
+            assert store.get(JANE, name).value["i"] == i
+
+
+def test_processes_put_into_one_file(tmp_path: Path) -> None:
+    """Each sees what it wrote, and an item that both write is whole in the end: its texts are those of its value."""
+    context = multiprocessing.get_context("spawn")
+    processes = [
+        context.Process(target=_count_up, args=(tmp_path / "a", name, 25)) for name in ("one", "two")
+    ]
+    for process in processes:
+        process.start()
+    for process in processes:
+        process.join()
+    assert [process.exitcode for process in processes] == [0, 0]
+    with ScrubjayStore(tmp_path / "a") as store:
+        assert sorted(keys(store.search(()))) == ["both", "one", "two"]
+        both = store.get(JANE, "both").value
+        documents = store._index.list(Scope(".", user="."), filter={"key": "both"})
+        assert sorted(record.text for record in documents) == sorted(both["texts"] or [""])
+        assert all((record.metadata or {})["value"] == both for record in documents)
 
 
 def test_the_sweeper_starts_and_stops(tmp_path: Path) -> None:

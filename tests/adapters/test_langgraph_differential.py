@@ -104,6 +104,8 @@ def stock_admits(value: dict[str, Any], filter: dict[str, Any]) -> bool:
 @example(value={"n": "1"}, filter={"n": 1})
 @example(value={"n": {"x": None}}, filter={"n": {"$eq": {}}})
 @example(value={"n": ["1"]}, filter={"n": [1]})
+@example(value={"n": [1, 2.0, [True]]}, filter={"n": [1.0, 2, [1]]})
+@example(value={"n": {"x": 1}}, filter={"n": {"$eq": {"x": True}}})
 @settings(max_examples=300, deadline=None)
 def test_a_filter_admits_what_the_stock_store_admits(
     value: dict[str, Any], filter: dict[str, Any] | None
