@@ -45,7 +45,7 @@ class ScrubjayVectorStore(VectorStoreBase):
         path: the file, opened once for all stores of this process that name it; None: in memory.
         index: a :class:`scrubjay.Index` that is open already, in place of a path.
         embedding_model_dims: of the vectors; None: the first one decides.
-        metric: "cosine", "ip" or "l2"; of a collection that exists, the one it has.
+        metric: "cosine", "ip" or "l2"; None: that of the collection, of a new one "cosine".
         tenant: whose store this is; the other tenants' memories do not exist for it.
         durability, busy_timeout: as in :meth:`scrubjay.Index.open`; None: its defaults.
 
@@ -77,7 +77,7 @@ class ScrubjayVectorStore(VectorStoreBase):
         path: str | None = None,
         index: Index | None = None,
         embedding_model_dims: int | None = None,
-        metric: str = "cosine",
+        metric: str | None = None,
         tenant: str = "mem0",
         durability: str | None = None,
         busy_timeout: float | None = None,
@@ -91,7 +91,7 @@ class ScrubjayVectorStore(VectorStoreBase):
             path if index is None else index,
             collection=collection_name,
             dim=embedding_model_dims,
-            metric=_metric(metric),
+            metric=None if metric is None else _metric(metric),
             **{name: value for name, value in options.items() if value is not None},
         )
         self._dims = embedding_model_dims
