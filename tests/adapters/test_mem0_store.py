@@ -307,6 +307,16 @@ def test_collections_of_one_path(tmp_path: Path) -> None:
     assert [each.payload["data"] for each in again.list()[0]] == ["tea at five"]
     with pytest.raises(ValueError, match="metric"):
         ScrubjayVectorStore("one", path, metric="l2")
+    assert ScrubjayVectorStore("other", path).col_info()["metric"] == "l2"
+    undecided = ScrubjayVectorStore("undecided", path)
+    assert undecided.embedding_model_dims is None
+    ScrubjayVectorStore("undecided", path, embedding_model_dims=3)
+    with pytest.raises(ValueError, match=r"vector|dim"):
+        undecided.insert([[1.0, 0.0, 0.0], [1.0, 0.0]])
+    undecided.insert([[1.0, 0.0, 0.0]])
+    assert undecided.embedding_model_dims == 3
+    with pytest.raises(ValueError, match="dim"):
+        ScrubjayVectorStore("undecided", path, embedding_model_dims=4)
 
 
 def test_threads_that_change_the_same_memory_lose_nothing(tmp_path: Path) -> None:

@@ -49,7 +49,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         tenant, user, agent: the scope of all that is written and the one that is searched from (see
             :class:`scrubjay.Scope`). What is shared with it is found, too; what is deleted is its own.
         dim: of the vectors; None: the first one decides.
-        metric: "cosine", "ip" or "l2"; of a collection that exists, the one it has.
+        metric: "cosine", "ip" or "l2"; None: that of the collection, of a new one "cosine".
         index: a :class:`scrubjay.Index` that is open already, in place of a path.
 
     All methods may be called from any thread; the asynchronous ones do their work on another.
@@ -77,7 +77,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
     user: str | None = None
     agent: str | None = None
     dim: int | None = None
-    metric: str = "cosine"
+    metric: str | None = None
 
     _held: Lease = PrivateAttr()
     _scope: Scope = PrivateAttr()
@@ -91,7 +91,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         user: str | None = None,
         agent: str | None = None,
         dim: int | None = None,
-        metric: str = "cosine",
+        metric: str | None = None,
         index: Index | None = None,
         **kwargs: Any,
     ) -> None:
@@ -304,7 +304,10 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         try:
             with Index.open(fresh) as file:
                 copy = file.collection(
-                    self.collection_name, dim=index.engine.dim, metric=self.metric, dtype=index.engine.dtype
+                    self.collection_name,
+                    dim=index.engine.dim,
+                    metric=index.engine.metric,
+                    dtype=index.engine.dtype,
                 )
                 records = index.list(self._scope, exact=True, order="oldest")
                 copy.upsert_many(
