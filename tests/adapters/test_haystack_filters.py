@@ -145,6 +145,16 @@ FILTERS = st.recursive(
         "conditions": [{"field": "meta.list", "operator": "in", "value": [["a"], None]}],
     },
 )
+@example(
+    documents=[Document(id="a"), Document(id="b", meta={"number": 1}), Document(id="c")],
+    filters={
+        "operator": "OR",
+        "conditions": [
+            {"field": "id", "operator": "==", "value": "a"},
+            {"field": "meta.number", "operator": "==", "value": 1},
+        ],
+    },
+)
 def test_filters_admit_what_haystack_admits(documents: list[Document], filters: dict[str, Any]) -> None:
     theirs, ours = InMemoryDocumentStore(shared=False), ScrubjayDocumentStore()
     theirs.write_documents(documents)

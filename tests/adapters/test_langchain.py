@@ -302,6 +302,8 @@ def test_async_twins_use_the_async_embeddings_and_another_thread() -> None:
         assert found == store.similarity_search(TEXTS[2], k=1) and ids(found) == ["2"]
         searched.clear()
         embeddings.calls.clear()
+        assert len(await store.asimilarity_search("a question that nobody asked before", k=2)) == 2
+        assert embeddings.calls == ["aembed_query"]
         assert (await store.asimilarity_search_with_score(TEXTS[2], k=1))[0][0] == found[0]
         assert (await store.asimilarity_search_with_relevance_scores(TEXTS[2], k=1))[0][0] == found[0]
         assert len(await store.amax_marginal_relevance_search(TEXTS[2], k=2)) == 2

@@ -52,6 +52,7 @@ def everything(store: ScrubjayVectorStore, **options: Any) -> list[tuple[Documen
 def test_no_name_of_a_tenant_or_user_reaches_anothers(index: scrubjay.Index, name: str) -> None:
     others = [open_store(index, twin) for twin in TWINS(name)]
     others += [open_store(index, "acme", twin) for twin in TWINS(name)]
+    others += [open_store(index, "acme", None, twin) for twin in TWINS(name)]
     for store in others:
         store.add_texts([SECRET], ids=["1"])
     for mine in (
@@ -133,6 +134,18 @@ def test_scores_do_not_tell_of_others(index: scrubjay.Index) -> None:
     assert everything(mine) == before
 
 
+def test_ids_as_they_are_stored_are_ids_of_nothing(index: scrubjay.Index) -> None:
+    """An id may look like a stored one, and is another all the same."""
+    store = open_store(index, "acme", "jane")
+    store.add_texts(["one"], ids=["1"])
+    stored = str(index.list(store.scope)[0].id)
+    assert store.get_by_ids([stored]) == [] and store.delete([stored])
+    store.add_texts(["another"], ids=[stored])
+    assert [found.page_content for found in store.get_by_ids([stored, "1"])] == ["another", "one"]
+    store.delete(["1"])
+    assert [found.page_content for found in store.get_by_ids([stored, "1"])] == ["another"]
+
+
 def test_shared_documents_are_read_only(index: scrubjay.Index) -> None:
     shared, jane = open_store(index, "acme"), open_store(index, "acme", "jane")
     shared.add_texts(["Invoices go out on Mondays."], ids=["1"])
@@ -146,3 +159,5 @@ def test_shared_documents_are_read_only(index: scrubjay.Index) -> None:
         "Invoices go out on Mondays.",
     }
     assert shared.get_by_ids(["1"])[0].page_content == "Invoices go out on Mondays."
+    shared.delete()  # what is shared, not what its users have
+    assert [document.page_content for document in jane.similarity_search("own invoices")] == ["Jane's own."]
