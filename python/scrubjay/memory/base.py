@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, cast
@@ -14,7 +14,9 @@ from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.index import Index
 from scrubjay.memory.judge import Judge
-from scrubjay.memory.rows import EpisodeRow, FactRow, as_moment, loaded, scope_in
+from scrubjay.memory.rows import EpisodeRow, FactRow, as_moment, kind_of, loaded, scope_in
+from scrubjay.memory.schema import KINDS
+from scrubjay.memory.sealing import cipher_of, next_number, place_in, sealed_cell, settle
 from scrubjay.store.connections import translated
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.sqlite import SqliteStore
@@ -58,6 +60,28 @@ class Ground:
         store = self.store
         with store.snapshot():
             yield store.reading_connection()
+
+    @contextmanager
+    def changing(self, doing: str, tenants: Iterable[str]) -> Iterator[Change]:
+        """Begin a change that writes texts of these tenants: from its beginning they are sealed in memory, or are not.
+
+        Raises:
+            EncryptionError: a tenant's key cannot be had (KeyErasedError: ever again).
+        """
+        tenants = sorted(set(tenants))
+        self.store.cipher.require(tenants)
+        with self.documents.changing(doing) as change:
+            for tenant in tenants:
+                settle(change.connection, tenant)
+            yield change
+
+    def is_readable(self, scope: Scope) -> bool:
+        """Whether the tenant's key was not destroyed: otherwise its memory is as if erased.
+
+        Raises:
+            EncryptionError: the key cannot be had now.
+        """
+        return self.store.cipher.readable(scope.tenant)
 
     def expiry(self, expires_at: Any, ttl: Any) -> int | None:
         """Return when something expires that was given a time, or how long it holds by the memory's clock.
@@ -114,8 +138,17 @@ def absent(id: object) -> KeyError:
 
 
 def log(change: Change, record: str, what: str, by: str | None = None, detail: str | None = None) -> None:
-    """Note that something happened to a record."""
-    change.connection.execute(
-        "INSERT INTO memory_log(at, record, what, by, detail) VALUES (?, ?, ?, ?, ?)",
-        (change.now, record, what, by, detail),
+    """Note that something happened to a record that is there. The detail may quote it, and is sealed as it is."""
+    connection, number, kept = change.connection, None, detail
+    cipher = cipher_of(connection)
+    if detail is not None and cipher is not None and cipher.ring is not None:
+        (tenant,) = connection.execute(
+            f"SELECT tenant FROM {KINDS[str(kind_of(record))]} WHERE id = ?", (record,)
+        ).fetchone()
+        if settle(connection, tenant):
+            number = next_number(connection, "memory_log", wanted=True)
+            kept = sealed_cell(cipher, tenant, place_in("memory_log", "detail", number, ()), detail)
+    connection.execute(
+        "INSERT INTO memory_log(number, at, record, what, by, detail) VALUES (?, ?, ?, ?, ?, ?)",
+        (number, change.now, record, what, by, kept),
     )

@@ -14,7 +14,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import ConflictError
 from scrubjay.memory.base import absent, checked_scope, log
 from scrubjay.memory.checking import CANDIDATES, Unfit, encoded, encoded_list, verify
-from scrubjay.memory.content import checked_str, digest, topic
+from scrubjay.memory.content import checked_str
 from scrubjay.memory.known import KnownScopes
 from scrubjay.memory.records import (
     EpisodeCandidate,
@@ -32,12 +32,15 @@ from scrubjay.memory.rows import (
     Row,
     belongs_to,
     find_row,
+    hash_in,
     is_in_force,
     is_visible,
     loaded,
     record_of,
     rows_where,
     scope_in,
+    sealed_columns,
+    topic_in,
 )
 from scrubjay.memory.schema import KINDS, erasing
 from scrubjay.store.partition import visible_from
@@ -190,15 +193,16 @@ class Crud(KnownScopes):
         verdicts: dict[str, bool] = {}
         if isinstance(seen, FactRow):
             with self.reading() as connection:
-                about = topic(candidate.subject, candidate.predicate)
+                about = topic_in(connection, seen.tenant, candidate.subject, candidate.predicate)
                 rivals = [row for row in self._rivals(connection, scope_in(seen), about) if row.id != id]
             for rival in rivals:
                 self._contradicts(rival, candidate, verdicts)
-        with self.documents.changing("updating") as change:
+        with self.changing("updating", [scope.tenant]) as change:
             held = find_row(change.connection, id)
-            if held is None or held != seen:
+            if held is None or _said(held) != _said(seen):
                 raise ConflictError(f"id: {id!r} was changed by somebody else meanwhile; look at it again")
             if isinstance(seen, FactRow):  # what it says now may contradict what stood beside it
+                about = topic_in(change.connection, seen.tenant, candidate.subject, candidate.predicate)
                 slot, first = self._supersede(change, id, "", scope_in(seen), candidate, about, verdicts, by)
                 if first is not None:
                     change.delete([slot], reason="superseded")
@@ -245,8 +249,8 @@ class Crud(KnownScopes):
                 subject=candidate.subject,
                 predicate=candidate.predicate,
                 confidence=candidate.confidence,
-                hash=digest(scope_in(row), candidate.content),
-                topic=topic(candidate.subject, candidate.predicate),
+                hash=hash_in(change.connection, scope_in(row), candidate.content),
+                topic=topic_in(change.connection, row.tenant, candidate.subject, candidate.predicate),
                 metadata=metadata,
                 faded=0,
                 last_used_at=change.now,
@@ -258,13 +262,14 @@ class Crud(KnownScopes):
                 task_type=candidate.task_type,
                 steps=encoded_list(candidate.steps, "steps"),
                 artifacts=encoded_list(candidate.artifacts, "artifacts"),
-                hash=digest(scope_in(row), candidate.summary),
+                hash=hash_in(change.connection, scope_in(row), candidate.summary),
                 metadata=metadata,
             )
         else:
             values.update(text=candidate.text, source=candidate.source, confidence=candidate.confidence)
         if isinstance(row, (FactRow, EpisodeRow)):
             self._make_room(change, row, values["hash"], values.get("topic"))
+        values = sealed_columns(change.connection, row, values)
         assignments = ", ".join(f"{name} = ?" for name in values)
         change.connection.execute(
             f"UPDATE {KINDS[row.kind]} SET {assignments} WHERE id = ?", [*values.values(), row.id]
@@ -320,6 +325,13 @@ class Crud(KnownScopes):
             "INSERT INTO memory_deletion(at, tenant, user, agent, reason, by, counts) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (change.now, *names_of(scope), reason, by, given),
         )
+
+
+def _said(row: Row) -> Row:
+    """The row without its hashes, which say nothing more, and change when its tenant is sealed."""
+    if isinstance(row, FactRow):
+        return row._replace(hash=b"", topic=b"")
+    return row._replace(hash=b"") if isinstance(row, EpisodeRow) else row
 
 
 def _text(candidate: Any) -> str:

@@ -129,11 +129,11 @@ def _noted_from(gate: Gate, scope: Scope, run_id: str, seqs: Iterable[int]) -> l
                 living = rows_where(
                     connection,
                     kind,
-                    "tenant = ? AND user = ? AND source_run = ? AND place = ? "
+                    "tenant = ? AND user = ? AND source_run = ? "
                     "AND status IN ('provisional', 'active') ORDER BY id",
-                    (scope.tenant, scope.user or "", run_id, _place(seq)),
+                    (scope.tenant, scope.user or "", run_id),
                 )
-                found += [row.id for row in living if belongs_to(row, scope)]
+                found += [row.id for row in living if row.place == _place(seq) and belongs_to(row, scope)]
     return found
 
 

@@ -15,16 +15,17 @@ from numpy.typing import NDArray
 from scrubjay._native import Scope
 from scrubjay.memory.base import Ground, checked_scope, log
 from scrubjay.memory.checking import content_of
-from scrubjay.memory.content import digest, topic
 from scrubjay.memory.records import Fact, FactCandidate, Outcome, Provenance
 from scrubjay.memory.rows import (
     FactRow,
+    hash_in,
     insert,
     is_in_force,
     new_id,
     record_of,
     rows_where,
     scope_in,
+    topic_in,
 )
 from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change
@@ -146,7 +147,7 @@ class Facts(Ground):
             return self._fact_in(change, one, one.target)
         tenant = Scope(one.target.tenant)
         shared = one.target == tenant
-        hash = one.hash if shared else digest(tenant, one.candidate.content)
+        hash = one.hash if shared else hash_in(change.connection, tenant, one.candidate.content)
         observation = (tenant.tenant, hash, one.source.run, one.target.user or "")
         change.connection.execute(
             "INSERT OR IGNORE INTO memory_observation(tenant, hash, run, user, fact, at) VALUES (?, ?, ?, ?, '', ?)",
@@ -216,7 +217,7 @@ class Facts(Ground):
             metadata=one.metadata,
             updated_at=now,
             slot=slot,
-            hash=one.hash if scope == one.target else digest(scope, candidate.content),
+            hash=one.hash if scope == one.target else hash_in(connection, scope, candidate.content),
             topic=one.topic,
         )
         insert(connection, "memory_fact", row)
@@ -230,7 +231,7 @@ class Facts(Ground):
 
     def _living(self, change: Change, one: Proposal, scope: Scope) -> FactRow | None:
         """The living fact of this scope that says the same; one that has expired is deleted, it is not living."""
-        hash = one.hash if scope == one.target else digest(scope, one.candidate.content)
+        hash = one.hash if scope == one.target else hash_in(change.connection, scope, one.candidate.content)
         about = one.topic
         found = rows_where(
             change.connection,
@@ -338,7 +339,11 @@ class Facts(Ground):
     def facts_about(self, scope: Scope, subject: str, predicate: str) -> list[str]:
         """Return the ids of the facts in force of exactly this scope with this subject and predicate."""
         checked_scope(scope)
+        if not self.is_readable(scope):
+            return []
         with self.reading() as connection:
-            found = list(self._rivals(connection, scope, topic(subject, predicate)))
+            found = list(
+                self._rivals(connection, scope, topic_in(connection, scope.tenant, subject, predicate))
+            )
         now = self.clock()
         return [row.id for row in found if is_in_force(row, now)]

@@ -14,6 +14,7 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
+from scrubjay.errors import EncryptionError
 from scrubjay.memory.base import absent, checked_scope, log
 from scrubjay.memory.content import checked_str
 from scrubjay.memory.crud import Crud
@@ -23,12 +24,15 @@ from scrubjay.memory.repair import Repair
 from scrubjay.memory.rows import (
     EpisodeRow,
     FactRow,
+    as_row,
     find_row,
     is_in_force,
     is_visible,
-    rows_where,
+    opened,
+    raw_rows_where,
 )
 from scrubjay.memory.schema import KINDS, erasing
+from scrubjay.memory.sealing import release
 from scrubjay.memory.trace import erase_traces, sweep_traces
 from scrubjay.store.files import ErasureReport
 from scrubjay.store.reading import names_of, scope_of
@@ -136,6 +140,7 @@ class Forgetting(Crud, History, Repair):
                 self._gather(connection, scope)
                 counts.update(self._erase_rows(connection, scope))
                 connection.execute("DELETE FROM temp.gone")
+            release(connection, scope.tenant)  # before documents go, and the data key if nothing is left
             counts["documents"] = change.erase(scope, reason=reason, everywhere=True)
             self.note_deletion(change, scope, reason, by, counts)
         self.forget_known(scope.tenant)
@@ -245,8 +250,8 @@ class Forgetting(Crud, History, Repair):
     def _expire(self, change: Change) -> dict[tuple[str, str, str], dict[str, int]]:
         expired: dict[tuple[str, str, str], dict[str, int]] = {}
         for kind in ("preference", "fact", "episode"):
-            for row in rows_where(change.connection, kind, "expires_at <= ?", (change.now,)):
-                self._delete_row(change, row, expired)
+            for found in raw_rows_where(change.connection, kind, "expires_at <= ?", (change.now,)):
+                self._delete_row(change, as_row(kind, found), expired)  # whose key was destroyed, too
         return expired
 
     def _delete_row(
@@ -260,22 +265,31 @@ class Forgetting(Crud, History, Repair):
 
     def _age(self, change: Change, expired: dict[tuple[str, str, str], dict[str, int]]) -> int:
         decay, n_faded = self.decay, 0
-        weak = rows_where(
+        weak = raw_rows_where(
             change.connection,
             "fact",
             "status = 'active' AND confidence < ? AND last_used_at < ?",
             (decay.keep_from, change.now - _DAY_US),
         )
-        for row in weak:
+        for found in weak:
+            row: Any = as_row("fact", found)
             strength = decay.strength_now(row.confidence, row.uses, row.last_used_at, change.now)
             if strength < decay.expire_below:
                 self._delete_row(change, row, expired)
-            elif strength < decay.sink_below and not row.faded:
+            elif strength < decay.sink_below and not row.faded and self._has_key(row.tenant):
+                row = opened(change.connection, row)
                 change.connection.execute("UPDATE memory_fact SET faded = 1 WHERE id = ?", (row.id,))
                 self.put_again(change, row._replace(faded=1))
                 log(change, row.id, "faded")
                 n_faded += 1
         return n_faded
+
+    def _has_key(self, tenant: str) -> bool:
+        """Whether a tenant's rows can be read now; the ones of others age when they can."""
+        try:
+            return self.store.cipher.openable(tenant)
+        except EncryptionError:
+            return False
 
     def _let_go(self, change: Change) -> int:
         connection = change.connection

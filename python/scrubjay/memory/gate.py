@@ -7,6 +7,7 @@ writer's turn: deduplicate, supersede, decide the status, write row, document an
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -23,7 +24,7 @@ from scrubjay.memory.checking import (
     resolve,
     verify,
 )
-from scrubjay.memory.content import as_kept, digest, normalised, topic
+from scrubjay.memory.content import as_kept, normalised
 from scrubjay.memory.facts import Proposal, provenance_columns
 from scrubjay.memory.records import (
     Candidate,
@@ -33,7 +34,18 @@ from scrubjay.memory.records import (
     PreferenceCandidate,
     Provenance,
 )
-from scrubjay.memory.rows import EpisodeRow, PolicyRow, PreferenceRow, as_moment, insert, new_id, rows_where
+from scrubjay.memory.rows import (
+    EpisodeRow,
+    PolicyRow,
+    PreferenceRow,
+    as_moment,
+    hash_in,
+    insert,
+    new_id,
+    rows_where,
+    topic_in,
+)
+from scrubjay.memory.sealing import next_number, sealed_values, settle
 from scrubjay.memory.standing import Standing
 from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change
@@ -92,7 +104,9 @@ class Gate(Standing):
         self._embed(prepared)
         self._judge(prepared)
         outcomes: list[Outcome] = []
-        with self.documents.changing("proposing") as change:
+        revoke = list(revoke)
+        tenants = [one.scope.tenant for one in prepared] + [scope.tenant for _, scope, _ in revoke]
+        with self.changing("proposing", tenants) as change:
             for id, scope, reason in revoke:
                 self._revoke(change, id, scope, reason, None)
             for one in prepared:
@@ -121,10 +135,19 @@ class Gate(Standing):
                 return one
         if kind in ("fact", "episode"):
             one.metadata = encoded(typed.metadata)
-            one.hash = digest(one.target, content_of(kind, one.candidate))
-        if kind == "fact":
-            one.topic = topic(one.candidate.subject, one.candidate.predicate)
+            with self.reading() as connection:
+                self._hash(connection, one)
         return one
+
+    @staticmethod
+    def _hash(connection: sqlite3.Connection, one: Proposal) -> None:
+        """Note by what a fact or episode is known again; in the change once more, as the tenant may be sealed since."""
+        assert one.target is not None
+        one.hash = hash_in(connection, one.target, content_of(one.kind, one.candidate))
+        if one.kind == "fact":
+            one.topic = topic_in(
+                connection, one.target.tenant, one.candidate.subject, one.candidate.predicate
+            )
 
     def _check_window(self, one: Proposal) -> None:
         candidate = one.candidate
@@ -141,6 +164,8 @@ class Gate(Standing):
     def _decide(self, change: Change, one: Proposal) -> Outcome:
         if one.unfit:
             return self._reject(change, one, one.unfit)
+        if one.kind in ("fact", "episode") and self.store.cipher.ring is not None:
+            self._hash(change.connection, one)
         try:
             if one.kind == "fact":
                 return self._fact(change, one)
@@ -153,16 +178,22 @@ class Gate(Standing):
             return self._reject(change, one, str(unfit))
 
     def _reject(self, change: Change, one: Proposal, reason: str) -> Outcome:
-        change.connection.execute(
+        connection, (tenant, *names) = change.connection, names_of(one.scope)
+        said = {"reason": reason, "content": as_kept(content_of(one.kind, one.candidate))}
+        number = next_number(connection, "memory_rejection", wanted=settle(connection, tenant))
+        said = sealed_values(connection, "memory_rejection", tenant, number, names, said)
+        connection.execute(
             "INSERT INTO memory_rejection"
-            "(at, tenant, user, agent, kind, reason, content, source_run, source_turn, author) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "(number, at, tenant, user, agent, kind, reason, content, source_run, source_turn, author) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
+                number,
                 change.now,
-                *names_of(one.scope),
+                tenant,
+                *names,
                 one.kind,
-                reason,
-                as_kept(content_of(one.kind, one.candidate)),
+                said["reason"],
+                said["content"],
                 one.source.run,
                 one.source.turn,
                 one.source.author,

@@ -10,6 +10,7 @@ from scrubjay.memory.base import Ground, checked_scope
 from scrubjay.memory.records import Deletion, Event, Rejection, Why
 from scrubjay.memory.rows import FactRow, as_moment, find_row, is_visible, record_of
 from scrubjay.memory.schema import KINDS
+from scrubjay.memory.sealing import opened_cell, place_in
 from scrubjay.store.partition import visible_from
 from scrubjay.store.reading import names_of, scope_of
 
@@ -39,7 +40,8 @@ class History(Ground):
             if row is None or not is_visible(row, scope):
                 return None
             found = connection.execute(
-                "SELECT at, record, what, by, detail FROM memory_log WHERE record = ? ORDER BY number", (id,)
+                "SELECT number, at, record, what, by, detail FROM memory_log WHERE record = ? ORDER BY number",
+                (id,),
             ).fetchall()
             superseded: list[Any] = []
             observed: list[Any] = []
@@ -59,7 +61,10 @@ class History(Ground):
         visible = visible_from(scope)
         return Why(
             record_of(row),
-            tuple(Event(as_moment(at), *rest) for at, *rest in found),
+            tuple(
+                Event(as_moment(at), record, what, by, self._detail(row.tenant, number, detail))
+                for number, at, record, what, by, detail in found
+            ),
             tuple(old for old, *names in superseded if scope_of(*names) in visible),
             getattr(row, "superseded_by", None),
             tuple(run for (run,) in observed) or (row.source_run,),
@@ -68,13 +73,30 @@ class History(Ground):
     def rejections(self, scope: Scope, limit: int = 100) -> list[Rejection]:
         """Return what the gate refused in exactly this scope, newest first."""
         checked_scope(scope)
+        if not self.is_readable(scope):
+            return []
         with self.reading() as connection:
             found = connection.execute(
-                "SELECT at, kind, reason, content, source_run, source_turn, author FROM memory_rejection "
+                "SELECT number, at, kind, reason, content, source_run, source_turn, author FROM memory_rejection "
                 "WHERE tenant = ? AND user = ? AND agent = ? ORDER BY number DESC LIMIT ?",
                 (*names_of(scope), max(limit, 0)),
             ).fetchall()
-        return [Rejection(as_moment(row[0]), scope, *row[1:]) for row in found]
+        _, user, agent = names_of(scope)
+        rejections = []
+        for number, at, kind, reason, content, *source in found:
+            said = [
+                self._opened(scope.tenant, place_in("memory_rejection", column, number, (user, agent)), kept)
+                for column, kept in (("reason", reason), ("content", content))
+            ]
+            rejections.append(Rejection(as_moment(at), scope, kind, *said, *source))
+        return rejections
+
+    def _detail(self, tenant: str, number: int, kept: Any) -> Any:
+        return self._opened(tenant, place_in("memory_log", "detail", number, ()), kept)
+
+    def _opened(self, tenant: str, place: str, kept: Any) -> Any:
+        cipher = self.store.cipher
+        return opened_cell(cipher, tenant, place, kept, as_bytes=False, whole=cipher.is_whole(tenant))
 
     def deletions(self, tenant: str) -> list[Deletion]:
         """Return the deletion events of a tenant, oldest first."""

@@ -26,7 +26,7 @@ from scrubjay.memory.records import (
     Provenance,
     Record,
 )
-from scrubjay.memory.rows import Row, as_row, raw_rows_where, record_of, rows_where
+from scrubjay.memory.rows import Row, as_row, opened, raw_rows_where, record_of, rows_where
 from scrubjay.payload import CreatedAt
 
 __all__ = ["KnownScopes"]
@@ -64,6 +64,9 @@ class KnownScopes(Gate, Ground):
         checked_scope(scope)
         key = (scope.tenant, scope.user or "")
         store, now = self.store, self.clock()
+        if store.cipher.ring is not None and not self.is_readable(scope):
+            self.forget_known(scope.tenant)
+            return Known((), ())
         glance = store.glance()  # before looking: what is written meanwhile is noticed the next time
         kept = self._kept.get(key)
         if kept is not None and kept.since <= now < kept.until:
@@ -173,7 +176,7 @@ def _look_up(
             old = held.get(found[0])
             if old is None or old[0] != found:
                 row = as_row(kind, found)
-                old = (row, record_of(row))
+                old = (row, record_of(opened(connection, row)))
             made[found[0]] = old
             yield old
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from scrubjay import payload
 from scrubjay.memory.base import Ground
 from scrubjay.memory.rows import EpisodeRow, FactRow, rows_where
+from scrubjay.store.reading import scope_of
 
 __all__ = ["Repair"]
 
@@ -57,15 +58,21 @@ class Repair(Ground):
         return len(found.missing) + len(found.stray)
 
     def _compare(self, connection: sqlite3.Connection, now: int) -> _Found:
-        t = self.store.tables
-        documents = {
-            id: (text, data, (tenant, user, agent))
-            for id, text, data, tenant, user, agent in connection.execute(
-                f"SELECT d.id, d.text, d.payload, s.tenant, s.user, s.agent FROM {t.document} d "
-                f"JOIN {t.scope} s ON s.key = d.scope WHERE d.expires_at IS NULL OR d.expires_at > ?",
-                (now,),
-            )
-        }
+        t, cipher = self.store.tables, self.store.cipher
+        documents: dict[Any, Any] = {}
+        openers: dict[tuple[str, ...], Any] = {}
+        for *row, tenant, user, agent in connection.execute(
+            f"SELECT d.seq, d.id, d.text, d.payload, NULL, s.tenant, s.user, s.agent FROM {t.document} d "
+            f"JOIN {t.scope} s ON s.key = d.scope WHERE d.expires_at IS NULL OR d.expires_at > ?",
+            (now,),
+        ).fetchall():
+            names = (tenant, user, agent)
+            if names not in openers:  # None: the tenant's key was destroyed
+                readable = cipher.readable(tenant)
+                openers[names] = cipher.row_opener(t.document, scope_of(*names)) if readable else None
+            if openers[names] is not None:
+                document = openers[names](row)
+                documents[document.id] = (document.text, document.payload, names)
         missing: list[FactRow | EpisodeRow] = []
         for kind in ("fact", "episode"):
             condition = "status = 'active' AND (expires_at IS NULL OR expires_at > ?)"

@@ -5,13 +5,25 @@ from __future__ import annotations
 import json
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from scrubjay._native import Scope
+from scrubjay.memory.content import digest, topic
 from scrubjay.memory.records import Episode, Fact, Policy, Preference, Provenance, Record
 from scrubjay.memory.schema import KINDS
+from scrubjay.memory.sealing import (
+    BOUND,
+    BYTES,
+    SEALED,
+    cipher_of,
+    keyed,
+    opened_cell,
+    place_in,
+    sealed_values,
+)
+from scrubjay.store.cipher import Cipher
 from scrubjay.store.partition import visible_from
 from scrubjay.store.reading import scope_of
 
@@ -25,15 +37,19 @@ __all__ = [
     "as_row",
     "belongs_to",
     "find_row",
+    "hash_in",
     "insert",
     "is_in_force",
     "is_visible",
     "kind_of",
     "loaded",
     "new_id",
+    "opened",
     "raw_rows_where",
     "record_of",
     "rows_where",
+    "sealed_columns",
+    "topic_in",
 ]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -178,6 +194,7 @@ class EpisodeRow(NamedTuple):
 
 
 Row = PolicyRow | PreferenceRow | FactRow | EpisodeRow
+AnyRow = TypeVar("AnyRow", PolicyRow, PreferenceRow, FactRow, EpisodeRow, Row)
 
 _ROWS: dict[str, type[Any]] = {
     "policy": PolicyRow,
@@ -244,16 +261,58 @@ def _moment(microseconds: int | None) -> datetime | None:
 def rows_where(
     connection: sqlite3.Connection, kind: str, condition: str, values: Sequence[Any] = ()
 ) -> Iterator[Any]:
-    """Yield the rows of a kind that meet a condition."""
-    make = _ROWS[kind]._make
-    for row in raw_rows_where(connection, kind, condition, values):
-        yield make(row)
+    """Yield the rows of a kind that meet a condition, opened; those of a tenant whose key was destroyed are not there.
+
+    A condition can ask for what is not sealed, see :mod:`scrubjay.memory.sealing`.
+
+    Raises:
+        EncryptionError: a row's key cannot be had.
+        CorruptIndexError: a row was changed in the file by somebody else.
+    """
+    make, cipher = _ROWS[kind]._make, cipher_of(connection)
+    tenants: dict[str, tuple[bool, bool]] = {}
+    for values_of_row in raw_rows_where(connection, kind, condition, values):
+        row = make(values_of_row)
+        if cipher is not None:
+            if row.tenant not in tenants:
+                readable = cipher.readable(row.tenant)
+                tenants[row.tenant] = readable, readable and cipher.is_whole(row.tenant)
+            readable, whole = tenants[row.tenant]
+            if not readable:
+                continue
+            row = _opened(cipher, row, whole)
+        yield row
+
+
+def opened(connection: sqlite3.Connection, row: AnyRow) -> AnyRow:
+    """Return a row, as it is in the file, opened; its tenant's key was not destroyed."""
+    cipher = cipher_of(connection)
+    return row if cipher is None else _opened(cipher, row, cipher.is_whole(row.tenant))
+
+
+def _opened(cipher: Cipher, row: AnyRow, whole: bool) -> AnyRow:
+    table = KINDS[row.kind]
+    if cipher.ring is None and isinstance(getattr(row, SEALED[table][0]), str):
+        return row
+    bound = [getattr(row, name) for name in BOUND[table]]
+    cells: dict[str, Any] = {
+        column: opened_cell(
+            cipher,
+            row.tenant,
+            place_in(table, column, row.id, bound),
+            getattr(row, column),
+            as_bytes=column in BYTES,
+            whole=whole,
+        )
+        for column in SEALED[table]
+    }
+    return row._replace(**cells)
 
 
 def raw_rows_where(
     connection: sqlite3.Connection, kind: str, condition: str, values: Sequence[Any] = ()
 ) -> list[tuple[Any, ...]]:
-    """Return the same as bare tuples, their ids first; :func:`as_row` makes rows of them."""
+    """Return the same as they are in the file, as bare tuples, their ids first; :func:`as_row` makes rows of them."""
     return connection.execute(f"{SELECT[kind]}WHERE {condition}", values).fetchall()
 
 
@@ -272,8 +331,32 @@ def find_row(connection: sqlite3.Connection, id: object) -> Row | None:
 
 
 def insert(connection: sqlite3.Connection, table: str, row: Row) -> None:
-    """Insert a row; the columns that its table has under another name, or not at all, are known."""
+    """Insert a row; the columns that its table has under another name, or not at all, are known. It is sealed here."""
+    row = row._replace(
+        **sealed_columns(connection, row, {name: getattr(row, name) for name in SEALED[table]})
+    )
     connection.execute(_INSERT[table], [row[i] for i in _COLUMNS[table]])
+
+
+def sealed_columns(connection: sqlite3.Connection, row: Row, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return new values of some columns of a row as they are to be kept, within a transaction.
+
+    Raises:
+        EncryptionError: the tenant's key cannot be had.
+    """
+    table = KINDS[row.kind]
+    bound = [getattr(row, name) for name in BOUND[table]]
+    return sealed_values(connection, table, row.tenant, row.id, bound, values)
+
+
+def hash_in(connection: sqlite3.Connection, scope: Scope, text: str) -> bytes:
+    """Return the hash of a content in a scope as the file has it."""
+    return keyed(connection, scope.tenant, digest(scope, text))
+
+
+def topic_in(connection: sqlite3.Connection, tenant: str, subject: str, predicate: str) -> bytes:
+    """Return what facts of a tenant have in common that may contradict each other, as the file has it."""
+    return keyed(connection, tenant, topic(subject, predicate))
 
 
 # ---------------------------------------------------------------------- who may

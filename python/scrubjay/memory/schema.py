@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from scrubjay.errors import StoreFormatError
-from scrubjay.memory import trace
+from scrubjay.memory import sealing, trace
 from scrubjay.store.sqlite import SqliteStore
 
 __all__ = ["FORMAT", "KINDS", "MIN_FACT_CONFIDENCE", "MIN_PREFERENCE_CONFIDENCE", "erasing", "prepare"]
@@ -174,6 +174,7 @@ ON CONFLICT (tenant, user) DO UPDATE SET version = version + 1; END"""
         for event, row in (("insert", "NEW"), ("update", "NEW"), ("delete", "OLD"))
     ),
     *trace.TABLES,
+    sealing.TABLE,  # of which tenants everything is sealed
 )
 
 

@@ -35,7 +35,7 @@ class Standing(Facts):
         with self.reading() as connection:
             seen = find_row(connection, id)
         vector = self.documents.embed([seen.text])[0] if isinstance(seen, FactRow) else None
-        with self.documents.changing("confirming") as change:
+        with self.changing("confirming", [scope.tenant]) as change:
             row = find_row(change.connection, id)
             if row is None or not belongs_to(row, scope):
                 raise absent(id)
@@ -67,7 +67,7 @@ class Standing(Facts):
         checked_scope(scope)
         reason = _named(reason, "reason")
         by = None if by is None else _named(by, "by")
-        with self.documents.changing("revoking") as change:
+        with self.changing("revoking", [scope.tenant]) as change:
             if not self._revoke(change, id, scope, reason, by):
                 raise absent(id)
 

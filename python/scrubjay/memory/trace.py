@@ -19,7 +19,9 @@ from typing import Any, NamedTuple
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.memory.content import MAX_NAME_CHARS
-from scrubjay.memory.sealing import Sealer
+from scrubjay.memory.sealing import EVENT as _SEALED
+from scrubjay.memory.sealing import Sealer, settle
+from scrubjay.memory.sealing import place_of_event as _place
 from scrubjay.store.connections import translated
 from scrubjay.store.reading import names_of
 from scrubjay.store.sqlite import SqliteStore
@@ -41,7 +43,6 @@ RETENTION_DAYS: Mapping[str, int | None] = {"short": 7, "standard": 90, "long": 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _DAY_US = 86_400_000_000
-_SEALED = ("author", "content", "data")
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 TABLES = (
@@ -187,6 +188,7 @@ class Traces:
         self._sealer.require(scope.tenant)
         with self.store.writing("appending to a trace") as transaction:
             execute = transaction.connection.execute
+            settle(transaction.connection, scope.tenant)
             now = self.clock()
             days = RETENTION_DAYS[retention]
             expires_at = None if days is None else now + days * _DAY_US
@@ -217,7 +219,9 @@ class Traces:
         return events
 
     def run(self, scope: Scope, run_id: str) -> Run | None:
-        """Return a run of exactly this scope; None if there is none."""
+        """Return a run of exactly this scope; None if there is none, or the tenant's key was destroyed."""
+        if not self._sealer.readable(scope.tenant):
+            return None
         with self._reading() as connection:
             found = connection.execute(
                 "SELECT key, run, started_at, retention, n_events, n_turns FROM memory_run "
@@ -227,7 +231,9 @@ class Traces:
         return None if found is None else _run(found)
 
     def runs(self, scope: Scope) -> list[Run]:
-        """Return the runs of exactly this scope, oldest first."""
+        """Return the runs of exactly this scope, oldest first; none if the tenant's key was destroyed."""
+        if not self._sealer.readable(scope.tenant):
+            return []
         with self._reading() as connection:
             found = connection.execute(
                 "SELECT key, run, started_at, retention, n_events, n_turns FROM memory_run "
@@ -385,10 +391,6 @@ def _run(row: Sequence[Any]) -> Run:
 def _event(head: tuple[int, int, int, str], author: str, content: str, data: bytes | None) -> TraceEvent:
     seq, turn, at, kind = head
     return TraceEvent(seq, turn, _moment(at), kind, author, content, payload.decode(data)[0])
-
-
-def _place(column: str, run: int, seq: int) -> str:
-    return f"memory_event.{column} {run}.{seq}"
 
 
 def _moment(microseconds: int) -> datetime:

@@ -40,7 +40,20 @@ from scrubjay.store.encryption import (
 from scrubjay.store.protocol import StoredRow
 from scrubjay.store.sealing import RowBox, around_image
 
-__all__ = ["Cipher", "DataKey", "data_key"]
+__all__ = ["BESIDE", "Beside", "Cipher", "DataKey", "data_key"]
+
+
+class Beside(NamedTuple):
+    """What a layer above keeps in the same file, in tables of its own; it says so by an entry in :data:`BESIDE`."""
+
+    is_clear: Callable[[sqlite3.Connection, str], bool]
+    """Whether anything of a tenant is in the clear that would be sealed if it were written now."""
+    seal: Callable[[sqlite3.Connection, str], object]
+    """Seals that, within a transaction of the store."""
+
+
+BESIDE: list[Beside] = []
+"""Asked when a tenant gets its data key, and when it is encrypted whole."""
 
 
 class DataKey(NamedTuple):
@@ -206,7 +219,9 @@ class Cipher:
 
     def _make(self, connection: sqlite3.Connection, tenant: str, access: Access, master: Master) -> Box:
         schema.create_data_keys(connection)
-        whole = not _has_documents(connection, tenant)
+        whole = not _has_documents(connection, tenant) and not any(
+            beside.is_clear(connection, tenant) for beside in BESIDE
+        )
         box, wrapped = master.make(tenant, whole=whole)
         connection.execute(
             "INSERT INTO data_key(tenant, id, whole, fingerprint, wrapped) VALUES (?, ?, ?, ?, ?)",
@@ -214,6 +229,10 @@ class Cipher:
         )
         access.boxes[box.id] = box
         return box
+
+    def is_sealing(self, connection: sqlite3.Connection) -> bool:
+        """Whether this thread is in a transaction of the store, and on this connection."""
+        return self._connection is connection and self._in_transaction()
 
     def _in_transaction(self) -> bool:
         return self._connection is not None and self._thread == threading.get_ident()
@@ -240,6 +259,13 @@ class Cipher:
                 f"bytes of tenant {tenant!r} are sealed with a data key that is not in the file"
             )
         return box
+
+    def is_whole(self, tenant: str) -> bool:
+        """Whether all of a tenant was encrypted: then what is in the clear was put there by somebody else."""
+        if self.ring is None:
+            return False
+        box = self._box(tenant, None)
+        return box is not None and box.whole
 
     def _box(self, tenant: str, id: bytes | None) -> Box | None:
         """Return the data key with this id, or the tenant's."""

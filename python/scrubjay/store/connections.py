@@ -8,15 +8,23 @@ import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from scrubjay.errors import ClosedError, CorruptIndexError, Error, StoreBusyError, StoreError
 
-__all__ = ["Readers", "connect", "translated"]
+if TYPE_CHECKING:  # which is made with a store's connections
+    from scrubjay.store.cipher import Cipher
+
+__all__ = ["Readers", "StoreConnection", "connect", "translated"]
 
 
-def connect(
-    path: Path, *, durability: str, busy_seconds: float, read_only: bool = False
-) -> sqlite3.Connection:
+class StoreConnection(sqlite3.Connection):
+    """A connection that knows what its store seals and opens with; None: it belongs to no store."""
+
+    cipher: Cipher | None = None
+
+
+def connect(path: Path, *, durability: str, busy_seconds: float, read_only: bool = False) -> StoreConnection:
     """Open a connection with the settings that every connection to an index has; transactions are begun explicitly."""
     mode = "ro" if read_only else "rwc"
     uri = path.absolute().as_uri() + f"?mode={mode}"
@@ -27,6 +35,7 @@ def connect(
         check_same_thread=False,
         timeout=busy_seconds,
         cached_statements=64,
+        factory=StoreConnection,
     )
     try:
         connection.execute("PRAGMA secure_delete = ON")  # freed pages are overwritten with zeros
@@ -83,8 +92,9 @@ class _Reader:
 class Readers:
     """A read connection for every thread that asks, so that no reader ever waits for another thread."""
 
-    def __init__(self, path: Path, busy_seconds: float) -> None:
+    def __init__(self, path: Path, busy_seconds: float, cipher: Cipher | None = None) -> None:
         self._path = path
+        self._cipher = cipher
         self._busy_seconds = busy_seconds
         self._local = threading.local()
         self._all: weakref.WeakSet[_Reader] = weakref.WeakSet()
@@ -101,9 +111,11 @@ class Readers:
             if self._closed:
                 raise ClosedError(f"the index is closed: {self._path}")
             with translated(self._path, "opening for reading"):
-                reader = _Reader(
-                    connect(self._path, durability="normal", busy_seconds=self._busy_seconds, read_only=True)
+                connection = connect(
+                    self._path, durability="normal", busy_seconds=self._busy_seconds, read_only=True
                 )
+                connection.cipher = self._cipher
+                reader = _Reader(connection)
             self._all.add(reader)
         self._local.reader = reader
         return reader

@@ -14,7 +14,7 @@ from typing import Any
 
 from scrubjay.errors import EncryptionError
 from scrubjay.progress import Progress
-from scrubjay.store.cipher import DataKey, data_key
+from scrubjay.store.cipher import BESIDE, DataKey, data_key
 from scrubjay.store.encryption import Box, Master, checked_key, is_sealed
 from scrubjay.store.feedback import seal_notes
 from scrubjay.store.reading import scope_of
@@ -66,6 +66,8 @@ def encrypt_tenant(store: SqliteStore, tenant: str, progress: Progress) -> int:
             for tables in collections:
                 _drop_clear_images(connection, tables, tenant)
                 seal_notes(store, connection, tables, tenant)
+            for beside in BESIDE:
+                beside.seal(connection, tenant)
             if not box.whole:
                 _mark_whole(store, connection, tenant)
             return n_sealed

@@ -59,13 +59,14 @@ class SqliteStore(ReadingStore):
         self._closed = False
         with translated(path, "opening"):
             self._writer = connect(path, durability=durability, busy_seconds=busy_seconds)
+            self._writer.cipher = self.cipher
             try:
                 self._prepare(identity)
                 self.tables = self._prepare_collection(identity)
             except BaseException:
                 self._writer.close()
                 raise
-        self._readers = Readers(path, busy_seconds)
+        self._readers = Readers(path, busy_seconds, self.cipher)
         self.looking = looking_at(path)
         self._wal_index = self.looking.wal_index(self.files()[2])
 
