@@ -1,4 +1,4 @@
-"""Memory of encrypted tenants: nothing of its content is in the clear, everything works, a lost key loses its tenant."""
+"""Memory of encrypted tenants: nothing it says is in the clear, everything works, a lost key loses its tenant."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Provider:
     """Keys that a test changes; by default every tenant has one."""
 
     def __init__(self) -> None:
-        self.keys: dict[str, bytes | None | Exception] = {}
+        self.keys: dict[str, bytes | Exception | None] = {}
 
     def __call__(self, tenant: str) -> bytes | None:
         key = self.keys.get(tenant, tenant.encode().ljust(32, b"k"))
@@ -272,7 +272,7 @@ def test_a_sweep_ages_facts_and_leaves_those_whose_key_is_away(path: Path, provi
         swept = memory.sweep()
         assert (swept.expired, swept.faded) == (2, 1)
         assert row_count(memory, "memory_fact", "faded = 1 AND tenant = 'acme'") == 1
-        (event,) = [one for one in memory.deletions("globex")]
+        (event,) = memory.deletions("globex")
         assert event.counts == {"fact": 1}
 
 

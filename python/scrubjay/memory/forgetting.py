@@ -28,7 +28,7 @@ from scrubjay.memory.rows import (
     find_row,
     is_in_force,
     is_visible,
-    opened,
+    opener,
     raw_rows_where,
 )
 from scrubjay.memory.schema import KINDS, erasing
@@ -277,7 +277,7 @@ class Forgetting(Crud, History, Repair):
             if strength < decay.expire_below:
                 self._delete_row(change, row, expired)
             elif strength < decay.sink_below and not row.faded and self._has_key(row.tenant):
-                row = opened(change.connection, row)
+                row = opener(change.connection)(row)
                 change.connection.execute("UPDATE memory_fact SET faded = 1 WHERE id = ?", (row.id,))
                 self.put_again(change, row._replace(faded=1))
                 log(change, row.id, "faded")

@@ -26,7 +26,7 @@ from scrubjay.memory.records import (
     Provenance,
     Record,
 )
-from scrubjay.memory.rows import Row, as_row, opened, raw_rows_where, record_of, rows_where
+from scrubjay.memory.rows import Row, as_row, opener, raw_rows_where, record_of, rows_where
 from scrubjay.payload import CreatedAt
 
 __all__ = ["KnownScopes"]
@@ -170,13 +170,14 @@ def _look_up(
     made: dict[str, tuple[Row, Record]] = {}
     newest: dict[str, Any] = {}
     preferences: list[Any] = []
+    open_row = opener(connection)
 
     def look(kind: str, condition: str, values: Sequence[Any]) -> Iterator[tuple[Row, Record]]:
         for found in raw_rows_where(connection, kind, condition, values):
             old = held.get(found[0])
             if old is None or old[0] != found:
                 row = as_row(kind, found)
-                old = (row, record_of(opened(connection, row)))
+                old = (row, record_of(open_row(row)))
             made[found[0]] = old
             yield old
 

@@ -7,7 +7,8 @@ import sqlite3
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta, timezone
-from typing import Any, NamedTuple, TypeVar
+from functools import partial
+from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
 from scrubjay.memory.content import digest, topic
@@ -22,6 +23,7 @@ from scrubjay.memory.sealing import (
     opened_cell,
     place_in,
     sealed_values,
+    settle,
 )
 from scrubjay.store.cipher import Cipher
 from scrubjay.store.partition import visible_from
@@ -44,7 +46,7 @@ __all__ = [
     "kind_of",
     "loaded",
     "new_id",
-    "opened",
+    "opener",
     "raw_rows_where",
     "record_of",
     "rows_where",
@@ -194,7 +196,6 @@ class EpisodeRow(NamedTuple):
 
 
 Row = PolicyRow | PreferenceRow | FactRow | EpisodeRow
-AnyRow = TypeVar("AnyRow", PolicyRow, PreferenceRow, FactRow, EpisodeRow, Row)
 
 _ROWS: dict[str, type[Any]] = {
     "policy": PolicyRow,
@@ -208,6 +209,7 @@ _MISSING = {
     "fact": {"begins_at": "NULL"},
     "episode": {"begins_at": "NULL"},
 }
+_SAID = {kind: row._fields.index(SEALED[KINDS[kind]][0]) for kind, row in _ROWS.items()}
 SELECT = {
     kind: f"SELECT {', '.join(_MISSING[kind].get(name, name) for name in row._fields)} FROM {KINDS[kind]} "
     for kind, row in _ROWS.items()
@@ -269,31 +271,39 @@ def rows_where(
         EncryptionError: a row's key cannot be had.
         CorruptIndexError: a row was changed in the file by somebody else.
     """
-    make, cipher = _ROWS[kind]._make, cipher_of(connection)
-    tenants: dict[str, tuple[bool, bool]] = {}
+    make, open_row = _ROWS[kind]._make, opener(connection)
     for values_of_row in raw_rows_where(connection, kind, condition, values):
-        row = make(values_of_row)
-        if cipher is not None:
-            if row.tenant not in tenants:
-                readable = cipher.readable(row.tenant)
-                tenants[row.tenant] = readable, readable and cipher.is_whole(row.tenant)
-            readable, whole = tenants[row.tenant]
-            if not readable:
-                continue
-            row = _opened(cipher, row, whole)
-        yield row
+        row = open_row(make(values_of_row))
+        if row is not None:
+            yield row
 
 
-def opened(connection: sqlite3.Connection, row: AnyRow) -> AnyRow:
-    """Return a row, as it is in the file, opened; its tenant's key was not destroyed."""
+def opener(connection: sqlite3.Connection) -> Callable[[Any], Any]:
+    """Return what opens rows as they are in the file, for use at once; None: the tenant's key was destroyed."""
     cipher = cipher_of(connection)
-    return row if cipher is None else _opened(cipher, row, cipher.is_whole(row.tenant))
+    if cipher is None:
+        return lambda row: row
+    if cipher.ring is None:
+        return partial(_unsealed, cipher)
+    tenants: dict[str, tuple[bool, bool]] = {}
+
+    def opened(row: Any) -> Any:
+        if row.tenant not in tenants:
+            readable = cipher.readable(row.tenant)
+            tenants[row.tenant] = readable, readable and cipher.is_whole(row.tenant)
+        readable, whole = tenants[row.tenant]
+        return _opened(cipher, row, whole) if readable else None
+
+    return opened
 
 
-def _opened(cipher: Cipher, row: AnyRow, whole: bool) -> AnyRow:
+def _unsealed(cipher: Cipher, row: Row) -> Row:
+    """Return a row as it is, where nobody has keys; one that is sealed is refused."""
+    return row if type(row[_SAID[row.kind]]) is str else _opened(cipher, row, False)
+
+
+def _opened(cipher: Cipher, row: Row, whole: bool) -> Row:
     table = KINDS[row.kind]
-    if cipher.ring is None and isinstance(getattr(row, SEALED[table][0]), str):
-        return row
     bound = [getattr(row, name) for name in BOUND[table]]
     cells: dict[str, Any] = {
         column: opened_cell(
@@ -332,9 +342,9 @@ def find_row(connection: sqlite3.Connection, id: object) -> Row | None:
 
 def insert(connection: sqlite3.Connection, table: str, row: Row) -> None:
     """Insert a row; the columns that its table has under another name, or not at all, are known. It is sealed here."""
-    row = row._replace(
-        **sealed_columns(connection, row, {name: getattr(row, name) for name in SEALED[table]})
-    )
+    if settle(connection, row.tenant):
+        said = {name: getattr(row, name) for name in SEALED[table]}
+        row = row._replace(**sealed_columns(connection, row, said))
     connection.execute(_INSERT[table], [row[i] for i in _COLUMNS[table]])
 
 

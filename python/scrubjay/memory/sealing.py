@@ -3,7 +3,7 @@
 By the store's cipher, where it has one, cell by cell. Sealed is what somebody said: texts of policies and preferences;
 contents, subjects, predicates, evidence, metadata and places of facts and episodes, with all of what an episode did;
 what the gate refused and why; details in the log; author, content, data of a trace's events. In the clear stay ids,
-the names of tenants, users, agents, authors and runs, the keys of policies and preferences, kinds, statuses, numbers and
+names of tenants, users, agents, authors and runs, the keys of policies and preferences, kinds, statuses, numbers and
 times, and the reason of a deletion event, which outlives everything. An empty text stays one.
 
 Sealed bytes open in their table, column and row only, and only while it belongs to whom it belonged. Hashes by which
