@@ -109,10 +109,13 @@ def test_whole_records_go_least_relevant_first(parts: dict, limits: Limits) -> N
     for id, item in zip(kept, items(found, "memories"), strict=True):
         said = item.removeprefix("Episode: ") if id.startswith("episode") else item
         assert said.split("\n  ") == (texts[id].splitlines() or [""]) or said == texts[id], "nothing is cut"
+    for item in items(found, "memories"):
+        assert limits.count(f"- {item}\n") <= limits.item_tokens
     for piece in parts["ranked"]:
         if reasons.get(piece.id) == "over_item_cap":
-            alone = arrange(NOTHING, [piece], [], Limits(10**6, limits.item_tokens, count=limits.count))
-            assert alone.ids("memories") == ()
+            whole = arrange(NOTHING, [piece], [], Limits(10**6, 10**6, count=limits.count))
+            (item,) = items(whole, "memories")
+            assert limits.count(f"- {item}\n") > limits.item_tokens
 
 
 @given(parts=PARTS, limits=LIMITS)

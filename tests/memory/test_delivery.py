@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks import delivery
+from benchmarks.memory import speed
 
 from scrubjay import embedders
 
@@ -27,6 +28,12 @@ def test_rules_are_delivered_where_a_search_finds_few(judged_data: Path, tmp_pat
         assert row["cases"] >= 5
         assert row["assemble"] == 1.0, group
         assert max(row["hybrid search @10"], row["lexical search @10"]) < 0.6, group
+
+
+def test_the_benchmark_of_speed_runs() -> None:
+    figures = speed(120, 10)
+    assert figures["facts"] == 120 and figures["prompt tokens"] > 500
+    assert {"assemble p95 us", "known p95 us", "assemble CPU p95 us"} <= figures.keys()
 
 
 def test_cases_are_what_they_say(judged_data: Path) -> None:

@@ -12,7 +12,8 @@ import pytest
 
 from scrubjay import Index, Scope
 from scrubjay.errors import StoreError
-from scrubjay.memory.trace import TABLES, Draft, Traces, erase_traces, sweep_traces
+from scrubjay.memory.drafts import Draft
+from scrubjay.memory.trace import TABLES, Traces, erase_traces, sweep_traces
 
 JANE = Scope("acme", user="jane")
 DAY_US = 86_400_000_000
@@ -202,6 +203,49 @@ def test_threads_append_to_one_run_without_gaps(traces: Traces) -> None:
     for name in ("t0", "t1", "t2", "t3"):
         own = [event.content for event in found if event.content.startswith(name)]
         assert own == [f"{name} {i}" for i in range(20)]
+
+
+class Cipher:
+    """Seals by turning bits over and naming tenant and place; the key of a tenant can be destroyed."""
+
+    def __init__(self) -> None:
+        self.destroyed: set[str] = set()
+
+    def readable(self, tenant: str) -> bool:
+        return tenant not in self.destroyed
+
+    def require(self, tenants: list[str]) -> None:
+        assert all(map(self.readable, tenants)), "the key was destroyed"
+
+    def seal(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+        return None if data is None else f"{tenant}|{place}|".encode() + bytes(byte ^ 0xFF for byte in data)
+
+    def open(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+        self.require([tenant])
+        around = f"{tenant}|{place}|".encode()
+        assert data is None or data.startswith(around), "sealed for another place"
+        return None if data is None else bytes(byte ^ 0xFF for byte in data[len(around) :])
+
+
+def test_a_cipher_seals_what_was_said(traces: Traces, clock: Clock, tmp_path: Path) -> None:
+    traces.store.cipher = cipher = Cipher()  # type: ignore[attr-defined]
+    sealed = Traces(traces.store, clock)
+    given = [
+        Draft.of("user", "the door code is 4711", "Jane Doe", {"where": "at the door"}),
+        *said("and more"),
+    ]
+    written = sealed.append(JANE, "r1", given)
+    assert sealed.events(JANE, "r1") == written and written[0].content == "the door code is 4711"
+    assert sealed.tail(JANE, "r1", 1, ("user",)) == written[1:]
+    assert [event.seq for _, event in sealed.find(JANE, "DOOR CODE")] == [1]
+    in_file = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert not any(text in in_file for text in (b"door code", b"Jane Doe", b"at the door", b"and more"))
+    cipher.destroyed.add("acme")
+    assert (
+        sealed.events(JANE, "r1") == [] == sealed.find(JANE, "door") == sealed.tail(JANE, "r1", 1, ("user",))
+    )
+    with pytest.raises(AssertionError, match="destroyed"):
+        sealed.append(JANE, "r1", said("more"))
 
 
 @pytest.mark.parametrize(

@@ -229,6 +229,16 @@ def test_each_part_that_breaks_leaves_the_next(
     assert found.degraded[-1].startswith("substring_failed")
 
 
+@pytest.mark.parametrize("mode", ["hybrid", "lexical", "vector"])
+def test_one_query_and_a_batch_of_one_say_the_same(index: Index, mode: str) -> None:
+    retriever = Retriever(index)
+    for question in ("night train", "seafood?", "nothing of this", "", "ra"):
+        alone = retriever.search(question, scope=JANE, mode=mode, explain=True)
+        batch = retriever.search(question, scope=JANE, mode=mode, explain=True, threads=1)
+        assert alone.to_dicts() == batch.to_dicts()
+        assert (alone.mode, alone.degraded) == (batch.mode, batch.degraded)
+
+
 def test_a_part_of_a_word_is_found_as_it_stands() -> None:
     index = Index()
     index.upsert(1, "Takes the night train.", scope=JANE)

@@ -8,9 +8,8 @@ delete, and they say so first (`memory_run.erasing`).
 
 from __future__ import annotations
 
-import re
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
@@ -18,7 +17,8 @@ from typing import Any, NamedTuple
 
 from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.memory.content import MAX_NAME_CHARS
+from scrubjay.memory.drafts import Draft, check_text
+from scrubjay.memory.sealing import Sealer
 from scrubjay.store.connections import translated
 from scrubjay.store.reading import names_of
 from scrubjay.store.sqlite import SqliteStore
@@ -26,11 +26,9 @@ from scrubjay.store.sqlite import SqliteStore
 __all__ = [
     "RETENTION_DAYS",
     "TABLES",
-    "Draft",
     "Run",
     "TraceEvent",
     "Traces",
-    "check_text",
     "erase_traces",
     "sweep_traces",
 ]
@@ -40,7 +38,7 @@ RETENTION_DAYS: Mapping[str, int | None] = {"short": 7, "standard": 90, "long": 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _DAY_US = 86_400_000_000
-_KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
+_SEALED = ("author", "content", "data")
 
 TABLES = (
     """CREATE TABLE memory_run(
@@ -114,42 +112,6 @@ class TraceEvent:
         }
 
 
-class Draft(NamedTuple):
-    """An event on its way into a trace, checked: :meth:`Draft.of` makes one."""
-
-    kind: str
-    author: str
-    content: str
-    data: bytes | None
-    at: int | None
-
-    @classmethod
-    def of(
-        cls,
-        kind: str,
-        content: str,
-        author: str | None = None,
-        data: Mapping[str, Any] | None = None,
-        at: payload.CreatedAt | None = None,
-    ) -> Draft:
-        """Check an event.
-
-        Raises:
-            TypeError, ValueError: the message names the argument, what was expected and what was given.
-        """
-        if not isinstance(kind, str):
-            raise TypeError(f"kind: expected a str, got {type(kind).__name__}")
-        if not _KIND.fullmatch(kind):
-            raise ValueError(f"kind: expected up to 64 of a-z, 0-9 and _, a letter first, got {kind!r}")
-        check_text("content", content)
-        if author is None:
-            author = kind
-        check_text("author", author, at_most=MAX_NAME_CHARS)
-        encoded = _encoded(data)
-        moment = payload.to_utc(at, "at")
-        return cls(kind, author, content, encoded, None if moment is None else payload.microseconds(moment))
-
-
 class Run(NamedTuple):
     """A run as the file has it."""
 
@@ -172,15 +134,18 @@ class Traces:
     def __init__(self, store: SqliteStore, clock: Callable[[], int]) -> None:
         self.store = store
         self.clock = clock
+        self._sealer = Sealer(store)
 
     def append(
         self, scope: Scope, run_id: str, drafts: Sequence[Draft], retention: str = "standard"
     ) -> list[TraceEvent]:
         """Append events in one transaction, all or none; the first makes the run. Return them with their numbers.
 
+        A draft that says `unless_deleted_since` is left out where that holds.
         `retention` counts for these events; see :data:`RETENTION_DAYS`.
         """
         names = names_of(scope)
+        self._sealer.require(scope.tenant)
         with self.store.writing("appending to a trace") as transaction:
             execute = transaction.connection.execute
             now = self.clock()
@@ -197,15 +162,36 @@ class Traces:
             ).fetchone()
             events = []
             for draft in drafts:
+                if draft.unless_deleted_since is not None and self._deleted_since(execute, names, draft):
+                    continue
                 seq += 1
                 turn += draft.kind == "user"
                 at = now if draft.at is None else draft.at
+                texts = (draft.author, draft.content, draft.data)
+                sealed = [
+                    self._sealer.seal(scope.tenant, _place(column, key, seq), text)
+                    for column, text in zip(_SEALED, texts, strict=True)
+                ]
                 execute(
                     "INSERT INTO memory_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (key, seq, turn, at, expires_at, draft.kind, draft.author, draft.content, draft.data),
+                    (key, seq, turn, at, expires_at, draft.kind, *sealed),
                 )
-                events.append(_event((seq, turn, at, *draft[:4])))
+                events.append(_event((seq, turn, at, draft.kind), *texts))
         return events
+
+    def last_deletion(self) -> int:
+        """Return the number of the last deletion event of the file, whosever."""
+        with self._reading() as connection:
+            return int(connection.execute("SELECT ifnull(max(number), 0) FROM memory_deletion").fetchone()[0])
+
+    @staticmethod
+    def _deleted_since(execute: Callable[..., Any], names: tuple[str, str, str], draft: Draft) -> bool:
+        tenant, user, agent = names
+        found = execute(
+            "SELECT 1 FROM memory_deletion WHERE number > ? AND tenant = ? AND user IN ('', ?) AND agent IN ('', ?)",
+            (draft.unless_deleted_since, tenant, user, agent),
+        ).fetchone()
+        return found is not None
 
     def run(self, scope: Scope, run_id: str) -> Run | None:
         """Return a run of exactly this scope; None if there is none."""
@@ -236,7 +222,7 @@ class Traces:
             found = connection.execute(
                 _EVENTS + "AND e.seq > ? ORDER BY e.seq", (*names_of(scope), run_id, self.clock(), after)
             ).fetchall()
-        return [_event(row) for row in found]
+        return self._opened(scope.tenant, found)
 
     def tail(self, scope: Scope, run_id: str, n: int, kinds: Sequence[str]) -> list[TraceEvent]:
         """Return the last n events of some kinds, oldest first, however long the run is."""
@@ -246,7 +232,7 @@ class Traces:
                 _EVENTS + f"AND e.kind IN ({marks}) ORDER BY e.seq DESC LIMIT ?",
                 (*names_of(scope), run_id, self.clock(), *kinds, n),
             ).fetchall()
-        return [_event(row) for row in reversed(found)]
+        return self._opened(scope.tenant, reversed(found))
 
     def find(
         self, scope: Scope, text: str, *, run_id: str | None = None, limit: int = 100
@@ -257,10 +243,12 @@ class Traces:
         """
         check_text("text", text)
         wanted = text.casefold()
+        if not self._sealer.readable(scope.tenant):
+            return []
         which, values = ("", ()) if run_id is None else (" AND r.run = ?", (run_id,))
         with self._reading() as connection:
             rows = connection.execute(
-                "SELECT r.run, e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data "
+                "SELECT r.run, e.run, e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data "
                 "FROM memory_run r JOIN memory_event e ON e.run = r.key "
                 "WHERE r.tenant = ? AND r.user = ? AND r.agent = ? "
                 f"AND (e.expires_at IS NULL OR e.expires_at > ?){which} ORDER BY r.key DESC, e.seq DESC",
@@ -268,12 +256,25 @@ class Traces:
             )
             found = []
             for run, *row in rows:
-                if wanted in row[5].casefold():
-                    found.append((run, _event(row)))
+                event = self._open(scope.tenant, row)
+                if wanted in event.content.casefold():
+                    found.append((run, event))
                     if len(found) == limit:
                         break
             rows.close()
         return found
+
+    def _opened(self, tenant: str, rows: Iterable[Sequence[Any]]) -> list[TraceEvent]:
+        """The events of rows; none if the tenant's key was destroyed."""
+        return [self._open(tenant, row) for row in rows] if self._sealer.readable(tenant) else []
+
+    def _open(self, tenant: str, row: Sequence[Any]) -> TraceEvent:
+        key, seq, turn, at, kind, *sealed = row
+        author, content, data = (
+            self._sealer.open(tenant, _place(column, key, seq), kept)
+            for column, kept in zip(_SEALED, sealed, strict=True)
+        )
+        return _event((seq, turn, at, kind), (author or b"").decode(), (content or b"").decode(), data)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -282,7 +283,7 @@ class Traces:
 
 
 _EVENTS = (
-    "SELECT e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data "
+    "SELECT e.run, e.seq, e.turn, e.at, e.kind, e.author, e.content, e.data "
     "FROM memory_run r JOIN memory_event e ON e.run = r.key "
     "WHERE r.tenant = ? AND r.user = ? AND r.agent = ? AND r.run = ? "
     "AND (e.expires_at IS NULL OR e.expires_at > ?) "
@@ -321,46 +322,18 @@ def erase_traces(
     return int(n_deleted)
 
 
-def check_text(name: str, value: Any, *, at_most: int | None = None) -> None:
-    """Hold an argument to what a file can keep.
-
-    Raises:
-        TypeError: it is no str.
-        ValueError: it holds half of a surrogate pair, which has no UTF-8, or is too long.
-    """
-    if not isinstance(value, str):
-        raise TypeError(f"{name}: expected a str, got {type(value).__name__}")
-    if at_most is not None and len(value) > at_most:
-        raise ValueError(f"{name}: expected at most {at_most} characters, got {len(value)}")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"{name}: expected text that has UTF-8, got a lone surrogate at {error.start}"
-        ) from None
-
-
-def _encoded(data: Mapping[str, Any] | None) -> bytes | None:
-    try:
-        encoded = payload.encode(data, None)
-    except (TypeError, ValueError) as error:
-        raise type(error)(str(error).replace("metadata", "data", 1)) from None
-    if encoded is not None:
-        try:
-            encoded.decode()
-        except UnicodeDecodeError:
-            raise ValueError("data: expected text that has UTF-8, got a lone surrogate") from None
-    return encoded
-
-
 def _run(row: Sequence[Any]) -> Run:
     key, run_id, started_at, retention, n_events, n_turns = row
     return Run(key, run_id, _moment(started_at), retention, n_events, n_turns)
 
 
-def _event(row: Sequence[Any]) -> TraceEvent:
-    seq, turn, at, kind, author, content, data = row
+def _event(head: tuple[int, int, int, str], author: str, content: str, data: bytes | None) -> TraceEvent:
+    seq, turn, at, kind = head
     return TraceEvent(seq, turn, _moment(at), kind, author, content, payload.decode(data)[0])
+
+
+def _place(column: str, run: int, seq: int) -> str:
+    return f"memory_event.{column} {run}.{seq}"
 
 
 def _moment(microseconds: int) -> datetime:
