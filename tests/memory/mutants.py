@@ -448,7 +448,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "crud:Crud.update",
         "if held is None or held != seen:",
         "if False:",
-        f"{RACES}::test_updates_at_the_same_moment_are_not_lost",
+        f"{RACES}::test_an_update_does_not_undo_another",
     ),
     "deleted_log": Mutant(
         "a deleted record is gone with its history",

@@ -12,7 +12,8 @@ import pytest
 
 from scrubjay import Index, Scope
 from scrubjay.errors import StoreError
-from scrubjay.memory.trace import TABLES, Draft, Traces, erase_traces, sweep_traces
+from scrubjay.memory.drafts import Draft
+from scrubjay.memory.trace import TABLES, Traces, erase_traces, sweep_traces
 
 JANE = Scope("acme", user="jane")
 DAY_US = 86_400_000_000
