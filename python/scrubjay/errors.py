@@ -13,7 +13,9 @@ __all__ = [
     "CorruptIndexError",
     "EmbedderError",
     "EmbedderMismatchError",
+    "EncryptionError",
     "Error",
+    "KeyErasedError",
     "MissingExtraError",
     "RetrievalError",
     "StoreBusyError",
@@ -61,6 +63,14 @@ class StoreBusyError(StoreError):
 
 class StoreFormatError(StoreError, ValueError):
     """A file that is no Scrubjay index, is of a newer format, or holds another kind of index than was asked for."""
+
+
+class EncryptionError(StoreError):
+    """A tenant's key that could not be had, or is another one than its memories were sealed with. Nothing is lost."""
+
+
+class KeyErasedError(EncryptionError):
+    """The key of a tenant was destroyed. A provider of keys raises it to say so; then the tenant is as if erased."""
 
 
 class RetrievalError(Error):

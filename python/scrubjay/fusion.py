@@ -458,7 +458,8 @@ def _numbers(values: Any, name: str) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 
-_PARTS = {"recency": Recency, "relevance": Relevance}  # the fields of a ranking that have fields of their own
+# The fields of a ranking that have fields of their own.
+_PARTS = {"recency": Recency, "entities": Entities, "prior": Prior, "relevance": Relevance}
 _METHODS = {one._method: one for one in (Auto, RRF, Weighted, Boost, Production)}
 
 

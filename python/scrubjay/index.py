@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from scrubjay._native import Engine, Scope
 from scrubjay.asynchronous import AsyncSearch
-from scrubjay.degrade import Plan, make_plan, make_plans
+from scrubjay.degrade import Plan, damaged, make_plan, make_plans
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.entities import named_entities
 from scrubjay.expiry import Expiry
@@ -239,6 +239,8 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
                 entities=named,
                 explain=explain,
             )
+        if self._residency.n_damaged:
+            plan = damaged(plan, self._residency.damage(scope))
         return Hits(result, plan.degraded, explain)
 
     def search_batch(
@@ -383,7 +385,12 @@ class Index(WritingIndex, AsyncSearch, StoredIndex, StatefulIndex):
             if self._generation != generation:
                 return again()
             for row, result in zip(rows, results, strict=True):
-                found[row] = Hits(result, plans[row].degraded, explain)
+                plan = plans[row]
+                if self._residency.n_damaged:
+                    plan = damaged(
+                        plan, self._residency.damage(scope if isinstance(scope, Scope) else scope[row])
+                    )
+                found[row] = Hits(result, plan.degraded, explain)
         return [hits for hits in found if hits is not None]
 
     # ------------------------------------------------------------------ looking

@@ -10,11 +10,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import TypeVar, cast
 
-from scrubjay._native import Engine
+from scrubjay._native import Engine, Scope
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.expiry import Expiry
 from scrubjay.family import Family, checked_name
 from scrubjay.semantic import Semantics
+from scrubjay.store.encryption import KeyProvider, KeyRing
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.open import checked_budget, open_engine
 from scrubjay.store.protocol import Identity
@@ -29,6 +30,11 @@ class Unchanging:
     """Stands for the residency of an index without a file."""
 
     generation = 0
+    n_damaged = 0
+
+    def damage(self, scope: Scope) -> int:
+        """No file, no damage."""
+        return 0
 
 
 UNCHANGING = Unchanging()
@@ -63,6 +69,7 @@ class OpenedIndex:
         busy_timeout: float = 5.0,
         memory_budget: int | None = None,
         collection: str | None = None,
+        keys: KeyProvider | None = None,
     ) -> Self:
         """Open the index in a file, or create it; what is written survives.
 
@@ -80,6 +87,12 @@ class OpenedIndex:
                 images on their way and the allocator); what was used least recently makes room. The partitions of one
                 search are in memory together, whatever the budget. None: no limit.
             collection: which of the file's collections to open (see :meth:`collection`); None: the one without a name.
+            keys: tenant -> a key of 16, 24 or 32 random bytes, or None for a tenant in the clear. Texts, metadata and
+                vectors of a tenant with a key are encrypted in the file (AES-256-GCM, extra `encryption`), and in all
+                its copies; ids, names of tenants, users and agents, times, reasons and sizes are not. The index in
+                memory is in the clear. It raises :class:`~scrubjay.KeyErasedError` once the key was destroyed: then
+                nothing of the tenant is found any more. Asked again after a second, from any thread; whatever else it
+                raises fails what needs that key, and nothing more. See :meth:`encrypt` and :meth:`rotate_key`.
 
         A partition is read when a search first needs it. Use the index as a context manager, or :meth:`close` it.
 
@@ -87,6 +100,7 @@ class OpenedIndex:
             StoreFormatError: the file is no index, is of a newer format, or holds another kind of index.
             StoreError, StoreBusyError, CorruptIndexError: it cannot be opened, or is damaged.
             EmbedderMismatchError: it holds vectors of another model.
+            MissingExtraError: `keys` need the package cryptography.
 
         >>> import tempfile
         >>> from scrubjay import Index, Scope
@@ -107,6 +121,7 @@ class OpenedIndex:
             "durability": durability,
             "busy_timeout": busy_timeout,
             "budget": checked_budget(memory_budget),
+            "ring": None if keys is None else KeyRing(keys),
         }
         family = Family(Path(path), query_cache, options)
         asked = Identity(dim if embedder is None else None, metric or "", dtype or "", analyzer or "")

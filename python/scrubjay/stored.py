@@ -25,6 +25,7 @@ from scrubjay.store.files import ErasureReport, back_up, search_files, vector_ne
 from scrubjay.store.jsonl import read_export, write_export
 from scrubjay.store.protocol import Event
 from scrubjay.store.reembedding import reembed_store
+from scrubjay.store.rekeying import encrypt_tenant, encrypted_tenants, rotate_key
 from scrubjay.store.together import Change
 
 __all__ = ["StoredIndex"]
@@ -44,10 +45,17 @@ class StoredIndex(CollectedIndex):
             self._engine.warm(scope, pin=pin)
         return self._engine.count(scope)
 
-    def sweep(self) -> int:
-        """Delete expired memories for good (searches do not see them anyway); return how many."""
+    def sweep(self, within: Scope | None = None) -> int:
+        """Delete expired memories for good (searches do not see them anyway); return how many.
+
+        Args:
+            within: only in scopes that agree with every component this one names, as for :meth:`erase`; None: all. In
+                memory all go in any case, also by themselves.
+        """
+        if within is not None and not isinstance(within, Scope):
+            raise TypeError(f"within: expected a scrubjay.Scope, got {type(within).__name__}")
         if isinstance(self._engine, DurableEngine):
-            return self._engine.sweep()
+            return self._engine.sweep(within)
         return self._expiry.remove_due()
 
     @contextmanager
@@ -154,9 +162,11 @@ class StoredIndex(CollectedIndex):
         Searches go on with the old model until everything is embedded. If the process ends before, calling
         this again with the same embedder goes on where it stopped. Other processes that have the file open
         answer by keywords until they open it with the new embedder. Vectors that callers gave are replaced, too.
+        Memories of a tenant whose key was destroyed have none from then on.
 
         Raises:
             EmbedderError: the embedder failed; the index is as it was.
+            EncryptionError: a tenant's key cannot be had; what was embedded is kept for the next call.
         """
         engine = self._durable("reembed")
         fresh = Semantics(embedder, None, 0)
@@ -176,6 +186,60 @@ class StoredIndex(CollectedIndex):
         self._semantics.replace(embedder)
         return n_embedded
 
+    def encrypted_tenants(self) -> list[str]:
+        """Return the tenants that have anything encrypted in the file, in alphabetical order."""
+        return encrypted_tenants(self._durable("encrypted_tenants").store)
+
+    def encrypt(self, tenant: str, *, progress: bool | None = False) -> int:
+        """Encrypt what a tenant has in the clear, in every collection; return how many memories that were.
+
+        For what was written before `keys` gave a key: what is written since is encrypted anyway. A call that was cut
+        short can be repeated. From then on a row in the clear is refused. What stood in the clear leaves the files
+        with :meth:`compact`; copies of the file are as they were.
+
+        Raises:
+            EncryptionError: `keys` give no key for the tenant.
+
+        >>> import tempfile
+        >>> from scrubjay import Index
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = folder.name + "/memories.scrubjay"
+        >>> with Index.open(path) as index:
+        ...     index.upsert("m1", "The door code is 4711.", scope=Scope("acme"))
+        >>> with Index.open(path, keys={"acme": b"0123456789abcdef"}.get) as index:
+        ...     index.encrypt("acme"), index.compact(), index.verify_erased(["The door code is 4711."]).clean
+        (1, 0, True)
+        >>> folder.cleanup()
+        """
+        engine = self._durable("encrypt")
+        bar = open_progress(progress, total=engine.count(), what="encrypting", unit="memories")
+        try:
+            return encrypt_tenant(engine.store, Scope(tenant).tenant, bar)
+        finally:
+            bar.close()
+
+    def rotate_key(self, tenant: str, old: bytes) -> None:
+        """Change a tenant's key from `old` to the one that `keys` give now; all at once, for every collection.
+
+        Memories are sealed with a key of their own, kept in the file and wrapped by yours: that alone is wrapped anew.
+        So copies from before still need the old key, and who has both could open what is written later, too: then
+        erase the tenant, and write the memories again. Calling it again does nothing.
+
+        Raises:
+            EncryptionError: the tenant is not encrypted, `old` is not its key, or `keys` give none.
+        """
+        rotate_key(self._durable("rotate_key").store, Scope(tenant).tenant, old)
+
+    def forget_keys(self, tenant: str | None = None) -> None:
+        """Take what is decrypted of a tenant (None: of all) out of this process's memory, and ask `keys` anew.
+
+        For a key that was destroyed or changed just now: other processes notice it when they next use the tenant.
+        """
+        if tenant is not None:
+            tenant = Scope(tenant).tenant
+        for member in self._family.everyone():
+            member._durable("forget_keys").forget_keys(tenant)
+
     def backup(self, path: str | Path, *, progress: bool | None = False) -> int:
         """Copy the index as of now into a new file while everybody goes on; return the copy's size in bytes.
 
@@ -190,13 +254,26 @@ class StoredIndex(CollectedIndex):
         finally:
             bar.close()
 
-    def export(self, path: str | Path, *, progress: bool | None = False) -> int:
-        """Write every memory with its vector to a new JSON Lines file; return how many. :meth:`import_` reads it."""
+    def export(self, path: str | Path, *, plaintext: bool = False, progress: bool | None = False) -> int:
+        """Write every memory with its vector to a new JSON Lines file; return how many. :meth:`import_` reads it.
+
+        Memories of encrypted tenants are sealed there, too, for an index whose `keys` give the same key; with
+        `plaintext` they are not. Those of tenants whose keys were destroyed are left out.
+
+        Raises:
+            StoreError: the file exists, or cannot be written.
+            EncryptionError: a tenant's key cannot be had.
+            In each case there is no new file.
+        """
         engine = self._durable("export")
         bar = open_progress(progress, total=len(engine), what="exporting", unit="memories")
         try:
             with Path(path).open("x", encoding="utf-8") as file:
-                return write_export(engine, file, bar)
+                try:
+                    return write_export(engine, file, bar, plaintext=plaintext)
+                except BaseException:  # half an export would look like a whole one
+                    Path(path).unlink()
+                    raise
         except OSError as error:
             raise StoreError(f"export: {error.strerror or error}: {path}") from error
         finally:
@@ -211,8 +288,9 @@ class StoredIndex(CollectedIndex):
         Raises:
             StoreFormatError: the file is no export.
             EmbedderMismatchError: its vectors are of another model.
+            EncryptionError: it has memories of an encrypted tenant, and `keys` do not give that key.
         """
-        lines = read_export(Path(path))
+        lines = read_export(Path(path), self._family.options.get("ring"))
         try:
             header = next(lines, None)
             if header is None:

@@ -258,8 +258,7 @@ class WritingIndex:
         Args:
             within: only scopes that agree with every component this one names, as for :meth:`erase`; None: all.
 
-        For the operator, who looks after every tenant: it says who is here. From a file, a scope whose memories have
-        all expired is among them until they are swept.
+        For the operator, who looks after every tenant: it says who is here.
 
         >>> from scrubjay import Index
         >>> index = Index()
@@ -274,7 +273,7 @@ class WritingIndex:
         self._expiry.remove_due()
         engine = self._engine
         assert isinstance(engine, (DurableEngine, LocalEngine))
-        return sorted(scope for scope in engine.scopes() if within is None or within.contains(scope))
+        return sorted(engine.scopes(within))
 
     def _vector_rule(self) -> VectorRule:
         return VectorRule(self._engine.dim, self._engine.metric)

@@ -31,7 +31,7 @@ DATES = st.sampled_from(
         "1969-07-21",
         "1969-07-21T00:00:00",
         "1969-07-21T20:17:40",
-        "1972-12-11T19:54:58.5",
+        "1972-12-11T19:54:58.500000",
         "2026-03-01 09:30:00",
     ]
 )
@@ -143,6 +143,16 @@ FILTERS = st.recursive(
     filters={
         "operator": "NOT",
         "conditions": [{"field": "meta.list", "operator": "in", "value": [["a"], None]}],
+    },
+)
+@example(
+    documents=[Document(id="a"), Document(id="b", meta={"number": 1}), Document(id="c")],
+    filters={
+        "operator": "OR",
+        "conditions": [
+            {"field": "id", "operator": "==", "value": "a"},
+            {"field": "meta.number", "operator": "==", "value": 1},
+        ],
     },
 )
 def test_filters_admit_what_haystack_admits(documents: list[Document], filters: dict[str, Any]) -> None:

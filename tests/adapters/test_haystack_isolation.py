@@ -44,6 +44,7 @@ def everything(store: ScrubjayDocumentStore) -> list[Document]:
 def test_no_name_of_a_tenant_or_user_reaches_anothers(index: scrubjay.Index, name: str) -> None:
     others = [ScrubjayDocumentStore(index=index, tenant=twin) for twin in TWINS(name)]
     others += [ScrubjayDocumentStore(index=index, tenant="acme", user=twin) for twin in TWINS(name)]
+    others += [ScrubjayDocumentStore(index=index, tenant="acme", agent=twin) for twin in TWINS(name)]
     for store in others:
         store.write_documents([Document(id="1", content=SECRET, embedding=[1.0, 0.0])])
     for mine in (
@@ -135,6 +136,20 @@ def test_scores_do_not_tell_of_others(index: scrubjay.Index) -> None:
     assert everything(mine) == before
 
 
+def test_ids_as_they_are_stored_are_ids_of_nothing(index: scrubjay.Index) -> None:
+    """An id may look like a stored one, and is another all the same."""
+    store = ScrubjayDocumentStore(index=index, tenant="acme", user="jane")
+    store.write_documents([Document(id="1", content="one")])
+    stored = str(index.list(store.scope)[0].id)
+    assert store.filter_documents({"field": "id", "operator": "==", "value": stored}) == []
+    store.delete_documents([stored])
+    assert store.count_documents() == 1
+    assert store.write_documents([Document(id=stored, content="another")]) == 1
+    assert [found.id for found in store.filter_documents()] == ["1", stored]
+    store.delete_documents(["1"])
+    assert [found.content for found in store.filter_documents()] == ["another"]
+
+
 def test_shared_documents_are_read_only(index: scrubjay.Index) -> None:
     shared = ScrubjayDocumentStore(index=index, tenant="acme")
     jane = ScrubjayDocumentStore(index=index, tenant="acme", user="jane")
@@ -153,3 +168,6 @@ def test_shared_documents_are_read_only(index: scrubjay.Index) -> None:
     ]
     jane.delete_documents(["1"])
     assert [found.meta for found in shared.filter_documents()] == [{"n": 1}]
+    jane.write_documents([Document(id="2", content="Jane's own.")])
+    shared.delete_all_documents()  # what is shared, not what its users have
+    assert [found.id for found in jane.filter_documents()] == ["2"]

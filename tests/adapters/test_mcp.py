@@ -83,6 +83,7 @@ def fill(path: Path) -> dict[str, str]:
         index.upsert("bare", "Jane prefers trains.", scope=JANE, metadata={"tags": ["rail"]})
         index.upsert("joes", SECRET, scope=JOE)
         index.upsert("shared", "Closed on Mondays.", scope=ACME)
+        index.upsert("bots", SECRET, scope=Scope("acme", user="jane", agent="bot"))
         index.upsert("foreign", SECRET, scope=Scope("globex", user="jane"))
         ScopedMemories(index).put(JOE, [{"id": "m1", "text": SECRET}])
         return contents(index)
@@ -95,8 +96,7 @@ def contents(index: Index) -> dict[str, str]:
     return {f"{record.scope} {record.id}": record.text for record in records if record is not None}
 
 
-@pytest.mark.parametrize("mode", ["auto", "legacy"])
-def test_a_client_uses_every_tool(tmp_path: Path, mode: str) -> None:
+def test_a_client_uses_every_tool(tmp_path: Path) -> None:
     path = tmp_path / "memories.scrubjay"
 
     async def first(client: Any) -> None:
@@ -124,8 +124,8 @@ def test_a_client_uses_every_tool(tmp_path: Path, mode: str) -> None:
         assert await ask(client, "delete_all_memories", confirm=True) == {"deleted": 1}
         assert (await ask(client, "search_memories", query="staging key"))["memories"] == []
 
-    talk(path, first, mode=mode, embedder="default")
-    talk(path, later, mode=mode)
+    talk(path, first, embedder="default")
+    talk(path, later, mode="legacy")
 
 
 def test_tools_say_what_they_may_destroy() -> None:

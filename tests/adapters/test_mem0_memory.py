@@ -165,6 +165,24 @@ def test_one_open_index_serves_mem0_and_its_owner(tmp_path: Path) -> None:
         assert ours.vector_store.list_cols() == ["mem0", "mem0_entities"]
 
 
+def test_with_mem0s_telemetry_there_is_a_third_collection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mem0.memory.main.MEM0_TELEMETRY", True)
+    ours = memory("scrubjay", tmp_path)
+    tell(ours, "tea at five", user_id="jane")
+    assert ours.vector_store.list_cols() == ["mem0", "mem0migrations"]
+    assert texts(ours.search("tea", filters={"user_id": "jane"})) == ["tea at five"]
+
+
+def test_the_comparison_with_the_stock_store_runs() -> None:
+    from benchmarks.adapters.mem0 import run
+
+    stock, *ours = run(200, 25)
+    assert stock.found < 1.0 and [row.found_first for row in ours] == [1.0, 1.0]
+    assert sum(row.foreign for row in [stock, *ours]) == 0
+
+
 def test_a_wrong_configuration_is_named(tmp_path: Path) -> None:
     for wrong in ({"url": "http://localhost"}, {"embedding_model_dims": "many"}):
         with pytest.raises(ValueError, match=next(iter(wrong))):

@@ -125,6 +125,39 @@ def test_a_wrong_write_writes_nothing(
     assert ids(store.list()[0]) == ["tea"]
 
 
+@pytest.mark.parametrize(
+    "hostile", ["", " ", "'; DROP TABLE document; --", "%", "_", "*", "a\x00b", "t\u0435a", "x" * 100_000]
+)
+def test_hostile_ids_name_nothing_else(store: ScrubjayVectorStore, hostile: str) -> None:
+    write(store, "tea at five")
+    assert store.get(hostile) is None
+    store.delete(hostile)
+    with pytest.raises(ValueError, match="vector_id"):
+        store.update(hostile, payload={"user_id": "jane"})
+    if not 0 < len(hostile) < 65_536:
+        with pytest.raises(ValueError, match="id"):
+            store.insert([[0.0, 1.0]], [{"data": "train", "user_id": "joe"}], [hostile])
+        assert ids(store.list()[0]) == ["tea"]
+        return
+    store.insert([[0.0, 1.0]], [{"data": "train", "user_id": "joe"}], [hostile])
+    assert ids(store.list({"user_id": "joe"})[0]) == [hostile] and ids(store.list(JANE)[0]) == ["tea"]
+    assert ids(store.search("train", [0.0, 1.0], filters=JANE)) == ["tea"]
+    store.delete(hostile)
+    assert ids(store.list()[0]) == ["tea"]
+
+
+@pytest.mark.parametrize(
+    "metadata", ["x' OR 1=1 --", "a\x00b", "$where", "user_id\x00", "\u202e", "k" * 100_000]
+)
+def test_hostile_fields_are_fields(store: ScrubjayVectorStore, metadata: str) -> None:
+    write(store, "tea at five")
+    store.insert([[1.0, 1.0]], [{"data": "train", "user_id": "joe", metadata: metadata}], ["train"])
+    for filters in ({metadata: metadata}, {metadata: "*"}, {metadata: {"contains": metadata[:2]}}):
+        assert ids(store.list(filters)[0]) == ["train"]
+        assert ids(store.search("tea", [1.0, 0.0], filters={**filters, **JANE})) == []
+        assert ids(store.search("tea", [1.0, 0.0], filters={"OR": [filters, filters], **JANE})) == []
+
+
 def test_an_id_stays_with_its_owner(store: ScrubjayVectorStore) -> None:
     write(store, "tea at five")
     with pytest.raises(scrubjay.ConflictError):
@@ -274,6 +307,16 @@ def test_collections_of_one_path(tmp_path: Path) -> None:
     assert [each.payload["data"] for each in again.list()[0]] == ["tea at five"]
     with pytest.raises(ValueError, match="metric"):
         ScrubjayVectorStore("one", path, metric="l2")
+    assert ScrubjayVectorStore("other", path).col_info()["metric"] == "l2"
+    undecided = ScrubjayVectorStore("undecided", path)
+    assert undecided.embedding_model_dims is None
+    ScrubjayVectorStore("undecided", path, embedding_model_dims=3)
+    with pytest.raises(ValueError, match=r"vector|dim"):
+        undecided.insert([[1.0, 0.0, 0.0], [1.0, 0.0]])
+    undecided.insert([[1.0, 0.0, 0.0]])
+    assert undecided.embedding_model_dims == 3
+    with pytest.raises(ValueError, match="dim"):
+        ScrubjayVectorStore("undecided", path, embedding_model_dims=4)
 
 
 def test_threads_that_change_the_same_memory_lose_nothing(tmp_path: Path) -> None:

@@ -169,8 +169,14 @@ def test_an_explanation_shows_both_rankings_and_their_fusion(callers: dict[str, 
     assert {hit["id"] for hit in shown["hits"]} == {"key", "sleep", "train"} and shown["hits"][0][
         "id"
     ] == "key"
-    assert [stage["name"] for stage in shown["stages"]] == ["embed", "words", "embed and meaning", "whole"]
-    assert all(stage["us"] > 0 for stage in shown["stages"]) and 0 <= shown["lexical_share"] <= 1
+    assert [stage["name"] for stage in shown["stages"]] == [
+        "embed",
+        "words",
+        "embed and meaning",
+        "fusion",
+        "whole",
+    ]
+    assert all(stage["us"] >= 0 for stage in shown["stages"]) and 0 <= shown["lexical_share"] <= 1
     searched = jane.good("POST", "/v1/search", {"text": "sk-stg-0041 trouble sleeping", "explain": True})
     assert searched["hits"] == shown["hits"]
     for fusion in ("rrf", "weighted", "boost", "production"):

@@ -1,11 +1,12 @@
 """Kill a writing process at a random moment, open the file again, and hold it to what was acknowledged; many times.
 
-    python -m tests.crash.driver --rounds 10000 --seed 1
+    python -m tests.crash.driver --rounds 10000 --seed 1 [--encrypted]
 
 Every round forks a child that opens the index and works; it says over a pipe which operation it begins and which has
 been acknowledged. SIGKILL comes at a random moment, in one round of ten while the file is being opened. Then: every
 acknowledged write is there, the one in flight is there whole or not at all, order included; check() finds rows, images
-and both retrievers equal, in every collection.
+and both retrievers equal, in every collection. With --encrypted all but one tenant get keys when a file is a few rounds
+old, and the workload encrypts what was in the clear before.
 """
 
 from __future__ import annotations
@@ -24,8 +25,10 @@ from pathlib import Path
 from scrubjay import Index
 from scrubjay.store import housekeeping, residency
 from tests.crash.workload import LIMIT_BYTES, State, expected, operation, ordered, run, stored
+from tests.data.keys import provider
 
 ROUNDS_A_FILE = 40
+ROUNDS_IN_THE_CLEAR = 3  # before there are keys
 
 
 @dataclass
@@ -37,16 +40,19 @@ class Tally:
     in_flight_kept: int = 0
     in_flight_gone: int = 0
     killed_while_opening: int = 0
+    encrypted: int = 0
 
 
-def _open(path: Path, durability: str) -> Index:
-    return Index.open(path, durability=durability, memory_budget=LIMIT_BYTES)
+def _open(path: Path, durability: str, keyed: bool) -> Index:
+    return Index.open(
+        path, durability=durability, memory_budget=LIMIT_BYTES, keys=provider if keyed else None
+    )
 
 
-def _work(path: Path, seed: int, first: int, durability: str, out: int) -> None:
+def _work(path: Path, seed: int, first: int, durability: str, keyed: bool, out: int) -> None:
     # The thread that writes images shall be killed at its work as well.
     housekeeping._PAUSE_SECONDS = residency._REST_SECONDS = 0.002
-    index = _open(path, durability)
+    index = _open(path, durability, keyed)
     os.write(out, b"o\n")
     number = first
     while True:
@@ -54,7 +60,7 @@ def _work(path: Path, seed: int, first: int, durability: str, out: int) -> None:
         os.write(out, b"b%d\n" % number)
         if op.kind == "reopen":
             index.close()
-            index = _open(path, durability)
+            index = _open(path, durability, keyed)
         else:
             run(index, op)
         os.write(out, b"a%d\n" % number)
@@ -62,7 +68,7 @@ def _work(path: Path, seed: int, first: int, durability: str, out: int) -> None:
 
 
 def _killed_child(
-    path: Path, seed: int, first: int, durability: str, delay: float, *, while_opening: bool
+    path: Path, seed: int, first: int, durability: str, delay: float, *, while_opening: bool, keyed: bool
 ) -> list[str]:
     """Run the workload in a child until it is killed, `delay` seconds after it began, or after it had opened the file.
 
@@ -73,7 +79,7 @@ def _killed_child(
     if child == 0:
         os.close(incoming)
         try:
-            _work(path, seed, first, durability, outgoing)
+            _work(path, seed, first, durability, keyed, outgoing)
         except BaseException as error:  # noqa: BLE001 - the parent shall hear of it, whatever it is
             os.write(outgoing, f"!{type(error).__name__}: {error}\n".encode())
         os._exit(1)
@@ -97,7 +103,7 @@ def _killed_child(
     return said.decode().splitlines()
 
 
-def _judge(path: Path, state: State, lines: list[str], seed: int, tally: Tally) -> State:
+def _judge(path: Path, state: State, lines: list[str], seed: int, tally: Tally, keyed: bool) -> State:
     """Open the file again and return its state, which must follow from what was said."""
     failures = [line for line in lines if line.startswith("!")]
     assert not failures, failures
@@ -115,7 +121,8 @@ def _judge(path: Path, state: State, lines: list[str], seed: int, tally: Tally) 
     elif "o" not in lines:
         tally.killed_while_opening += 1
     tally.acknowledged += n_acknowledged
-    with _open(path, "normal") as index:
+    with _open(path, "normal", keyed) as index:
+        tally.encrypted += bool(index.encrypted_tenants())
         found = stored(index)
         matching = [i for i, candidate in enumerate(candidates) if ordered(candidate) == ordered(found)]
         assert matching, _difference(found, candidates)
@@ -141,7 +148,9 @@ def _difference(found: State, candidates: list[State]) -> str:
     return f"lost {lost}, phantom {phantom}, changed {changed}, or the order differs"
 
 
-def main(n_rounds: int, seed: int, folder: Path, longest_ms: float = 60.0) -> Tally:
+def main(
+    n_rounds: int, seed: int, folder: Path, longest_ms: float = 60.0, *, encrypted: bool = False
+) -> Tally:
     """Run rounds; raise AssertionError at the first disagreement."""
     rng = random.Random(seed)
     tally = Tally()
@@ -156,8 +165,9 @@ def main(n_rounds: int, seed: int, folder: Path, longest_ms: float = 60.0) -> Ta
         durability = rng.choice(["full", "normal"])
         delay = rng.random() * longest_ms / 1000 * rng.choice([0.2, 1.0, 3.0])
         while_opening = rng.random() < 0.1
-        lines = _killed_child(path, seed, first, durability, delay, while_opening=while_opening)
-        state = _judge(path, state, lines, seed, tally)
+        keyed = encrypted and number % ROUNDS_A_FILE >= ROUNDS_IN_THE_CLEAR
+        lines = _killed_child(path, seed, first, durability, delay, while_opening=while_opening, keyed=keyed)
+        state = _judge(path, state, lines, seed, tally, keyed)
         first += len(lines) + 1
         tally.rounds += 1
         if number % 500 == 499:
@@ -169,6 +179,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--encrypted", action="store_true")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        print(main(arguments.rounds, arguments.seed, Path(temporary)))
+        print(main(arguments.rounds, arguments.seed, Path(temporary), encrypted=arguments.encrypted))

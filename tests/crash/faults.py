@@ -30,6 +30,7 @@ import numpy as np
 import scrubjay
 from scrubjay import Index, Scope
 from tests.crash.workload import State, ordered, stored
+from tests.data.keys import provider
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
 JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")
@@ -98,6 +99,12 @@ def change_together(index: Index) -> None:
         change.erase(JOE, reason="test", everywhere=True)
 
 
+def open_index(path: Path, name: str) -> Index:
+    """Open a file for an operation; some of them need keys."""
+    return Index.open(path, durability="normal", keys=provider if name in KEYED else None)
+
+
+KEYED = ("first key", "encrypt")
 OPERATIONS: dict[str, Callable[[Index], Any]] = {
     "upsert": lambda index: index.upsert(7, "a new oak", scope=JANE, vector=np.ones(8)),
     "upsert_many": lambda index: index.upsert_many(rows(20, 60, JANE, "many oaks")),
@@ -113,6 +120,8 @@ OPERATIONS: dict[str, Callable[[Index], Any]] = {
     "drop": lambda index: index.drop_collection("side"),
     "feedback": lambda index: index.feedback(22, query="and this?"),
     "first feedback": lambda index: index.collection("side").feedback(1, query="which beech?"),
+    "first key": lambda index: index.upsert_many(rows(20, 60, JANE, "sealed oaks")),
+    "encrypt": lambda index: index.encrypt("acme"),
 }
 
 
@@ -157,9 +166,9 @@ def content(index: Index) -> list[Any]:
     return [index.collections(), ordered(state), notes]
 
 
-def judge(path: Path) -> list[Any]:
+def judge(path: Path, name: str = "") -> list[Any]:
     """Open the file again, check it, and return what it holds."""
-    with Index.open(path, durability="normal") as index:
+    with open_index(path, name) as index:
         for one in [index, *(index.collection(name) for name in index.collections())]:
             report = one.check()
             assert report.clean, report.problems
@@ -181,13 +190,13 @@ def run(name: str, kind: str, folder: Path) -> int:
     if not prepared.exists():
         prepare(prepared)
     before = judge(copy(prepared, folder / "before.scrubjay"))
-    with Index.open(copy(prepared, folder / "after.scrubjay"), durability="normal") as index:
+    with open_index(copy(prepared, folder / "after.scrubjay"), name) as index:
         operation(index)
         after = content(index)
     room = Room(kind, folder)
     for step in range(MOST_STEPS):
         path = copy(prepared, folder / "tried.scrubjay")
-        index = Index.open(path, durability="normal")
+        index = open_index(path, name)
         index.warm(JANE)
         room.limit(index, step)
         failed = False
@@ -205,7 +214,7 @@ def run(name: str, kind: str, folder: Path) -> int:
             step,
         )
         index.close()
-        found = judge(path)
+        found = judge(path, name)
         assert found == now, (name, step)
         if not failed:
             return step

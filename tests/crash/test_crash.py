@@ -7,14 +7,19 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).resolve().parents[2]
 ROUNDS = int(os.environ.get("SCRUBJAY_CRASH_ROUNDS", "30"))
 
 
-def test_nothing_acknowledged_is_lost_and_nothing_is_half_there() -> None:
+@pytest.mark.parametrize("more", [[], ["--encrypted"]])
+def test_nothing_acknowledged_is_lost_and_nothing_is_half_there(more: list[str]) -> None:
     """In a process of its own: it forks, and pytest may have threads and open files."""
+    if more:
+        pytest.importorskip("cryptography")
     finished = subprocess.run(
-        [sys.executable, "-m", "tests.crash.driver", "--rounds", str(ROUNDS), "--seed", "7"],
+        [sys.executable, "-m", "tests.crash.driver", "--rounds", str(ROUNDS), "--seed", "7", *more],
         cwd=ROOT,
         capture_output=True,
         text=True,
@@ -24,3 +29,4 @@ def test_nothing_acknowledged_is_lost_and_nothing_is_half_there() -> None:
     assert finished.returncode == 0, finished.stderr[-3000:]
     assert f"rounds={ROUNDS}" in finished.stdout
     assert "acknowledged=0" not in finished.stdout
+    assert ("encrypted=0)" in finished.stdout) == (not more)

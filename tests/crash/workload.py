@@ -42,8 +42,8 @@ def operation(seed: int, number: int) -> Operation:
     """Return operation `number` of the workload `seed`."""
     rng = random.Random(f"{seed}:{number}")
     kind = rng.choices(
-        ["upsert", "many", "delete", "erase", "compact", "save", "search", "reopen", "drop", "change"],
-        weights=[30, 30, 12, 3, 2, 6, 15, 3, 1, 20],
+        ["upsert", "many", "delete", "erase", "compact", "save", "search", "reopen", "drop", "change", "encrypt"],
+        weights=[30, 30, 12, 3, 2, 6, 15, 3, 1, 20, 3],
     )[0]
     collection = rng.choice(COLLECTIONS)
     if kind in ("upsert", "many"):
@@ -108,6 +108,10 @@ def ordered(state: State) -> list[tuple[tuple[str, int], tuple[Scope, str, tuple
 
 def run(index: Index, op: Operation) -> None:
     """Do it."""
+    if op.kind == "encrypt":
+        if index.engine.store.cipher.ring is not None:  # type: ignore[union-attr]
+            index.encrypt("acme")
+        return
     if op.kind == "drop":
         if "side" in index.collections():
             index.drop_collection("side")

@@ -341,3 +341,9 @@ def test_a_document_that_is_written_again_has_the_vector_of_its_text(tmp_path: P
         (hit,) = memory.recall("Jane lives in Oooooo", JANE, mode="vector")
         assert hit.metadata["confidence"] == 0.9
         assert hit.hit.similarity == pytest.approx(1.0, abs=1e-3)
+
+
+def test_encryption_is_refused_rather_than_half_done(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="keys: the tables of memory are not encrypted"):
+        open_memory(tmp_path / "m.scrubjay", keys=lambda tenant: None)
+    assert not (tmp_path / "m.scrubjay").exists()

@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import scrubjay
 from scrubjay import Index, Scope
 from scrubjay.store.partition import visible_from
+from tests.data.keys import provider
 
 SCOPES = [
     Scope("a"),
@@ -35,11 +36,16 @@ class StoreMachine(RuleBasedStateMachine):
 
     path: Path
 
-    @initialize(budget=st.sampled_from([None, 0, 4000, 20_000]), dtype=st.sampled_from(["f16", "f32"]))
-    def start(self, budget: int | None, dtype: str) -> None:
+    @initialize(
+        budget=st.sampled_from([None, 0, 4000, 20_000]),
+        dtype=st.sampled_from(["f16", "f32"]),
+        keys=st.sampled_from([None, provider]),
+    )
+    def start(self, budget: int | None, dtype: str, keys: Any) -> None:
         self.folder = Path(tempfile.mkdtemp())
         self.path = self.folder / "memories.scrubjay"
         self.budget = budget
+        self.keys = keys
         self.now = 1_000_000
         self.model: dict[int, tuple[Scope, str, Any, int | None]] = {}
         self.notes: list[tuple[int, Scope]] = []  # of feedback: the memory, and who asked
@@ -49,7 +55,9 @@ class StoreMachine(RuleBasedStateMachine):
         self.index = self._open()
 
     def _open(self) -> Index:
-        index = Index.open(self.path, dtype=self.dtype, durability="normal", memory_budget=self.budget)
+        index = Index.open(
+            self.path, dtype=self.dtype, durability="normal", memory_budget=self.budget, keys=self.keys
+        )
         engine = index.engine
         engine.clock = engine.residency._clock = lambda: self.now  # type: ignore[union-attr]
         return index
@@ -120,6 +128,21 @@ class StoreMachine(RuleBasedStateMachine):
     def close_and_open(self) -> None:
         self.index.close()
         self.index = self._open()
+
+    @rule()
+    def keys_are_given(self) -> None:
+        """From now on tenant a is encrypted; b never is."""
+        for index in [self.index, *self.others]:
+            index.close()
+        self.others = []
+        self.keys = provider
+        self.index = self._open()
+
+    @rule()
+    def encrypt(self) -> None:
+        if self.keys is not None:
+            self.index.encrypt("a")
+            assert self.index.encrypt("a") == 0
 
     @rule()
     def another_writer_takes_over(self) -> None:

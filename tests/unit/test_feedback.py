@@ -9,10 +9,11 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from scrubjay import ClosedError, Index, Retriever, Scope, StoreBusyError
+from scrubjay import ClosedError, Index, KeyErasedError, Retriever, Scope, StoreBusyError
 from scrubjay.retrieval.judged import from_feedback
 from scrubjay.store import feedback as feedback_store
 
@@ -277,6 +278,53 @@ def test_notes_leave_cached_results_and_searches_alone(tmp_path: Path) -> None:
         assert [n.query for n in index.feedbacks()] == ["q"]
 
 
+class Cipher:
+    """Seals by turning bits over and by saying where; one tenant's key is gone. The rest is as it was."""
+
+    def __init__(self, usual: Any, gone: str) -> None:
+        self._usual, self._gone = usual, gone
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._usual, name)
+
+    def seal(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+        return None if data is None else f"{tenant} {place}|".encode() + bytes(255 - byte for byte in data)
+
+    def open(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+        if data is None or b"|" not in data:
+            return data
+        head, _, sealed = data.partition(b"|")
+        assert head == f"{tenant} {place}".encode()
+        return bytes(255 - byte for byte in sealed)
+
+    def readable(self, tenant: str) -> bool:
+        return tenant != self._gone
+
+
+def test_questions_are_sealed_where_the_store_has_a_cipher(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Index.open(tmp_path / "a.scrubjay") as index:
+        store = index.engine.store  # type: ignore[union-attr]
+        index.upsert("m", "A train.", scope=JANE)
+        index.upsert("g", "A train.", scope=Scope("gone"))
+        index.feedback("m", query="asked before")
+        usual = getattr(store, "cipher", None)
+        monkeypatch.setattr(store, "cipher", Cipher(usual, "nobody's"), raising=False)
+        index.feedback("g", query="will never be read")
+        monkeypatch.setattr(store, "cipher", Cipher(usual, "gone"))
+        index.feedback("m", query=SECRET)
+        index.feedback("m")
+        assert not index.feedback("g", query="as if erased")
+        assert index.verify_erased([SECRET]).clean
+        assert [note.query for note in index.feedbacks()] == ["asked before", SECRET, None]
+        with store.writing("encrypting") as transaction:
+            assert feedback_store.seal_notes(store, transaction.connection, store.tables, "acme") == 2
+        assert [note.query for note in index.feedbacks()] == ["asked before", SECRET, None]
+        index.compact()
+        assert index.verify_erased(["asked before"]).clean
+
+
 def test_a_closed_index_takes_no_notes(tmp_path: Path) -> None:
     index = Index.open(tmp_path / "a.scrubjay")
     index.upsert("m", "A train.", scope=JANE)
@@ -323,3 +371,40 @@ def test_feedback_becomes_judgements(index: Index) -> None:
     found = [(query.text, query.scope, set(query.relevant)) for query in from_feedback(index)]
     assert found == [("how?", JANE, {"mine"}), ("when?", JANE, {"ours"}), ("how?", JOE, {"ours"})]
     assert [query.scope for query in from_feedback(index, JOE)] == [JOE]
+
+
+def test_questions_of_encrypted_tenants(tmp_path: Path) -> None:
+    """Sealed from the first key on, all of them once the tenant is encrypted whole, gone with the key."""
+    pytest.importorskip("cryptography", reason="cryptography is not installed (extra: encryption)")
+    keys: dict[str, Any] = {"acme": None}
+
+    def provider(tenant: str) -> Any:
+        if keys.get(tenant) == "gone":
+            raise KeyErasedError(tenant)
+        return keys.get(tenant)
+
+    path = tmp_path / "a.scrubjay"
+    with Index.open(path, keys=provider, durability="normal") as index:
+        index.upsert("m", "A train.", scope=JANE)
+        index.upsert("other", "A train.", scope=Scope("globex"))
+        index.feedback("m", query="asked in the clear")
+        index.feedback("other", query="asked of another tenant")
+    keys["acme"] = bytes(32)
+    with Index.open(path, keys=provider, durability="normal") as index:
+        index.feedback("m", query=SECRET)
+        assert index.verify_erased([SECRET]).clean
+        assert not index.verify_erased(["asked in the clear"]).clean
+        index.encrypt("acme")
+        index.compact()
+        assert index.verify_erased(["asked in the clear"]).clean
+        expected = ["asked in the clear", "asked of another tenant", SECRET]
+        assert [note.query for note in index.feedbacks()] == expected
+        assert index.check().problems == []
+    keys["acme"] = "gone"
+    with Index.open(path, keys=provider, durability="normal") as index:
+        assert [note.query for note in index.feedbacks()] == ["asked of another tenant"]
+        assert not index.feedback("m", query="too late", scope=JANE)
+        assert index.feedback("other", query="still there")
+        index.erase(Scope("acme"))
+        assert len(index.feedbacks()) == 2
+        assert index.check().problems == []

@@ -184,18 +184,24 @@ def test_collections_are_listed_apart(index: Index) -> None:
 
 
 def test_a_listing_is_of_one_moment(index: Index) -> None:
-    """Batches are seen whole: all documents of a listing are of the same round."""
+    """Batches are seen whole, over all scopes: all documents of a listing are of the same round."""
     n, stop = 300, threading.Event()
+
+    def write(round: int) -> None:
+        index.upsert_many(
+            [
+                {"id": i, "text": "text", "scope": (JANE, ACME)[i % 2], "metadata": {"round": round}}
+                for i in range(n)
+            ]
+        )
 
     def rewrite() -> None:
         round = 0
         while not stop.is_set():
             round += 1
-            index.upsert_many(
-                [{"id": i, "text": "text", "scope": JANE, "metadata": {"round": round}} for i in range(n)]
-            )
+            write(round)
 
-    index.upsert_many([{"id": i, "text": "text", "scope": JANE, "metadata": {"round": 0}} for i in range(n)])
+    write(0)
     writer = threading.Thread(target=rewrite)
     writer.start()
     try:
@@ -208,6 +214,31 @@ def test_a_listing_is_of_one_moment(index: Index) -> None:
     finally:
         stop.set()
         writer.join()
+
+
+def test_scopes_of_a_file_are_read_at_one_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Index.open(tmp_path / "a") as index:
+        store: Any = index.engine.store  # type: ignore[union-attr]
+        read = store._rows_of
+
+        def write(round: int) -> None:
+            index.upsert_many(
+                [
+                    {"id": str(s), "text": "text", "scope": s, "metadata": {"round": round}}
+                    for s in (ACME, JANE)
+                ]
+            )
+
+        def read_late(key: int, scope: Scope, *arguments: Any) -> Iterator[Any]:
+            if scope == JANE:  # the tenant's have been read
+                writer = threading.Thread(target=write, args=(2,))
+                writer.start()
+                writer.join()
+            yield from read(key, scope, *arguments)
+
+        write(1)
+        monkeypatch.setattr(store, "_rows_of", read_late)
+        assert [record.metadata for record in index.list(JANE)] == [{"round": 1}] * 2
 
 
 class Model:

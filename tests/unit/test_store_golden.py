@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from scrubjay import Engine, Index, Scope
+from tests.data.keys import provider
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
 JANE = Scope("acme", user="jane")
@@ -18,7 +19,9 @@ JANE = Scope("acme", user="jane")
 @pytest.mark.parametrize("name", sorted(file.name for file in GOLDEN.glob("*.scrubjay")))
 def test_a_golden_file_is_read(name: str, tmp_path: Path) -> None:
     shutil.copy(GOLDEN / name, tmp_path / name)
-    with Index.open(tmp_path / name) as index:
+    keys = provider if "encrypted" in name else None
+    with Index.open(tmp_path / name, keys=keys) as index:
+        assert index.encrypted_tenants() == (["acme"] if keys else [])
         assert len(index) == 11
         assert index.count(JANE) == 11
         assert "m3" not in index
@@ -57,4 +60,5 @@ def test_a_golden_file_is_read(name: str, tmp_path: Path) -> None:
 def test_there_is_a_golden_file_of_every_format() -> None:
     from scrubjay.store.schema import FORMAT
 
+    assert f"format-{FORMAT}-encrypted.scrubjay" in {file.name for file in GOLDEN.iterdir()}
     assert {f"format-{n}.scrubjay" for n in range(1, FORMAT + 1)} <= {file.name for file in GOLDEN.iterdir()}

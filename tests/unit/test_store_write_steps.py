@@ -17,6 +17,7 @@ import pytest
 import scrubjay
 from scrubjay import Index, Scope
 from tests.crash import faults
+from tests.data.keys import provider
 
 ROOT = Path(__file__).resolve().parents[2]
 JANE = Scope("acme", user="jane")
@@ -53,7 +54,8 @@ def test_every_write_of_every_operation_fails_once(kind: str) -> None:
 def test_a_held_lock_is_a_typed_error_and_readers_go_on(name: str, tmp_path: Path) -> None:
     path = tmp_path / "memories.scrubjay"
     faults.prepare(path)
-    with Index.open(path, busy_timeout=0) as index:
+    given = provider if name in faults.KEYED else None
+    with Index.open(path, busy_timeout=0, keys=given) as index:
         index.warm(JANE)
         before = faults.content(index)
         other = sqlite3.connect(path, isolation_level=None)
@@ -65,7 +67,7 @@ def test_a_held_lock_is_a_typed_error_and_readers_go_on(name: str, tmp_path: Pat
         other.close()
         assert faults.content(index) == before
         faults.OPERATIONS[name](index)  # and now it works
-    faults.judge(path)
+    faults.judge(path, name)
 
 
 def test_compaction_says_when_somebody_reads(tmp_path: Path) -> None:

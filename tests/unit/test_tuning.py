@@ -16,7 +16,9 @@ from scrubjay import (
     RRF,
     Auto,
     Boost,
+    Entities,
     Index,
+    Prior,
     Production,
     Ranking,
     Recency,
@@ -161,6 +163,7 @@ RANKINGS = [
     Ranking(Boost(0.2, 1.0), recency=Recency(0.5, 24.0, "2026-03-01")),
     Ranking(Production((0.5, 0.5), 0.0, literal=True), relevance=Relevance("high", (0.1, 0.2))),
     Ranking(Auto(), recency=True, relevance="low"),
+    Ranking(Auto(), entities=Entities(0.5, "people"), prior=Prior(-0.2, "weight")),
 ]
 
 
@@ -171,7 +174,9 @@ def test_settings_come_back_the_same(tmp_path: Path, ranking: Ranking) -> None:
     index = filled(judged(5, words_lie=False))
     loaded = index.search("waa", scope=ACME, fusion=fusion.load(tmp_path / "r.json"))
     assert loaded.ids.tolist() == index.search("waa", scope=ACME, fusion=ranking).ids.tolist()
-    if not ranking.recency and not ranking.relevance:  # what has parts is described as in the file
+    if not any(
+        (ranking.recency, ranking.relevance, ranking.entities, ranking.prior)
+    ):  # what has parts is described as in the file
         assert eval(f"Ranking({describe(ranking).removesuffix(' (default)')})") == ranking
 
 

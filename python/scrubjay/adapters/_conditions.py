@@ -9,7 +9,8 @@ applied before anything is ranked.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -27,6 +28,7 @@ __all__ = [
     "Not",
     "Test",
     "admit",
+    "admit_each",
     "exists",
     "is_text",
 ]
@@ -72,6 +74,8 @@ class Not:
 
 Node: TypeAlias = "Native | Test | All | Either | Not"
 
+_TOGETHER = 256
+
 EVERYTHING = Native({"$and": []})
 NOTHING = Native({"$or": []})
 
@@ -84,6 +88,12 @@ def exists(field: str) -> dict[str, Any]:
 def is_text(field: str) -> dict[str, Any]:
     """Return the native condition that a field is a text: no other value compares with one."""
     return {field: {"$gte": ""}}
+
+
+def is_composite(field: str) -> dict[str, Any]:
+    """Return the native condition that a field is a list or a mapping: it has a value, and none of the others."""
+    simple = [is_text(field), {field: {"$gte": -math.inf}}, {field: {"$in": [True, False]}}]
+    return {"$and": [exists(field), {"$not": {"$or": simple}}]}
 
 
 def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> dict[str, Any]:
@@ -109,6 +119,24 @@ def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> dic
     records = {record.id: record for record in index.list(scope, exact=exact, **narrowed)}
     admitted = _meeting(index, scope, rest, records)
     return {**narrowed, "ids": [id for id in records if id in admitted]}
+
+
+def admit_each(
+    index: Index, scopes: Sequence[Scope], node: Node, *, exact: bool = False
+) -> Iterator[tuple[Sequence[Scope], dict[str, Any]]]:
+    """Yield groups of scopes, each with what :func:`admit` returns for all of them; scopes without any are left out.
+
+    A group is small enough for its partitions to be in memory together.
+    """
+    native = _native(node)
+    if native is not None:
+        for start in range(0, len(scopes), _TOGETHER):
+            yield scopes[start : start + _TOGETHER], {"filter": native}
+        return
+    for scope in scopes:
+        options = admit(index, scope, node, exact=exact)
+        if options.get("ids") != []:
+            yield [scope], options
 
 
 def _without_idle_tests(index: Index, scope: Scope, node: Node) -> Node:

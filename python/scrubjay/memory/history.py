@@ -23,7 +23,7 @@ class History(Ground):
         """Return where a record comes from and what happened to it, whatever its status; None if `scope` sees none.
 
         >>> import tempfile
-        >>> from scrubjay import Memory
+        >>> from scrubjay import Memory, Provenance
         >>> folder, jane = tempfile.TemporaryDirectory(), Scope("acme", user="jane")
         >>> with Memory.open(folder.name + "/memory.scrubjay") as memory:
         ...     source = Provenance(run="chat-7", turn=3, author="jane")

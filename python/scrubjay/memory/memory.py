@@ -130,7 +130,9 @@ class Memory(AroundMemory):
             EmbedderMismatchError: it holds vectors of another model.
         """
         if options.get("keys") is not None:  # half of it in the clear would be worse than a refusal
-            raise ValueError("keys: the tables of memory are not encrypted; expected none, got a key provider")
+            raise ValueError(
+                "keys: the tables of memory are not encrypted; expected none, got a key provider"
+            )
         index = Index.open(path, embedder, **options)
         try:
             memory = cls(

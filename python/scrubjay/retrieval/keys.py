@@ -37,7 +37,9 @@ def key_of(value: Any) -> Hashable:
     >>> key_of(1) == key_of(True), key_of(np.arange(5000)) == key_of(np.arange(5000) // 4999 * 7)
     (False, False)
     """
-    if value is None or isinstance(value, (bool, int, float, str, bytes)):
+    if value is None or type(value) is str or type(value) is int:
+        return value
+    if isinstance(value, (bool, int, float, str, bytes)):
         return (type(value).__name__, value if value == value else "nan")
     if isinstance(value, Scope):
         return ("scope", value.tenant, value.user, value.agent)
@@ -47,7 +49,9 @@ def key_of(value: Any) -> Hashable:
     if isinstance(value, np.generic):
         return key_of(value.item())
     if isinstance(value, Mapping):
-        return ("mapping", *sorted(((key_of(name), key_of(one)) for name, one in value.items()), key=repr))
+        if all(type(name) is str for name in value):
+            return ("mapping", *((name, key_of(value[name])) for name in sorted(value)))
+        return ("mixed", *sorted(((key_of(name), key_of(one)) for name, one in value.items()), key=repr))
     if isinstance(value, (list, tuple)) or (isinstance(value, np.ndarray) and value.ndim == 1):
         return ("sequence", *map(key_of, value))
     if isinstance(value, (set, frozenset)):

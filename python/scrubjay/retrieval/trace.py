@@ -60,9 +60,12 @@ class Trace:
         self.stages.append(stage)
         start = time.perf_counter_ns()
         try:
-            with self.whole(name) as attributes:
+            if self.spans is None:
                 yield stage
-                attributes.update({"in": stage.n_in, "out": stage.n_out})
+            else:
+                with self.whole(name) as attributes:
+                    yield stage
+                    attributes.update({"in": stage.n_in, "out": stage.n_out})
         finally:
             stage.us = (time.perf_counter_ns() - start) / 1000
 
@@ -73,12 +76,14 @@ class Trace:
         A span that cannot be made or closed is left out: watching must not break what is watched.
         """
         attributes: dict[str, Any] = {}
+        if self.spans is None:
+            yield attributes
+            return
         manager, span = None, None
-        if self.spans is not None:
-            with suppress(Exception):
-                made = self.spans(f"scrubjay.{name}")
-                span = made.__enter__()
-                manager = made
+        with suppress(Exception):
+            made = self.spans(f"scrubjay.{name}")
+            span = made.__enter__()
+            manager = made
         try:
             yield attributes
         except BaseException as error:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from scrubjay._native import Engine, Result, Scope
-from scrubjay.errors import CorruptIndexError, Error
+from scrubjay.errors import CorruptIndexError, EncryptionError, Error
 from scrubjay.filters import FilterLike, Ids
 from scrubjay.progress import Progress
 from scrubjay.store.budget import Budget
@@ -133,6 +133,8 @@ class DurableEngine(ChangingEngine):
             )
         for _ in range(_PATIENCE):
             view, stamp = residency.view(scope)
+            if not view:
+                engine = self.empty_native()  # the tenant's key was destroyed, whatever is still in memory
             if options:
                 result = engine.search(
                     text, vector=vector, scope=scope, k=k, mode=mode, embedder=embedder, **options
@@ -142,7 +144,7 @@ class DurableEngine(ChangingEngine):
             if residency.held(view, stamp):
                 return result
         with residency.without_eviction():
-            residency.view(scope)
+            engine = residency.engine if residency.view(scope)[0] else self.empty_native()
             return engine.search(
                 text, vector=vector, scope=scope, k=k, mode=mode, embedder=embedder, **options
             )
@@ -162,11 +164,19 @@ class DurableEngine(ChangingEngine):
             views = [residency.view(one) for one in scopes if isinstance(one, Scope)]
             results = residency.engine.search_batch(texts, scope=scope, **options)
             if all(residency.held(view, stamp) for view, stamp in views):
-                return results
-        with residency.without_eviction():
-            for one in scopes:
-                residency.view(one)
-            return residency.engine.search_batch(texts, scope=scope, **options)
+                break
+        else:
+            with residency.without_eviction():
+                views = [residency.view(one) for one in scopes]
+                results = residency.engine.search_batch(texts, scope=scope, **options)
+        if all(view for view, _ in views):
+            return results
+        nothing = self.empty_native().search_batch(texts, scope=scope, **options)
+        erased = {one for one, (view, _) in zip(scopes, views, strict=True) if not view}
+        asked = [scope] * len(results) if isinstance(scope, Scope) else scope
+        return [
+            none if one in erased else found for one, found, none in zip(asked, results, nothing, strict=True)
+        ]
 
     def generation(self, scope: Scope) -> tuple[int, ...]:
         """Change with every write, of any process, that a search from `scope` could notice."""
@@ -194,8 +204,8 @@ class DurableEngine(ChangingEngine):
         """Look for a text in the texts of what `scope` sees; its partitions are read in first."""
         self._check_open()
         with self.residency.without_eviction():
-            self.residency.view(scope)
-            return self.residency.engine.find_substring(text, scope=scope, k=k)
+            engine = self.residency.engine if self.residency.view(scope)[0] else self.empty_native()
+            return engine.find_substring(text, scope=scope, k=k)
 
     def warm(self, scope: Scope, *, pin: bool = False) -> None:
         """Read what `scope` sees into memory; with `pin` it stays there."""
@@ -227,16 +237,19 @@ class DurableEngine(ChangingEngine):
         if scope is None or all(given is None for given in filters.values()):
             if any(given is not None for given in filters.values()):
                 raise TypeError("scope: expected a scrubjay.Scope with a filter, got None")
+            if scope is not None and not self.store.cipher.readable(scope.tenant):
+                return 0
             return self.store.count(None if scope is None else visible_from(scope), now=self.clock())
         residency = self.residency
         for _ in range(_PATIENCE):
             view, stamp = residency.view(scope)
+            if not view:
+                return 0
             counted = residency.engine.count(scope, **filters)
             if residency.held(view, stamp):
                 return counted
         with residency.without_eviction():
-            residency.view(scope)
-            return residency.engine.count(scope, **filters)
+            return residency.engine.count(scope, **filters) if residency.view(scope)[0] else 0
 
     def listed(
         self,
@@ -268,10 +281,10 @@ class DurableEngine(ChangingEngine):
             for row, scope in kept:
                 yield StoredDocument(row.id, row.text, scope, row.payload, None)
 
-    def scopes(self) -> list[Scope]:
-        """Return every scope that has documents."""
+    def scopes(self, within: Scope | None = None) -> list[Scope]:
+        """Return every scope that has documents which have not expired; see `erase` for `within`."""
         self._check_open()
-        return [scope for scope, _ in self.store.scopes()]
+        return self.store.living_scopes(within, now=self.clock())
 
     def stats(self, scope: Scope | None = None) -> dict[str, int | float | str]:
         """Return the native engine's counts (of what is in memory) and the store's."""
@@ -323,10 +336,12 @@ class DurableEngine(ChangingEngine):
                 Transaction(transaction.connection, tables).forget_tombstones()
         self._drop_damaged_images()
         for scope in self.store.stale_scopes():
-            partition = self.residency.partition(scope)
-            self.residency.bring(partition)
-            self.residency.save(partition, wait=True)
-            self.residency.evict()
+            if self.readable(scope):
+                with suppress(CorruptIndexError, EncryptionError):  # what cannot be read stays as it is
+                    partition = self.residency.partition(scope)
+                    self.residency.bring(partition)
+                    self.residency.save(partition, wait=True)
+                    self.residency.evict()
             if progress is not None:
                 progress.update(1)
         rewrite_file(self.store)
@@ -334,13 +349,29 @@ class DurableEngine(ChangingEngine):
 
     def _drop_damaged_images(self) -> None:
         for scope, state in self.store.scopes():
-            image = self.store.image(state.key)
+            if not self.readable(scope):
+                continue
             try:
+                image = self.store.image(state.key)
                 if image is not None:
                     self.empty_native().load_partition(scope, image[1])
             except CorruptIndexError:
                 with self.store.writing("compacting") as transaction:
                     transaction.drop_image(state.key)
+
+    def forget_keys(self, tenant: str | None) -> None:
+        """Take a tenant's partitions out of memory (None: all), and ask for keys anew."""
+        self._check_open()
+        if self.store.cipher.ring is not None:
+            self.store.cipher.ring.forget(tenant)
+        self.residency.forget_tenant(tenant, wait=True)
+
+    def readable(self, scope: Scope) -> bool:
+        """Whether the tenant's memories can be read now: they are in the clear, or the key is to be had."""
+        try:
+            return self.store.cipher.openable(scope.tenant)
+        except (EncryptionError, CorruptIndexError):
+            return False
 
     def adopt_model(self) -> None:
         """The vectors were changed for those of another model: start with an empty native engine of its dimension."""

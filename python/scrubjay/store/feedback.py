@@ -4,7 +4,7 @@ In a file: a table for each collection that ever got feedback, made by the first
 they were, and the format's number did not change). A note holds the text of a question, which is somebody's: it goes
 with the memory (deleted, expired and swept, erased) and with the scope that asked, in the same transaction. Notes
 change no version, so they make no cached result stale and no partition is read again for them. What SQL is needed for
-erasing is called by :mod:`scrubjay.store.transaction`.
+erasing is called by :mod:`scrubjay.store.transaction`. Where the store has a cipher, questions are sealed.
 
 In memory: the same promises by :class:`FeedbackLog`.
 """
@@ -15,7 +15,7 @@ import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from scrubjay._native import Scope
 from scrubjay.store.partition import visible_from
@@ -34,6 +34,7 @@ __all__ = [
     "forget_scope",
     "has_notes",
     "read_notes",
+    "seal_notes",
     "write_note",
 ]
 
@@ -48,12 +49,37 @@ CREATE TABLE IF NOT EXISTS feedback{s}(
   at INTEGER NOT NULL,
   tenant TEXT NOT NULL, user TEXT NOT NULL, agent TEXT NOT NULL,  -- who asked; '' is "none"
   id NOT NULL,                                                    -- of the memory
-  used INTEGER NOT NULL, query TEXT, lexical_rank INTEGER, vector_rank INTEGER, score REAL)
+  used INTEGER NOT NULL, query BLOB, lexical_rank INTEGER, vector_rank INTEGER, score REAL)
 """
 _INDEXES = (
     "CREATE INDEX IF NOT EXISTS feedback_id{s} ON feedback{s}(id)",
     "CREATE INDEX IF NOT EXISTS feedback_asker{s} ON feedback{s}(tenant, number)",
 )
+
+
+class Seals(Protocol):
+    """What a store's cipher does for a note."""
+
+    def seal(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+        """Return the bytes as they are to be kept, within a transaction."""
+        ...
+
+    def open(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+        """Return what was sealed."""
+        ...
+
+    def readable(self, tenant: str) -> bool:
+        """Whether the tenant's key was not destroyed."""
+        ...
+
+
+def _cipher(store: ReadingStore) -> Seals | None:
+    cipher: Seals | None = getattr(store, "cipher", None)
+    return cipher
+
+
+def _place(tables: Tables, number: int) -> str:
+    return f"feedback{tables.suffix}.query {number}"
 
 
 class Feedback(NamedTuple):
@@ -74,6 +100,11 @@ class Feedback(NamedTuple):
 def write_note(store: SqliteStore, note: Feedback, *, now: int) -> bool:
     """Write a note, durably; False (and nothing is written) if there is no such memory that its asker sees."""
     t = store.tables
+    cipher = _cipher(store)
+    if cipher is not None and not cipher.readable(
+        note.scope.tenant
+    ):  # asked before others have to wait for it
+        return False
     with store.writing("recording feedback") as transaction:
         execute = transaction.connection.execute
         found = execute(
@@ -87,21 +118,26 @@ def write_note(store: SqliteStore, note: Feedback, *, now: int) -> bool:
             for statement in (_TABLE, *_INDEXES):
                 execute(statement.replace("{s}", t.suffix))
         names = names_of(note.scope)
-        number = execute(
-            f"INSERT INTO feedback{t.suffix}(at, tenant, user, agent, id, used, query, lexical_rank, vector_rank, "
-            "score) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (number,) = execute(f"SELECT ifnull(max(number), 0) + 1 FROM feedback{t.suffix}").fetchone()
+        query = None if note.query is None else note.query.encode()
+        if cipher is not None:
+            query = cipher.seal(note.scope.tenant, _place(t, number), query)
+        execute(
+            f"INSERT INTO feedback{t.suffix}(number, at, tenant, user, agent, id, used, query, lexical_rank, "
+            "vector_rank, score) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
+                number,
                 round(note.at * 1e6),
                 *names,
                 note.id,
                 int(note.used),
-                note.query,
+                query,
                 note.lexical_rank,
                 note.vector_rank,
                 note.score,
             ),
-        ).lastrowid
-        if int(number or 0) % _PRUNED_EVERY == 0:
+        )
+        if number % _PRUNED_EVERY == 0:
             execute(
                 f"DELETE FROM feedback{t.suffix} WHERE tenant = ? AND number <= (SELECT number FROM "
                 f"feedback{t.suffix} WHERE tenant = ? ORDER BY number DESC LIMIT 1 OFFSET ?)",
@@ -119,15 +155,37 @@ def read_notes(store: ReadingStore, scope: Scope | None, *, now: int) -> list[Fe
             return []
         condition, names = ("1", ()) if scope is None else _within(scope, exact=False)
         found = connection.execute(
-            f"SELECT f.id, f.used, f.query, f.lexical_rank, f.vector_rank, f.score, f.at, f.tenant, f.user, f.agent "
+            "SELECT f.number, f.query, f.id, f.used, f.lexical_rank, f.vector_rank, f.score, f.at, f.tenant, f.user, "
+            "f.agent "
             f"FROM feedback{t.suffix} f WHERE {condition} AND EXISTS(SELECT 1 FROM {t.document} d WHERE d.id = f.id "
             "AND (d.expires_at IS NULL OR d.expires_at > ?)) ORDER BY f.number",
             (*names, now),
         ).fetchall()
-    return [
-        Feedback(id, bool(used), query, lexical, vector, score, at / 1e6, scope_of(*names))
-        for id, used, query, lexical, vector, score, at, *names in found
-    ]
+    cipher = _cipher(store)
+    readable = {tenant: cipher is None or cipher.readable(tenant) for tenant in {row[8] for row in found}}
+    notes = []
+    for number, query, id, used, lexical, vector, score, at, *names in found:
+        if not readable[names[0]]:  # its key was destroyed: as if erased
+            continue
+        if cipher is not None:
+            query = cipher.open(names[0], _place(t, number), query)
+        text = None if query is None else bytes(query).decode("utf-8", "replace")
+        notes.append(Feedback(id, bool(used), text, lexical, vector, score, at / 1e6, scope_of(*names)))
+    return notes
+
+
+def seal_notes(store: SqliteStore, connection: sqlite3.Connection, tables: Tables, tenant: str) -> int:
+    """Seal the questions of a tenant that is being encrypted, within a transaction of the store; how many there are."""
+    cipher = _cipher(store)
+    if cipher is None or not has_notes(connection, tables):
+        return 0
+    query = f"SELECT number, query FROM feedback{tables.suffix} WHERE tenant = ? AND query IS NOT NULL"
+    found = connection.execute(query, (tenant,)).fetchall()
+    for number, data in found:
+        place = _place(tables, number)
+        sealed = cipher.seal(tenant, place, cipher.open(tenant, place, data))
+        connection.execute(f"UPDATE feedback{tables.suffix} SET query = ? WHERE number = ?", (sealed, number))
+    return len(found)
 
 
 def has_notes(connection: sqlite3.Connection, tables: Tables) -> bool:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from scrubjay._native import Engine
 from scrubjay.errors import ConflictError, CorruptIndexError
 from scrubjay.store.budget import Budget
@@ -48,6 +50,7 @@ class Filling:
     _lock: threading.Lock
     _ids: threading.RLock
     _changed: dict[Partition, None]
+    n_damaged = 0  # vectors that could not be read, ever: whether it is worth asking partitions for theirs
 
     def _read(self, partition: Partition) -> None:
         now = self._clock()
@@ -77,17 +80,17 @@ class Filling:
         self._count_changes(partition, len(rows))
 
     def _read_image(self, partition: Partition, state: ScopeState) -> bool:
-        with self._store.image_views(state.key) as image:
-            partition.unreadable = image is None  # if there is one, it is damaged
-            if image is None or not state.horizon <= image[0] <= state.version:
-                return False
-            try:
+        try:
+            with self._store.image_views(state.key) as image:
+                partition.unreadable = image is None  # if there is one, it is damaged
+                if image is None or not state.horizon <= image[0] <= state.version:
+                    return False
                 with self._ids:
                     self.engine.load_partition(partition.scope, list(image[1]))
-            except CorruptIndexError:  # the rows are the truth
-                partition.unreadable = True
-                return False
-            partition.resident, partition.applied, partition.n_changed = True, image[0], 0
+                partition.resident, partition.applied, partition.n_changed = True, image[0], 0
+        except CorruptIndexError:  # the rows are the truth
+            partition.unreadable = True
+            return False
         return True
 
     def _catch_up(self, partition: Partition, state: ScopeState, now: int) -> None:
@@ -112,25 +115,37 @@ class Filling:
         self.budget.charge(partition, self.engine.partition_bytes(partition.scope))
 
     def _put(self, partition: Partition, rows: Sequence[Arriving]) -> None:
-        """Give rows to the engine. An id that another partition still holds has left that one: it is behind."""
+        """Give rows to the engine. A vector that is none (the file was damaged) is left out: words find its memory."""
         for start in range(0, len(rows), _SLICE):
             part = rows[start : start + _SLICE]
-            arguments = {
-                "scope": partition.scope,
-                "vectors": decoded([row.vector for row in part], self.engine.dtype),
-                "payloads": [row.payload for row in part],
-            }
-            ids = [row.id for row in part]
-            texts = [row.text for row in part]
-            with self._ids:
-                try:
-                    self.engine.upsert_many(ids, texts, **arguments)
-                except ConflictError:
-                    for id in ids:
-                        found = self.engine.get(id)
-                        if found is not None and found.scope != partition.scope:
-                            self.engine.delete(id)
-                    self.engine.upsert_many(ids, texts, **arguments)
+            data = [row.vector for row in part]
+            try:
+                self._give(partition, part, decoded(data, self.engine.dtype))
+            except ConflictError:
+                raise
+            except (TypeError, ValueError):
+                vectors, damaged = readable(data, self.engine)
+                if not damaged:
+                    raise
+                self._give(partition, part, vectors)
+                partition.n_damaged += len(damaged)
+                self.n_damaged += len(damaged)
+
+    def _give(self, partition: Partition, rows: Sequence[Arriving], vectors: Any) -> None:
+        """Give rows to the engine. An id that another partition still holds has left that one: it is behind."""
+        ids = [row.id for row in rows]
+        texts = [row.text for row in rows]
+        payloads = [row.payload for row in rows]
+        arguments = {"scope": partition.scope, "vectors": vectors, "payloads": payloads}
+        with self._ids:
+            try:
+                self.engine.upsert_many(ids, texts, **arguments)
+            except ConflictError:
+                for id in ids:
+                    found = self.engine.get(id)
+                    if found is not None and found.scope != partition.scope:
+                        self.engine.delete(id)
+                self.engine.upsert_many(ids, texts, **arguments)
 
     def _forget(self, partition: Partition, ids: Sequence[RowId]) -> None:
         """Take ids out of this partition, if it has them."""
@@ -154,11 +169,35 @@ class Filling:
                 partition.next_expiry = self._store.next_expiry(state.key, now=now) or NEVER
 
 
+def readable(data: Sequence[bytes | None], engine: Engine) -> tuple[list[Any], list[int]]:
+    """Decode the vectors of rows one by one, and say which are none that the engine can take."""
+    rows: list[Any] = []
+    damaged: list[int] = []
+    for place, one in enumerate(data):
+        try:
+            with np.errstate(over="ignore"):
+                row = None if one is None else decode_many([one], engine.dtype)[0]
+        except (TypeError, ValueError):  # no bytes, or of an odd length
+            row = None
+        if row is not None and not (
+            engine.dim in (None, len(row))
+            and np.isfinite(row).all()
+            and (engine.metric != "cosine" or row.any())
+        ):
+            row = None
+        rows.append(row)
+        if row is None and one is not None:
+            damaged.append(place)
+    return rows, damaged
+
+
 def decoded(data: Sequence[bytes | None], dtype: str) -> Any:
     """Decode the vectors of several rows as the engine takes them."""
     present = [one for one in data if one is not None]
     if not present:
         return None
+    if any(len(one) != len(present[0]) for one in present):  # joined, they would be read across each other
+        raise ValueError(f"vectors: expected {len(present[0])} bytes each, got others")
     matrix = decode_many(present, dtype)
     if len(present) == len(data):
         return matrix

@@ -3,32 +3,51 @@
 One object a line: id, text, tenant, user, agent, metadata, created_at, expires_at, and the vector with the embedder's
 name. Numbers have as many digits as single precision needs, so a vector comes back bit for bit. The first line names
 the format.
+
+Memories of an encrypted tenant leave it sealed, whole lines of them, with a key of this export's own. It stands before
+the first of them, wrapped by the tenant's master key.
 """
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, cast
 
 from scrubjay import payload
-from scrubjay.errors import StoreFormatError
+from scrubjay.errors import CorruptIndexError, EncryptionError, StoreFormatError
 from scrubjay.progress import Progress
+from scrubjay.store.encryption import Box, KeyRing, Master, frame
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.schema import has_data_keys
 
 __all__ = ["read_export", "write_export"]
 
-_HEADER = {"scrubjay_export": 1}
+_CLEAR, _SEALED = 1, 2  # formats
 
 
-def write_export(engine: DurableEngine, file: TextIO, progress: Progress) -> int:
-    """Write every unexpired memory in order of writing, as of one moment; return how many."""
+def write_export(engine: DurableEngine, file: TextIO, progress: Progress, *, plaintext: bool) -> int:
+    """Write every unexpired memory in order of writing, as of one moment; return how many.
+
+    Those of encrypted tenants are sealed, unless `plaintext`; those of tenants whose keys were destroyed are left out.
+
+    Raises:
+        EncryptionError: a tenant's key cannot be had.
+    """
     store = engine.store
     n_written = 0
     with store.snapshot():
         identity = store.identity()
-        header = {**_HEADER, "metric": identity.metric, "dtype": identity.dtype, "dim": identity.dim}
+        sealing = not plaintext and has_data_keys(store.reading_connection())
+        boxes: dict[str, Box | None] = {}
+        header = {
+            "scrubjay_export": _SEALED if sealing else _CLEAR,
+            "metric": identity.metric,
+            "dtype": identity.dtype,
+            "dim": identity.dim,
+        }
         file.write(json.dumps({**header, "embedder": identity.model}) + "\n")
         now = engine.clock()
         after = 0
@@ -36,11 +55,36 @@ def write_export(engine: DurableEngine, file: TextIO, progress: Progress) -> int
             after = batch[-1][0]
             for _, id in batch:
                 document = engine.get(id)
-                if document is not None:
-                    file.write(json.dumps(_line(document), ensure_ascii=False) + "\n")
-                    n_written += 1
+                if document is None:
+                    continue
+                text = json.dumps(_line(document), ensure_ascii=False)
+                if sealing:
+                    tenant = document.scope.tenant
+                    if tenant not in boxes:
+                        boxes[tenant] = _write_key(engine, tenant, file)
+                    box = boxes[tenant]
+                    if box is not None:
+                        sealed = box.seal(frame("export", tenant), text.encode("utf-8", "surrogatepass"))
+                        text = json.dumps({"tenant": tenant, "sealed": _base64(sealed)})
+                file.write(text + "\n")
+                n_written += 1
             progress.update(len(batch))
     return n_written
+
+
+def _write_key(engine: DurableEngine, tenant: str, file: TextIO) -> Box | None:
+    """Write a new key for the tenant's lines; None: the tenant is in the clear."""
+    master = engine.store.cipher.master(tenant)
+    if master is None:
+        return None
+    box, wrapped = master.make(tenant, whole=True)
+    key = {"id": box.id.hex(), "fingerprint": master.fingerprint.hex(), "wrapped": _base64(wrapped)}
+    file.write(json.dumps({"tenant": tenant, "key": key}) + "\n")
+    return box
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
 
 
 def _line(document: Any) -> dict[str, Any]:
@@ -61,24 +105,67 @@ def _line(document: Any) -> dict[str, Any]:
     return line
 
 
-def read_export(path: Path) -> Iterator[dict[str, Any]]:
+def read_export(path: Path, ring: KeyRing | None) -> Iterator[dict[str, Any]]:
     """Yield the header of an export, then its records as upsert_many takes them.
 
     Raises:
         StoreFormatError: the file is no export, or a line is no record; the message names the line.
+        EncryptionError: a line is sealed with a key that is not to be had.
+        CorruptIndexError: a sealed line was changed.
     """
+    boxes: dict[str, Box] = {}
     with path.open(encoding="utf-8") as file:
         for number, text in enumerate(file, 1):
             try:
                 line = json.loads(text)
             except ValueError as error:
                 raise StoreFormatError(f"{path}, line {number}: expected JSON, got {error}") from None
-            if not isinstance(line, dict) or (number == 1 and line.get("scrubjay_export") != 1):
+            if not isinstance(line, dict) or (
+                number == 1 and line.get("scrubjay_export") not in (_CLEAR, _SEALED)
+            ):
                 raise StoreFormatError(f"{path}, line {number}: expected an export of Scrubjay")
             if number > 1:
+                if "key" in line or "sealed" in line:
+                    opened = _opened(line, ring, boxes, f"{path}, line {number}")
+                    if opened is None:
+                        continue
+                    line = opened
                 try:
                     line["scope"] = {"tenant": line.pop("tenant")}
                 except KeyError:
                     raise StoreFormatError(f"{path}, line {number}: expected a tenant") from None
                 line["scope"].update((name, line.pop(name)) for name in ("user", "agent") if name in line)
             yield line
+
+
+def _opened(
+    line: dict[str, Any], ring: KeyRing | None, boxes: dict[str, Box], place: str
+) -> dict[str, Any] | None:
+    """Return the record of a sealed line; None: the line was a key."""
+    tenant, key = line.get("tenant"), line.get("key")
+    try:
+        if not isinstance(tenant, str):
+            raise TypeError("a tenant")
+        if key is not None:
+            master = _master(ring, tenant, bytes.fromhex(key["fingerprint"]), place)
+            wrapped = base64.b64decode(key["wrapped"], validate=True)
+            boxes[tenant] = master.unwrap(tenant, bytes.fromhex(key["id"]), wrapped, whole=True)
+            return None
+        sealed = base64.b64decode(line["sealed"], validate=True)
+        text = boxes[tenant].open(frame("export", tenant), sealed)
+    except CorruptIndexError as error:
+        raise CorruptIndexError(f"{place}: {error}") from None
+    except (KeyError, TypeError, ValueError):
+        raise StoreFormatError(f"{place}: expected a sealed memory, after the key of its tenant") from None
+    return cast("dict[str, Any]", json.loads(text.decode("utf-8", "surrogatepass")))
+
+
+def _master(ring: KeyRing | None, tenant: str, fingerprint: bytes, place: str) -> Master:
+    master = None if ring is None else ring.access(tenant).master
+    if master is None:
+        raise EncryptionError(
+            f"{place}: tenant {tenant!r} is encrypted, and there is no key for it (see keys=)"
+        )
+    if master.fingerprint != fingerprint:
+        raise EncryptionError(f"{place}: tenant {tenant!r} is encrypted with another key than the one given")
+    return master

@@ -85,7 +85,7 @@ class LocalEngine(Engine):
         with self._turn:
             n_erased = super().erase(scope, exact=exact)
             for known in list(self._written):
-                if known == scope or (not exact and _agrees(known, scope)):
+                if known == scope or (not exact and scope.contains(known)):
                     del self._written[known]
             return n_erased
 
@@ -118,10 +118,10 @@ class LocalEngine(Engine):
             found = self._seen(wanted, scope, self._numbered(wanted, ids))
             return list(islice(found, wanted.start, wanted.stop))
 
-    def scopes(self) -> list[Scope]:
-        """Return every scope that has documents."""
+    def scopes(self, within: Scope | None = None) -> list[Scope]:
+        """Return every scope that has documents, or those of them that agree with `within`."""
         with self._turn:
-            return list(self._written)
+            return [scope for scope in self._written if within is None or within.contains(scope)]
 
     def _numbered(self, wanted: Asked, ids: Any) -> Iterator[RowId]:
         """Yield the ids of the scopes in the order that is wanted."""
@@ -174,11 +174,3 @@ class LocalEngine(Engine):
             known.pop(document.id, None)
             if not known:
                 del self._written[document.scope]
-
-
-def _agrees(known: Scope, scope: Scope) -> bool:
-    return (
-        known.tenant == scope.tenant
-        and scope.user in (None, known.user)
-        and scope.agent in (None, known.agent)
-    )

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from scrubjay._native import Engine
 from scrubjay.store.budget import Budget
+from scrubjay.store.encryption import KeyRing
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.protocol import Identity
 from scrubjay.store.sqlite import SqliteStore, check_identity
@@ -27,6 +28,7 @@ def open_engine(
     busy_timeout: float,
     budget: Budget,
     model: Callable[[], str | None],
+    ring: KeyRing | None = None,
 ) -> DurableEngine:
     """Open or create a collection of a file. It must be as `asked` (None, "": anything), and if it is made it is `new`.
 
@@ -38,7 +40,9 @@ def open_engine(
         raise ValueError(f"busy_timeout: expected 0 to 86400 seconds, got {busy_timeout!r}")
     # Bad arguments are said before a file is made.
     Engine(new.dim, new.metric, dtype=new.dtype, analyzer=new.analyzer, stemmer=stemmer, k1=k1, b=b)
-    store = SqliteStore(path, new, durability=durability, busy_seconds=busy_timeout, collection=collection)
+    store = SqliteStore(
+        path, new, durability=durability, busy_seconds=busy_timeout, collection=collection, ring=ring
+    )
     try:
         stored = store.identity()
         check_identity(stored, asked, path)

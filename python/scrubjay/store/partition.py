@@ -34,6 +34,7 @@ class Partition:
         "lock",
         "memory_bytes",
         "n_changed",
+        "n_damaged",
         "next_expiry",
         "pinned",
         "queued",
@@ -61,6 +62,7 @@ class Partition:
         self.memory_bytes = 0
         self.queued = False  # the budget knows that it occupies memory
         self.n_changed = 0  # documents that came or went since the image
+        self.n_damaged = 0  # documents here without the vectors that the file has for them, which are none
         self.changed_at = 0.0
         self.unreadable = False  # its image is, and must be replaced even by one of the same version
         self.pinned = False

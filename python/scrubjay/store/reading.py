@@ -10,14 +10,16 @@ import mmap
 import sqlite3
 import sys
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.errors import EncryptionError
 from scrubjay.store import schema
+from scrubjay.store.cipher import Cipher
 from scrubjay.store.connections import Readers, translated
 from scrubjay.store.protocol import Changes, Event, Identity, RowId, ScopeState, StoredRow
 from scrubjay.store.schema import Tables
@@ -34,6 +36,7 @@ class ReadingStore:
 
     path: Path
     tables: Tables
+    cipher: Cipher
     _readers: Readers
     _wal_index: mmap.mmap | None = None
 
@@ -106,6 +109,22 @@ class ReadingStore:
             ).fetchall()
         return [(scope_of(*row[:3]), ScopeState(*row[3:])) for row in found]
 
+    def living_scopes(self, within: Scope | None, *, now: int) -> list[Scope]:
+        """Return every scope that has unexpired documents and agrees with each component that `within` names."""
+        t = self.tables
+        given = (
+            {} if within is None else {"tenant": within.tenant, "user": within.user, "agent": within.agent}
+        )
+        names = [name for name in given.values() if name is not None]
+        agrees = "".join(f" AND s.{column} = ?" for column, name in given.items() if name is not None)
+        with translated(self.path, "reading"):
+            found = self._reader.execute(
+                f"SELECT tenant, user, agent FROM {t.scope} s WHERE documents > 0{agrees} AND EXISTS("
+                f"SELECT 1 FROM {t.document} d WHERE d.scope = s.key AND (d.expires_at IS NULL OR d.expires_at > ?))",
+                (*names, now),
+            ).fetchall()
+        return [scope_of(*row) for row in found]
+
     @contextmanager
     def snapshot(self) -> Iterator[None]:
         """Let every read of this thread inside see one state of the file."""
@@ -131,9 +150,10 @@ class ReadingStore:
                 _row(t) + "WHERE d.scope = ? AND (d.expires_at IS NULL OR d.expires_at > ?) ORDER BY d.seq",
                 (state.key, now),
             )
+            opened = None if self.cipher.ring is None else self.cipher.row_opener(t.document, scope)
             while batch := found.fetchmany(1000):
                 for row in batch:
-                    yield StoredRow(*row)
+                    yield clear_row(row) if opened is None else opened(row)
 
     def rows_in(
         self, scopes: Sequence[Scope], *, now: int, newest: bool, ids: Collection[RowId] | None = None
@@ -142,7 +162,7 @@ class ReadingStore:
 
         With `ids` only those of them. To be gone through inside :meth:`snapshot`.
         """
-        states = [(scope, self.scope_state(scope)) for scope in scopes]
+        states = [(scope, self.scope_state(scope)) for scope in scopes if self.cipher.readable(scope.tenant)]
         keys = [(state.key, scope) for scope, state in states if state is not None and state.documents]
         one_by_one = [self._rows_of(key, scope, now, newest, ids) for key, scope in keys]
         return heapq.merge(*one_by_one, key=lambda pair: pair[0].seq, reverse=newest)
@@ -156,12 +176,13 @@ class ReadingStore:
             "WHERE scope = ? AND (expires_at IS NULL OR expires_at > ?)"
         )
         order = f" ORDER BY seq {'DESC' if newest else 'ASC'}"
+        opened = clear_row if self.cipher.ring is None else self.cipher.row_opener(t.document, scope)
         with translated(self.path, "reading"):
             if ids is None:
                 found = self._reader.execute(question + order, (key, now))
                 while batch := found.fetchmany(100):
                     for row in batch:
-                        yield StoredRow(*row), scope
+                        yield opened(row), scope
                 return
             rows: list[tuple[Any, ...]] = []
             wanted = iter(ids)
@@ -171,7 +192,7 @@ class ReadingStore:
                 by_id = question.replace("scope = ?", "+scope = ?") + f" AND id IN ({marks})"
                 rows += self._reader.execute(by_id, (key, now, *some)).fetchall()
             for row in sorted(rows, key=lambda row: int(row[0]), reverse=newest):
-                yield StoredRow(*row), scope
+                yield opened(row), scope
 
     def changes(self, key: int, after: int, *, now: int) -> Changes:
         """Return what happened to the scope with this key after version `after`."""
@@ -190,10 +211,22 @@ class ReadingStore:
                 + "WHERE d.scope = ? AND d.seq > ? AND (d.expires_at IS NULL OR d.expires_at > ?) ORDER BY d.seq",
                 (key, after, now),
             ).fetchall()
-        return Changes([id for (id,) in deleted + expired], [StoredRow(*row) for row in rows])
+            opened = clear_row if self.cipher.ring is None or not rows else self._opener(key)
+        return Changes([id for (id,) in deleted + expired], [opened(row) for row in rows])
+
+    def _scope(self, key: int) -> Scope:
+        t = self.tables
+        return scope_of(
+            *self._reader.execute(
+                f"SELECT tenant, user, agent FROM {t.scope} WHERE key = ?", (key,)
+            ).fetchone()
+        )
+
+    def _opener(self, key: int) -> Callable[[Sequence[Any]], StoredRow]:
+        return self.cipher.row_opener(self.tables.document, self._scope(key))
 
     def get(self, id: RowId, *, now: int) -> tuple[StoredRow, Scope] | None:
-        """Return the unexpired document with this id."""
+        """Return the unexpired document with this id; None as well if its tenant's key was destroyed."""
         t = self.tables
         with translated(self.path, "reading"):
             found = self._reader.execute(
@@ -202,7 +235,22 @@ class ReadingStore:
                 "WHERE d.id = ? AND (d.expires_at IS NULL OR d.expires_at > ?)",
                 (id, now),
             ).fetchone()
-        return None if found is None else (StoredRow(*found[:5]), scope_of(*found[5:]))
+            if found is None:
+                return None
+            scope = scope_of(*found[5:])
+            if self.cipher.ring is None:
+                return (clear_row(found[:5]), scope)
+            if not self.cipher.readable(scope.tenant):
+                return None
+            return (self.cipher.row_opener(t.document, scope)(found[:5]), scope)
+
+    def text(self, seq: int, id: RowId, text: str | bytes, scope: Scope) -> str | None:
+        """Return the text of a row in the clear; None if its tenant's key was destroyed."""
+        if self.cipher.ring is None:
+            return clear_row((seq, id, text, None, None)).text
+        if not self.cipher.readable(scope.tenant):
+            return None
+        return self.cipher.row_opener(self.tables.document, scope)((seq, id, text, None, None)).text
 
     def ids_after(self, seq: int, limit: int, *, now: int) -> list[tuple[int, RowId]]:
         """Return (seq, id) of the next unexpired documents in order of writing."""
@@ -277,10 +325,17 @@ class ReadingStore:
         return [scope_of(*names) for names in found]
 
     def image(self, key: int) -> tuple[int, list[bytes]] | None:
-        """Return (version, chunks) of a scope's images; None if there are none, or not all of them."""
+        """Return (version, chunks) of a scope's images; None if there are none, or not all of them.
+
+        Raises:
+            CorruptIndexError: they were sealed, and cannot be opened.
+        """
         with translated(self.path, "reading"), self.snapshot():
             found = self._image_rows(key)
-            return None if found is None else (found[0], [self._image_data(number) for number in found[1]])
+            if found is None:
+                return None
+            chunks = self._opened_image(key, found[0], [self._image_data(number) for number in found[1]])
+            return (found[0], [bytes(chunk) for chunk in chunks])
 
     @contextmanager
     def image_views(self, key: int) -> Iterator[tuple[int, Sequence[bytes | memoryview]] | None]:
@@ -294,11 +349,18 @@ class ReadingStore:
                 yield self.image(key)
                 return
             try:
-                yield (found[0], self._into_scratch(found[1]))
+                yield (found[0], self._opened_image(key, found[0], self._into_scratch(found[1])))
             finally:
                 if len(self._scratch) > _MAX_SCRATCH_BYTES:
                     self._scratch = bytearray()
                 self._scratch_lock.release()
+
+    def _opened_image(
+        self, key: int, version: int, chunks: Sequence[bytes | memoryview]
+    ) -> Sequence[bytes | memoryview]:
+        if self.cipher.ring is None:  # a sealed one is none that the engine can read
+            return chunks
+        return self.cipher.open_image(self.tables.image, self._scope(key), version, chunks)
 
     def _image_rows(self, key: int) -> tuple[int, list[int]] | None:
         t = self.tables
@@ -356,6 +418,13 @@ def _row(t: Tables) -> str:
         "SELECT d.seq, d.id, d.text, d.payload, v.data "
         f"FROM {t.document} d LEFT JOIN {t.vector} v ON v.seq = d.seq "
     )
+
+
+def clear_row(row: Sequence[Any]) -> StoredRow:
+    """Return a row as it is in the file, if it is in the clear."""
+    if row[2].__class__ is not str:
+        raise EncryptionError(f"document {row[1]!r} is encrypted: open the file with keys=")
+    return StoredRow(*row)
 
 
 def names_of(scope: Scope) -> tuple[str, str, str]:

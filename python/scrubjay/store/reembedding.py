@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 from scrubjay.errors import StoreError
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.schema import Tables
+from scrubjay.store.reading import scope_of
+from scrubjay.store.schema import Tables, has_data_keys
 from scrubjay.store.transaction import Transaction
 from scrubjay.store.vectors import encode_many
 
@@ -24,8 +25,10 @@ __all__ = ["reembed_store"]
 Embed = Callable[[Sequence[str]], Sequence[NDArray[np.float32] | None]]
 
 
-def _missing_rows(t: Tables) -> str:
-    return f"FROM {t.document} d WHERE NOT EXISTS(SELECT 1 FROM {t.staged_vector} n WHERE n.seq = d.seq)"
+def _missing_rows(t: Tables, join: str = "") -> str:
+    return (
+        f"FROM {t.document} d {join} WHERE NOT EXISTS(SELECT 1 FROM {t.staged_vector} n WHERE n.seq = d.seq)"
+    )
 
 
 def reembed_store(
@@ -57,31 +60,40 @@ def reembed_store(
             return n_embedded
 
 
-def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, str]]:
+def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, str | None]]:
+    """Return (seq, text) of documents without a new vector; None as the text of a tenant whose key was destroyed."""
     t = engine.store.tables
-    connection = engine.store.reading_connection()
-    found = connection.execute(
-        f"SELECT d.seq, d.text {_missing_rows(t)} ORDER BY d.seq LIMIT ?", (limit,)
-    ).fetchall()
-    return [(seq, text) for seq, text in found]
+    store = engine.store
+    connection = store.reading_connection()
+    with store.snapshot():
+        found = connection.execute(
+            f"SELECT d.seq, d.id, d.text, s.tenant, s.user, s.agent "
+            f"{_missing_rows(t, f'JOIN {t.scope} s ON s.key = d.scope')} ORDER BY d.seq LIMIT ?",
+            (limit,),
+        ).fetchall()
+        return [
+            (seq, store.text(seq, id, text, scope_of(tenant, user, agent)))
+            for seq, id, text, tenant, user, agent in found
+        ]
 
 
 def _embed(
-    missing: Sequence[tuple[int, str]], embed: Embed, dim: int, dtype: str
+    missing: Sequence[tuple[int, str | None]], embed: Embed, dim: int, dtype: str
 ) -> list[tuple[int, bytes | None]]:
-    vectors = embed([text for _, text in missing])
-    present = [np.asarray(vector, dtype=np.float32) for vector in vectors if vector is not None]
+    texts = [text for _, text in missing if text is not None]
+    vectors = iter(embed(texts) if texts else [])
+    rows = [(seq, None if text is None else next(vectors)) for seq, text in missing]
+    present = [np.asarray(vector, dtype=np.float32) for _, vector in rows if vector is not None]
     encoded = iter(encode_many(np.stack(present), dtype) if present else [])
-    return [
-        (seq, None if vector is None else next(encoded))
-        for (seq, _), vector in zip(missing, vectors, strict=True)
-    ]
+    return [(seq, None if vector is None else next(encoded)) for seq, vector in rows]
 
 
 def _stage(transaction: Transaction, rows: Sequence[tuple[int, bytes | None]], goal: str) -> None:
     t = transaction.tables
     if transaction.meta("reembedding") != goal:
         raise StoreError("reembedding: another process began to change to another model")
+    if has_data_keys(transaction.connection):
+        rows = [(seq, data if data is None else transaction.sealed_vector(seq, data)) for seq, data in rows]
     # A document may have been deleted or replaced while its text was embedded: then it has no row of this number.
     transaction.connection.executemany(
         f"INSERT OR REPLACE INTO {t.staged_vector} SELECT seq, ? FROM {t.document} WHERE seq = ?",

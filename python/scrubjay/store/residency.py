@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from scrubjay._native import Engine, Scope
-from scrubjay.errors import StoreError
+from scrubjay.errors import EncryptionError, StoreError
 from scrubjay.store.budget import Budget
 from scrubjay.store.filling import FEW, Filling
 from scrubjay.store.housekeeping import Housekeeper
@@ -64,6 +64,8 @@ class Residency(Filling):
         self._departing = threading.Lock()
         self._n_departures = 0
         self._glance: object = None
+        self._keyed = store.cipher.ring is not None
+        self._erased: set[str] = set()  # tenants whose keys were destroyed, and who are not in memory
         self._seen = store.last_version()  # every scope written to up to this version has been marked
 
     def use_clock(self, clock: Callable[[], int]) -> None:
@@ -73,7 +75,15 @@ class Residency(Filling):
     # ------------------------------------------------------------------ before a search
 
     def view(self, scope: Scope) -> tuple[tuple[Partition, ...], int]:
-        """Return the partitions that `scope` sees, resident and current, and a stamp for :meth:`held`."""
+        """Return the partitions that `scope` sees, resident and current, and a stamp for :meth:`held`.
+
+        None of them if the tenant's key was destroyed.
+
+        Raises:
+            EncryptionError: the tenant's key cannot be had.
+        """
+        if self._keyed and not self._readable(scope):
+            return (), self._n_departures
         glance = self._store.glance()
         if glance != self._glance:
             self.mark_changed()
@@ -96,9 +106,44 @@ class Residency(Filling):
             return self.view(scope)
         return view, stamp
 
+    def _readable(self, scope: Scope) -> bool:
+        """Ask for the tenant's key. Once that was destroyed nothing of the tenant stays in memory."""
+        tenant = scope.tenant
+        if self._store.cipher.readable(tenant):
+            if self._erased:
+                self._erased.discard(tenant)
+            return True
+        seen = (self._partitions.get(one) for one in visible_from(scope))
+        left = tenant not in self._erased or any(one is not None and one.memory_bytes for one in seen)
+        if left and self.forget_tenant(tenant, wait=False):
+            self._erased.add(tenant)
+        return False
+
+    def forget_tenant(self, tenant: str | None, *, wait: bool) -> bool:
+        """Take all partitions of a tenant out of memory, or all there are; the next search reads what it needs.
+
+        False, without `wait`: somebody relies on what is in memory just now (:meth:`without_eviction`).
+        """
+        if not self.budget.evicting.acquire(blocking=wait):
+            return False
+        try:
+            with self._lock:
+                known = [p for p in self._partitions.values() if tenant is None or p.scope.tenant == tenant]
+            for partition in known:
+                with partition.lock:
+                    if not partition.retired:
+                        self.drop(partition)
+        finally:
+            self.budget.evicting.release()
+        return True
+
     def held(self, view: tuple[Partition, ...], stamp: int) -> bool:
         """Whether no partition of the view left the engine since it was taken."""
         return stamp == self._n_departures or all(partition.left_at <= stamp for partition in view)
+
+    def damage(self, scope: Scope) -> int:
+        """Return how many of the documents that `scope` sees have vectors in the file that cannot be read."""
+        return sum(partition.n_damaged for partition in self._views.get(scope, ()))
 
     def without_eviction(self) -> AbstractContextManager[bool]:
         """While this is held nothing is evicted: for a search that was disturbed again and again."""
@@ -212,7 +257,7 @@ class Residency(Filling):
         partition.ready = False
         self._depart(partition)
         partition.resident = False
-        partition.applied = partition.n_changed = 0
+        partition.applied = partition.n_changed = partition.n_damaged = 0
         self._changed.pop(partition, None)
         self.budget.charge(partition, 0)
         partition.next_expiry = NEVER
@@ -285,8 +330,8 @@ class Residency(Filling):
         The caller holds neither: a writer may wait for a partition, so who holds a partition never waits for a writer.
         """
         with partition.lock:
-            if not partition.resident or partition.applied == 0:
-                return True
+            if not partition.resident or partition.applied == 0 or partition.n_damaged:
+                return True  # an image would hide that vectors are missing
             version, n_changed, stamp = partition.applied, partition.n_changed, partition.left_at
             chunks = self.engine.save_partition(partition.scope)
         if max(map(len, chunks), default=0) < _MAX_BLOB_BYTES:
@@ -295,6 +340,8 @@ class Residency(Filling):
                     "writing images", wait=wait, in_background=in_background
                 ) as transaction:
                     transaction.write_image(partition.scope, version, chunks, replace=partition.unreadable)
+            except EncryptionError:
+                return True  # nobody could read it
             except StoreError:
                 return False
         with partition.lock:

@@ -1,7 +1,8 @@
 """Which tables does the file have, and how does one know that it is ours and of which format?
 
 `application_id` says that it is ours, `user_version` which format it has; a format that is older is migrated step by
-step inside one transaction, a newer one is refused.
+step inside one transaction, a newer one is refused. A file that has data keys of encrypted tenants carries a flag
+beside the format, so that versions of Scrubjay that know nothing of them refuse it; one without is as it always was.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ __all__ = [
     "collection_names",
     "create",
     "create_collection",
+    "create_data_keys",
     "drop_collection",
     "find_collection",
+    "has_data_keys",
+    "is_current",
     "migrate",
     "read_identity",
     "recognise",
@@ -31,6 +35,7 @@ __all__ = [
 
 APPLICATION_ID = 0x534A4159  # "SJAY"
 FORMAT = 2
+_ENCRYPTED = 0x100  # is added to the format of a file with data keys
 
 _NAMES = ("meta", "scope", "document", "vector", "staged_vector", "tombstone", "event", "image")
 
@@ -80,6 +85,15 @@ CREATE TABLE image{s}(
 # The collections that have a name. A number is never given twice, so nobody mistakes one for one that was dropped.
 _COLLECTIONS = "CREATE TABLE collection(number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE)"
 
+# One data key for each encrypted tenant, for all collections: store/encryption.py.
+_DATA_KEYS = """
+CREATE TABLE IF NOT EXISTS data_key(
+  tenant TEXT PRIMARY KEY, id BLOB NOT NULL,
+  whole INTEGER NOT NULL,              -- nothing of the tenant's is in the clear
+  fingerprint BLOB NOT NULL,           -- of the master key
+  wrapped BLOB NOT NULL) WITHOUT ROWID;
+"""
+
 # Format n -> the statements that make format n + 1 of it.
 _MIGRATIONS: Mapping[int, str] = {1: _COLLECTIONS}
 
@@ -97,7 +111,7 @@ def recognise(connection: sqlite3.Connection, path: str) -> bool:
         return False
     if application_id != APPLICATION_ID:
         raise StoreFormatError(f"path: expected a Scrubjay index, got another SQLite database: {path}")
-    if version > FORMAT:
+    if version & ~_ENCRYPTED > FORMAT:
         raise StoreFormatError(
             f"path: expected format {FORMAT} or older, got format {version} of a newer Scrubjay: {path}"
         )
@@ -189,13 +203,36 @@ def _create_tables(connection: sqlite3.Connection, tables: Tables, identity: Ide
     )
 
 
+def is_current(connection: sqlite3.Connection) -> bool:
+    """Whether the file has this format."""
+    return bool(_version(connection) & ~_ENCRYPTED == FORMAT)
+
+
+def has_data_keys(connection: sqlite3.Connection) -> bool:
+    """Whether any tenant of the file ever was encrypted."""
+    return bool(_version(connection) & _ENCRYPTED)
+
+
+def create_data_keys(connection: sqlite3.Connection) -> None:
+    """Let the file have data keys; the caller holds the write transaction."""
+    version = _version(connection)
+    if not version & _ENCRYPTED:
+        _run(connection, _DATA_KEYS)
+        connection.execute(f"PRAGMA user_version = {version | _ENCRYPTED}")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    return int(connection.execute("PRAGMA user_version").fetchone()[0])
+
+
 def migrate(connection: sqlite3.Connection) -> int:
     """Bring an older format up to this one; the caller holds the write transaction. Return how many steps it took."""
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    version = _version(connection)
+    flag, version = version & _ENCRYPTED, version & ~_ENCRYPTED
     for step in range(version, FORMAT):
         _run(connection, _MIGRATIONS[step])
-        connection.execute(f"PRAGMA user_version = {step + 1}")
-    return int(FORMAT - version)
+        connection.execute(f"PRAGMA user_version = {(step + 1) | flag}")
+    return FORMAT - version
 
 
 def _run(connection: sqlite3.Connection, script: str) -> None:

@@ -15,8 +15,10 @@ from pathlib import Path
 
 from scrubjay.errors import ClosedError, StoreBusyError, StoreError, StoreFormatError
 from scrubjay.store import schema
+from scrubjay.store.cipher import Cipher
 from scrubjay.store.connections import Readers, connect, translated
 from scrubjay.store.descriptors import looking_at
+from scrubjay.store.encryption import KeyRing
 from scrubjay.store.protocol import Identity
 from scrubjay.store.reading import ReadingStore, scope_of
 from scrubjay.store.schema import Tables
@@ -34,6 +36,7 @@ class SqliteStore(ReadingStore):
         durability: "full" or "normal".
         busy_seconds: how long to wait for another writer.
         collection: its name; "" for the collection that every file has.
+        ring: the keys of encrypted tenants; None: there are none.
     """
 
     def __init__(
@@ -44,8 +47,10 @@ class SqliteStore(ReadingStore):
         durability: str,
         busy_seconds: float,
         collection: str = "",
+        ring: KeyRing | None = None,
     ) -> None:
         super().__init__()
+        self.cipher = Cipher(ring, self.reading_connection)
         self.path = path
         self.collection = collection
         self._busy_seconds = busy_seconds
@@ -73,7 +78,7 @@ class SqliteStore(ReadingStore):
             if not schema.recognise(self._writer, str(self.path)):  # another process may have been first
                 schema.create(self._writer, identity if self.collection == "" else unsettled(identity))
             self._writer.execute("COMMIT")
-        if self._writer.execute("PRAGMA user_version").fetchone() != (schema.FORMAT,):
+        if not schema.is_current(self._writer):
             self._writer.execute("BEGIN IMMEDIATE")
             schema.migrate(self._writer)
             self._writer.execute("COMMIT")
@@ -117,11 +122,13 @@ class SqliteStore(ReadingStore):
                 finally:
                     if not wait:
                         self._writer.execute(f"PRAGMA busy_timeout = {int(self._busy_seconds * 1000)}")
-                transaction = Transaction(self._writer, self.tables)
+                self.cipher.begin(self._writer)
+                transaction = Transaction(self._writer, self.tables, self.cipher)
                 yield transaction
                 if not transaction.committed:
                     transaction.commit()
             finally:
+                self.cipher.end()
                 if self._is_writing():
                     self._writer.execute("ROLLBACK")
 

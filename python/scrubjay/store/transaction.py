@@ -7,22 +7,25 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import ConflictError
+from scrubjay.errors import ConflictError, CorruptIndexError
 from scrubjay.store import feedback, schema
+from scrubjay.store.cipher import Cipher
 from scrubjay.store.protocol import Identity, NewRow, RowId, Written
 from scrubjay.store.reading import names_of, scope_of
 from scrubjay.store.schema import Tables
+from scrubjay.store.sealing import RowBox
 from scrubjay.store.vectors import content_hash
 
 __all__ = ["Transaction"]
 
 
 class Transaction:
-    """What can be written inside one transaction, on the writer's connection."""
+    """What can be written inside one transaction, on the writer's connection. Without a cipher no document is."""
 
-    def __init__(self, connection: sqlite3.Connection, tables: Tables) -> None:
+    def __init__(self, connection: sqlite3.Connection, tables: Tables, cipher: Cipher | None = None) -> None:
         self.connection = connection
         self.tables = tables
+        self.cipher = cipher
         self.committed = False
         (last,) = connection.execute(f"SELECT ifnull(max(version), 0) FROM {tables.scope}").fetchone()
         self._version = int(last)
@@ -56,9 +59,11 @@ class Transaction:
 
         Raises:
             ConflictError: an id exists in another scope.
+            EncryptionError: a tenant's key cannot be had.
         """
         t = self.tables
         execute = self.connection.execute
+        boxes: dict[Scope, RowBox | None] = {}  # that seal what is written
         touched: dict[Scope, list[int]] = {}
         documents: list[tuple[object, ...]] = []
         vectors: list[tuple[int, bytes]] = []
@@ -67,6 +72,7 @@ class Transaction:
             state = touched.get(row.scope)
             if state is None:
                 state = touched[row.scope] = [*self._state(row.scope), 0]
+                boxes[row.scope] = None if self.cipher is None else self.cipher.row_box(t.document, row.scope)
             old = execute(f"SELECT seq, scope FROM {t.document} WHERE id = ?", (row.id,)).fetchone()
             if old is None:
                 state[3] += 1
@@ -79,21 +85,25 @@ class Transaction:
                 replaced.append((old[0],))
             self._version += 1
             seq = self._version
+            text: str | bytes = row.text
+            payload, vector, box = row.payload, row.vector, boxes[row.scope]
+            if box is not None:
+                text, payload, vector = box.seal(seq, row.id, row.text, payload, vector)
             documents.append(
                 (
                     seq,
                     row.id,
                     state[0],
-                    row.text,
-                    row.payload,
+                    text,
+                    payload,
                     row.created_at,
                     now,
                     row.expires_at,
-                    content_hash(row.text, row.payload),
+                    content_hash(text, payload),
                 )
             )
-            if row.vector is not None:
-                vectors.append((seq, row.vector))
+            if vector is not None:
+                vectors.append((seq, vector))
             state.append(seq)
         self._remove(replaced)
         self.connection.executemany(f"INSERT INTO {t.document} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", documents)
@@ -107,6 +117,21 @@ class Transaction:
             written.append(Written(scope, before, seqs[-1], n_before))
         self._count(sum(state[3] for state in touched.values()))
         return written
+
+    def sealed_vector(self, seq: int, vector: bytes) -> bytes | None:
+        """Return a vector of a document as its row keeps it; None if there is no such document."""
+        t = self.tables
+        found = self.connection.execute(
+            f"SELECT d.id, typeof(d.text), s.tenant, s.user, s.agent FROM {t.document} d "
+            f"JOIN {t.scope} s ON s.key = d.scope WHERE d.seq = ?",
+            (seq,),
+        ).fetchone()
+        if found is None or found[1] != "blob" or self.cipher is None:
+            return None if found is None else vector
+        box = self.cipher.row_box(t.document, scope_of(*found[2:]))
+        if box is None:
+            raise CorruptIndexError(f"document {found[0]!r} is sealed, and its tenant has no data key")
+        return box.seal_vector(seq, found[0], vector)
 
     def delete(self, ids: Iterable[RowId], reason: str, *, now: int) -> list[Written]:
         """Delete documents; ids that do not exist are passed over."""
@@ -170,6 +195,8 @@ class Transaction:
             after = self.renew(key, documents=0)
             written.append(Written(scope_of(tenant, user, agent), before, after, n_documents, erased=True))
         self._count(-sum(row[5] for row in found))
+        if self.cipher is not None and scope.user is None and scope.agent is None:
+            self.cipher.release(self.connection, scope.tenant)
         return written
 
     def renew(self, key: int, *, documents: int | None = None) -> int:
@@ -197,6 +224,8 @@ class Transaction:
         ).fetchone()
         if version < horizon or (newest is not None and newest + (not replace) > version):
             return
+        if self.cipher is not None:
+            chunks = self.cipher.seal_image(t.image, scope, version, chunks)
         self.connection.execute(f"DELETE FROM {t.image} WHERE scope = ?", (key,))
         self.connection.executemany(
             f"INSERT INTO {t.image}(scope, ordinal, n_chunks, version, data) VALUES (?, ?, ?, ?, ?)",

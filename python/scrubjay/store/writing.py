@@ -97,6 +97,8 @@ class WritingEngine:
         if not rows:
             return 0
         now = self.clock()
+        if self.store.cipher.ring is not None:
+            self.store.cipher.require({row.scope.tenant for row in rows})
         with self.store.writing("writing") as transaction:
             self._settle(transaction, rows, many)
             written = transaction.upsert(rows, now=now)
@@ -255,14 +257,20 @@ class WritingEngine:
                     n_elsewhere += sum(one.documents_before for one in gone)
         return n_elsewhere, transaction.erase(scope, reason, exact=exact, now=now)
 
-    def sweep(self) -> int:
-        """Delete the rows of expired documents, which no search sees any more; how many."""
+    def sweep(self, within: Scope | None = None) -> int:
+        """Delete the rows of expired documents, which no search sees any more; how many. See `erase` for `within`."""
         t = self.store.tables
         self._check_open()
+        agrees, names = "", []
+        if within is not None:
+            given = {"tenant": within.tenant, "user": within.user, "agent": within.agent}
+            names = [name for name in given.values() if name is not None]
+            same = " AND ".join(f"{column} = ?" for column, name in given.items() if name is not None)
+            agrees = f" AND scope IN (SELECT key FROM {t.scope} WHERE {same})"
         with self.store.writing("sweeping") as transaction:
             now = self.clock()
             found = transaction.connection.execute(
-                f"SELECT id FROM {t.document} WHERE expires_at <= ?", (now,)
+                f"SELECT id FROM {t.document} WHERE expires_at <= ?{agrees}", (now, *names)
             ).fetchall()
             written = transaction.delete([id for (id,) in found], "sweep", now=now)
             if written:

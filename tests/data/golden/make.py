@@ -1,4 +1,4 @@
-"""Writes the golden index of the current format: python -m tests.data.golden.make TARGET.
+"""Writes the golden index of the current format: python -m tests.data.golden.make TARGET [encrypted].
 
 Run once for each format; the file is then committed and never written again.
 """
@@ -9,12 +9,13 @@ import sys
 from pathlib import Path
 
 from scrubjay import Index, Scope
+from tests.data.keys import provider
 
 JANE = Scope("acme", user="jane")
 
 
-def main(target: Path) -> None:
-    with Index.open(target, dim=4) as index:
+def main(target: Path, *, encrypted: bool) -> None:
+    with Index.open(target, dim=4, keys=provider if encrypted else None) as index:
         for i in range(12):
             index.upsert(
                 f"m{i}",
@@ -32,4 +33,4 @@ def main(target: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), encrypted="encrypted" in sys.argv[2:])

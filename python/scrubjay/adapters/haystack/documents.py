@@ -40,12 +40,12 @@ def field_of(path: tuple[str, ...]) -> str:
 
 
 def to_fields(
-    document: Document, id: str, scope: Scope, *, metric: str, dtype: str, embeds: bool = False
+    document: Document, id: str, scope: Scope, *, dtype: str, embeds: bool = False
 ) -> dict[str, Any]:
     """Return the record of a document, as `Index.upsert_many` takes it; `embeds`: the index embeds what has no vector.
 
     >>> document = Document(content="Trains.", meta={"a": {"b": 1}})
-    >>> to_fields(document, "1", Scope("acme"), metric="cosine", dtype="f32")["metadata"]
+    >>> to_fields(document, "1", Scope("acme"), dtype="f32")["metadata"]
     {'a': {'b': 1}, '_haystack.a.b': 1}
     """
     kept: dict[str, Any] = {}
@@ -73,7 +73,7 @@ def to_fields(
         kept["sparse_embedding"] = {"indices": list(sparse.indices), "values": list(sparse.values)}
     vector = None
     if document.embedding is not None:
-        vector, exact = _vector(document.embedding, metric, dtype)
+        vector, exact = _vector(document.embedding, dtype)
         if not exact:
             kept["embedding"] = _text_of(np.asarray(document.embedding, dtype="<f8").tobytes())
     elif embeds:
@@ -138,12 +138,12 @@ def _below(path: tuple[str, ...], value: Any, itself: bool = False) -> Iterator[
                 yield from _below((*path, key), inner, itself=True)
 
 
-def _vector(embedding: list[float], metric: str, dtype: str) -> tuple[NDArray[Any] | None, bool]:
+def _vector(embedding: list[float], dtype: str) -> tuple[NDArray[Any] | None, bool]:
     """Return the vector for the index, None where it takes none, and whether it gives the embedding back as it is."""
     exact = np.asarray(embedding, dtype=np.float64)
     with np.errstate(over="ignore"):  # an infinity: the index refuses it
         stored = exact.astype(np.float32)
-    if exact.size == 0 or (metric == "cosine" and not stored.any()):
+    if not stored.any():  # the index takes no vector that is empty or all zeros
         return None, False
     # With f16 the caller chose rounding.
     return stored, dtype == "f16" or bool((stored.astype(np.float64) == exact).all())

@@ -78,15 +78,15 @@ class Retrieval:
         """Return the documents that are nearest to the embedding, with their similarities as scores.
 
         Args:
-            query_embedding: as long as those of the documents. The zero vector is near to nothing by cosine.
+            query_embedding: as long as those of the documents. The zero vector is near to nothing.
             scale_score: between 0 and 1, as Haystack's in-memory store scales scores; an l2 distance d becomes
                 1 / (1 + d * d).
             return_embedding: None: as the store was made.
         """
         vector = _checked_embedding(query_embedding)
-        if self.index.engine.metric == "cosine" and not vector.any():
+        if not vector.any():
             translate(filters)  # a malformed filter is an error all the same
-            logger.warning("The query's embedding is all zeros; by cosine it is near to nothing.")
+            logger.warning("The query's embedding is all zeros, so it is near to nothing.")
             return []
         found = self._search(None, vector, "vector", filters, top_k, return_embedding)
         if not scale_score:
@@ -123,7 +123,7 @@ class Retrieval:
         if not isinstance(query, str) or not query:
             raise ValueError(f"query: expected a non-empty str, got {query!r:.80}")
         vector = None if query_embedding is None else _checked_embedding(query_embedding)
-        if vector is not None and self.index.engine.metric == "cosine" and not vector.any():
+        if vector is not None and not vector.any():
             return self._search(query, None, "lexical", filters, top_k, return_embedding, options)
         return self._search(query, vector, "hybrid", filters, top_k, return_embedding, options)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,7 +182,7 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
             found = self._ids.find((document.id for document in documents), exact=True)
             stored = {id: str(record.id) for id, record in found.items()}
             if policy == DuplicatePolicy.OVERWRITE:
-                self._upsert((document, stored.get(document.id)) for document in documents)
+                self._upsert([self._fields(document, stored.get(document.id)) for document in documents])
                 return len(documents)
             fresh: dict[str, Document] = {}
             for document in documents:
@@ -191,18 +192,18 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
                     logger.warning("ID '{document_id}' already exists", document_id=document.id)
                 else:
                     raise DuplicateDocumentError(f"ID '{document.id}' already exists.")
-            self._upsert((document, None) for document in fresh.values())
+            self._upsert([self._fields(document) for document in fresh.values()])
             return len(fresh)
 
     def update_by_filter(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
-        """Add `meta` to that of the scope's own documents that match; return how many."""
+        """Add `meta` to that of the scope's own documents that match; return how many. They count as written anew."""
         with self._held.turn:
-            matching = list(self._matching(translate(filters), exact=True))
             changed = []
-            for record, document in matching:
-                document = self._with_vector(record, document)
-                document.meta.update(meta)
-                changed.append((document, str(record.id)))
+            for record, document in self._matching(translate(filters), exact=True, with_embedding=True):
+                fields = self._fields(replace(document, meta=document.meta | meta), str(record.id))
+                if fields["vector"] is None:  # one that the store's own embedder made of the same text
+                    fields["vector"] = record.vector
+                changed.append(fields)
             self._upsert(changed)
         return len(changed)
 
@@ -219,16 +220,19 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
         """Delete all documents that are exactly the scope's own."""
         self.index.erase(self.scope, exact=True)
 
-    def _upsert(self, documents: Iterable[tuple[Document, str | None]]) -> None:
+    def _fields(self, document: Document, stored: str | None = None) -> dict[str, Any]:
         index = self.index
-        embeds = index.embedder is not None
-        kind = {"metric": index.engine.metric, "dtype": index.engine.dtype}
-        records = [
-            to_fields(document, stored or self._ids.new(document.id), self.scope, embeds=embeds, **kind)
-            for document, stored in documents
-        ]
+        return to_fields(
+            document,
+            stored or self._ids.new(document.id),
+            self.scope,
+            dtype=index.engine.dtype,
+            embeds=index.embedder is not None,
+        )
+
+    def _upsert(self, records: list[dict[str, Any]]) -> None:
         if records:
-            index.upsert_many(records, progress=False)
+            self.index.upsert_many(records, progress=False)
 
     # ------------------------------------------------------------------ looking
 
@@ -242,10 +246,9 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
         Raises:
             FilterError: the filter is malformed, or asks for an order of what has none.
         """
-        return [
-            self._with_vector(record, document) if self.return_embedding else document
-            for record, document in self._matching(translate(filters))
-        ]
+        matching = self._matching(translate(filters), with_embedding=self.return_embedding)
+        documents = [document for _, document in matching]
+        return documents if self.return_embedding else [replace(one, embedding=None) for one in documents]
 
     def count_documents_by_filter(self, filters: dict[str, Any]) -> int:
         """Return how many documents match."""
@@ -254,27 +257,27 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
             return self.index.count(self.scope, filter=translated.native)
         return sum(1 for _ in self._matching(translated))
 
-    def _matching(self, filter: Translated, exact: bool = False) -> Iterator[tuple[Record, Document]]:
-        """The memories that a filter admits, oldest first, and what documents they are, without embeddings."""
+    def _matching(
+        self, filter: Translated, *, exact: bool = False, with_embedding: bool = False
+    ) -> Iterator[tuple[Record, Document]]:
+        """The memories that a filter admits, oldest first, and what documents they are."""
         ids = None if filter.ids is None else list(self._ids.stored(filter.ids))
         if ids is not None and not ids:
             return
-        for record in self.index.list(self.scope, filter=filter.native, ids=ids, exact=exact, order="oldest"):
-            document = self._document(record)
-            if filter.judge is not None and not filter.judge(
-                self._with_vector(record, document) if filter.reads_embedding else document
-            ):
-                continue
-            yield record, document
-
-    def _document(self, record: Record) -> Document:
-        given = self._ids.given(record.id, record.scope)
-        return to_document(given, record.text, record.metadata or {}, with_embedding=False)
-
-    def _with_vector(self, record: Record, document: Document) -> Document:
-        """The same document with its embedding. If it was written anew meanwhile, it is the new one."""
-        found = self.index.get(record.id)
-        if found is None or found.scope != record.scope:
-            return document
-        vector = None if found.vector is None else np.asarray(found.vector)
-        return to_document(document.id, found.text, found.metadata or {}, vector=vector)
+        index = self.index
+        with_embedding = with_embedding or filter.reads_embedding
+        for record in index.list(self.scope, filter=filter.native, ids=ids, exact=exact, order="oldest"):
+            if with_embedding:
+                found = index.get(record.id)
+                if found is None or found.scope != record.scope:  # gone since the listing
+                    continue
+                record = found
+            document = to_document(
+                self._ids.given(record.id, record.scope),
+                record.text,
+                record.metadata or {},
+                vector=None if record.vector is None else np.asarray(record.vector),
+                with_embedding=with_embedding,
+            )
+            if filter.judge is None or filter.judge(document):
+                yield record, document

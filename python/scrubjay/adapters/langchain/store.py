@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
 from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
@@ -38,7 +39,7 @@ class ScrubjayVectorStore(Searching, VectorStore):
     """Documents of one scope, in a file or in memory, found by keywords and by meaning.
 
     Args:
-        embedding: LangChain's embeddings, an embedder of Scrubjay, or None: keywords only.
+        embedding: LangChain's embeddings, or an embedder of Scrubjay. None: the index's; without one, keywords only.
         path: of the file; None: in memory. Stores of one process may share a file.
         index: an open index in place of `path`.
         collection: by default "langchain", or the index itself; "" is a file's collection without a name.
@@ -257,7 +258,10 @@ class ScrubjayVectorStore(Searching, VectorStore):
                     f"embedding: expected {len(named)} vectors for as many texts, got {len(vectors)}"
                 )
             made = dict(zip((document.page_content for _, document in named), vectors, strict=True))
-            self._attach(len(vectors[0]))
+            dim = np.asarray(vectors[0]).size
+            if dim == 0:
+                raise EmbedderError("embedding: expected vectors of numbers, got an empty one")
+            self._attach(dim)
         with self._held.turn:
             there = self._ids.find((id for id, _ in named), exact=True)
             records = [
@@ -291,7 +295,7 @@ class ScrubjayVectorStore(Searching, VectorStore):
         """Return the documents with these ids, in their order, as far as the scope sees them."""
         ids = [ids] if isinstance(ids, str) else list(ids)
         found = self._ids.find(ids)
-        return [self._document_of(found[id]) for id in ids if id in found]
+        return [self._document_of(found[id]) for id in ids if isinstance(id, str) and id in found]
 
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return documents as :meth:`get_by_ids` does."""

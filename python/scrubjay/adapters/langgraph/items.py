@@ -78,11 +78,11 @@ class Put(NamedTuple):
         if self.ttl is not None:
             expires_at = deadline(now, self.ttl)
             metadata |= {"ttl": self.ttl, "ends": expires_at.isoformat()}
-        scopes = scopes_of(tenant, self.namespace)
         found = []
         for part, text in enumerate(self.texts or [""]):
             encoded = payload.encode({**metadata, "part": part}, created_at or now, expires_at)
             vector = vectors.get(text)
+            scopes = scopes_of(tenant, self.namespace, part)
             for id, scope in zip(self.ids(tenant, part), scopes, strict=True):
                 found.append(Document(id, text, scope, vector, encoded, expires_at))
         return found

@@ -23,6 +23,7 @@ from scrubjay._native import Scope
 __all__ = [
     "NO_TENANT",
     "Namespace",
+    "all_homes",
     "checked_labels",
     "checked_namespace",
     "document_id",
@@ -78,15 +79,12 @@ def checked_namespace(namespace: Any) -> Namespace:
     """Return a namespace that an item may be put into.
 
     Raises:
-        InvalidNamespaceError: it is empty, its root is LangGraph's own, or a label is wrong.
+        InvalidNamespaceError: it is empty, or a label is wrong. (That ``langgraph`` is no root for an application's
+            items is checked by LangGraph's `put`.)
     """
     labels = checked_labels(namespace)
     if not labels:
         raise InvalidNamespaceError("namespace: expected at least one label, got ()")
-    if labels[0] == "langgraph":
-        raise InvalidNamespaceError(
-            f"namespace: expected another root than 'langgraph', got {_shown(labels)}"
-        )
     return labels
 
 
@@ -99,14 +97,23 @@ def home_of(tenant: str, namespace: Namespace) -> Scope:
     return Scope(tenant, user=".".join(namespace) or ".", agent=_HOME)
 
 
-def scopes_of(tenant: str, namespace: Namespace) -> list[Scope]:
-    """Return the scopes that an item of a namespace is written to: its prefixes, the shortest first, and its home.
+def scopes_of(tenant: str, namespace: Namespace, part: int) -> list[Scope]:
+    """Return the scopes that a part of an item is written to, by the length of the prefix.
 
-    >>> scopes_of("acme", ("jane",))
+    Only the first part lives in the home of the namespace, so that a home has as many documents as items.
+
+    >>> scopes_of("acme", ("jane",), 0)
     [Scope('acme', user='.'), Scope('acme', user='jane', agent='.')]
+    >>> scopes_of("acme", ("jane",), 1)
+    [Scope('acme', user='.'), Scope('acme', user='jane')]
     """
-    above = [Scope(tenant, user=".".join(namespace[:depth]) or ".") for depth in range(len(namespace))]
-    return [*above, home_of(tenant, namespace)]
+    prefixes = [Scope(tenant, user=".".join(namespace[:depth]) or ".") for depth in range(len(namespace) + 1)]
+    return prefixes if part else [*prefixes[:-1], home_of(tenant, namespace)]
+
+
+def all_homes(tenant: str) -> Scope:
+    """Return the scope that every home of a tenant agrees with."""
+    return Scope(tenant, agent=_HOME)
 
 
 def namespace_of(scope: Scope) -> Namespace | None:

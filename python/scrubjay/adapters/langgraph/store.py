@@ -32,6 +32,7 @@ from scrubjay.adapters.langgraph.items import (
 from scrubjay.adapters.langgraph.namespaces import (
     NO_TENANT,
     Namespace,
+    all_homes,
     checked_labels,
     checked_namespace,
     document_id,
@@ -118,6 +119,7 @@ class ScrubjayStore(BaseStore):
         if mode == "vector" and embedder is None:
             raise ValueError("mode: expected 'hybrid' or 'lexical' without embeddings, got 'vector'")
         self._embedder = embedder
+        self.embeddings = embedder.embeddings if isinstance(embedder, Embedding) else embedder
         self._mode = "lexical" if embedder is None else mode
         self._unranked = unranked
         self.ttl_config = None if ttl is None else dict(ttl)
@@ -162,8 +164,10 @@ class ScrubjayStore(BaseStore):
     # ------------------------------------------------------------------ time to live
 
     def sweep_ttl(self) -> int:
-        """Take expired items out of the file; return how many documents that were (see :mod:`.items`)."""
-        return self._index.sweep()
+        """Take expired items out of the file; return how many that were. In memory they go by themselves, uncounted."""
+        n_items = self._index.sweep(all_homes(self._tenant))
+        self._index.sweep(Scope(self._tenant))
+        return n_items
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
         """Sweep every so many minutes on a thread; cancel the future or call :meth:`stop_ttl_sweeper` to end it."""
@@ -257,7 +261,7 @@ class ScrubjayStore(BaseStore):
         return self._index.get(f"{document_id(self._tenant, namespace, op.key)}-{len(namespace)}-0")
 
     def _namespaces(self) -> list[Namespace]:
-        found = (namespace_of(scope) for scope in self._index.scopes(Scope(self._tenant)))
+        found = (namespace_of(scope) for scope in self._index.scopes(all_homes(self._tenant)))
         return [namespace for namespace in found if namespace is not None]
 
     def _search(self, op: SearchOp) -> list[tuple[Record | Hit, float | None]]:

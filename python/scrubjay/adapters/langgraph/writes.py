@@ -63,7 +63,7 @@ def refresh(lease: Lease, index: Index, tenant: str, read: Iterable[Record | Hit
             for part in range((found.metadata or {})["parts"]):
                 ids = put.ids(tenant, part)
                 records = [index.get(id) for id in ids]
-                for record, scope in zip(records, scopes_of(tenant, namespace), strict=True):
+                for record, scope in zip(records, scopes_of(tenant, namespace, part), strict=True):
                     # One that was written anew since it was read has begun anew, too; one that is gone stays so.
                     if record is not None and _is_due(record, now):
                         metadata = dict(record.metadata or {})

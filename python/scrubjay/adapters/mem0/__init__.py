@@ -58,7 +58,7 @@ class ScrubjayConfig(_Place):
     collection_name: str = "mem0"
     index: Any = None
     embedding_model_dims: int | None = None
-    metric: str = "cosine"
+    metric: str | None = None
     tenant: str = "mem0"
     durability: str | None = None
     busy_timeout: float | None = None

@@ -38,6 +38,7 @@ from scrubjay.adapters._conditions import (
     Not,
     Test,
     exists,
+    is_composite,
     is_text,
 )
 from scrubjay.records import Record
@@ -193,7 +194,7 @@ def _one_of(field: str, values: list[Any]) -> Node:
     if len(texts) < len(values):  # of a list the index knows the texts only
         parts.append(
             Test(
-                _is_composite(field), lambda record: any(map(holds, _elements(payload_of(record).get(field))))
+                is_composite(field), lambda record: any(map(holds, _elements(payload_of(record).get(field))))
             )
         )
     return Either(parts)
@@ -228,7 +229,7 @@ def _part_of(field: str, either_case: bool, operand: Any, name: str) -> Node:
 
     if not _can_ask(field):
         return Test(_MAY_HAVE, holds)
-    return Test({"$or": [is_text(field), _is_composite(field)]}, holds)
+    return Test({"$or": [is_text(field), is_composite(field)]}, holds)
 
 
 def _can_ask(field: str) -> bool:
@@ -241,12 +242,6 @@ def _has(field: str) -> Callable[[Record], bool]:
 
 
 _MAY_HAVE = EVERYTHING.filter
-
-
-def _is_composite(field: str) -> dict[str, Any]:
-    """The field is a list or a mapping: it has a value, and that is none of the others."""
-    simple = [is_text(field), {field: {"$gte": -math.inf}}, {field: {"$in": [True, False]}}]
-    return {"$and": [exists(field), {"$not": {"$or": simple}}]}
 
 
 def _elements(value: Any) -> list[Any]:

@@ -13,7 +13,7 @@ from typing import Any
 from scrubjay.adapters.mem0.filters import payload_of
 from scrubjay.results import Hit
 
-__all__ = ["OutputData", "best", "output", "similarity"]
+__all__ = ["OutputData", "best", "similarity"]
 
 # What a keyword match is worth as a similarity, at most. Below 0.95, from which on mem0 takes two entities for one.
 _CEILING = 0.9
@@ -46,16 +46,15 @@ def similarity(hit: Hit, metric: str) -> float:
     return max(similar, _CEILING * worth)
 
 
-def output(hit: Hit, score: float) -> OutputData:
-    """Return a hit as mem0 takes it."""
-    return OutputData(str(hit.id), score, payload_of(hit))
+def best(scored: list[tuple[float, Hit]], k: int) -> list[OutputData]:
+    """Return the best k by score as mem0 takes them; of equal scores the earlier one.
 
-
-def best(found: list[OutputData], k: int) -> list[OutputData]:
-    """Return the best by score, each once: what others wrote for the whole tenant is seen from each of its scopes.
-
-    >>> [one.id for one in best([OutputData("a", 0.1, {}), OutputData("b", 0.9, {}), OutputData("a", 0.1, {})], 2)]
-    ['b', 'a']
+    Each once: what others wrote for the whole tenant is seen from each of its scopes.
     """
-    by_id = {one.id: one for one in sorted(found, key=lambda one: one.score or 0.0)}
-    return sorted(by_id.values(), key=lambda one: -(one.score or 0.0))[:k]
+    by_id: dict[str | int, tuple[float, Hit]] = {}
+    for score, hit in scored:
+        known = by_id.get(hit.id)
+        if known is None or known[0] < score:
+            by_id[hit.id] = score, hit
+    chosen = sorted(by_id.values(), key=lambda pair: -pair[0])[:k]
+    return [OutputData(str(hit.id), score, payload_of(hit)) for score, hit in chosen]

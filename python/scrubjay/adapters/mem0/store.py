@@ -14,13 +14,14 @@ from numpy.typing import NDArray
 
 from scrubjay import payload as payloads
 from scrubjay._native import Scope
-from scrubjay.adapters._conditions import admit
+from scrubjay.adapters._conditions import admit, admit_each
 from scrubjay.adapters._opened import lease
 from scrubjay.adapters.mem0.filters import confined_to, payload_of, translated
-from scrubjay.adapters.mem0.results import OutputData, best, output, similarity
+from scrubjay.adapters.mem0.results import OutputData, best, similarity
 from scrubjay.index import Index
 from scrubjay.records import Record
-from scrubjay.results import Hits
+from scrubjay.results import Hit
+from scrubjay.semantic import as_text
 
 __all__ = ["ScrubjayVectorStore"]
 
@@ -44,7 +45,7 @@ class ScrubjayVectorStore(VectorStoreBase):
         path: the file, opened once for all stores of this process that name it; None: in memory.
         index: a :class:`scrubjay.Index` that is open already, in place of a path.
         embedding_model_dims: of the vectors; None: the first one decides.
-        metric: "cosine", "ip" or "l2"; of a collection that exists, the one it has.
+        metric: "cosine", "ip" or "l2"; None: that of the collection, of a new one "cosine".
         tenant: whose store this is; the other tenants' memories do not exist for it.
         durability, busy_timeout: as in :meth:`scrubjay.Index.open`; None: its defaults.
 
@@ -76,7 +77,7 @@ class ScrubjayVectorStore(VectorStoreBase):
         path: str | None = None,
         index: Index | None = None,
         embedding_model_dims: int | None = None,
-        metric: str = "cosine",
+        metric: str | None = None,
         tenant: str = "mem0",
         durability: str | None = None,
         busy_timeout: float | None = None,
@@ -90,7 +91,7 @@ class ScrubjayVectorStore(VectorStoreBase):
             path if index is None else index,
             collection=collection_name,
             dim=embedding_model_dims,
-            metric=_metric(metric),
+            metric=None if metric is None else _metric(metric),
             **{name: value for name, value in options.items() if value is not None},
         )
         self._dims = embedding_model_dims
@@ -189,25 +190,17 @@ class ScrubjayVectorStore(VectorStoreBase):
         top_k: int = 1,
         filters: Mapping[str, Any] | None = None,
     ) -> list[list[OutputData]]:
-        """Return what :meth:`search` returns for each of several queries, in one native call a scope."""
+        """Return what :meth:`search` returns for each of several queries, in one native call."""
         if len(queries) != len(vectors_list):
             raise ValueError(
                 f"queries, vectors_list: expected equal lengths, got {len(queries)} and {len(vectors_list)}"
             )
-        index, pool = self.index, max(_limit(top_k), _LEAST_POOL)
-        node = translated(filters)
         vectors = [_vector(vector) for vector in vectors_list]
-        found: list[list[OutputData]] = [[] for _ in queries]
-        for scope in self._scopes(filters) if top_k and queries else ():
-            options = admit(index, scope, node, exact=True)
-            if options.get("ids") == []:
-                continue
-            batch = index.search_batch(
-                list(queries), vectors=vectors, scope=scope, k=pool, explain=True, **options
-            )
-            for hits, results in zip(batch, found, strict=True):
-                results += [output(hit, similarity(hit, index.engine.metric)) for hit in hits]
-        return [best(results, top_k) for results in found]
+        metric, pool = self.index.engine.metric, max(_limit(top_k), _LEAST_POOL)
+        found = (
+            self._found(list(queries), vectors, pool, "hybrid", filters) if top_k else [[] for _ in queries]
+        )
+        return [best([(similarity(hit, metric), hit) for hit in hits], top_k) for hits in found]
 
     def keyword_search(
         self, query: str, top_k: int = 5, filters: Mapping[str, Any] | None = None
@@ -216,15 +209,36 @@ class ScrubjayVectorStore(VectorStoreBase):
 
         Documents are counted user by user, so somebody else's memories change no score.
         """
-        index, k = self.index, _limit(top_k)
-        node = translated(filters)
-        found: list[OutputData] = []
-        for scope in self._scopes(filters) if k else ():
-            options = admit(index, scope, node, exact=True)
-            if options.get("ids") != []:
-                hits: Hits = index.search(query, scope=scope, k=k, mode="lexical", **options)
-                found += [output(hit, hit.score) for hit in hits]
-        return best(found, k)
+        k = _limit(top_k)
+        (hits,) = self._found([query], [None], k, "lexical", filters) if k else ([],)
+        return best([(hit.score, hit) for hit in hits], k)
+
+    def _found(
+        self,
+        queries: Sequence[str],
+        vectors: Sequence[NDArray[Any] | None],
+        k: int,
+        mode: str,
+        filters: Mapping[str, Any] | None,
+    ) -> builtins.list[builtins.list[Hit]]:
+        """Return the hits of each query in all the scopes that the filter may concern."""
+        index, node = self.index, translated(filters)
+        found: builtins.list[builtins.list[Hit]] = [[] for _ in queries]
+        if not queries:
+            return found
+        for scopes, options in admit_each(index, self._scopes(filters), node, exact=True):
+            batch = index.search_batch(
+                [query for _ in scopes for query in queries],
+                vectors=[vector for _ in scopes for vector in vectors],
+                scope=[scope for scope in scopes for _ in queries],
+                k=k,
+                mode=mode,
+                explain=mode == "hybrid",
+                **options,
+            )
+            for number, hits in enumerate(batch):
+                found[number % len(queries)] += hits
+        return found
 
     # ------------------------------------------------------------------ looking
 
@@ -293,7 +307,7 @@ class ScrubjayVectorStore(VectorStoreBase):
 
     def _own(self, index: Index, id: Any) -> Record | None:
         """Return the memory with this id; None also if it is another tenant's."""
-        record = index.get(str(id))
+        record = index.get(str(id)) if str(id) else None  # the empty text is no id
         return record if record is not None and self._scope.contains(record.scope) else None
 
     def _row(self, id: Any, vector: Any, payload: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -302,7 +316,7 @@ class ScrubjayVectorStore(VectorStoreBase):
             raise TypeError(f"payload: expected a mapping, got {type(payload).__name__}")
         text = payload.get("data")
         metadata = dict(payload)
-        if isinstance(text, str) and text and _is_encodable(text):
+        if isinstance(text, str) and text and as_text(text) == text:
             del metadata["data"]  # it is the text, and need not be kept twice
         return {
             "id": str(id),
@@ -367,14 +381,6 @@ def _name(payload: Mapping[str, Any], field: str) -> str | None:
     if isinstance(value, bool) or not isinstance(value, (str, int)):
         raise TypeError(f"{field}: expected a str, got {type(value).__name__}")
     return str(value)
-
-
-def _is_encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _time(value: Any) -> datetime | None:

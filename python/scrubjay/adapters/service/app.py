@@ -94,7 +94,19 @@ def create_app(
     install(app)
     app.include_router(service.verbs(), dependencies=[Depends(HTTPBearer(auto_error=False))])
     app.include_router(service.around(tokens))
+    app.openapi = partial(_described, app.openapi, limits)
     return app
+
+
+def _described(describe: Callable[[], dict[str, Any]], limits: Limits) -> dict[str, Any]:
+    """Return the OpenAPI document with the limits of this service in it."""
+    document = describe()
+    schemas = document["components"]["schemas"]
+    for name, field in (("SearchIn", "k"), ("ExplainIn", "k"), ("ListIn", "limit")):
+        schemas[name]["properties"][field]["maximum"] = min(limits.max_k, models.MAX_K)
+    most = min(limits.max_batch, models.MAX_BATCH)
+    schemas["UpsertIn"]["properties"]["memories"]["maxItems"] = most
+    return document
 
 
 class Service:

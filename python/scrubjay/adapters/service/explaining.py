@@ -66,6 +66,7 @@ def explain(memories: ScopedMemories, scope: Scope, asked: ExplainIn) -> dict[st
             if meaning.mode == "vector":
                 vector = hit_fields(meaning)
                 stages.append({"name": "embed and meaning", "us": meaning_us})
+                stages.append({"name": "fusion", "us": max(0.0, whole_us - words_us - meaning_us)})
     stages.append({"name": "whole", "us": whole_us})
     return {
         "hits": hit_fields(hits),

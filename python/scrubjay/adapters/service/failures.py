@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import JSONResponse, Response
 
 from scrubjay.adapters._scoped import ReadOnlyMemoryError, UnknownMemoryError
 from scrubjay.adapters.service.auth import RefusedError, TokenFileError
@@ -42,10 +42,8 @@ _KNOWN: dict[type[Exception], tuple[int, str, str | None]] = {
 _CODES = {400: "malformed", 404: "not_found", 405: "method_not_allowed", 415: "unsupported_media_type"}
 
 
-class Json(Response):
+class Json(JSONResponse):
     """JSON; what UTF-8 cannot encode in texts that are stored already becomes a question mark."""
-
-    media_type = "application/json"
 
     def render(self, content: Any) -> bytes:
         """Return `content` as bytes."""
@@ -74,7 +72,10 @@ async def _http(request: Any, error: Any) -> Response:
     message = HTTPStatus(error.status_code).phrase
     if error.status_code == 400:
         message = "body: expected JSON that can be read, within limits of depth and of digits"
-    return failure(error.status_code, code, message, getattr(error, "headers", None))
+    headers = getattr(error, "headers", None)
+    if error.status_code == 405 and request.url.path.startswith("/v1/memories/"):
+        headers = {"allow": "DELETE, GET, PATCH, PUT"}  # each is a route of its own, and knows but itself
+    return failure(error.status_code, code, message, headers)
 
 
 async def _invalid(request: Any, error: Any) -> Response:

@@ -41,7 +41,8 @@ __all__ = [
     "memory_fields",
 ]
 
-MAX_K = 1000
+MAX_K = 1000  # whatever the limits of a service are
+MAX_BATCH = 10_000
 
 
 def _encodable(value: Any) -> Any:
@@ -117,7 +118,7 @@ class MemoryIn(Request):
 class UpsertIn(Request):
     """Memories to write, all or none. Of equal ids the last counts."""
 
-    memories: Annotated[list[MemoryIn], Field(min_length=1, max_length=10_000)]
+    memories: Annotated[list[MemoryIn], Field(min_length=1, max_length=MAX_BATCH)]
     scope: ScopeIn | None = None
 
 
@@ -178,7 +179,7 @@ class ListIn(Request):
     exact: Annotated[bool, Field(description="only of precisely this scope, not those shared with it")] = (
         False
     )
-    limit: Annotated[int, Field(ge=1, le=MAX_K)] = 100
+    limit: Annotated[int, Field(ge=1, le=MAX_K)] = 10
     offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0
     order: Literal["newest", "oldest"] = "newest"
     scope: ScopeIn | None = None
@@ -238,7 +239,7 @@ class Hits(BaseModel):
 
 
 class Stage(BaseModel):
-    """One measured step: the best of three calls, each by itself."""
+    """One step: the best of three calls, each measured by itself; the fusion is what is left of the whole."""
 
     name: str
     us: float

@@ -49,6 +49,8 @@ def serve(
         print(f"listening on http://{shown}:{listening.getsockname()[1]}", file=sys.stderr, flush=True)
         config = uvicorn.Config(
             app,
+            http="h11",  # the other parser has no bound on the size of headers
+            ws="none",
             log_level="warning",
             access_log=False,  # paths hold ids
             server_header=False,

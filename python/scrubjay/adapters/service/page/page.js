@@ -131,6 +131,7 @@ find("ask").addEventListener("submit", async (event) => {
 
 // What the token, or the service without tokens, is bound to needs no typing.
 async function introduce() {
+  const before = asked;
   try {
     const who = await call("v1/whoami");
     for (const part of ["tenant", "user", "agent"]) {
@@ -138,10 +139,10 @@ async function introduce() {
       if (who[part] !== null) find(part).value = who[part];
     }
     if (who.tenant === null) find("tenant").placeholder = "required";
-    say("");
+    if (before === asked) say("");
   } catch (error) {
     for (const part of ["tenant", "user", "agent"]) find(part).disabled = false;
-    say(`${error.message}`, true);
+    if (before === asked) say(error.message, true);
   }
 }
 

@@ -1,0 +1,195 @@
+"""Google ADK's `BaseMemoryService` over a Scrubjay index: what was said in sessions, found again by words and meaning.
+
+>>> import asyncio
+>>> from google.adk.memory.memory_entry import MemoryEntry
+>>> from google.genai import types
+>>> memory = ScrubjayMemoryService()
+>>> said = types.Content(parts=[types.Part(text="The staging key prefix is sk-stg-0041.")])
+>>> asyncio.run(memory.add_memory(app_name="app", user_id="jane", memories=[MemoryEntry(content=said)]))
+>>> found = asyncio.run(memory.search_memory(app_name="app", user_id="jane", query="sk-stg-0041"))
+>>> found.memories[0].content.parts[0].text
+'The staging key prefix is sk-stg-0041.'
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.adapters._opened import lease
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.errors import MissingExtraError
+from scrubjay.index import Index
+
+try:
+    from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
+    from google.adk.memory.memory_entry import MemoryEntry
+    from google.genai import types
+except ImportError:
+    raise MissingExtraError("scrubjay.adapters.google_adk", "google-adk", "google-adk") from None
+
+__all__ = ["ScrubjayMemoryService"]
+
+_NO_SESSION = ""
+
+
+class ScrubjayMemoryService(BaseMemoryService):
+    """Memories of users of applications: a user of one application sees neither another user nor another application.
+
+    Args:
+        where: the path of a file; an :class:`Index` that is open already; None: in this process's memory.
+        embedder: for finding by meaning; without one searches go by keywords.
+        max_results: how many memories a search returns at most.
+        collection: of the file; the ids of deleted memories are kept in another, named after it.
+        options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
+
+    Events without a text are not kept. A deleted memory does not come back when its session is added again.
+    """
+
+    def __init__(
+        self,
+        where: str | os.PathLike[str] | Index | None = None,
+        *,
+        embedder: Embedder | None = None,
+        max_results: int = 10,
+        collection: str = "google-adk",
+        **options: Any,
+    ) -> None:
+        self._max_results = max_results
+        self._lease = lease(where, collection=collection, embedder=embedder, **options)
+        self._index = self._lease.index
+        self._deleted = self._lease.root.collection(f"{collection}: deleted")
+
+    async def add_session_to_memory(self, session: Any) -> None:
+        """Keep a session's events; those of an earlier version of the session that are not in it any more go."""
+        scope = Scope(session.app_name, session.user_id)
+        rows = _rows_of(session.events, scope, session.id)
+        await asyncio.to_thread(self._write, scope, rows, replaces=session.id)
+
+    async def add_events_to_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        events: Sequence[Any],
+        session_id: str | None = None,
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Keep further events. `custom_metadata` comes back with each."""
+        scope = Scope(app_name, user_id)
+        rows = _rows_of(events, scope, session_id or _NO_SESSION, custom_metadata)
+        await asyncio.to_thread(self._write, scope, rows)
+
+    async def add_memory(
+        self,
+        *,
+        app_name: str,
+        user_id: str,
+        memories: Sequence[Any],
+        custom_metadata: Mapping[str, object] | None = None,
+    ) -> None:
+        """Keep memories as they are given; one that has no id gets one."""
+        scope = Scope(app_name, user_id)
+        rows = []
+        for memory in memories:
+            own = {**(custom_metadata or {}), **memory.custom_metadata}
+            id = memory.id or uuid.uuid4().hex
+            row = _row(memory.content, scope, _NO_SESSION, id, memory.author, memory.timestamp, own)
+            if row is not None:
+                rows.append(row)
+        await asyncio.to_thread(self._write, scope, rows)
+
+    async def search_memory(self, *, app_name: str, user_id: str, query: str) -> Any:
+        """Return what fits a question best, of exactly this user of this application."""
+        scope = Scope(app_name, user_id)
+        if not query.strip():
+            return SearchMemoryResponse()
+        hits = await self._index.asearch(query, scope=scope, k=self._max_results)
+        return SearchMemoryResponse(memories=[_entry(hit.metadata) for hit in hits])
+
+    async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
+        """Delete one of the user's memories; nothing happens if there is none with this id."""
+        if memory_id:
+            await asyncio.to_thread(self._delete, Scope(app_name, user_id), memory_id)
+
+    def close(self) -> None:
+        """Give the file back; the last adapter that uses it closes it."""
+        self._lease.close()
+
+    def _write(self, scope: Scope, rows: list[dict[str, Any]], replaces: str | None = None) -> None:
+        with self._lease.turn:
+            kept = {
+                row["id"]: row
+                for row in rows
+                if _marker(scope, row["metadata"]["event"]) not in self._deleted
+            }
+            there = {record.id: record for record in self._index.list(scope, exact=True, ids=list(kept))}
+            new = [
+                row for id, row in kept.items() if id not in there or there[id].metadata != row["metadata"]
+            ]  # a session is added again and again as it grows
+            if new:
+                self._index.upsert_many(new, progress=False)
+            if replaces is not None:
+                for record in self._index.list(scope, exact=True, filter={"session": replaces}):
+                    if record.id not in kept:
+                        self._index.delete(record.id, reason="session without this event")
+
+    def _delete(self, scope: Scope, memory_id: str) -> None:
+        with self._lease.turn:
+            found = self._index.list(scope, exact=True, filter={"event": memory_id})
+            if found:
+                self._deleted.upsert(_marker(scope, memory_id), "", scope=scope)
+            for record in found:
+                self._index.delete(record.id, reason="delete_memory")
+
+
+def _rows_of(
+    events: Sequence[Any], scope: Scope, session: str, custom: Mapping[str, object] | None = None
+) -> list[dict[str, Any]]:
+    rows = []
+    for event in events:
+        at = datetime.fromtimestamp(event.timestamp).isoformat()  # as the service in memory writes it
+        row = _row(event.content, scope, session, event.id, event.author, at, custom or {})
+        if row is not None:
+            rows.append({**row, "created_at": event.timestamp})
+    return rows
+
+
+def _row(
+    content: Any, scope: Scope, session: str, id: str, author: str | None, timestamp: str | None, custom: Any
+) -> dict[str, Any] | None:
+    parts = (content.parts or []) if content is not None else []
+    text = " ".join(part.text for part in parts if part.text)
+    if not text.strip():
+        return None
+    metadata = {
+        "session": session,
+        "event": id,
+        "author": author,
+        "timestamp": timestamp,
+        "content": {"json": content.model_dump_json(exclude_none=True)},
+        "custom": dict(custom),
+    }
+    return {"id": _marker(scope, id, session), "text": text, "scope": scope, "metadata": metadata}
+
+
+def _marker(scope: Scope, *names: str) -> str:
+    """Return an id that no other user's memory has."""
+    return hashlib.sha256(json.dumps([scope.tenant, scope.user, *names]).encode()).hexdigest()
+
+
+def _entry(metadata: Mapping[str, Any]) -> Any:
+    return MemoryEntry(
+        content=types.Content.model_validate_json(metadata["content"]["json"]),
+        custom_metadata=metadata["custom"],
+        id=metadata["event"],
+        author=metadata["author"],
+        timestamp=metadata["timestamp"],
+    )

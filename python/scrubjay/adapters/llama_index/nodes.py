@@ -1,0 +1,77 @@
+"""How does a node of LlamaIndex become a memory, and back?
+
+Its text is the memory's text and its metadata are the memory's metadata, flat, so that both can be searched and
+filtered; the rest of it (relationships, templates, positions) lies under one key of the metadata.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from llama_index.core.schema import BaseNode, Document, MetadataMode
+from llama_index.core.vector_stores.utils import metadata_dict_to_node
+
+from scrubjay._native import Scope
+from scrubjay.records import Record
+from scrubjay.results import Hit
+from scrubjay.semantic import as_text
+
+__all__ = ["DOCUMENT", "to_node", "to_row"]
+
+DOCUMENT = "ref_doc_id"
+"""Under this name LlamaIndex's filters know the document that a node was cut from; "None" is none."""
+
+_NODE = "_node"
+_OWN = ("_node_type", "document_id", "doc_id", DOCUMENT)  # which every store of LlamaIndex adds for filters
+
+
+def to_row(node: BaseNode, scope: Scope) -> dict[str, Any]:
+    """Return a node as :meth:`Index.upsert_many` takes it. A node without an embedding is for the index to embed.
+
+    Raises:
+        TypeError: it is no node.
+    """
+    if not isinstance(node, BaseNode):
+        raise TypeError(f"nodes: expected nodes, got {type(node).__name__}")
+    content = node.model_dump(mode="json")
+    metadata = content.pop("metadata", None) or {}
+    text = node.get_content(metadata_mode=MetadataMode.NONE)
+    for field in ("text", "text_resource", "embedding"):
+        content.pop(field, None)
+    kept = {"content": content}
+    hidden = {key: value for key, value in metadata.items() if key in _OWN or key == _NODE}
+    if hidden:
+        kept["hidden"] = hidden
+    if as_text(text) != text:  # what UTF-8 cannot express
+        kept["text"] = text
+    document = node.ref_doc_id or "None"
+    own = {"_node_type": node.class_name(), "document_id": document, "doc_id": document, DOCUMENT: document}
+    vector = None if node.embedding is None else np.asarray(node.embedding)
+    return {
+        "id": node.node_id,
+        "text": text,
+        "scope": scope,
+        "vector": vector if vector is None or vector.any() else None,  # zeros are near to nothing
+        "metadata": {**metadata, **own, _NODE: kept},
+    }
+
+
+def to_node(memory: Record | Hit) -> BaseNode:
+    """Return the node of a memory; of one that was not written as a node, a text node."""
+    metadata: Mapping[str, Any] = memory.metadata or {}
+    kept = metadata.get(_NODE)
+    if not isinstance(kept, Mapping):
+        plain = {"_node_content": json.dumps({"id_": str(memory.id), "metadata": metadata})}
+        return metadata_dict_to_node(plain, text=memory.text)
+    shown = {key: value for key, value in metadata.items() if key not in _OWN and key != _NODE}
+    content = {**kept["content"], "metadata": {**shown, **kept.get("hidden", {})}}
+    node = {"_node_content": json.dumps(content), "_node_type": metadata.get("_node_type")}
+    text = kept.get("text", memory.text)
+    if metadata.get("_node_type") != Document.class_name():  # which the framework would make a text node of
+        return metadata_dict_to_node(node, text=text)
+    document = Document.from_dict(content)
+    document.set_content(text)
+    return document

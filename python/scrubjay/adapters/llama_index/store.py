@@ -1,0 +1,373 @@
+"""The vector store itself."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from llama_index.core.bridge.pydantic import PrivateAttr
+from llama_index.core.schema import BaseNode
+from llama_index.core.vector_stores.types import (
+    BasePydanticVectorStore,
+    MetadataFilters,
+    VectorStoreQuery,
+    VectorStoreQueryMode,
+    VectorStoreQueryResult,
+)
+
+from scrubjay._native import Scope
+from scrubjay.adapters._conditions import All, Native, admit
+from scrubjay.adapters._opened import Lease, lease
+from scrubjay.adapters.llama_index.filters import translated
+from scrubjay.adapters.llama_index.nodes import DOCUMENT, to_node, to_row
+from scrubjay.errors import StoreError
+from scrubjay.fusion import Auto, Fusion, Weighted
+from scrubjay.index import Index
+from scrubjay.results import Hits
+
+__all__ = ["ScrubjayVectorStore"]
+
+_MODES = {
+    VectorStoreQueryMode.DEFAULT: "vector",
+    VectorStoreQueryMode.MMR: "vector",
+    VectorStoreQueryMode.SPARSE: "lexical",
+    VectorStoreQueryMode.TEXT_SEARCH: "lexical",
+    VectorStoreQueryMode.HYBRID: "hybrid",
+    VectorStoreQueryMode.SEMANTIC_HYBRID: "hybrid",
+}
+
+
+class ScrubjayVectorStore(BasePydanticVectorStore):
+    """A vector store for LlamaIndex with keyword, vector, hybrid and diverse search inside one scope.
+
+    Args:
+        path: the file, opened once for all stores of this process that name it; None: in memory.
+        collection_name: of the file's collections; 1 to 200 printable characters.
+        tenant, user, agent: the scope of all that is written and the one that is searched from (see
+            :class:`scrubjay.Scope`). What is shared with it is found, too; what is deleted is its own.
+        dim: of the vectors; None: the first one decides.
+        metric: "cosine", "ip" or "l2"; None: that of the collection, of a new one "cosine".
+        index: a :class:`scrubjay.Index` that is open already, in place of a path.
+
+    All methods may be called from any thread; the asynchronous ones do their work on another.
+
+    >>> from llama_index.core.schema import TextNode
+    >>> store = ScrubjayVectorStore(tenant="acme", user="jane")
+    >>> store.add([
+    ...     TextNode(id_="n1", text="The staging key is sk-stg-0041", embedding=[1.0, 0.0], metadata={"kind": "key"}),
+    ...     TextNode(id_="n2", text="Tea at five", embedding=[0.0, 1.0], metadata={"kind": "habit"}),
+    ... ])
+    ['n1', 'n2']
+    >>> store.query(VectorStoreQuery(query_embedding=[0.1, 0.9], similarity_top_k=1)).ids
+    ['n2']
+    >>> hybrid = VectorStoreQuery([0.1, 0.9], 1, query_str="sk-stg-0041", mode=VectorStoreQueryMode.HYBRID)
+    >>> store.query(hybrid).nodes[0].metadata
+    {'kind': 'key'}
+    """
+
+    stores_text: bool = True
+    flat_metadata: bool = False
+
+    path: str | None = None
+    collection_name: str = "llama_index"
+    tenant: str = "llama_index"
+    user: str | None = None
+    agent: str | None = None
+    dim: int | None = None
+    metric: str | None = None
+
+    _held: Lease = PrivateAttr()
+    _scope: Scope = PrivateAttr()
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        collection_name: str = "llama_index",
+        *,
+        tenant: str = "llama_index",
+        user: str | None = None,
+        agent: str | None = None,
+        dim: int | None = None,
+        metric: str | None = None,
+        index: Index | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if path is not None and index is not None:
+            raise ValueError("path, index: expected one of them, got both")
+        scope = Scope(tenant, user=user, agent=agent)
+        super().__init__(
+            path=None if path is None else os.fspath(path),
+            collection_name=collection_name,
+            tenant=tenant,
+            user=user,
+            agent=agent,
+            dim=dim,
+            metric=metric,
+            **kwargs,
+        )
+        self._scope = scope
+        self._held = lease(
+            path if index is None else index, collection=collection_name, dim=dim, metric=metric
+        )
+
+    @classmethod
+    def from_params(
+        cls,
+        path: str | os.PathLike[str] | None = None,
+        collection_name: str = "llama_index",
+        scope: Scope | None = None,
+        **kwargs: Any,
+    ) -> ScrubjayVectorStore:
+        """Return a store; `scope` in place of tenant, user and agent, the rest as in the constructor."""
+        if scope is not None:
+            given = [name for name in ("tenant", "user", "agent") if name in kwargs]
+            if given:
+                raise ValueError(f"{', '.join(given)}: expected none beside scope")
+            kwargs.update(tenant=scope.tenant, user=scope.user, agent=scope.agent)
+        return cls(path, collection_name, **kwargs)
+
+    @classmethod
+    def from_persist_path(cls, persist_path: str, **kwargs: Any) -> ScrubjayVectorStore:
+        """Return a store of a file that :meth:`persist` wrote; what is written to it then is kept there.
+
+        Raises:
+            FileNotFoundError: there is none.
+        """
+        if not Path(persist_path).is_file():
+            raise FileNotFoundError(f"persist_path: expected a file, got {persist_path!r}")
+        return cls(persist_path, **kwargs)
+
+    @classmethod
+    def class_name(cls) -> str:
+        """Return the name under which LlamaIndex serialises the store; the nodes are not part of that."""
+        return "ScrubjayVectorStore"
+
+    @property
+    def client(self) -> Index:
+        """The index of the collection."""
+        return self._held.index
+
+    def close(self) -> None:
+        """Give the file back; it is closed when no store of this process uses it any more."""
+        self._held.close()
+
+    # ------------------------------------------------------------------ writing
+
+    def add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
+        """Write nodes, all or none, and return their ids; one with an id that exists is replaced.
+
+        Raises:
+            TypeError, ValueError: the message says which one is wrong, what was expected and what was given.
+            ConflictError: an id exists in another scope.
+        """
+        rows = [to_row(node, self._scope) for node in nodes]
+        self.client.upsert_many(rows, progress=False)
+        return [row["id"] for row in rows]
+
+    def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
+        """Delete the nodes that were cut from a document."""
+        index = self.client
+        for record in index.list(self._scope, filter={DOCUMENT: ref_doc_id}, exact=True):
+            index.delete(record.id)
+
+    def delete_nodes(
+        self,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **delete_kwargs: Any,
+    ) -> None:
+        """Delete the nodes with these ids that the filters admit, of this scope only.
+
+        Raises:
+            ValueError: neither is given; :meth:`clear` deletes everything.
+        """
+        if node_ids is None and filters is None:
+            raise ValueError("node_ids, filters: expected one of them at least; clear() deletes everything")
+        index = self.client
+        for record in index.list(
+            self._scope, exact=True, **self._admitted(index, node_ids, filters, exact=True)
+        ):
+            index.delete(record.id)
+
+    def clear(self) -> None:
+        """Delete everything of this scope; other scopes and collections stay."""
+        self.client.erase(self._scope, exact=True)
+
+    # ------------------------------------------------------------------ looking
+
+    def get_nodes(
+        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
+    ) -> list[BaseNode]:
+        """Return the nodes with these ids that the filters admit, in the order of their last writing.
+
+        Without either all that the scope sees. They come without their embeddings.
+        """
+        index = self.client
+        found = index.list(self._scope, order="oldest", **self._admitted(index, node_ids, filters))
+        return [to_node(record) for record in found]
+
+    def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+        """Return the best nodes, their scores (descending, except for MMR) and their ids.
+
+        ====================== =======================================================================================
+        DEFAULT                the nearest to `query_embedding`; scores are similarities
+        MMR                    the same, each unlike those before it, by `mmr_threshold` (also as a keyword argument;
+                               0: only different, 1: only near, 0.5 unless given)
+        SPARSE, TEXT_SEARCH    the best for the words of `query_str`; scores are BM25. `sparse_top_k` goes before
+                               `similarity_top_k`
+        HYBRID,                both rankings in one: weighed by `alpha` (0: only words, 1: only vectors), or as the
+        SEMANTIC_HYBRID        index's own fusion decides; `hybrid_top_k` goes before `similarity_top_k`
+        ====================== =======================================================================================
+
+        Only nodes that `filters` admit, with an id among `node_ids`, of a document among `doc_ids`, are ranked. No
+        `node_ids`, as the framework's own index gives them to stores like this one, are all of them.
+
+        Raises:
+            ValueError: another mode; what the mode needs is missing; a number is out of its range.
+        """
+        mode = _MODES.get(query.mode)
+        name = getattr(query.mode, "value", query.mode)  # it may be a plain str
+        if mode is None:
+            raise ValueError(f"mode: expected one of {', '.join(one.value for one in _MODES)}, got {name!r}")
+        index = self.client
+        options = self._admitted(index, query.node_ids or None, query.filters, query.doc_ids)
+        k = query.similarity_top_k
+        fusion: Fusion | None = None
+        if mode == "lexical":
+            k = k if query.sparse_top_k is None else query.sparse_top_k
+        elif mode == "hybrid":
+            k = k if query.hybrid_top_k is None else query.hybrid_top_k
+            mode, fusion = _weighed(query.alpha)
+        if mode == "lexical" and query.query_str is None:
+            raise ValueError(f"query_str: expected a str in mode {name!r}, got None")
+        if mode == "vector" and query.query_embedding is None and index.embedder is None:
+            raise ValueError(f"query_embedding: expected numbers in mode {name!r}, got None")
+        if query.mode == VectorStoreQueryMode.MMR:
+            given = kwargs.get("mmr_threshold", query.mmr_threshold)
+            options["mmr"] = 0.5 if given is None else given
+        if k == 0 or options.get("ids") == []:
+            return VectorStoreQueryResult(nodes=[], similarities=[], ids=[])
+        hits = index.search(
+            query.query_str,
+            vector=None if mode == "lexical" else query.query_embedding,
+            scope=self._scope,
+            k=k,
+            mode=mode,
+            fusion=fusion,
+            **options,
+        )
+        return _result(hits, query.mode)
+
+    def _admitted(
+        self,
+        index: Index,
+        node_ids: Sequence[str] | None,
+        filters: MetadataFilters | None,
+        doc_ids: Sequence[str] | None = None,
+        *,
+        exact: bool = False,
+    ) -> dict[str, Any]:
+        conditions = [] if filters is None else [translated(filters)]
+        if doc_ids is not None:
+            conditions.append(Native({DOCUMENT: {"$in": list(doc_ids)}}))
+        options = admit(index, self._scope, All(conditions), exact=exact) if conditions else {}
+        if node_ids is not None:
+            asked = set(node_ids)
+            options["ids"] = [id for id in options["ids"] if id in asked] if "ids" in options else list(asked)
+        return options
+
+    # ------------------------------------------------------------------ keeping
+
+    def persist(self, persist_path: str, fs: Any = None) -> None:
+        """Write a store that is in memory to a new file, which takes the place of one that is there.
+
+        A store with a path has everything in its file already, and does nothing. Of what others wrote to the same index
+        only this scope's own nodes are written.
+
+        Raises:
+            ValueError: `fs` is not the local file system.
+            StoreError: somebody has the file open, or it cannot be written.
+        """
+        index = self.client
+        if index.path is not None:
+            return
+        if fs is not None and type(fs).__name__ != "LocalFileSystem":
+            raise ValueError(f"fs: expected None or the local file system, got {type(fs).__name__}")
+        target = Path(persist_path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if Path(f"{target}-wal").exists():  # a log that would be taken for that of the new file
+            raise StoreError(f"persist_path: expected a file that nobody has open: {target}")
+        fresh = target.with_name(f".{target.name}.{os.getpid()}")
+        try:
+            with Index.open(fresh) as file:
+                copy = file.collection(
+                    self.collection_name,
+                    dim=index.engine.dim,
+                    metric=index.engine.metric,
+                    dtype=index.engine.dtype,
+                )
+                records = index.list(self._scope, exact=True, order="oldest")
+                copy.upsert_many(
+                    [found for record in records if (found := index.get(record.id))], progress=False
+                )
+                file.compact()
+            fresh.replace(target)
+        finally:
+            for leftover in fresh.parent.glob(f"{fresh.name}*"):
+                leftover.unlink()
+
+    # ------------------------------------------------------------------ the same without blocking an event loop
+
+    async def async_add(self, nodes: Sequence[BaseNode], **kwargs: Any) -> list[str]:
+        """Do what :meth:`add` does."""
+        return await asyncio.to_thread(self.add, nodes, **kwargs)
+
+    async def adelete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
+        """Do what :meth:`delete` does."""
+        await asyncio.to_thread(self.delete, ref_doc_id, **delete_kwargs)
+
+    async def adelete_nodes(
+        self,
+        node_ids: list[str] | None = None,
+        filters: MetadataFilters | None = None,
+        **delete_kwargs: Any,
+    ) -> None:
+        """Do what :meth:`delete_nodes` does."""
+        await asyncio.to_thread(self.delete_nodes, node_ids, filters, **delete_kwargs)
+
+    async def aclear(self) -> None:
+        """Do what :meth:`clear` does."""
+        await asyncio.to_thread(self.clear)
+
+    async def aget_nodes(
+        self, node_ids: list[str] | None = None, filters: MetadataFilters | None = None
+    ) -> list[BaseNode]:
+        """Do what :meth:`get_nodes` does."""
+        return await asyncio.to_thread(self.get_nodes, node_ids, filters)
+
+    async def aquery(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
+        """Do what :meth:`query` does."""
+        return await asyncio.to_thread(self.query, query, **kwargs)
+
+
+def _weighed(alpha: float | None) -> tuple[str, Fusion | None]:
+    """Return the mode and the fusion of a hybrid search; at its ends one ranking alone decides."""
+    if alpha is None:
+        return "hybrid", Auto()
+    if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 <= alpha <= 1:
+        raise ValueError(f"alpha: expected a number from 0 (words) to 1 (vectors), got {alpha!r}")
+    if alpha in (0, 1):
+        return ("vector" if alpha else "lexical"), None
+    return "hybrid", Weighted((1 - alpha, alpha))
+
+
+def _result(hits: Hits, mode: VectorStoreQueryMode) -> VectorStoreQueryResult:
+    similar = mode == VectorStoreQueryMode.MMR  # there the order is not that of any score
+    return VectorStoreQueryResult(
+        nodes=[to_node(hit) for hit in hits],
+        similarities=[(hit.similarity or 0.0) if similar else hit.score for hit in hits],
+        ids=[str(hit.id) for hit in hits],
+    )

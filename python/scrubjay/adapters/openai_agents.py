@@ -1,0 +1,133 @@
+"""The OpenAI Agents SDK's `Session` over a Scrubjay index: a conversation that is kept, and can be searched.
+
+>>> import asyncio
+>>> session = ScrubjaySession("chat-1")
+>>> asyncio.run(session.add_items([{"role": "user", "content": "The staging key prefix is sk-stg-0041."}]))
+>>> asyncio.run(session.get_items())
+[{'role': 'user', 'content': 'The staging key prefix is sk-stg-0041.'}]
+>>> [item["role"] for item in asyncio.run(session.search("sk-stg-0041"))]
+['user']
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.adapters._opened import lease
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.errors import MissingExtraError
+from scrubjay.index import Index
+
+try:
+    from agents.memory.session import SessionABC
+except ImportError:
+    raise MissingExtraError("scrubjay.adapters.openai_agents", "openai-agents", "openai-agents") from None
+
+__all__ = ["ScrubjaySession"]
+
+NOBODY = "."
+
+
+class ScrubjaySession(SessionABC):
+    """One conversation. Sessions of other ids, users or tenants in the same file are not seen.
+
+    Args:
+        session_id: of the conversation.
+        where: the path of a file; an :class:`Index` that is open already; None: in this process's memory.
+        tenant, user: whose conversation it is.
+        embedder: for :meth:`search` by meaning; without one it goes by keywords.
+        session_settings: the SDK's; its `limit` is that of :meth:`get_items`.
+        collection: of the file.
+        options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
+
+    Raises:
+        TypeError, ValueError: an id or name is no str, or empty.
+    """
+
+    def __init__(
+        self,
+        session_id: str,
+        where: str | os.PathLike[str] | Index | None = None,
+        *,
+        tenant: str = "openai-agents",
+        user: str | None = None,
+        embedder: Embedder | None = None,
+        session_settings: Any = None,
+        collection: str | None = "openai-agents",
+        **options: Any,
+    ) -> None:
+        if user == NOBODY:
+            raise ValueError(f"user: expected another name than {NOBODY!r}, which stands for none")
+        self.session_id = session_id
+        self.session_settings = session_settings
+        self._scope = Scope(tenant, NOBODY if user is None else user, session_id)
+        self._lease = lease(where, collection=collection, embedder=embedder, **options)
+        self._index = self._lease.index
+
+    async def get_items(self, limit: int | None = None) -> list[Any]:
+        """Return the latest `limit` items in the order of the conversation; None: all, or what the settings say.
+
+        A negative limit is none, as in the SDK's own sessions.
+        """
+        if limit is None:
+            settings = self.session_settings
+            limit = (
+                settings.get("limit") if isinstance(settings, Mapping) else getattr(settings, "limit", None)
+            )
+        if limit is not None and limit < 0:
+            limit = None
+        found = await asyncio.to_thread(self._index.list, self._scope, exact=True, limit=limit)
+        return [(record.metadata or {})["item"] for record in reversed(found)]
+
+    async def add_items(self, items: Sequence[Any]) -> None:
+        """Append items: all, or none if one of them is not what JSON can express.
+
+        Raises:
+            TypeError, ValueError: the message names the item's position and what is wrong with it.
+        """
+        rows = [
+            {"id": uuid.uuid4().hex, "text": _text_of(item), "scope": self._scope, "metadata": {"item": item}}
+            for item in items
+        ]
+        if rows:
+            await asyncio.to_thread(self._index.upsert_many, rows, progress=False)
+
+    async def pop_item(self) -> Any | None:
+        """Remove the latest item and return it; None if there is none. Nobody else gets the same one."""
+        return await asyncio.to_thread(self._pop)
+
+    def _pop(self) -> Any | None:
+        while latest := self._index.list(self._scope, exact=True, limit=1):
+            if self._index.delete(latest[0].id, reason="pop_item"):
+                return (latest[0].metadata or {})["item"]
+        return None
+
+    async def clear_session(self) -> None:
+        """Delete all items of this session."""
+        await asyncio.to_thread(self._index.erase, self._scope, exact=True, reason="clear_session")
+
+    async def search(self, query: str, limit: int = 10) -> list[Any]:
+        """Return the items of this session that fit a question, best first. (Not of the SDK's interface.)"""
+        hits = await self._index.asearch(query, scope=self._scope, k=limit)
+        return [hit.metadata["item"] for hit in hits]
+
+    def close(self) -> None:
+        """Give the file back; the last adapter that uses it closes it."""
+        self._lease.close()
+
+
+def _text_of(item: Any) -> str:
+    """Return what is said in an item: its content's texts, a tool's arguments and output."""
+    if isinstance(item, str):
+        return item
+    if isinstance(item, Mapping):
+        said = [item[name] for name in ("content", "text", "arguments", "output", "summary") if name in item]
+        return "\n".join(text for part in said if (text := _text_of(part)))
+    if isinstance(item, (list, tuple)):
+        return "\n".join(text for part in item if (text := _text_of(part)))
+    return ""

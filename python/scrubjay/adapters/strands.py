@@ -1,0 +1,117 @@
+"""A memory store for Strands agents over a Scrubjay index.
+
+>>> import asyncio
+>>> from scrubjay import Scope
+>>> store = ScrubjayMemoryStore("notes", scope=Scope("acme", user="jane"))
+>>> id = asyncio.run(store.add("The staging key prefix is sk-stg-0041.", {"category": "keys"}))
+>>> found = asyncio.run(store.search("sk-stg-0041"))
+>>> found[0].content, found[0].metadata["category"]
+('The staging key prefix is sk-stg-0041.', 'keys')
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.adapters._opened import lease
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.errors import MissingExtraError
+from scrubjay.index import Index
+
+try:
+    from strands.memory.types import MemoryEntry
+except ImportError:
+    raise MissingExtraError("scrubjay.adapters.strands", "strands", "strands-agents") from None
+
+__all__ = ["SCORE", "ScrubjayMemoryStore"]
+
+SCORE = "_relevanceScore"
+"""The key of an entry's metadata under which its score stands, as in Strands' own store."""
+
+
+class ScrubjayMemoryStore:
+    """Memories of one scope, for Strands' `MemoryManager`.
+
+    Args:
+        name: by which tools name this store.
+        where: the path of a file; an :class:`Index` that is open already; None: in this process's memory.
+        scope: whose memories; fixed here, out of the model's reach. Searches also see what is shared with it.
+        embedder: for finding by meaning; without one searches go by keywords.
+        description, max_search_results, writable, extraction: of Strands' MemoryStoreConfig.
+        collection: of the file.
+        options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        where: str | os.PathLike[str] | Index | None = None,
+        *,
+        scope: Scope,
+        embedder: Embedder | None = None,
+        description: str | None = None,
+        max_search_results: int | None = None,
+        writable: bool = True,
+        extraction: Any = None,
+        collection: str | None = "strands",
+        **options: Any,
+    ) -> None:
+        if not isinstance(name, str) or not name.strip():
+            raise ValueError(f"name: expected a str that is not empty, got {name!r}")
+        if not isinstance(scope, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        self.name = name
+        self.description = description
+        self.max_search_results = _checked_limit(max_search_results)
+        self.writable = writable
+        self.extraction = extraction
+        self._scope = scope
+        self._lease = lease(where, collection=collection, embedder=embedder, **options)
+        self._index = self._lease.index
+
+    async def search(self, query: str, options: Mapping[str, Any] | None = None) -> list[Any]:
+        """Return the memories that fit a question, best first; the score of each is in its metadata."""
+        asked = _checked_limit((options or {}).get("max_search_results"))
+        k = asked or self.max_search_results or 10
+        if not query.strip():
+            return []
+        hits = await self._index.asearch(query, scope=self._scope, k=k)
+        return [
+            MemoryEntry(content=hit.text, metadata={**hit.metadata, SCORE: float(hit.score)}) for hit in hits
+        ]
+
+    async def add(self, content: str, metadata: Mapping[str, Any] | None = None) -> str:
+        """Keep a text and return its id. The same text again is the same memory, so writes may be repeated.
+
+        Raises:
+            ValueError: the store is not writable, or the text is empty.
+        """
+        if not self.writable:
+            raise ValueError(f"add: expected a writable store, got {self.name!r}, which is not")
+        if not content.strip():
+            raise ValueError("content: expected a text that is not empty")
+        names = [self._scope.tenant, self._scope.user, self._scope.agent, content.strip()]
+        id = hashlib.sha256(json.dumps(names).encode()).hexdigest()
+        await asyncio.to_thread(self._add, id, content, metadata)
+        return id
+
+    def _add(self, id: str, content: str, metadata: Mapping[str, Any] | None) -> None:
+        with self._lease.turn:
+            if id not in self._index:
+                self._index.upsert(id, content, scope=self._scope, metadata=metadata)
+
+    def close(self) -> None:
+        """Give the file back; the last adapter that uses it closes it."""
+        self._lease.close()
+
+
+def _checked_limit(value: Any) -> int | None:
+    if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+        raise ValueError(f"max_search_results: expected 1 or more, got {value!r}")
+    return value

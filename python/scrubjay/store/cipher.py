@@ -1,0 +1,381 @@
+"""How does a store seal what it writes and open what it reads?
+
+Every store has a cipher; without a key provider it seals nothing, and refuses what was sealed. What else is kept in the
+same file uses it like this (a *place* names the table, row and column; sealed bytes open nowhere else)::
+
+    with store.writing("remembering") as transaction:
+        data = store.cipher.seal("acme", f"fact.content {id}", text.encode())  # as it is, if acme is in the clear
+        key = store.cipher.digest("acme", text.encode())  # for a UNIQUE column: equal texts, equal bytes
+        transaction.connection.execute("INSERT INTO fact VALUES (?, ?, ?, ?)", ("acme", id, data, key))
+    text = store.cipher.open("acme", f"fact.content {id}", data).decode()
+
+A table that keeps such bytes has a column `tenant`: by that one sees that a data key is still needed, when the tenant's
+memories are erased. Bytes go in and come out, in the clear as well; None stays None. :meth:`Cipher.readable` says
+whether a tenant is as if erased.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError
+from scrubjay.store import schema
+from scrubjay.store.encryption import (
+    SEALED,
+    Access,
+    Box,
+    KeyRing,
+    Master,
+    escaped,
+    frame,
+    is_sealed,
+    sealed_by,
+    unescaped,
+)
+from scrubjay.store.protocol import StoredRow
+from scrubjay.store.sealing import RowBox, around_image
+
+__all__ = ["Cipher", "DataKey", "data_key"]
+
+
+class DataKey(NamedTuple):
+    """A row of the table `data_key`."""
+
+    id: bytes
+    whole: bool
+    fingerprint: bytes
+    wrapped: bytes
+
+
+def data_key(connection: sqlite3.Connection, tenant: str) -> DataKey | None:
+    """Return the data key of a tenant as it is in the file; None: the tenant is in the clear."""
+    if not schema.has_data_keys(connection):
+        return None
+    try:
+        found = connection.execute(
+            "SELECT id, whole, fingerprint, wrapped FROM data_key WHERE tenant = ?", (tenant,)
+        ).fetchone()
+    except sqlite3.OperationalError as error:
+        if "no such" not in str(error):
+            raise
+        raise CorruptIndexError(f"the file has data keys, but {error}") from None
+    if found is None:
+        return None
+    if [type(value) for value in found] != [bytes, int, bytes, bytes]:
+        raise CorruptIndexError(f"the data key of tenant {tenant!r} was changed in the file")
+    return DataKey(found[0], bool(found[1]), found[2], found[3])
+
+
+class Cipher:
+    """What a store seals and opens with. Sealing belongs into a transaction of the store, opening is for any thread.
+
+    Args:
+        ring: the provider's keys; None: without a provider.
+        reader: gives the asking thread's connection.
+    """
+
+    def __init__(self, ring: KeyRing | None, reader: Callable[[], sqlite3.Connection]) -> None:
+        self.ring = ring
+        self._reader = reader
+        self._connection: sqlite3.Connection | None = None  # of the transaction
+        self._thread = 0
+        self._current: dict[str, Box | None] = {}  # what this transaction seals with
+        self._sealing: bool | None = None  # whether the file has data keys, as this transaction sees it
+
+    # ------------------------------------------------------------------ before anything is read or written
+
+    def readable(self, tenant: str) -> bool:
+        """Ask for the tenant's key; False: it was destroyed, and the tenant is as if erased.
+
+        Raises:
+            EncryptionError: it cannot be had, or is not the one that the tenant's data key was wrapped with.
+        """
+        if self.ring is None:
+            return True
+        access = self.ring.access(tenant)
+        if not access.checked and not access.erased:
+            stored = data_key(self._reader(), tenant)
+            if stored is not None:
+                self._unwrapped(tenant, access, stored)
+            access.checked = True
+        return not access.erased
+
+    def openable(self, tenant: str) -> bool:
+        """The same, when it may be that there is no provider though the tenant is encrypted: False."""
+        return self.readable(tenant) if self.ring is not None else data_key(self._reader(), tenant) is None
+
+    def require(self, tenants: Iterable[str]) -> None:
+        """Ask for keys before a transaction, so that nobody waits for a provider within one.
+
+        Raises:
+            EncryptionError: a key cannot be had (KeyErasedError: ever again).
+        """
+        if self.ring is not None:
+            for tenant in tenants:
+                if not self.readable(tenant):
+                    raise _erased(tenant)
+
+    def master(self, tenant: str) -> Master | None:
+        """Return the master key of an encrypted tenant; None: the tenant is in the clear."""
+        if self._box(tenant, None) is None or self.ring is None:
+            return None
+        return self.ring.access(tenant, fresh=False).master
+
+    # ------------------------------------------------------------------ within a transaction
+
+    def begin(self, connection: sqlite3.Connection) -> None:
+        """A transaction begins: what is known of the file's keys is as of now."""
+        self._connection, self._thread = connection, threading.get_ident()
+        self._sealing = None
+        self._current.clear()
+
+    def end(self) -> None:
+        """The transaction has ended."""
+        self._connection = None
+
+    def seal(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+        """Return bytes as they are to be kept, within a transaction of the store.
+
+        Raises:
+            EncryptionError: the tenant's key cannot be had (KeyErasedError: ever again). Nothing may be written.
+        """
+        if data is None:
+            return None
+        box = self.current(tenant)
+        return escaped(data) if box is None else box.seal(_around(tenant, place), data)
+
+    def digest(self, tenant: str, data: bytes) -> bytes:
+        """Return 32 bytes that are equal for equal data of one tenant: SHA-256, keyed if the tenant is encrypted.
+
+        Other ones than before, once a tenant that was in the clear is encrypted.
+        """
+        box = self.current(tenant) if self._in_transaction() else self._box(tenant, None)
+        return hashlib.sha256(data).digest() if box is None else box.digest(frame(tenant) + data)
+
+    def current(self, tenant: str, *, make: bool = True) -> Box | None:
+        """Return what this transaction seals a tenant's bytes with; None: the tenant is in the clear.
+
+        With `make`, a tenant for which the provider has a key gets its data key now.
+        """
+        if tenant in self._current:
+            return self._current[tenant]
+        if not self._in_transaction():
+            raise RuntimeError("sealing needs a transaction of this store, see SqliteStore.writing")
+        connection = self._connection
+        assert connection is not None
+        if self.ring is None:
+            if self._sealing is None:
+                self._sealing = schema.has_data_keys(connection)
+            if self._sealing and data_key(connection, tenant) is not None:
+                raise _keyless(tenant)
+            return None
+        access = self.ring.access(tenant, fresh=False)
+        if access.erased:
+            raise _erased(tenant)
+        stored = data_key(connection, tenant)
+        if stored is not None:
+            box: Box | None = self._unwrapped(tenant, access, stored)
+        elif access.master is None:
+            box = None
+        elif make:
+            box = self._make(connection, tenant, access, access.master)
+        else:
+            return None
+        self._current[tenant] = box
+        return box
+
+    def row_box(self, table: str, scope: Scope) -> RowBox | None:
+        """Return what seals the rows of a scope in this transaction; None: they are in the clear."""
+        box = self.current(scope.tenant)
+        return None if box is None else RowBox(box, table, scope)
+
+    def release(self, connection: sqlite3.Connection, tenant: str) -> None:
+        """Destroy a tenant's data key if nothing is left that needs it: the next one is a new one."""
+        if (
+            data_key(connection, tenant) is not None
+            and not _has_documents(connection, tenant)
+            and not _is_sealed_elsewhere(connection, tenant)
+        ):
+            connection.execute("DELETE FROM data_key WHERE tenant = ?", (tenant,))
+            self._current.pop(tenant, None)
+
+    def _make(self, connection: sqlite3.Connection, tenant: str, access: Access, master: Master) -> Box:
+        schema.create_data_keys(connection)
+        whole = not _has_documents(connection, tenant)
+        box, wrapped = master.make(tenant, whole=whole)
+        connection.execute(
+            "INSERT INTO data_key(tenant, id, whole, fingerprint, wrapped) VALUES (?, ?, ?, ?, ?)",
+            (tenant, box.id, whole, master.fingerprint, wrapped),
+        )
+        access.boxes[box.id] = box
+        return box
+
+    def _in_transaction(self) -> bool:
+        return self._connection is not None and self._thread == threading.get_ident()
+
+    # ------------------------------------------------------------------ opening
+
+    def open(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+        """Return what :meth:`seal` was given.
+
+        Raises:
+            EncryptionError: the tenant's key cannot be had (KeyErasedError: ever again).
+            CorruptIndexError: the bytes were changed, or belong to another place or tenant.
+        """
+        self.require([tenant])
+        if data is None or not is_sealed(data):
+            return None if data is None else unescaped(data)
+        return self.opening(tenant, sealed_by(data)).open(_around(tenant, place), data)
+
+    def opening(self, tenant: str, id: bytes) -> Box:
+        """Return the data key with this id, which sealed bytes name."""
+        box = self._box(tenant, id)
+        if box is None or box.id != id:
+            raise EncryptionError(
+                f"bytes of tenant {tenant!r} are sealed with a data key that is not in the file"
+            )
+        return box
+
+    def _box(self, tenant: str, id: bytes | None) -> Box | None:
+        """Return the data key with this id, or the tenant's."""
+        if self.ring is None:
+            if id is None and data_key(self._reader(), tenant) is None:
+                return None
+            raise _keyless(tenant)
+        access = self.ring.access(tenant, fresh=False)
+        if access.erased:
+            raise _erased(tenant)
+        box = None if id is None else access.boxes.get(id)
+        if box is None:
+            stored = data_key(self._reader(), tenant)
+            box = None if stored is None else self._unwrapped(tenant, access, stored)
+        return box
+
+    def _unwrapped(self, tenant: str, access: Access, stored: DataKey) -> Box:
+        box = access.boxes.get(stored.id)
+        if box is not None and box.whole <= stored.whole:
+            box.whole = stored.whole
+            return box
+        if access.master is None:
+            raise EncryptionError(
+                f"keys: tenant {tenant!r} is encrypted in this file, expected its key, got None"
+            )
+        if access.master.fingerprint != stored.fingerprint:
+            raise EncryptionError(
+                f"keys: tenant {tenant!r} is encrypted with another key than the one given (was it rotated? see "
+                "Index.rotate_key)"
+            )
+        box = access.master.unwrap(tenant, stored.id, stored.wrapped, whole=stored.whole)
+        access.boxes[stored.id] = box
+        return box
+
+    def row_opener(self, table: str, scope: Scope) -> Callable[[Sequence[Any]], StoredRow]:
+        """Return what makes a stored row, in the clear, of (seq, id, text, payload, vector) as they are in the file."""
+        tenant = scope.tenant
+        whole: bool | None = None  # asked for when it matters
+        if self.ring is not None and self.ring.access(tenant, fresh=False).erased:
+            raise _erased(tenant)
+        boxes: dict[bytes, RowBox] = {}
+
+        def opened(row: Sequence[Any]) -> StoredRow:
+            nonlocal whole
+            text = row[2]
+            if isinstance(text, str):
+                if whole is None:
+                    current = self._box(tenant, None)
+                    whole = current is not None and current.whole
+                if whole:
+                    raise CorruptIndexError(
+                        f"document {row[1]!r} is in the clear, though all of tenant {tenant!r} was encrypted: "
+                        "something else wrote it (Index.encrypt accepts and seals it)"
+                    )
+                return StoredRow(*row)
+            id = sealed_by(text)
+            box = boxes.get(id)
+            if box is None:
+                box = boxes[id] = RowBox(self.opening(tenant, id), table, scope)
+            return box.open(row)
+
+        return opened
+
+    def seal_image(self, table: str, scope: Scope, version: int, chunks: Sequence[bytes]) -> Sequence[bytes]:
+        """Seal chunk images, if their tenant is encrypted; within a transaction."""
+        box = self.current(scope.tenant, make=False)
+        if box is None:
+            return chunks
+        return [
+            box.seal(around_image(table, scope, version, i, len(chunks)), chunk)
+            for i, chunk in enumerate(chunks)
+        ]
+
+    def open_image(
+        self, table: str, scope: Scope, version: int, chunks: Sequence[bytes | memoryview]
+    ) -> Sequence[bytes | memoryview]:
+        """Open chunk images.
+
+        Raises:
+            CorruptIndexError: they cannot be used, and the rows are to be read.
+        """
+        current = self._box(scope.tenant, None)
+        if current is None:
+            return chunks
+        opened: list[bytes | memoryview] = []
+        for i, chunk in enumerate(chunks):
+            if is_sealed(chunk) and sealed_by(chunk) == current.id:
+                opened.append(current.open(around_image(table, scope, version, i, len(chunks)), chunk))
+            elif is_sealed(chunk) or current.whole:
+                raise CorruptIndexError("an image was sealed with another key, or not at all")
+            else:
+                opened.append(chunk)
+        return opened
+
+
+def _around(tenant: str, place: str) -> bytes:
+    return frame(tenant, place)
+
+
+def _has_documents(connection: sqlite3.Connection, tenant: str) -> bool:
+    """Whether any collection has documents of a tenant."""
+    return any(
+        connection.execute(
+            f"SELECT 1 FROM {tables.scope} WHERE tenant = ? AND documents > 0 LIMIT 1", (tenant,)
+        ).fetchone()
+        for tables in schema.all_tables(connection)
+    )
+
+
+def _is_sealed_elsewhere(connection: sqlite3.Connection, tenant: str) -> bool:
+    """Whether any other table has something sealed of a tenant; it need not be known here which there are."""
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'data_key'")
+    for (table,) in tables.fetchall():
+        columns = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({_quoted(table)})")]
+        if "tenant" not in columns:
+            continue
+        sealed = " OR ".join(
+            f"hex(substr({_quoted(name)}, 1, 2)) = '{SEALED.hex().upper()}'" for name in columns
+        )
+        found = connection.execute(
+            f"SELECT 1 FROM {_quoted(table)} WHERE tenant = ? AND ({sealed}) LIMIT 1", (tenant,)
+        )
+        if found.fetchone() is not None:
+            return True
+    return False
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _erased(tenant: str) -> KeyErasedError:
+    return KeyErasedError(
+        f"the key of tenant {tenant!r} was destroyed; erase(Scope({tenant!r})) removes what is left"
+    )
+
+
+def _keyless(tenant: str) -> EncryptionError:
+    return EncryptionError(f"tenant {tenant!r} is encrypted in this file: open it with keys=")

@@ -1,0 +1,267 @@
+"""What is a sealed byte string, and where do its keys come from?
+
+Each encrypted tenant of a file has a *data key*: 32 random bytes, drawn when the tenant is first written to. The table
+`data_key` keeps it wrapped by the tenant's *master key*, which only the provider knows. Texts, payloads, vectors and
+images are sealed with the data key by AES-256-GCM. So a new master key costs one row (:mod:`scrubjay.store.rekeying`),
+and whoever destroys the master key destroys everything of the tenant, in the file and in all its copies.
+
+    sealed bytes = FF 01 | 8 bytes: which data key | 12 random bytes | ciphertext | 16 bytes: tag
+
+FF begins no UTF-8 text, no JSON and no image, so sealed and clear bytes cannot be mistaken for each other (clear bytes
+that begin with FF get FF 00 in front). What belongs around the bytes - tenant, scope, table, row, column - is
+authenticated with them: bytes that were changed, or moved to another row, scope or tenant, are refused. That rows are
+missing, or that an old state of the whole file was put back, cannot be seen.
+
+Random nonces allow 2**32 sealed values a data key before a repetition becomes likely enough to matter (2**-32).
+"""
+
+from __future__ import annotations
+
+import hmac
+import os
+import threading
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError, MissingExtraError
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+__all__ = [
+    "OVERHEAD_BYTES",
+    "SEALED",
+    "Access",
+    "Box",
+    "KeyProvider",
+    "KeyRing",
+    "Master",
+    "checked_key",
+    "escaped",
+    "frame",
+    "is_sealed",
+    "sealed_by",
+    "unescaped",
+]
+
+KeyProvider = Callable[[str], "bytes | None"]
+
+SEALED, _ESCAPED = b"\xff\x01", b"\xff\x00"
+_ID_BYTES, _NONCE_BYTES, _TAG_BYTES = 8, 12, 16
+_HEAD_BYTES = len(SEALED) + _ID_BYTES
+OVERHEAD_BYTES = _HEAD_BYTES + _NONCE_BYTES + _TAG_BYTES
+
+KEY_SECONDS = 1.0  # what the provider said is believed for so long
+_MAX_TENANTS = 10_000  # whose keys are remembered
+
+
+def is_sealed(data: bytes | memoryview) -> bool:
+    """Whether bytes are sealed, whoever may open them."""
+    return bytes(data[:2]) == SEALED
+
+
+def escaped(data: bytes) -> bytes:
+    """Return clear bytes as they are kept beside sealed ones."""
+    return _ESCAPED + data if data[:1] == b"\xff" else data
+
+
+def unescaped(data: bytes) -> bytes:
+    """Return what :func:`escaped` was given."""
+    return data[2:] if data[:2] == _ESCAPED else data
+
+
+def frame(*names: str) -> bytes:
+    """Return names as bytes that no other names give.
+
+    >>> frame("ab", "c") == frame("a", "bc")
+    False
+    """
+    encoded = [name.encode("utf-8", "surrogatepass") for name in names]
+    return b"".join(len(name).to_bytes(4, "little") + name for name in encoded)
+
+
+def _aead(key: bytes) -> AESGCM:
+    from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+
+    return AESGCM(key)
+
+
+def _derived(key: bytes, purpose: str, n_bytes: int = 32) -> bytes:
+    """Return a key for one purpose; keys for two purposes tell nothing of each other."""
+    from cryptography.hazmat.primitives.hashes import SHA256
+    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+
+    return HKDF(SHA256(), n_bytes, salt=None, info=b"scrubjay 1 " + purpose.encode()).derive(key)
+
+
+class Box:
+    """A data key: it seals and opens. Safe to use from several threads."""
+
+    __slots__ = ("_aead", "_digest_key", "_head", "id", "whole")
+
+    def __init__(self, id: bytes, key: bytes, *, whole: bool) -> None:
+        self.id = id
+        self.whole = whole  # nothing of the tenant's is in the clear, what is was put there by somebody else
+        self._head = SEALED + id
+        self._aead = _aead(_derived(key, "seal"))
+        self._digest_key = _derived(key, "digest")
+
+    def seal(self, around: bytes, data: bytes) -> bytes:
+        """Seal bytes; only who names the same `around` can open them."""
+        nonce = os.urandom(_NONCE_BYTES)
+        return self._head + nonce + self._aead.encrypt(nonce, data, around)
+
+    def open(self, around: bytes, sealed: bytes | memoryview) -> bytes:
+        """Return what was sealed.
+
+        Raises:
+            CorruptIndexError: the bytes were changed or moved.
+        """
+        from cryptography.exceptions import InvalidTag
+
+        text_at = _HEAD_BYTES + _NONCE_BYTES
+        try:
+            if sealed[:_HEAD_BYTES] != self._head:
+                raise ValueError("not sealed with this key, or not in this form")
+            return self._aead.decrypt(bytes(sealed[_HEAD_BYTES:text_at]), sealed[text_at:], around)
+        except (InvalidTag, ValueError, TypeError):  # of another type is what somebody else wrote
+            raise CorruptIndexError(
+                "sealed bytes were changed, cut, or moved from where they belong"
+            ) from None
+
+    def digest(self, data: bytes) -> bytes:
+        """Return 32 bytes that tell equal data from different ones to who has the key, and nothing to anybody else."""
+        return hmac.digest(self._digest_key, data, "sha256")
+
+
+def sealed_by(sealed: bytes | memoryview) -> bytes:
+    """Return the id of the data key that sealed bytes need."""
+    return bytes(sealed[len(SEALED) : _HEAD_BYTES])
+
+
+class Master:
+    """A tenant's master key, as the provider gave it: it wraps data keys, and nothing else."""
+
+    __slots__ = ("_aead", "fingerprint")
+
+    def __init__(self, key: bytes) -> None:
+        self.fingerprint = _derived(key, "fingerprint", 8)
+        self._aead = _aead(_derived(key, "wrap"))
+
+    def make(self, tenant: str, *, whole: bool) -> tuple[Box, bytes]:
+        """Draw a new data key; return it, and it wrapped."""
+        id, key = os.urandom(_ID_BYTES), os.urandom(32)
+        return Box(id, key, whole=whole), self._wrap(tenant, id, key, whole)
+
+    def _wrap(self, tenant: str, id: bytes, key: bytes, whole: bool) -> bytes:
+        nonce = os.urandom(_NONCE_BYTES)
+        return nonce + self._aead.encrypt(nonce, key, _around_key(tenant, id, whole))
+
+    def unwrap(self, tenant: str, id: bytes, wrapped: bytes, *, whole: bool) -> Box:
+        """Return a data key that this master key wrapped."""
+        return Box(id, self._unwrap(tenant, id, wrapped, whole), whole=whole)
+
+    def _unwrap(self, tenant: str, id: bytes, wrapped: bytes, whole: bool) -> bytes:
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            return self._aead.decrypt(
+                wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], _around_key(tenant, id, whole)
+            )
+        except (InvalidTag, ValueError):
+            raise CorruptIndexError(f"the data key of tenant {tenant!r} was changed in the file") from None
+
+    def rewrap(self, tenant: str, id: bytes, wrapped: bytes, was: bool, by: Master, *, whole: bool) -> bytes:
+        """Return a data key that this master key wrapped (`was` whole then), wrapped by another one."""
+        return by._wrap(tenant, id, self._unwrap(tenant, id, wrapped, was), whole)
+
+
+def _around_key(tenant: str, id: bytes, whole: bool) -> bytes:
+    return frame("data key", tenant) + id + (b"whole" if whole else b"mixed")
+
+
+class Access:
+    """What the provider said about one tenant, and the data keys that were unwrapped with it."""
+
+    __slots__ = ("boxes", "checked", "erased", "master", "until")
+
+    def __init__(self, master: Master | None, *, erased: bool, until: float) -> None:
+        self.master = master  # None: the tenant is in the clear, or its key was destroyed
+        self.erased = erased
+        self.until = until
+        self.checked = False  # that the file's data key was wrapped by this master key
+        self.boxes: dict[bytes, Box] = {}  # by id
+
+
+class KeyRing:
+    """The keys of a provider, asked for again after a second. Thread-safe, if the provider is."""
+
+    def __init__(self, provider: KeyProvider) -> None:
+        if not callable(provider):
+            raise TypeError(
+                f"keys: expected a callable (tenant -> bytes or None), got {type(provider).__name__}"
+            )
+        try:
+            import cryptography  # noqa: F401
+        except ImportError:
+            raise MissingExtraError("keys", "encryption", "cryptography") from None
+        self._provider = provider
+        self._lock = threading.Lock()  # of the table below, never held while the provider is asked
+        self._known: dict[str, Access] = {}
+
+    def access(self, tenant: str, *, fresh: bool = True) -> Access:
+        """Return what the provider says about a tenant; not `fresh`: or what it said last.
+
+        Raises:
+            EncryptionError: it failed, or gave something else than a key.
+        """
+        access = self._known.get(tenant)
+        if access is not None and (not fresh or time.monotonic() < access.until):
+            return access
+        return self._ask(tenant)
+
+    def _ask(self, tenant: str) -> Access:
+        master, erased = None, False
+        try:
+            key = self._provider(tenant)
+        except KeyErasedError:
+            erased = True
+        except Exception as error:
+            raise EncryptionError(
+                f"keys: the provider failed for tenant {tenant!r} ({type(error).__name__}); nothing is lost, "
+                "try again"
+            ) from error
+        else:
+            master = None if key is None else Master(checked_key(key, f"keys: for tenant {tenant!r}"))
+        until = time.monotonic() + KEY_SECONDS
+        with self._lock:
+            known = self._known.get(tenant)
+            if known is not None and known.erased == erased and _same(known.master, master):
+                known.until = until
+                return known
+            if len(self._known) >= _MAX_TENANTS:
+                self._known.clear()
+            access = self._known[tenant] = Access(master, erased=erased, until=until)
+        return access
+
+    def forget(self, tenant: str | None) -> None:
+        """Ask anew at the next use; None: for every tenant."""
+        with self._lock:
+            if tenant is None:
+                self._known.clear()
+            else:
+                self._known.pop(tenant, None)
+
+
+def _same(one: Master | None, other: Master | None) -> bool:
+    return (None if one is None else one.fingerprint) == (None if other is None else other.fingerprint)
+
+
+def checked_key(key: Any, what: str) -> bytes:
+    """Return an AES key, or raise EncryptionError; the key is in no message."""
+    if not isinstance(key, (bytes, bytearray, memoryview)):
+        raise EncryptionError(f"{what}: expected a key as bytes, got {type(key).__name__}")
+    if len(key) not in (16, 24, 32):
+        raise EncryptionError(f"{what}: expected 16, 24 or 32 bytes, got {len(key)}")
+    return bytes(key)

@@ -1,0 +1,67 @@
+"""`scrubjay serve` in a process of its own, for tests."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+
+class Serving:
+    """The command with these arguments, on a free port; a context manager that ends it."""
+
+    def __init__(self, *arguments: str | Path) -> None:
+        command = [sys.executable, "-m", "scrubjay", "serve", *map(str, arguments), "--port", "0"]
+        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        assert self.process.stderr is not None
+        line = self.process.stderr.readline()
+        found = re.search(r"listening on (http://\S+:(\d+))", line)
+        assert found is not None, line + self.process.stderr.read()
+        self.url, self.port = found[1], int(found[2])
+        for _ in range(500):  # the socket listens before the application answers
+            try:
+                if self.ask("GET", "/health/ready", timeout=30)[0] == 200:
+                    return
+            except OSError:
+                time.sleep(0.02)
+        raise AssertionError("the service did not get ready")
+
+    def ask(
+        self, method: str, path: str, body: Any = None, token: str | None = None, timeout: float = 60
+    ) -> tuple[int, Any]:
+        """One request on a connection of its own: status, and the JSON or text of the answer."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        headers = {} if token is None else {"authorization": f"Bearer {token}"}
+        content = None
+        if body is not None:
+            headers["content-type"] = "application/json"
+            content = json.dumps(body)
+        try:
+            connection.request(method, path, content, headers)
+            answer = connection.getresponse()
+            given = answer.read()
+        finally:
+            connection.close()
+        is_json = answer.headers.get_content_type() == "application/json"
+        return answer.status, json.loads(given) if is_json and given else given.decode()
+
+    def end(self, number: int = signal.SIGTERM) -> tuple[int, str]:
+        """Tell it to end; return the exit code and what it said."""
+        if self.process.poll() is None:
+            self.process.send_signal(number)
+        out, errors = self.process.communicate(timeout=60)
+        return self.process.returncode, out + errors
+
+    def __enter__(self) -> Serving:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.communicate()

@@ -1,0 +1,132 @@
+"""The OpenAI Agents SDK's session: beside its own on random operations, in a run, apart from other sessions."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("agents")
+
+from agents import Agent, Runner, SessionSettings, SQLiteSession, set_tracing_disabled
+from agents.items import ModelResponse
+from agents.memory import Session
+from agents.models.interface import Model
+from agents.usage import Usage
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from openai.types.responses import ResponseOutputMessage, ResponseOutputText
+
+from scrubjay import Index
+from scrubjay.adapters.openai_agents import ScrubjaySession
+
+ITEMS = st.fixed_dictionaries(
+    {
+        "role": st.sampled_from(["user", "assistant"]),
+        "content": st.one_of(st.text(max_size=5), st.lists(st.none())),
+    }
+)
+STEPS = st.lists(
+    st.one_of(
+        st.tuples(st.just("add_items"), st.lists(ITEMS, max_size=3)),
+        st.tuples(st.just("get_items"), st.one_of(st.none(), st.integers(-1, 4))),
+        st.tuples(st.just("pop_item")),
+        st.tuples(st.just("clear_session")),
+    ),
+    max_size=12,
+)
+
+
+@given(steps=STEPS)
+@settings(max_examples=40, deadline=None)
+def test_operations_agree_with_the_sdks_own_session(steps: list[Any]) -> None:
+    async def play() -> None:
+        stock, session = SQLiteSession("chat"), ScrubjaySession("chat")
+        for name, *arguments in [*steps, ("get_items", None)]:
+            expected = await getattr(stock, name)(*arguments)
+            assert await getattr(session, name)(*arguments) == expected
+        stock.close()
+
+    asyncio.run(play())
+
+
+class Echo(Model):
+    """Answers with how many items it was given."""
+
+    async def get_response(self, *arguments: Any, **options: Any) -> ModelResponse:
+        given = options.get("input", arguments[1] if len(arguments) > 1 else None)
+        text = ResponseOutputText(text=f"seen {len(given)}", type="output_text", annotations=[])
+        message = ResponseOutputMessage(
+            id="1", content=[text], role="assistant", status="completed", type="message"
+        )
+        return ModelResponse(output=[message], usage=Usage(), response_id=None)
+
+    def stream_response(self, *arguments: Any, **options: Any) -> Any:
+        raise NotImplementedError
+
+
+def test_an_agent_remembers_its_conversation_another_day(tmp_path: Path) -> None:
+    set_tracing_disabled(True)
+    agent = Agent(name="jay", model=Echo())
+
+    async def ask(question: str) -> str:
+        session = ScrubjaySession("chat", tmp_path / "a")
+        assert isinstance(session, Session)
+        try:
+            return str((await Runner.run(agent, question, session=session)).final_output)
+        finally:
+            session.close()
+
+    assert asyncio.run(ask("The key is sk-stg-0041.")) == "seen 1"
+    assert asyncio.run(ask("And what is it?")) == "seen 3"
+    session = ScrubjaySession("chat", tmp_path / "a", session_settings=SessionSettings(limit=1))
+    assert len(asyncio.run(session.get_items())) == 1
+    assert asyncio.run(session.search("sk-stg-0041", limit=1))[0]["content"] == "The key is sk-stg-0041."
+    assert [item["role"] for item in asyncio.run(session.search("seen"))] == ["assistant", "assistant"]
+
+
+def test_sessions_see_nothing_of_each_other() -> None:
+    index = Index()
+    names: list[dict[str, Any]] = [
+        {"session_id": id} for id in ("chat", "chat1", "Chat", "%", "*", "'; --", "c\0", "x" * 9000)
+    ]
+    names += [{"session_id": "chat", "user": "jane"}, {"session_id": "chat", "tenant": "acme"}]
+    sessions = [ScrubjaySession(where=index, **name) for name in names]
+
+    async def use() -> None:
+        for number, session in enumerate(sessions):
+            await session.add_items([{"role": "user", "content": f"secret {number}"}])
+        for number, session in enumerate(sessions):
+            own = [{"role": "user", "content": f"secret {number}"}]
+            assert await session.get_items() == await session.search("secret") == own
+        await sessions[0].clear_session()
+        assert await sessions[0].pop_item() is None
+        assert all([await session.get_items() for session in sessions[1:]])
+
+    asyncio.run(use())
+
+
+@pytest.mark.parametrize("wrong", [{"session_id": ""}, {"session_id": 7}, {"session_id": "a", "user": "."}])
+def test_wrong_names_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        ScrubjaySession(**wrong)
+
+
+def test_what_json_cannot_express_is_refused_whole() -> None:
+    session = ScrubjaySession("chat")
+    with pytest.raises(TypeError, match=r"records\[1\]"):
+        asyncio.run(session.add_items([{"role": "user"}, {"role": object()}]))
+    assert asyncio.run(session.get_items()) == []
+
+
+def test_each_item_is_popped_once() -> None:
+    session = ScrubjaySession("chat")
+
+    async def use() -> list[Any]:
+        await session.add_items([{"n": n} for n in range(30)])
+        return await asyncio.gather(*(session.pop_item() for _ in range(40)))
+
+    popped = asyncio.run(use())
+    assert sorted(item["n"] for item in popped if item is not None) == list(range(30))

@@ -1,0 +1,52 @@
+"""Does the service do what its OpenAPI document says, whatever is sent? Schemathesis reads one and asks the other."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("schemathesis")
+pytest.importorskip("fastapi")
+pytest.importorskip("uvicorn")
+pytest.importorskip("prometheus_client")
+
+from scrubjay import Index
+from scrubjay.adapters.service import Grant, Limits, add_token, create_app
+from tests.adapters.serving import Serving
+
+SECONDS = 12
+QUICK = ["--embedder", "none"]
+# Which texts are times and which objects are filters is said in words there, not in its schemas; all other checks
+# count, such as: no 5xx, answers as described, wrong data and missing tokens refused, deleted is gone.
+NOT_CHECKED = "positive_data_acceptance"
+
+
+def test_the_service_keeps_to_its_document(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.json"
+    token = add_token(tokens, Grant("fuzz", "acme", "jane", can=("read", "write", "erase", "metrics")))
+    with Serving(tmp_path / "memories.scrubjay", "--tokens", tokens, "--rate", "0", *QUICK) as service:
+        command = [sys.executable, "-m", "schemathesis.cli", "run", service.url + "/openapi.json"]
+        command += ["-H", f"Authorization: Bearer {token}", "--exclude-checks", NOT_CHECKED, "--seed", "1"]
+        command += ["--max-time", str(SECONDS), "--suppress-health-check", "all", "--continue-on-failure"]
+        ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        assert ran.returncode == 0, ran.stdout[-6000:] + ran.stderr[-2000:]
+        assert "Tested: 14" in ran.stdout, ran.stdout
+        metrics = service.ask("GET", "/metrics", token=token)[1]
+        code, said = service.end()
+    answered = [line for line in metrics.splitlines() if line.startswith("scrubjay_requests_total")]
+    assert sum(float(line.rpartition(" ")[2]) for line in answered) >= 14  # some thousand on an idle machine
+    assert not [line for line in answered if 'status="500"' in line]
+    assert code == 0 and "Traceback" not in said
+    with Index.open(tmp_path / "memories.scrubjay") as index:
+        assert index.check().problems == []
+
+
+def test_the_document_has_the_limits_of_the_service() -> None:
+    schemas: Any = create_app(Index(), limits=Limits(max_k=7, max_batch=3)).openapi()["components"]["schemas"]
+    assert schemas["SearchIn"]["properties"]["k"]["maximum"] == 7
+    assert schemas["ListIn"]["properties"]["limit"]["maximum"] == 7
+    assert schemas["UpsertIn"]["properties"]["memories"]["maxItems"] == 3

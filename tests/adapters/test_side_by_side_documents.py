@@ -1,0 +1,26 @@
+"""Do the comparisons with the stores of LangChain and Haystack run, and does Scrubjay find what they lose?"""
+
+from __future__ import annotations
+
+import importlib
+import json
+
+import pytest
+
+
+@pytest.mark.parametrize(
+    ("framework", "module"),
+    [("langchain_core", "langchain"), ("haystack", "haystack")],
+    ids=lambda name: name,
+)
+def test_side_by_side(framework: str, module: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip(framework)
+    comparison = importlib.import_module(f"benchmarks.adapters.{module}")
+    assert comparison.main(["--notes", "200", "--questions", "50", "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    ours = rows[-1]
+    assert "Scrubjay" in ours["store"]
+    assert ours["found_first"] == 1.0 and ours["foreign"] == 0
+    assert rows[0]["found_first"] < 0.9 and rows[0]["foreign"] > 0  # vectors alone, and nobody's filter
+    assert comparison.main(["--notes", "200", "--questions", "5"]) == 0
+    assert capsys.readouterr().out.count("\n") == len(rows) + 2

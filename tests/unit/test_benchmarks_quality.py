@@ -1,0 +1,97 @@
+"""Does the table of rankings measure what it says, and fail when the default is worse than its parts?"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks.quality import offline_models, table
+from benchmarks.quality.judged import VECTOR_SETS
+
+WORDS = ["oak", "jay", "acorn", "winter", "feather", "river", "stone", "cloud"]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """A set by the name of a real one: each question's answer is near it and shares a word with it."""
+    folder = tmp_path / "locomo_dev"
+    folder.mkdir()
+    rng = np.random.default_rng(0)
+    n = 24
+    texts = [f"{WORDS[i % 8]} {' '.join(rng.choice(WORDS, 4))} number{i}" for i in range(n)]
+    rows = [{"id": f"d{i}", "text": text, "meta": {"scope": "s"}} for i, text in enumerate(texts)]
+    (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    asked = [{"id": f"q{i}", "text": texts[i][:12], "scope": "s", "category": "c"} for i in range(0, n, 2)]
+    (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, asked)))
+    (folder / "qrels.tsv").write_text("\n".join(f"q{i}\td{i}\t1" for i in range(0, n, 2)))
+    for model in VECTOR_SETS:
+        documents = rng.normal(size=(n, 8)).astype(np.float16)
+        np.save(folder / f"{model}.docs.npy", documents)
+        np.save(
+            folder / f"{model}.queries.npy", documents[::2] + rng.normal(size=(n // 2, 8)).astype(np.float16)
+        )
+    return tmp_path
+
+
+def test_one_command_writes_everything(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    has_plots = importlib.util.find_spec("matplotlib") is not None
+    out = tmp_path / "out"
+    arguments = [
+        "--data",
+        str(data),
+        *(["--out", str(out)] if has_plots else ["--json", str(tmp_path / "q.json")]),
+    ]
+    code = table.main(arguments)
+    reports = json.loads((out / "quality.json" if has_plots else tmp_path / "q.json").read_text())
+    assert [report["model"] for report in reports] == list(VECTOR_SETS)
+    for report in reports:
+        assert set(report["rows"]) == set(table.RANKINGS)
+        for row in report["rows"].values():
+            assert set(row) == set(table.COLUMNS)
+            assert 0 <= row["recall@5"] <= row["recall@10"] <= 1
+            assert 0 < row["p50 us"] <= row["p95 us"]
+        best = max(report["rows"][name]["nDCG@10"] for name in table.BAR)
+        assert report["margin"] == pytest.approx(report["rows"][table.DEFAULT]["nDCG@10"] - best)
+    assert code == (1 if any(report["margin"] < -table.MARGIN for report in reports) else 0)
+    assert capsys.readouterr().out.count("### locomo_dev") == 2
+    if has_plots:
+        for name in ("quality.png", "quality-time.png"):
+            assert (out / name).read_bytes().startswith(b"\x89PNG")
+
+
+def test_a_reranker_stands_beside_the_default_on_the_same_questions(data: Path) -> None:
+    (judged,) = table.judged_sets(data, ("locomo_dev",))
+
+    class Perfect:
+        def score(self, query: str, texts: list[str]) -> Any:
+            relevant = {
+                judged.memories[int(id[1:])].text
+                for q in judged.queries
+                if q.text == query
+                for id in q.relevant
+            }
+            return np.float32([text in relevant for text in texts])
+
+    rows = table.evaluate(judged, VECTOR_SETS[0], Perfect(), 6)["rows"]
+    plain, reranked = rows["auto, 6 queries"], rows["auto + reranker, 6 queries"]
+    assert reranked["nDCG@10"] > 0.99 > plain["nDCG@10"]
+
+
+def test_files_that_are_not_the_model_are_refused(tmp_path: Path) -> None:
+    folder = tmp_path / "ms-marco-minilm-l12-int8"
+    folder.mkdir()
+    for name in offline_models.MODEL_FILES:
+        (folder / name).write_bytes(b"something else")
+    with pytest.raises(ValueError, match=r"model\.onnx: expected SHA-256"):
+        offline_models.fetched_reranker(tmp_path)
+
+
+def test_no_sets_are_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert table.main(["--data", str(tmp_path)]) == 2
+    assert "no judged sets" in capsys.readouterr().err
