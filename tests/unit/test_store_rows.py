@@ -296,7 +296,7 @@ def test_an_id_that_none_can_have_is_refused_as_in_memory(path: Path, name: str,
     with Index.open(path) as stored:
         for index in (Index(), stored):
             index.upsert("m1", "oak", scope=ACME)
-            with pytest.raises(ValueError, match="^id: expected") as refused:
+            with pytest.raises(ValueError, match=r"^id: expected") as refused:
                 getattr(index, name)(id)
             said.append((type(refused.value), str(refused.value)))
     assert said[0] == said[1]
