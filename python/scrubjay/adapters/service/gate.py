@@ -119,7 +119,7 @@ class Gate:
             scope["state"]["grant"] = grant
         if scope["path"].startswith("/health/"):
             return  # who watches over the service must get through
-        wait = self._rates.wait("" if grant is None else grant.name)
+        wait = self._rates.wait(grant)  # not by its name, which others may use, too
         if wait > 0:
             raise _RefusalError(
                 "rate", 429, "rate_limited", f"expected at most {self._limits.rate:g} requests a second",
