@@ -578,12 +578,12 @@ MUTANTS: dict[str, Mutant] = {
         "until = None",
         MACHINE,
     ),
-    "machine_order": Mutant(
-        "an observation counts for whom it was",
+    "forget_last_witness": Mutant(
+        "what only forgotten users said of a tenant goes with the last of them",
         _M + "forgetting:Forgetting._gather",
         "AND o.user <> ?)",
         "AND o.user = ?)",
-        MACHINE,
+        f"{FORGET}::test_what_a_forgotten_user_said_of_the_tenant",
     ),
 }
 

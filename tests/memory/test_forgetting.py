@@ -190,6 +190,9 @@ def test_what_a_forgotten_user_said_of_the_tenant(memory: Memory) -> None:
     memory.compact()
     assert memory.verify_erased(JANE, ["run of jane"]).clean
     assert said("builds", (JOE, "r9")) and texts(memory, "builds", JANE) == []  # hers counts no more
+    memory.forget(JOE)  # nobody is left who said that Acme ships; that it sells somebody confirmed
+    assert texts(memory, "acme", CODER) == ["Acme sells"]
+    assert memory.get(shared, scope=ACME, hidden=True) is None
 
 
 def test_only_memory_knows_of_it_afterwards(memory: Memory, tmp_path: Path) -> None:

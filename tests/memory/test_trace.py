@@ -211,6 +211,12 @@ class Cipher:
     def __init__(self) -> None:
         self.destroyed: set[str] = set()
 
+    def begin(self, connection: object) -> None:
+        pass
+
+    def end(self) -> None:
+        pass
+
     def readable(self, tenant: str) -> bool:
         return tenant not in self.destroyed
 
