@@ -192,6 +192,9 @@ def test_the_best_text_of_an_item_counts(where: Path | None) -> None:
         assert store.search(JANE, query="ccc")[0].key == "mixed"
         assert len(store.search(())) == 3
         store.put(JANE, "mixed", {"title": "ccc"}, index=False)
+        store.put(JANE, "whole", {"body": "cc"}, index=["$"])  # the stock store finds nothing here
+        assert store.search(JANE, query="cc", limit=1)[0].key == "whole"
+        store.delete(JANE, "whole")
         store.put(JANE, "none", {"body": "ccc"}, index=["body"])
         found = store.search(JANE, query="ccc")
         assert [(item.key, item.score is None) for item in found] == [
