@@ -158,6 +158,7 @@ class Gate:
         length = declared.get(b"content-length", b"")
         if length.isdigit() and (len(length) > 15 or int(length) > most):
             raise self._too_large()
+        _check_type(scope)
         pieces: list[bytes] = []
         n_bytes = 0
         try:
@@ -193,6 +194,14 @@ class Gate:
 
 
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+
+
+def _check_type(scope: Scope) -> None:
+    """A page of another site may send anything but JSON without asking the browser's leave."""
+    kinds = [value for name, value in scope["headers"] if name == b"content-type"]
+    kind = (kinds[0] if len(kinds) == 1 else b"").partition(b";")[0].strip().lower()
+    if scope["method"] not in ("GET", "HEAD") and kind != b"application/json":
+        raise _RefusalError("type", 415, "unsupported_media_type", "content-type: expected application/json")
 
 
 def _check_host(headers: list[tuple[bytes, bytes]]) -> None:
