@@ -92,7 +92,10 @@ class Gate:
             await self._app(scope, receive, answer)
         except _RefusalError as refusal:
             self._metrics.refused.labels(refusal.reason).inc()
-            await refusal.answer(scope, receive, answer)
+            try:
+                await refusal.answer(scope, receive, answer)
+            except Exception as error:  # noqa: BLE001 - the server has hung up on bytes that are no HTTP
+                _log.info("nobody is there to be refused: %s", error)
         except Exception as error:
             if status:  # too late to say anything else
                 raise
