@@ -347,3 +347,7 @@ def test_encryption_is_refused_rather_than_half_done(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="keys: the tables of memory are not encrypted"):
         open_memory(tmp_path / "m.scrubjay", keys=lambda tenant: None)
     assert not (tmp_path / "m.scrubjay").exists()
+    with Index.open(tmp_path / "i.scrubjay", keys=lambda tenant: None) as index:
+        with pytest.raises(ValueError, match="keys: the tables of memory are not encrypted"):
+            Memory(index)
+        assert index.collections() == []

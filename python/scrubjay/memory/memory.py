@@ -17,10 +17,13 @@ from scrubjay.memory.base import COLLECTION
 from scrubjay.memory.decay import Decay
 from scrubjay.memory.judge import DefaultJudge, Judge
 from scrubjay.retrieval.retriever import Retriever
+from scrubjay.store.engine import DurableEngine
 
 __all__ = ["Memory"]
 
 Self = TypeVar("Self", bound="Memory")
+
+_IN_THE_CLEAR = "keys: the tables of memory are not encrypted; expected none, got a key provider"
 
 
 class Memory(AroundMemory):
@@ -89,6 +92,9 @@ class Memory(AroundMemory):
             raise TypeError(f"retention_days: expected a number, got {type(retention_days).__name__}")
         if not 0 <= retention_days < 1e6:
             raise ValueError(f"retention_days: expected 0 or more, below a million, got {retention_days}")
+        engine = index.engine
+        if isinstance(engine, DurableEngine) and engine.store.cipher.ring is not None:
+            raise ValueError(_IN_THE_CLEAR)
         self.index = index
         self.documents = index.collection(COLLECTION)
         self.clock = clock or (lambda: time.time_ns() // 1000)
@@ -130,9 +136,7 @@ class Memory(AroundMemory):
             EmbedderMismatchError: it holds vectors of another model.
         """
         if options.get("keys") is not None:  # half of it in the clear would be worse than a refusal
-            raise ValueError(
-                "keys: the tables of memory are not encrypted; expected none, got a key provider"
-            )
+            raise ValueError(_IN_THE_CLEAR)
         index = Index.open(path, embedder, **options)
         try:
             memory = cls(
