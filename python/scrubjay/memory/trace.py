@@ -57,6 +57,7 @@ TABLES = (
   expires_at INTEGER,                   -- by retention, from when it was recorded
   kind TEXT NOT NULL CHECK (kind <> ''), author TEXT NOT NULL,
   content TEXT NOT NULL, data BLOB,
+  tenant TEXT NOT NULL,                 -- whose key it is sealed with: so the cipher sees that it is needed
   PRIMARY KEY (run, seq)) WITHOUT ROWID""",
     "CREATE INDEX memory_event_due ON memory_event(expires_at) WHERE expires_at IS NOT NULL",
     """CREATE TABLE memory_distilled(
@@ -173,8 +174,8 @@ class Traces:
                     for column, text in zip(_SEALED, texts, strict=True)
                 ]
                 execute(
-                    "INSERT INTO memory_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (key, seq, turn, at, expires_at, draft.kind, *sealed),
+                    "INSERT INTO memory_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (key, seq, turn, at, expires_at, draft.kind, *sealed, scope.tenant),
                 )
                 events.append(_event((seq, turn, at, draft.kind), *texts))
         return events
