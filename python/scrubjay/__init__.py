@@ -23,6 +23,7 @@ from scrubjay import embedders, filters
 from scrubjay._native import Engine, Filter, Result, Scope, StaticEmbedder
 from scrubjay.config import analyze, show_config
 from scrubjay.errors import (
+    BudgetError,
     ClosedError,
     ConflictError,
     CorruptIndexError,
@@ -71,6 +72,7 @@ __all__ = [
     "RRF",
     "Auto",
     "Boost",
+    "BudgetError",
     "ClosedError",
     "ConflictError",
     "CorruptIndexError",

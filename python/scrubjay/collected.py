@@ -76,7 +76,9 @@ class CollectedIndex(OpenedIndex):
                 self._family.add(name, member)
                 return member
             check_identity(member._identity(), asked, f"collection {name!r}")
-            if embedder is not None:
+            if (
+                embedder is not None and embedder is not member.embedder
+            ):  # a new one forgets what it has embedded
                 member.embedder = embedder
             return cast(Self, member)
 

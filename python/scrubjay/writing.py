@@ -185,7 +185,8 @@ class WritingIndex:
             scope: whose memories.
             exact: of this scope only.
             reason: 1 to 1,000 characters for the events that are left in the file, one a scope (see :meth:`events`).
-            everywhere: in all collections of the file, not in this one only.
+            everywhere: in all collections of the file, not in this one only. What a :class:`scrubjay.Memory` keeps in
+                the file has rows of its own beside its documents: `Memory.forget` erases those as well.
         """
         if isinstance(self._engine, DurableEngine):
             return self._engine.erase(scope, exact=exact, reason=reason, everywhere=everywhere)

@@ -192,6 +192,9 @@ def test_the_best_text_of_an_item_counts(where: Path | None) -> None:
         assert store.search(JANE, query="ccc")[0].key == "mixed"
         assert len(store.search(())) == 3
         store.put(JANE, "mixed", {"title": "ccc"}, index=False)
+        store.put(JANE, "whole", {"body": "cc"}, index=["$"])  # the stock store finds nothing here
+        assert store.search(JANE, query="cc", limit=1)[0].key == "whole"
+        store.delete(JANE, "whole")
         store.put(JANE, "none", {"body": "ccc"}, index=["body"])
         found = store.search(JANE, query="ccc")
         assert [(item.key, item.score is None) for item in found] == [
@@ -364,22 +367,22 @@ def test_wrong_arguments_are_named(options: dict[str, Any], error: type[Exceptio
 
 
 def test_items_expire_and_reading_keeps_them(where: Path | None) -> None:
-    second = 1 / 60
-    with ScrubjayStore(where, ttl={"default_ttl": second, "refresh_on_read": True}) as store:
+    ttl = 1.5 / 60
+    with ScrubjayStore(where, ttl={"default_ttl": ttl, "refresh_on_read": True}) as store:
         for key in ("got", "searched", "unread", "left"):
             store.put(JANE, key, {"text": key})
         store.put(JANE, "kept", {"text": "kept"}, ttl=None)
         created_at = store.get(JANE, "got").created_at
-        time.sleep(0.7)
+        time.sleep(1.0)
         assert store.get(JANE, "got").value == {"text": "got"}
         assert keys(store.search(JANE, query="searched", limit=1)) == ["searched"]
         assert store.get(JANE, "left", refresh_ttl=False) is not None
-        time.sleep(0.6)
+        time.sleep(0.8)
         assert sorted(keys(store.search((), refresh_ttl=False))) == ["got", "kept", "searched"]
         assert store.get(JANE, "got", refresh_ttl=False).created_at == created_at
         assert store.get(JANE, "left") is None
         assert store.sweep_ttl() == (0 if where is None else 2)
-        time.sleep(1.1)
+        time.sleep(1.7)
         assert keys(store.search(())) == ["kept"]
         store.delete(JANE, "kept")
         assert store.list_namespaces() == []

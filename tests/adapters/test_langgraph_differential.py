@@ -57,7 +57,7 @@ PATHS = st.lists(st.sampled_from(["*", "a", "b", "c"]), min_size=1, max_size=3).
 QUERIES = st.one_of(st.none(), st.text("abc", min_size=1, max_size=4))
 OPS = st.one_of(
     st.builds(PutOp, NAMESPACES, st.sampled_from("klm"), st.one_of(ITEMS, st.none()),
-              st.sampled_from([None, None, None, False, ["n"], ["text", "m"], ["$"], ["m[*].x"]]), st.none()),
+              st.sampled_from([None, None, None, False, ["n"], ["text", "m"], ["m[*].x"]]), st.none()),
     st.builds(GetOp, NAMESPACES, st.sampled_from("klm")),
     st.builds(SearchOp, PREFIXES, FILTERS, st.just(100), st.just(0), QUERIES),
     st.builds(
@@ -70,7 +70,7 @@ BATCHES = st.lists(st.lists(OPS, max_size=6), max_size=6)
 
 
 class Stock(InMemoryStore):
-    """The stock store without two things that are in the way of a comparison."""
+    """The stock store without what is in the way of a comparison."""
 
     def batch(self, ops: Any) -> Any:
         self.tidy()  # looking for an item makes a namespace of nothing
@@ -79,6 +79,15 @@ class Stock(InMemoryStore):
     def tidy(self) -> None:
         for name in [name for name, items in self._data.items() if not items]:
             del self._data[name]
+
+    def _extract_texts(self, put_ops: Any) -> Any:
+        """Empty texts are embedded there and left out here, since many models refuse them; and what an item was found
+        by before it was written anew stays there, and goes here."""
+        for namespace, key in put_ops:
+            self._vectors[namespace].pop(key, None)
+        found = super()._extract_texts(put_ops)
+        found.pop("", None)
+        return found
 
     def _insertinmem_store(self, to_embed: Any, embeddings: Any) -> None:
         """It fails where two of the texts of a batch are equal."""

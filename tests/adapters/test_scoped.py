@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrubjay import Index, Scope
+from scrubjay import ConflictError, Index, Scope
 from scrubjay.adapters._scoped import (
     ReadOnlyMemoryError,
     ScopedMemories,
@@ -32,6 +32,7 @@ OPERATION = st.tuples(
 
 
 @given(st.lists(OPERATION, max_size=40))
+@example([("put", SCOPES[0], "m"), ("put", SCOPES[0], '["a",null,null]:m'), ("get", SCOPES[0], "m")])
 def test_it_behaves_as_one_dictionary_a_scope(operations: list[tuple[str, Scope, str]]) -> None:
     memories = ScopedMemories(Index())
     model: dict[tuple[Scope, str], str] = {}
@@ -66,6 +67,10 @@ def test_it_behaves_as_one_dictionary_a_scope(operations: list[tuple[str, Scope,
                     model[seen] = text
                 else:
                     del model[seen]
+        chosen = memories.search(scope, "text", ids=[id], k=100)
+        assert {(hit.scope, local_id(hit)) for hit in chosen} == {
+            (one, id) for one in visible_scopes(scope) if (one, id) in model
+        }
         for one in {scope, *visible_scopes(scope)}:
             hits = memories.search(one, "text", k=100)
             assert sorted((str(hit.scope), local_id(hit), hit.text) for hit in hits) == sorted(
@@ -91,6 +96,19 @@ def test_bare_ids_are_found_changed_and_deleted_where_the_scope_allows_it() -> N
     assert len(index) == 3 and memories.count(jane) == 2
     memories.delete(jane, "m1")
     assert "m1" not in index and memories.get(joe, "m1") is not None
+
+
+def test_a_bare_id_that_looks_like_a_scopes_own_is_not_taken_for_it() -> None:
+    index = Index()
+    jane, joe = Scope("acme", user="jane"), Scope("acme", user="joe")
+    index.upsert('["acme","jane",null]:m1', "Joe's, under an odd id.", scope=joe)
+    memories = ScopedMemories(index)
+    assert memories.get(jane, "m1") is None
+    with pytest.raises(UnknownMemoryError):
+        memories.delete(jane, "m1")
+    with pytest.raises(ConflictError):  # only who writes to the index directly can bring this about
+        memories.put(jane, [{"id": "m1", "text": "Jane's"}])
+    assert len(index) == 1
 
 
 def test_ids_of_a_search_are_those_of_the_scope() -> None:

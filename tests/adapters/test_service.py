@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -145,10 +147,13 @@ def test_a_listing_goes_on_where_it_ended(callers: dict[str, Caller]) -> None:
     callers["acme"].good("PUT", "/v1/memories/m1", {"text": "shared"})
     seen: list[tuple[str, str]] = []
     offset: int | None = 0
+    n_pages = 0
     while offset is not None:
+        n_pages += 1
         page = jane.good("POST", "/v1/list", {"limit": 2, "offset": offset, "order": "oldest"})
         seen += [(memory["id"], memory["text"]) for memory in page["memories"]]
         offset = page["next_offset"]
+    assert n_pages == 3  # the last one is full, and known to be the last
     assert seen == [(f"m{i}", f"number {i}") for i in range(5)] + [("m1", "shared")]
     assert len(jane.good("POST", "/v1/list", {"exact": True})["memories"]) == 5
     chosen = jane.good("POST", "/v1/list", {"ids": ["m1", "m3", "none"], "order": "oldest"})["memories"]
@@ -516,6 +521,44 @@ def test_searches_beside_writes_of_many_threads(index: Index) -> None:
     for thread in threads:
         thread.join(60)
     assert failures == [] and index.count(ACME, filter={"i": {"$exists": True}}) == 60
+
+
+def test_a_write_that_outlasts_the_patience_of_the_end_is_whole_before_the_index_is_closed() -> None:
+    happened: list[str] = []
+
+    class Slow(Index):
+        def upsert_many(self, *arguments: Any, **options: Any) -> int:
+            time.sleep(0.3)
+            happened.append("written")
+            return super().upsert_many(*arguments, **options)
+
+        def close(self) -> None:
+            happened.append("closed")
+            super().close()
+
+    app = create_app(Slow(), grant=Grant("local", "acme"), close_index=True)
+    body = b'{"memories": [{"text": "x"}]}'
+    headers = [(b"host", b"localhost"), (b"content-type", b"application/json"), (b"content-length", b"29")]
+    request = {"type": "http", "method": "POST", "path": "/v1/memories", "raw_path": b"/v1/memories"}
+    request |= {"query_string": b"", "http_version": "1.1", "scheme": "http", "root_path": ""}
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def send(message: Any) -> None:
+        happened.append("answered")
+
+    async def live() -> None:
+        async with app.router.lifespan_context(app):
+            asking = asyncio.create_task(
+                app({**request, "headers": headers, "server": ("a", 1)}, receive, send)
+            )
+            await asyncio.sleep(0.1)
+            asking.cancel()
+            await asyncio.gather(asking, return_exceptions=True)
+
+    asyncio.run(live())
+    assert happened == ["written", "closed"]
 
 
 FIELD = (

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ pytest.importorskip("prometheus_client")
 testing = pytest.importorskip("fastapi.testclient")
 
 from scrubjay import Index, Scope  # noqa: E402
-from scrubjay.adapters.service import Grant, Limits, create_app  # noqa: E402
+from scrubjay.adapters.service import Grant, Limits, Tokens, add_token, create_app  # noqa: E402
 from scrubjay.adapters.service.limits import Rates  # noqa: E402
 
 ACME = Scope("acme")
@@ -59,6 +60,19 @@ def test_who_asks_too_often_waits_and_nobody_else() -> None:
     assert caller.get("/health/live").status_code == 200
     unlimited = client(rate=0)
     assert {unlimited.get("/v1/whoami").status_code for _ in range(50)} == {200}
+
+
+def test_a_name_that_others_use_is_not_shared_with_them(tmp_path: Path) -> None:
+    tokens = tmp_path / "tokens.json"
+    acme, globex = (add_token(tokens, Grant("app", tenant, can=("read",))) for tenant in ("acme", "globex"))
+    app = create_app(Index(), tokens=Tokens(tokens), limits=Limits(rate=0.1, burst=2))
+    caller = testing.TestClient(app, base_url="http://service", raise_server_exceptions=False)
+
+    def asked(token: str) -> int:
+        status: int = caller.get("/v1/whoami", headers={"authorization": f"Bearer {token}"}).status_code
+        return status
+
+    assert [asked(acme), asked(acme), asked(acme), asked(globex)] == [200, 200, 429, 200]
 
 
 @given(st.lists(st.floats(0, 0.4), min_size=1, max_size=100), st.integers(1, 5))

@@ -61,6 +61,7 @@ PYTHON_HEIGHT = {
     "collected": 7,
     "stored": 8,
     "states": 8,
+    "searching": 8,
     "index": 9,
     "retrieval": 10,
     "memory": 11,

@@ -42,7 +42,19 @@ def operation(seed: int, number: int) -> Operation:
     """Return operation `number` of the workload `seed`."""
     rng = random.Random(f"{seed}:{number}")
     kind = rng.choices(
-        ["upsert", "many", "delete", "erase", "compact", "save", "search", "reopen", "drop", "change", "encrypt"],
+        [
+            "upsert",
+            "many",
+            "delete",
+            "erase",
+            "compact",
+            "save",
+            "search",
+            "reopen",
+            "drop",
+            "change",
+            "encrypt",
+        ],
         weights=[30, 30, 12, 3, 2, 6, 15, 3, 1, 20, 3],
     )[0]
     collection = rng.choice(COLLECTIONS)

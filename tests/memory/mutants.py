@@ -448,7 +448,7 @@ MUTANTS: dict[str, Mutant] = {
         _M + "crud:Crud.update",
         "if held is None or _said(held) != _said(seen):",
         "if False:",
-        f"{RACES}::test_updates_at_the_same_moment_are_not_lost",
+        f"{RACES}::test_an_update_does_not_undo_another",
     ),
     "deleted_log": Mutant(
         "a deleted record is gone with its history",
@@ -578,12 +578,12 @@ MUTANTS: dict[str, Mutant] = {
         "until = None",
         MACHINE,
     ),
-    "machine_order": Mutant(
-        "an observation counts for whom it was",
+    "forget_last_witness": Mutant(
+        "what only forgotten users said of a tenant goes with the last of them",
         _M + "forgetting:Forgetting._gather",
         "AND o.user <> ?)",
         "AND o.user = ?)",
-        MACHINE,
+        f"{FORGET}::test_what_a_forgotten_user_said_of_the_tenant",
     ),
 }
 

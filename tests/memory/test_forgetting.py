@@ -178,7 +178,7 @@ def test_what_a_forgotten_user_said_of_the_tenant(memory: Memory) -> None:
             id = memory.propose(candidate, scope=scope, source=source).id or ""
         return id
 
-    shared = said("ships", (JANE, "run of jane"), (JOE, "run of joe"))
+    shared = said("ships", (JOE, "run of joe"), (JANE, "run of jane"))  # promoted by what she said
     own = said("builds", (JANE, "run of jane"))
     confirmed = said("sells", (ACME, "import"))
     memory.confirm(confirmed, by="boss", scope=ACME)
@@ -186,10 +186,13 @@ def test_what_a_forgotten_user_said_of_the_tenant(memory: Memory) -> None:
     assert texts(memory, "acme", JOE) == ["Acme sells", "Acme ships"]
     assert memory.get(own, scope=JANE, hidden=True) is None
     why = memory.why(shared, scope=JOE)
-    assert why is not None and "jane" not in str(why)
+    assert why is not None and "jane" not in str(why) and why.provenance.run == "forgotten"
     memory.compact()
     assert memory.verify_erased(JANE, ["run of jane"]).clean
     assert said("builds", (JOE, "r9")) and texts(memory, "builds", JANE) == []  # hers counts no more
+    memory.forget(JOE)  # nobody is left who said that Acme ships; that it sells somebody confirmed
+    assert texts(memory, "acme", CODER) == ["Acme sells"]
+    assert memory.get(shared, scope=ACME, hidden=True) is None
 
 
 def test_only_memory_knows_of_it_afterwards(memory: Memory, tmp_path: Path) -> None:

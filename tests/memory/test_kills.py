@@ -93,7 +93,7 @@ def later() -> Clock:
 def state(path: Path) -> str:
     """Return everything that a file holds, ids left out, after holding documents against rows."""
     with open_memory(path, later()) as memory:
-        assert memory.documents.check().clean and memory.index.check().clean
+        assert memory.documents.check().clean and memory.index.check().clean and memory.check() == []
         connection = memory.store.reading_connection()
         rows = {}
         for table in TABLES:
@@ -180,14 +180,14 @@ def open_and_die(path: Path, n_tables: int) -> None:
     made = Transaction.__init__
     n_left = n_tables
 
-    def counting(self: Any, connection: sqlite3.Connection, tables: Any) -> None:
+    def counting(self: Any, connection: sqlite3.Connection, *rest: Any) -> None:
         def trace(statement: str) -> None:
             nonlocal n_left
             n_left -= statement.startswith("CREATE")
             if n_left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
 
-        made(self, connection, tables)
+        made(self, connection, *rest)
         connection.set_trace_callback(trace)
 
     Transaction.__init__ = counting  # type: ignore[method-assign]

@@ -265,6 +265,7 @@ class MemoryMachine(RuleBasedStateMachine):
             assert told == self.model.known(key), scope
         n_documents = sum(self.model.in_force(e) for e in self.model.entries if e.kind in ("fact", "episode"))
         assert len(self.memory.documents) == n_documents
+        assert self.memory.check() == []
 
     @invariant()
     def a_record_is_there_for_whom_it_is(self) -> None:

@@ -368,7 +368,7 @@ def sealed_cells(memory: Memory, tenant: str) -> list[Any]:
             f"SELECT {column} FROM memory_{table} WHERE tenant = ? AND typeof({column}) = 'text'", (tenant,)
         ).fetchall()
     clear += execute(
-        "SELECT content FROM memory_event JOIN memory_run ON key = memory_event.run WHERE tenant = ? "
+        "SELECT content FROM memory_event JOIN memory_run ON key = memory_event.run WHERE memory_run.tenant = ? "
         "AND (typeof(content) = 'text' OR typeof(author) = 'text')",
         (tenant,),
     ).fetchall()

@@ -91,8 +91,8 @@ MUTANTS = [
     Mutant(
         "recent turns are the newest",
         "assembly",
-        "for turn in reversed(turns):",
-        "for turn in turns:",
+        "lines[len(lines) - n :], ())",
+        "lines[:n], ())",
         "test_assembly.py::test_recent_turns",
     ),
     Mutant(
@@ -164,6 +164,13 @@ MUTANTS = [
         'execute(f"UPDATE memory_run SET erasing = 1 WHERE {condition}", values)',
         'execute(f"UPDATE memory_run SET erasing = 0 WHERE {condition}", values)',
         "test_trace.py::test_erasure",
+    ),
+    Mutant(
+        "what was forgotten is not brought back by a prompt",
+        "trace",
+        "        return found is not None\n",
+        "        return False\n",
+        "test_session.py::test_a_prompt_does_not_bring_back",
     ),
     Mutant(
         "prompts are recorded",

@@ -9,8 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import scrubjay
 from scrubjay import Scope
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PolicyCandidate, PreferenceCandidate
 from tests.memory.setting import ACME, JANE, JOE, open_memory, row_count, texts
@@ -172,6 +174,35 @@ def test_updates_at_the_same_moment_are_not_lost(tmp_path: Path) -> None:
         for _ in range(3):
             together([lambda: memory.feedback(id, scope=JANE)] * N_THREADS)
         assert memory.get(id, scope=JANE).uses == 3 * N_THREADS  # type: ignore[union-attr]
+
+
+def test_an_update_does_not_undo_another(tmp_path: Path) -> None:
+    """Somebody else changes the record while the new text is being embedded."""
+
+    class Meddling:
+        name, dim = "meddling", 2
+        meddle: Callable[[], Any] | None = None
+
+        def embed_documents(self, texts: Any) -> Any:
+            meddle, self.meddle = self.meddle, None
+            if meddle is not None:
+                together([meddle])
+            return np.ones((len(texts), 2), np.float32)
+
+        def embed_query(self, text: str) -> Any:
+            return np.ones(2, np.float32)
+
+    embedder = Meddling()
+    with open_memory(tmp_path / "m.scrubjay", embedder=embedder) as memory:
+        id = memory.propose("tea", scope=JANE, source="r").id or ""
+        embedder.meddle = lambda: memory.update(id, scope=JANE, content="tea of another", confidence=0.8)
+        with pytest.raises(scrubjay.ConflictError, match="changed by somebody else"):
+            memory.update(id, scope=JANE, content="tea of mine")
+        assert texts(memory, "tea", JANE) == ["tea of another"]
+        embedder.meddle = lambda: memory.delete(id, scope=JANE)
+        with pytest.raises(scrubjay.ConflictError, match="changed by somebody else"):
+            memory.update(id, scope=JANE, content="tea of mine")
+        assert memory.list(JANE, hidden=True) == [] and len(memory.documents) == 0
 
 
 def test_memories_of_one_file_in_one_process_take_turns(tmp_path: Path) -> None:

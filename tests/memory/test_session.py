@@ -256,6 +256,30 @@ def test_turns_may_be_any_iterable(memory: Memory) -> None:
     )
 
 
+@pytest.mark.parametrize("who", [{"tenant": "acme", "user": "jane"}, {"tenant": "acme"}])
+def test_a_prompt_does_not_bring_back_what_was_forgotten(memory: Memory, tmp_path: Path, who: dict) -> None:
+    fill(memory)
+    session = memory.session(JANE, "r1")
+    session.user("Which key is it for staging?")
+    assert "sk-stg-0041" in session.assemble().text
+    memory.forget(**who)
+    session.user("Hello again.")
+    session.close()
+    assert [event.content for event in session.events()] == ["Hello again."]
+    memory.compact()
+    assert memory.verify_erased(Scope("nobody"), ["Jane's staging key is sk-stg-0041."]).clean
+
+
+def test_what_others_deleted_does_not_matter_to_a_prompt(memory: Memory) -> None:
+    fill(memory)
+    session = memory.session(JANE, "r1")
+    session.assemble("key")
+    memory.forget(JOE)
+    memory.forget(tenant="globex")
+    session.close()
+    assert [event.kind for event in session.events()] == ["prompt"]
+
+
 def test_a_failed_append_keeps_the_prompt_for_the_next(memory: Memory) -> None:
     session = memory.session(JANE, "r1")
     session.user("hello")

@@ -5,15 +5,18 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scrubjay import Index, Scope
-from scrubjay.errors import KeyErasedError, StoreError
-from scrubjay.memory import Memory
-from scrubjay.memory.trace import TABLES, Draft, Traces, erase_traces, sweep_traces
+from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError, StoreError
+from scrubjay.memory.drafts import Draft
+from scrubjay.memory.schema import TABLES
+from scrubjay.memory.trace import Traces, erase_traces, sweep_traces
 
 JANE = Scope("acme", user="jane")
 DAY_US = 86_400_000_000
@@ -34,13 +37,17 @@ def clock() -> Clock:
     return Clock()
 
 
+def make_tables(store: Any) -> None:
+    with store.writing("making tables") as transaction:
+        for statement in TABLES:
+            transaction.connection.execute(statement)
+
+
 @pytest.fixture
 def traces(tmp_path: Path, clock: Clock) -> Iterator[Traces]:
     with Index.open(tmp_path / "memory.scrubjay") as index:
         store = index.engine.store  # type: ignore[union-attr]
-        with store.writing("making tables") as transaction:
-            for statement in TABLES:
-                transaction.connection.execute(statement)
+        make_tables(store)
         yield Traces(store, clock)
 
 
@@ -76,10 +83,10 @@ def test_events_come_back_in_order_with_numbers_and_turns(traces: Traces) -> Non
         "UPDATE memory_run SET user = 'joe'",
         "UPDATE memory_run SET run = 'other'",
         "UPDATE memory_run SET n_events = 1",
-        "INSERT INTO memory_event VALUES (1, 5, 1, 0, NULL, 'user', 'user', 'a gap', NULL)",
-        "INSERT INTO memory_event VALUES (1, 2, 1, 0, NULL, 'user', 'user', 'twice', NULL)",
-        "INSERT INTO memory_event VALUES (99, 1, 1, 0, NULL, 'user', 'user', 'of no run', NULL)",
-        "REPLACE INTO memory_event VALUES (1, 1, 1, 0, NULL, 'user', 'user', 'replaced', NULL)",
+        "INSERT INTO memory_event VALUES (1, 5, 1, 0, NULL, 'user', 'user', 'a gap', NULL, 'acme')",
+        "INSERT INTO memory_event VALUES (1, 2, 1, 0, NULL, 'user', 'user', 'twice', NULL, 'acme')",
+        "INSERT INTO memory_event VALUES (99, 1, 1, 0, NULL, 'user', 'user', 'of no run', NULL, 'acme')",
+        "REPLACE INTO memory_event VALUES (1, 1, 1, 0, NULL, 'user', 'user', 'replaced', NULL, 'acme')",
     ],
 )
 def test_the_schema_holds_it_append_only(traces: Traces, statement: str) -> None:
@@ -205,34 +212,65 @@ def test_threads_append_to_one_run_without_gaps(traces: Traces) -> None:
         assert own == [f"{name} {i}" for i in range(20)]
 
 
-def test_a_cipher_seals_what_was_said(tmp_path: Path, clock: Clock) -> None:
+class Provider:
+    """A key for acme, until it is destroyed."""
+
+    def __init__(self) -> None:
+        self.keys = {"acme": b"k" * 32}
+        self.destroyed = False
+
+    def __call__(self, tenant: str) -> bytes | None:
+        if tenant == "acme" and self.destroyed:
+            raise KeyErasedError("acme")
+        return self.keys.get(tenant)
+
+
+@contextmanager
+def sealed_traces(path: Path, keys: Provider | None) -> Iterator[tuple[Index, Traces]]:
+    with Index.open(path, keys=keys) as index:
+        store = index.engine.store  # type: ignore[union-attr]
+        yield index, Traces(store, Clock())
+
+
+def test_traces_are_sealed_with_the_tenants_key(tmp_path: Path) -> None:
     pytest.importorskip("cryptography")
-    destroyed: set[str] = set()
-
-    def keys(tenant: str) -> bytes:
-        if tenant in destroyed:
-            raise KeyErasedError("destroyed")
-        return b"k" * 32
-
-    with Memory.open(tmp_path / "memory.scrubjay", keys=keys) as memory:
-        sealed = Traces(memory.store, clock)
-        given = [
-            Draft.of("user", "the door code is 4711", "Jane Doe", {"where": "at the door"}),
-            *said("and more"),
-        ]
-        written = sealed.append(JANE, "r1", given)
-        assert sealed.events(JANE, "r1") == written and written[0].content == "the door code is 4711"
-        assert sealed.tail(JANE, "r1", 1, ("user",)) == written[1:]
-        assert [event.seq for _, event in sealed.find(JANE, "DOOR CODE")] == [1]
-        in_file = b"".join(path.read_bytes() for path in tmp_path.iterdir())
-        assert not any(text in in_file for text in (b"door code", b"Jane Doe", b"at the door", b"and more"))
-    destroyed.add("acme")
-    with Memory.open(tmp_path / "memory.scrubjay", keys=keys) as memory:
-        sealed = Traces(memory.store, clock)
-        assert sealed.events(JANE, "r1") == [] == sealed.find(JANE, "door")
-        assert sealed.tail(JANE, "r1", 1, ("user",)) == []
-        with pytest.raises(KeyErasedError, match="destroyed"):
-            sealed.append(JANE, "r1", said("more"))
+    path, provider = tmp_path / "m.scrubjay", Provider()
+    joe, globex = Scope("acme", user="joe"), Scope("globex", user="jane")
+    with sealed_traces(path, provider) as (index, traces):
+        make_tables(traces.store)
+        draft = Draft.of("user", "The door code is 4711.", "Jane Doe", {"where": "at the door"})
+        written = traces.append(JANE, "r1", [draft, *said("Noted.", kind="model")])
+        traces.append(joe, "r1", said("Joe was here."))
+        traces.append(globex, "r1", said("In the clear."))
+        assert traces.events(JANE, "r1") == written and written[0].data == {"where": "at the door"}
+        assert traces.tail(JANE, "r1", 1, ("user",)) == written[:1]
+        assert [event.seq for _, event in traces.find(JANE, "DOOR CODE")] == [1]
+        in_file = b"".join(file.read_bytes() for file in tmp_path.iterdir())
+        assert not any(text in in_file for text in (b"door code", b"Jane Doe", b"at the door", b"Joe was"))
+        assert b"In the clear." in in_file
+        # Joe's trace still needs the key when nobody of the tenant has a document any more.
+        index.upsert("m1", "a document", scope=JANE)
+        index.erase(Scope("acme"))
+    with sealed_traces(path, provider) as (_, traces):
+        assert [event.content for event in traces.events(joe, "r1")] == ["Joe was here."]
+        with traces.store.writing("swapping") as transaction:  # sealed bytes open in their own place only
+            transaction.connection.execute("DROP TRIGGER memory_event_fixed")
+            transaction.connection.execute(
+                "UPDATE memory_event SET content = (SELECT content FROM memory_event WHERE seq = 2) "
+                "WHERE seq = 1 AND run = 1"
+            )
+        with pytest.raises(CorruptIndexError):
+            traces.events(JANE, "r1")
+    provider.destroyed = True
+    with sealed_traces(path, provider) as (_, traces):
+        assert (
+            traces.events(joe, "r1") == [] == traces.find(joe, "Joe") == traces.tail(joe, "r1", 1, ("user",))
+        )
+        with pytest.raises(KeyErasedError):
+            traces.append(joe, "r1", said("More."))
+        assert [event.content for event in traces.events(globex, "r1")] == ["In the clear."]
+    with sealed_traces(path, None) as (_, traces), pytest.raises(EncryptionError):
+        traces.events(joe, "r1")
 
 
 @pytest.mark.parametrize(

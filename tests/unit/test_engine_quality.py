@@ -68,9 +68,7 @@ def test_engine_and_oracle_agree(kit: Kit, judged_data: Path, name: str) -> None
     judged = read(judged_data, name)
     if PROFILE != "thorough":
         judged = judged.part({query.scope for query in judged.queries}, N_SLOW)
-    report = quality.evaluate(
-        judged, with_native=True, with_oracle=True, progress=lambda what: None
-    )
+    report = quality.evaluate(judged, with_native=True, with_oracle=True, progress=lambda what: None)
     assert quality.faults(report) == []
 
 

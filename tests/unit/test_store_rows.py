@@ -286,3 +286,17 @@ def test_ttl_and_expires_at_are_checked() -> None:
         with pytest.raises(error, match=r"ttl|expires_at"):
             index.upsert("a", "b", scope=ACME, **arguments)  # type: ignore[arg-type]
     assert len(index) == 0
+
+
+@pytest.mark.parametrize("id", ["", "\ud800", "a\udfffb"])
+@pytest.mark.parametrize("name", ["get", "delete", "__contains__"])
+def test_an_id_that_none_can_have_is_refused_as_in_memory(path: Path, name: str, id: str) -> None:
+    """One error for both, before anything is asked of the file."""
+    said = []
+    with Index.open(path) as stored:
+        for index in (Index(), stored):
+            index.upsert("m1", "oak", scope=ACME)
+            with pytest.raises(ValueError, match=r"^id: expected") as refused:
+                getattr(index, name)(id)
+            said.append((type(refused.value), str(refused.value)))
+    assert said[0] == said[1]

@@ -169,8 +169,14 @@ class ScopedMemories:
             found = self.index.get(_prefix(visible) + id)
             if found is not None and found.scope == visible:
                 return found
+        return self._bare(scope, id)
+
+    def _bare(self, scope: Scope, id: str) -> Record | None:
+        """What was written to the index directly under this id, where `scope` sees it."""
         found = self.index.get(id)
-        return found if found is not None and found.scope.contains(scope) else None
+        if found is None or not found.scope.contains(scope):
+            return None
+        return found if local_id(found) == id else None  # or it is what a scope stored under a shorter id
 
     def _changeable(self, scope: Scope, id: str) -> Record:
         found = self._find(scope, id)
@@ -184,7 +190,7 @@ class ScopedMemories:
         """The id under which this scope's memory is stored: the bare one if it is there already."""
         stored = _prefix(scope) + id
         if stored not in self.index:
-            bare = self.index.get(id)
+            bare = self._bare(scope, id)
             if bare is not None and bare.scope == scope:
                 return id
         return stored
@@ -193,8 +199,9 @@ class ScopedMemories:
         """All stored ids that these may stand for; those that are not visible are passed over by the index."""
         if ids is None:
             return None
-        prefixes = ["", *(_prefix(visible) for visible in visible_scopes(scope))]
-        return [prefix + id for id in ids for prefix in prefixes]
+        prefixes = tuple(_prefix(visible) for visible in visible_scopes(scope))
+        bare = [id for id in ids if not id.startswith(prefixes)]  # those that do are stored under shorter ids
+        return bare + [prefix + id for id in ids for prefix in prefixes]
 
     @contextmanager
     def _held(self, ids: Iterable[str]) -> Iterator[None]:

@@ -1,4 +1,4 @@
-"""CrewAI's memory `Storage` over a Scrubjay index, for `ExternalMemory`, `ShortTermMemory` and `EntityMemory`.
+"""CrewAI's memory `Storage` (before 1.10) over a Scrubjay index, for `ExternalMemory` and its siblings.
 
 >>> from scrubjay import Scope
 >>> storage = ScrubjayStorage(scope=Scope("acme", user="jane"))
@@ -24,7 +24,8 @@ from scrubjay.index import Index
 try:
     from crewai.memory.storage.interface import Storage
 except ImportError:
-    raise MissingExtraError("scrubjay.adapters.crewai", "crewai", "crewai") from None
+    # CrewAI 1.10 has one memory with another kind of storage.
+    raise MissingExtraError("scrubjay.adapters.crewai", "crewai", "crewai before 1.10") from None
 
 __all__ = ["ScrubjayStorage"]
 

@@ -152,7 +152,7 @@ def scope_of(arguments: argparse.Namespace) -> Scope:
 def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """The commands below `scrubjay memory`; the name of each is in `memory_command`."""
     memory = _command(
-        commands, "memory", "what an agent remembers, in a file: add, recall, forget ...", _MEMORY
+        commands, "memory", "what an agent remembers, in a file: add, recall, forget and more", _MEMORY
     )
     below = memory.add_subparsers(dest="memory_command", metavar="COMMAND", required=True)
 

@@ -138,10 +138,15 @@ class Forgetting(Crud, History, Repair):
                 connection.execute("CREATE TEMP TABLE IF NOT EXISTS gone(id TEXT PRIMARY KEY)")
                 connection.execute("DELETE FROM temp.gone")
                 self._gather(connection, scope)
+                shared = connection.execute(  # of the tenant's own: the user's scope does not hold their documents
+                    "SELECT slot FROM memory_fact WHERE id IN (SELECT id FROM temp.gone) AND status = 'active' "
+                    "AND user = '' AND agent = ''"
+                ).fetchall()
                 counts.update(self._erase_rows(connection, scope))
                 connection.execute("DELETE FROM temp.gone")
+            n_shared = 0 if scope.user is None else change.delete([slot for (slot,) in shared], reason=reason)
             release(connection, scope.tenant)  # before documents go, and the data key if nothing is left
-            counts["documents"] = change.erase(scope, reason=reason, everywhere=True)
+            counts["documents"] = n_shared + change.erase(scope, reason=reason, everywhere=True)
             self.note_deletion(change, scope, reason, by, counts)
         self.forget_known(scope.tenant)
         return Forgotten({what: n for what, n in counts.items() if n})

@@ -16,13 +16,13 @@ from typing import Any, cast
 
 from scrubjay._native import Scope
 from scrubjay.memory.content import normalised
+from scrubjay.memory.drafts import check_text
 from scrubjay.memory.extractors import Extractor, as_extraction
 from scrubjay.memory.gate import Gate
 from scrubjay.memory.notes import Note, read_notes
 from scrubjay.memory.records import Fact, FactCandidate, Provenance
 from scrubjay.memory.rows import record_of, rows_where
 from scrubjay.memory.stabilise import Transcript, Utterance
-from scrubjay.memory.trace import check_text
 from scrubjay.store.reading import names_of
 
 __all__ = ["Ingested", "ingest"]

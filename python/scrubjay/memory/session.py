@@ -14,8 +14,9 @@ from typing import Any, Protocol, TypeVar
 from scrubjay._native import Scope
 from scrubjay.memory.assembly import Assembled, Turn
 from scrubjay.memory.content import MAX_NAME_CHARS
+from scrubjay.memory.drafts import Draft, check_text
 from scrubjay.memory.records import Candidate, EpisodeCandidate, Outcome, Provenance
-from scrubjay.memory.trace import RETENTION_DAYS, Draft, TraceEvent, Traces, check_text
+from scrubjay.memory.trace import RETENTION_DAYS, TraceEvent, Traces
 from scrubjay.payload import CreatedAt
 
 __all__ = ["CONVERSATION", "N_TURNS", "Remembering", "Session", "as_turns", "check_run_id", "prompt_data"]
@@ -63,7 +64,8 @@ class Session:
     A prompt is recorded with the event that follows it, in one transaction, so that asking for one waits for no disk;
     :meth:`close` (or leaving a `with` block) records one that nothing followed. It is recorded with the texts of all
     records in it, as they were: they stay in the trace until its retention ends or the scope is forgotten, even if a
-    record is deleted meanwhile.
+    record is deleted later. What was deleted or forgotten before the prompt is recorded is not brought back: then it
+    is not recorded.
 
     >>> import tempfile
     >>> from scrubjay.memory import Memory
@@ -94,7 +96,8 @@ class Session:
         """Anything, for as long as this object lives. Never written anywhere."""
         self._memory = memory
         self._retention = retention
-        self._pending: list[tuple[Assembled, list[int], int]] = []  # prompts, the turns in them, when
+        # Prompts, the turns in them, when, and the last deletion before that.
+        self._pending: list[tuple[Assembled, list[int], int, int]] = []
         self._lock = threading.Lock()
 
     # ------------------------------------------------------------------ events in
@@ -164,7 +167,7 @@ class Session:
                 self.scope, self.run_id, [*pending, *drafts], self._retention
             )
             self._pending.clear()
-        return written[len(pending) :]
+        return written[len(written) - len(drafts) :]
 
     # ------------------------------------------------------------------ memories out
 
@@ -215,6 +218,7 @@ class Session:
             ValueError: there is no query, because the user has not said anything.
             BudgetError: policies and preferences alone are over the budget.
         """
+        deletion = self._memory.traces.last_deletion()  # before anything is read
         turns = self.recent()
         if query is None:
             query = next((turn.content for turn in reversed(turns) if turn.kind == "user"), None)
@@ -222,7 +226,8 @@ class Session:
                 raise ValueError("query: expected a str, as the user has said nothing in this run yet")
         made = self._memory.assemble(query, self.scope, budget_tokens, turns=turns, **options)
         with self._lock:
-            self._pending.append((made, [turn.seq for turn in turns], self._memory.traces.clock()))
+            seqs = [turn.seq for turn in turns]
+            self._pending.append((made, seqs, self._memory.traces.clock(), deletion))
         return made
 
     def flush(self) -> None:
@@ -245,8 +250,9 @@ class Session:
         return f"<scrubjay.Session {self.run_id!r} of {self.scope!r}>"
 
 
-def _prompt_draft(made: Assembled, seqs: Sequence[int], at: int) -> Draft:
-    return Draft.of("prompt", "", data=prompt_data(made, seqs))._replace(at=at)
+def _prompt_draft(made: Assembled, seqs: Sequence[int], at: int, deletion: int) -> Draft:
+    draft = Draft.of("prompt", "", data=prompt_data(made, seqs))
+    return draft._replace(at=at, unless_deleted_since=deletion)
 
 
 def _draft(event: Mapping[str, Any]) -> Draft:

@@ -8,7 +8,6 @@ delete, and they say so first (`memory_run.erasing`).
 
 from __future__ import annotations
 
-import re
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from typing import Any, NamedTuple
 
 from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.memory.content import MAX_NAME_CHARS
+from scrubjay.memory.drafts import Draft, check_text
 from scrubjay.memory.sealing import EVENT as _SEALED
 from scrubjay.memory.sealing import Sealer, settle
 from scrubjay.memory.sealing import place_of_event as _place
@@ -29,11 +28,9 @@ from scrubjay.store.sqlite import SqliteStore
 __all__ = [
     "RETENTION_DAYS",
     "TABLES",
-    "Draft",
     "Run",
     "TraceEvent",
     "Traces",
-    "check_text",
     "erase_traces",
     "sweep_traces",
 ]
@@ -43,7 +40,6 @@ RETENTION_DAYS: Mapping[str, int | None] = {"short": 7, "standard": 90, "long": 
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _DAY_US = 86_400_000_000
-_KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
 TABLES = (
     """CREATE TABLE memory_run(
@@ -62,6 +58,7 @@ TABLES = (
   expires_at INTEGER,                   -- by retention, from when it was recorded
   kind TEXT NOT NULL CHECK (kind <> ''), author TEXT NOT NULL,
   content TEXT NOT NULL, data BLOB,
+  tenant TEXT NOT NULL,                 -- whose key it is sealed with: so the cipher sees that it is needed
   PRIMARY KEY (run, seq)) WITHOUT ROWID""",
     "CREATE INDEX memory_event_due ON memory_event(expires_at) WHERE expires_at IS NOT NULL",
     """CREATE TABLE memory_distilled(
@@ -117,42 +114,6 @@ class TraceEvent:
         }
 
 
-class Draft(NamedTuple):
-    """An event on its way into a trace, checked: :meth:`Draft.of` makes one."""
-
-    kind: str
-    author: str
-    content: str
-    data: bytes | None
-    at: int | None
-
-    @classmethod
-    def of(
-        cls,
-        kind: str,
-        content: str,
-        author: str | None = None,
-        data: Mapping[str, Any] | None = None,
-        at: payload.CreatedAt | None = None,
-    ) -> Draft:
-        """Check an event.
-
-        Raises:
-            TypeError, ValueError: the message names the argument, what was expected and what was given.
-        """
-        if not isinstance(kind, str):
-            raise TypeError(f"kind: expected a str, got {type(kind).__name__}")
-        if not _KIND.fullmatch(kind):
-            raise ValueError(f"kind: expected up to 64 of a-z, 0-9 and _, a letter first, got {kind!r}")
-        check_text("content", content)
-        if author is None:
-            author = kind
-        check_text("author", author, at_most=MAX_NAME_CHARS)
-        encoded = _encoded(data)
-        moment = payload.to_utc(at, "at")
-        return cls(kind, author, content, encoded, None if moment is None else payload.microseconds(moment))
-
-
 class Run(NamedTuple):
     """A run as the file has it."""
 
@@ -182,6 +143,7 @@ class Traces:
     ) -> list[TraceEvent]:
         """Append events in one transaction, all or none; the first makes the run. Return them with their numbers.
 
+        A draft that says `unless_deleted_since` is left out where that holds.
         `retention` counts for these events; see :data:`RETENTION_DAYS`.
         """
         names = names_of(scope)
@@ -203,6 +165,8 @@ class Traces:
             ).fetchone()
             events = []
             for draft in drafts:
+                if draft.unless_deleted_since is not None and self._deleted_since(execute, names, draft):
+                    continue
                 seq += 1
                 turn += draft.kind == "user"
                 at = now if draft.at is None else draft.at
@@ -212,11 +176,25 @@ class Traces:
                     for column, text in zip(_SEALED, texts, strict=True)
                 ]
                 execute(
-                    "INSERT INTO memory_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    (key, seq, turn, at, expires_at, draft.kind, *sealed),
+                    "INSERT INTO memory_event VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                    (key, seq, turn, at, expires_at, draft.kind, *sealed, scope.tenant),
                 )
                 events.append(_event((seq, turn, at, draft.kind), *texts))
         return events
+
+    def last_deletion(self) -> int:
+        """Return the number of the last deletion event of the file, whosever."""
+        with self._reading() as connection:
+            return int(connection.execute("SELECT ifnull(max(number), 0) FROM memory_deletion").fetchone()[0])
+
+    @staticmethod
+    def _deleted_since(execute: Callable[..., Any], names: tuple[str, str, str], draft: Draft) -> bool:
+        tenant, user, agent = names
+        found = execute(
+            "SELECT 1 FROM memory_deletion WHERE number > ? AND tenant = ? AND user IN ('', ?) AND agent IN ('', ?)",
+            (draft.unless_deleted_since, tenant, user, agent),
+        ).fetchone()
+        return found is not None
 
     def run(self, scope: Scope, run_id: str) -> Run | None:
         """Return a run of exactly this scope; None if there is none, or the tenant's key was destroyed."""
@@ -349,38 +327,6 @@ def erase_traces(
     execute(f"DELETE FROM memory_distilled WHERE {gone}")
     execute("DELETE FROM memory_run WHERE erasing = 1")
     return int(n_deleted)
-
-
-def check_text(name: str, value: Any, *, at_most: int | None = None) -> None:
-    """Hold an argument to what a file can keep.
-
-    Raises:
-        TypeError: it is no str.
-        ValueError: it holds half of a surrogate pair, which has no UTF-8, or is too long.
-    """
-    if not isinstance(value, str):
-        raise TypeError(f"{name}: expected a str, got {type(value).__name__}")
-    if at_most is not None and len(value) > at_most:
-        raise ValueError(f"{name}: expected at most {at_most} characters, got {len(value)}")
-    try:
-        value.encode()
-    except UnicodeEncodeError as error:
-        raise ValueError(
-            f"{name}: expected text that has UTF-8, got a lone surrogate at {error.start}"
-        ) from None
-
-
-def _encoded(data: Mapping[str, Any] | None) -> bytes | None:
-    try:
-        encoded = payload.encode(data, None)
-    except (TypeError, ValueError) as error:
-        raise type(error)(str(error).replace("metadata", "data", 1)) from None
-    if encoded is not None:
-        try:
-            encoded.decode()
-        except UnicodeDecodeError:
-            raise ValueError("data: expected text that has UTF-8, got a lone surrogate") from None
-    return encoded
 
 
 def _run(row: Sequence[Any]) -> Run:

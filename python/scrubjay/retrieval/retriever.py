@@ -330,6 +330,8 @@ class Retriever:
             self.counters.add("cached_total")
         for reason in result.degraded:
             self.counters.add("degraded_total", reason=reason.partition(":")[0])
+        if not self._hooks:
+            return
         event = {
             "mode": result.mode,
             "degraded": result.degraded,

@@ -292,6 +292,10 @@ def checked_id(id: Any, kind: str | None) -> RowId:
     if kind is not None and own != kind:
         raise TypeError(f"id: expected {kind} like the ids of this index, got {own} {id!r}")
     if isinstance(id, str):
+        if not id:
+            raise ValueError("id: expected a non-empty str or an int, got ''")
+        if not id.isascii() and any("\ud800" <= character <= "\udfff" for character in id):
+            raise ValueError(f"id: expected text that UTF-8 can encode, got {id!r} with a lone surrogate")
         return id
     if not -(2**63) <= int(id) < 2**63:
         raise ValueError(f"id: expected a 64-bit integer, got {int(id)}")

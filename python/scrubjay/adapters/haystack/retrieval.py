@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 _OPTIONS = {
     *("candidates", "rrf_k", "weights", "recall", "fusion", "identifier_tier"),
-    *("coverage", "recency", "mmr", "min_score", "relevance"),
+    *("coverage", "recency", "entities", "prior", "mmr", "min_score", "relevance"),
 }
 # How Haystack's in-memory store scales scores to 0..1.
 _BM25_SCALE, _DOT_PRODUCT_SCALE = 8.0, 100.0

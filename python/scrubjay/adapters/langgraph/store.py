@@ -73,8 +73,8 @@ class ScrubjayStore(BaseStore):
         options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
 
     Thread-safe. Differences from `InMemoryStore`: values come back as JSON has them; an update keeps `created_at`;
-    without a query the newest come first; a namespace without items is not listed; `$gt` and the like do not match
-    what is no number instead of raising, and compare texts as texts.
+    without a query the newest come first; a namespace without items is not listed; empty texts are not embedded;
+    `$gt` and the like do not match what is no number instead of raising, and compare texts as texts.
 
     Raises:
         TypeError, ValueError: an argument is wrong; the message names it.
@@ -287,13 +287,24 @@ class ScrubjayStore(BaseStore):
         if len(found) < need and (self._unranked or not op.query):
             others: Iterable[Record]
             if passing is None:
-                others = self._index.list(scope, filter=both(native, FIRST_PART), limit=need)
+                others = self._listed(scope, native, need, len(ranked))
             else:
                 others = (record for record in passing if (record.metadata or {})["part"] == 0)
             found += [
                 (record, None) for record in others if is_item(record) and item_key(record) not in ranked
             ]
         return found[op.offset : need]
+
+    def _listed(
+        self, scope: Scope, native: Mapping[str, Any] | None, need: int, n_ranked: int
+    ) -> list[Record]:
+        """Return the newest items; none if they have all been ranked."""
+        first_parts = both(native, FIRST_PART)
+        if native is not None:  # counted natively, so that nobody goes through all rows for what is not there
+            need = min(need, self._index.count(scope, filter=first_parts))
+            if need <= n_ranked:
+                return []
+        return self._index.list(scope, filter=first_parts, limit=need)
 
     def _ranked(
         self,

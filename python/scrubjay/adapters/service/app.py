@@ -311,8 +311,8 @@ class Service:
     def _may_be_long(self, scope: Scope, given: models.SearchIn) -> bool:
         """Whether a search should not be made on the event loop: it may wait, or compute for long.
 
-        Handing over to a thread costs more than the usual search: on loopback a request took 0.7 to 0.8 of the time
-        without it, and eight clients got 1.35 times the answers (`python -m benchmarks.adapters.service`).
+        Handing over to a thread costs more than the usual search: one client on loopback waited 0.5 to 0.7 of the time
+        without it; for eight at once it made no difference (`python -m benchmarks.adapters.service`).
         """
         embedder = self.memories.index.embedder
         waits = embedder is not None and not isinstance(getattr(embedder, "native", None), StaticEmbedder)

@@ -38,7 +38,7 @@ class Grant:
     """What a token lets its holder do, and where.
 
     Args:
-        name: for logs and limits; not secret.
+        name: for people; not secret, and not necessarily unique.
         tenant, user, agent: the scope that it is bound to. A part that is None may be chosen by each request; a
             tenant of None, any tenant, is for an operator on loopback and not to be had by token.
         can: of :data:`PERMISSIONS`.

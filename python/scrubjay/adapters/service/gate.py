@@ -92,7 +92,10 @@ class Gate:
             await self._app(scope, receive, answer)
         except _RefusalError as refusal:
             self._metrics.refused.labels(refusal.reason).inc()
-            await refusal.answer(scope, receive, answer)
+            try:
+                await refusal.answer(scope, receive, answer)
+            except Exception as error:  # noqa: BLE001 - the server has hung up on bytes that are no HTTP
+                _log.info("nobody is there to be refused: %s", error)
         except Exception as error:
             if status:  # too late to say anything else
                 raise
@@ -119,7 +122,7 @@ class Gate:
             scope["state"]["grant"] = grant
         if scope["path"].startswith("/health/"):
             return  # who watches over the service must get through
-        wait = self._rates.wait("" if grant is None else grant.name)
+        wait = self._rates.wait(grant)  # not by its name, which others may use, too
         if wait > 0:
             raise _RefusalError(
                 "rate", 429, "rate_limited", f"expected at most {self._limits.rate:g} requests a second",
@@ -158,6 +161,7 @@ class Gate:
         length = declared.get(b"content-length", b"")
         if length.isdigit() and (len(length) > 15 or int(length) > most):
             raise self._too_large()
+        _check_type(scope)
         pieces: list[bytes] = []
         n_bytes = 0
         try:
@@ -193,6 +197,14 @@ class Gate:
 
 
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))
+
+
+def _check_type(scope: Scope) -> None:
+    """A page of another site may send anything but JSON without asking the browser's leave."""
+    kinds = [value for name, value in scope["headers"] if name == b"content-type"]
+    kind = (kinds[0] if len(kinds) == 1 else b"").partition(b";")[0].strip().lower()
+    if scope["method"] not in ("GET", "HEAD") and kind != b"application/json":
+        raise _RefusalError("type", 415, "unsupported_media_type", "content-type: expected application/json")
 
 
 def _check_host(headers: list[tuple[bytes, bytes]]) -> None:

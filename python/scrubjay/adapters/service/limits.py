@@ -6,6 +6,7 @@ import dataclasses
 import math
 import time
 from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass
 
 __all__ = ["Limits", "Rates"]
@@ -60,9 +61,9 @@ class Rates:
 
     def __init__(self, rate: float, burst: int) -> None:
         self._rate, self._burst = rate, burst
-        self._callers: OrderedDict[str, tuple[float, float]] = OrderedDict()  # what is left, as of when
+        self._callers: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()  # what is left, as of when
 
-    def wait(self, caller: str, now: float | None = None) -> float:
+    def wait(self, caller: Hashable, now: float | None = None) -> float:
         """Count one request; return 0, or how many seconds the caller has to wait (and then it does not count)."""
         if self._rate == 0:
             return 0.0

@@ -1,0 +1,188 @@
+"""By which method do several rankings become one? (`cpp/src/fusion/fuse.hpp` has the formulas.)"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, ClassVar
+
+from scrubjay._native import CompiledRanking
+
+__all__ = ["RRF", "Auto", "Boost", "Fusion", "Production", "Weighted", "compile_ranking", "numbers"]
+
+
+class Fusion:
+    """A way to make one score of several rankings: :class:`Auto`, :class:`RRF`, :class:`Weighted`, :class:`Boost` or
+    :class:`Production`. By itself it stands for a :class:`Ranking` with no other options."""
+
+    _method: ClassVar[str]
+
+    @property
+    def compiled(self) -> CompiledRanking:
+        """The engine's own form of this fusion, with the identifier tier and no other options."""
+        return _compiled(self)
+
+    def _options(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Auto(Fusion):
+    """Scores normalised by their spread (z-scores), weighed per query by how well the two rankings agree.
+
+    The lexical share is 0.7 - 0.4 a; the agreement a is the mean of 1/sqrt(rank that the other ranking gives a
+    ranking's first document), 0 where it is not there. If both put the same documents first, the vectors may decide
+    among what the words cannot tell apart; if they do not, the words weigh more, because a shared word can be checked
+    and nearness by an unknown model cannot. The share of a search is in `hits.lexical_share`.
+
+    >>> Auto()
+    Auto()
+    """
+
+    _method: ClassVar[str] = "auto"
+
+    def _options(self) -> dict[str, Any]:
+        return {}
+
+
+@dataclass(frozen=True)
+class RRF(Fusion):
+    """Reciprocal rank fusion (Cormack, Clarke, Büttcher 2009): the sum of weight / (k + rank) over the rankings.
+
+    Args:
+        k: 0 or more; the smaller, the more the first ranks count.
+        weights: of the lexical, the vector and any rankings of the caller's; those not named weigh 1.
+
+    >>> RRF(10).k
+    10
+    >>> RRF(-1)
+    Traceback (most recent call last):
+    ...
+    ValueError: rrf_k: expected a finite number >= 0, got -1.000000
+    """
+
+    k: float = 60.0
+    weights: Sequence[float] = (1.0, 1.0)
+
+    _method: ClassVar[str] = "rrf"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", numbers(self.weights, "weights"))
+        compile_ranking(self)
+
+    def _options(self) -> dict[str, Any]:
+        return {"rrf_k": self.k, "weights": list(self.weights)}
+
+
+@dataclass(frozen=True)
+class Weighted(Fusion):
+    """A weighted sum of normalised scores.
+
+    Args:
+        weights: of the lexical, the vector and any rankings of the caller's; those not named weigh 1. A caller's
+            ranking has no scores: it adds weight * 11 / (10 + rank).
+        normalise:
+            "zscore": (score - mean) / deviation of a ranking (the lexical one is taken to end in one zero).
+            "minmax": (score - least) / (greatest - least); the least of BM25 is 0.
+            "max": score / greatest.
+            "logistic": BM25 by 1 / (1 + exp(-slope (score - midpoint))), with midpoint and slope 5 and 0.7 for up to
+            3 distinct terms in the query, 7 and 0.6 up to 6, 9 and 0.5 up to 9, 10 and 0.5 up to 15, 12 and 0.5
+            beyond; similarities as they are, within 0 to 1.
+
+    A document that the lexical ranking does not hold has BM25 0, one that the vector ranking does not hold the least
+    similarity of that ranking.
+
+    >>> Weighted((0.3, 0.7), normalise="max").weights
+    (0.3, 0.7)
+    """
+
+    weights: Sequence[float] = (0.5, 0.5)
+    normalise: str = "zscore"
+
+    _method: ClassVar[str] = "weighted"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", numbers(self.weights, "weights"))
+        compile_ranking(self)
+
+    def _options(self) -> dict[str, Any]:
+        return {"weights": list(self.weights), "normalise": self.normalise}
+
+
+@dataclass(frozen=True)
+class Boost(Fusion):
+    """The vectors admit, the words reorder: similarity + weight * BM25 / (greatest BM25).
+
+    Args:
+        gate: the least similarity of a hit; without vectors in the search everything is admitted, and so are documents
+            of the identifier tier.
+        weight: how much the best lexical match gains.
+
+    >>> Boost(gate=0.2).weight
+    0.3
+    """
+
+    gate: float = 0.0
+    weight: float = 0.3
+
+    _method: ClassVar[str] = "boost"
+
+    def __post_init__(self) -> None:
+        compile_ranking(self)
+
+    def _options(self) -> dict[str, Any]:
+        return {"gate": self.gate, "boost": self.weight}
+
+
+@dataclass(frozen=True)
+class Production(Fusion):
+    """The rule that circulates among memory systems: 0.6 BM25 / (greatest BM25) + 0.4 similarity, and a floor.
+
+    Args:
+        weights: of the lexical and the vector score.
+        floor: a document whose similarity and normalised BM25 are both below it is dropped.
+        literal: as it is usually written: a document that only the vectors found has its bare similarity (and so
+            outranks what both found), one that only the words found has 0, and scores below the floor are dropped.
+            To compare with; on most judged sets it is worse than BM25 alone.
+
+    >>> Production().floor
+    0.4
+    """
+
+    weights: Sequence[float] = (0.6, 0.4)
+    floor: float = 0.4
+    literal: bool = False
+
+    _method: ClassVar[str] = "production"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "weights", numbers(self.weights, "weights"))
+        compile_ranking(self)
+
+    def _options(self) -> dict[str, Any]:
+        return {"weights": list(self.weights), "floor": self.floor, "literal": self.literal}
+
+
+def compile_ranking(fusion: Fusion, **options: Any) -> CompiledRanking:
+    """Make the engine's own form, which checks the numbers.
+
+    Raises:
+        ValueError: a number is out of its range.
+    """
+    return CompiledRanking(fusion._method, **fusion._options(), **options)
+
+
+@lru_cache(maxsize=1024)
+def _compiled(fusion: Fusion) -> CompiledRanking:
+    return compile_ranking(fusion)
+
+
+def numbers(values: Any, name: str) -> tuple[float, ...]:
+    """Return what was given as numbers, or raise TypeError."""
+    if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
+        raise TypeError(f"{name}: expected a sequence of numbers, got {type(values).__name__} {values!r}")
+    for value in values:
+        if isinstance(value, (bool, str)) or not isinstance(value, (int, float)):
+            raise TypeError(f"{name}: expected numbers, got {type(value).__name__} {value!r}")
+    return tuple(float(value) for value in values)

@@ -1,0 +1,135 @@
+"""What else counts in a ranking, besides what the two arms say?"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from scrubjay.fusion.methods import Auto, compile_ranking, numbers
+from scrubjay.payload import CreatedAt, microseconds, to_utc
+
+__all__ = ["Entities", "Prior", "Recency", "Relevance"]
+
+TIERS = ("low", "standard", "high")
+
+
+@dataclass(frozen=True)
+class Relevance:
+    """The least evidence that a hit must have, in absolute terms, so that a nonsense query returns nothing.
+
+    Args:
+        at_least: "low", "standard" or "high".
+        low, standard, high: what reaches the tier, as (similarity, coverage): either of the two is enough. Coverage is
+            the fraction of the query's terms that the document holds, weighted by their idf, unknown terms
+            included. Similarities of different models are not comparable: choose bounds for yours.
+
+    A document of the identifier tier is of high relevance.
+
+    >>> Relevance("standard").high
+    (0.7, 0.7)
+    """
+
+    at_least: str = "standard"
+    low: tuple[float, float] = (0.3, 0.3)
+    standard: tuple[float, float] = (0.5, 0.5)
+    high: tuple[float, float] = (0.7, 0.7)
+
+    def __post_init__(self) -> None:
+        for name in TIERS:
+            object.__setattr__(self, name, numbers(getattr(self, name), name))
+        compile_ranking(Auto(), **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        bounds = [self.low, self.standard, self.high]
+        return {"relevance": self.at_least, "relevance_bounds": bounds}
+
+
+@dataclass(frozen=True)
+class Recency:
+    """What is new counts more: weight * 2^(-age / half-life) is added to the scaled score.
+
+    Args:
+        weight: 0 or more; the scaled scores lie between 0 and 1.
+        half_life_hours: after so many hours it counts half.
+        now: what the age is measured from, as `created_at` takes it; None: the moment of the search.
+
+    A memory without `created_at` gains nothing; one from the future counts as new.
+
+    >>> Recency(half_life_hours=24).weight
+    0.3
+    """
+
+    weight: float = 0.3
+    half_life_hours: float = 168.0
+    now: CreatedAt | None = None
+
+    def __post_init__(self) -> None:
+        to_utc(self.now, "now")
+        compile_ranking(Auto(), **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        now = to_utc(self.now, "now")
+        return {
+            "recency": self.weight,
+            "half_life_us": self.half_life_hours * 3600e6,
+            "now_us": None if now is None else microseconds(now),
+        }
+
+
+@dataclass(frozen=True)
+class Entities:
+    """Memories that name what the question is about count more: weight * (the best damping of a named entity) is added
+    to the scaled score.
+
+    Args:
+        weight: 0 or more; the scaled scores lie between 0 and 1.
+        field: where in the metadata the memories list their entities.
+
+    The damping of an entity that n visible memories name is 1 / (1 + 0.001 (n - 1)^2): who is in every memory says
+    nothing about any of them. A search says which entities it is about: `entities=["Graphiti"]`, or `entities=True` for
+    those that occur in its text.
+
+    >>> Entities(weight=0.5).field
+    'entities'
+    """
+
+    weight: float = 0.3
+    field: str = "entities"
+
+    def __post_init__(self) -> None:
+        _check_field(self.field)
+        compile_ranking(Auto(), **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        return {"entities": self.weight, "entity_field": self.field}
+
+
+@dataclass(frozen=True)
+class Prior:
+    """What a memory is worth before anything is asked: weight * (a number in its metadata) is added to the scaled
+    score.
+
+    Args:
+        weight: a finite number; the scaled scores lie between 0 and 1, so priors had best do, too.
+        field: where in the metadata the number is; a memory that has none there gains nothing.
+
+    >>> Prior(0.2).field
+    'importance'
+    """
+
+    weight: float = 0.3
+    field: str = "importance"
+
+    def __post_init__(self) -> None:
+        _check_field(self.field)
+        compile_ranking(Auto(), **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        return {"prior": self.weight, "prior_field": self.field}
+
+
+def _check_field(field: str) -> None:
+    if not isinstance(field, str):
+        raise TypeError(f"field: expected a str, got {type(field).__name__} {field!r}")
+    if not field:
+        raise ValueError("field: expected the name of a metadata field, got ''")
