@@ -23,6 +23,7 @@ GATE, FACTS, KNOWN, RECORDS, FORGET, SCHEMA, RACES, KILLS, MACHINE = (
     )
 )  # fmt: skip
 TOGETHER = "tests/unit/test_store_together.py"
+SEALING = "tests/memory/test_memory_encryption.py"
 
 
 class Mutant(NamedTuple):
@@ -569,6 +570,98 @@ MUTANTS: dict[str, Mutant] = {
         "return MemoryErasure({table: n for table, n in rows.items() if n}, report)",
         "return MemoryErasure({}, report)",
         f"{FORGET}::test_everything_of_a_user_and_nothing_of_anybody_else",
+    ),
+    # ------------------------------------------------------------------ encrypted tenants
+    "sealed_cells": Mutant(
+        "what is said is sealed",
+        _M + "sealing:sealed_cell",
+        'if cipher is None or given is None or given == "":',
+        "if True:",
+        f"{SEALING}::test_no_content_is_in_any_byte_after_any_write",
+    ),
+    "sealed_details": Mutant(
+        "details in the log are sealed",
+        _M + "base:log",
+        "if settle(connection, tenant):",
+        "if False:",
+        f"{SEALING}::test_no_content_is_in_any_byte_after_any_write",
+    ),
+    "keyed_hashes": Mutant(
+        "hashes cannot be guessed",
+        _M + "sealing:keyed",
+        "return cipher.digest(tenant, hash) if sealed else hash",
+        "return hash",
+        f"{SEALING}::test_equal_contents_have_hashes_that_cannot_be_guessed",
+    ),
+    "keyed_again": Mutant(
+        "hashes are keyed with what they are of",
+        _M + "sealing:_seal_table",
+        "cipher.digest(tenant, hash) if hash else hash for",
+        "hash for",
+        f"{SEALING}::test_a_tenant_that_was_in_the_clear_is_sealed_and_its_memory_goes_on",
+    ),
+    "keyed_observations": Mutant(
+        "and those of observations",
+        _M + "sealing:_seal",
+        "if is_first:",
+        "if False:",
+        f"{SEALING}::test_a_tenant_that_was_in_the_clear_is_sealed_and_its_memory_goes_on",
+    ),
+    "sealed_first": Mutant(
+        "the first write seals what was there",
+        _M + "sealing:settle",
+        "_seal(connection, tenant)",
+        "pass",
+        f"{SEALING}::test_the_first_write_of_any_kind_after_the_key_seals_all_that_was_there",
+    ),
+    "rules_back": Mutant(
+        "the rules that were set aside hold again",
+        _M + "sealing:_seal",
+        "execute(statement)",
+        "pass",
+        f"{SEALING}::test_a_write_that_fails_seals_nothing_and_keeps_the_rules",
+    ),
+    "bound_row": Mutant(
+        "a cell opens in its row only",
+        _M + "sealing:place_in",
+        "json.dumps([id, *bound])",
+        "0",
+        f"{SEALING}::test_cells_of_two_facts_cannot_be_exchanged",
+    ),
+    "bound_owner": Mutant(
+        "and only while it belongs to whom it belonged",
+        _M + "sealing:place_in",
+        "[id, *bound]",
+        "[id]",
+        f"{SEALING}::test_what_was_put_moved_or_changed_in_the_file_is_not_believed",
+    ),
+    "whole": Mutant(
+        "what is in the clear of a tenant that is encrypted whole is not believed",
+        _M + "sealing:opened_cell",
+        "if whole:",
+        "if False:",
+        f"{SEALING}::test_what_was_put_moved_or_changed_in_the_file_is_not_believed",
+    ),
+    "destroyed_rows": Mutant(
+        "whose key was destroyed has no records",
+        _M + "rows:opener",
+        "readable = cipher.readable(row.tenant)",
+        "readable = True",
+        f"{SEALING}::test_whose_key_was_destroyed_is_as_if_erased",
+    ),
+    "destroyed_known": Mutant(
+        "nor is anything known of it",
+        _M + "known:KnownScopes.known",
+        "not self.is_readable(scope)",
+        "False",
+        f"{SEALING}::test_a_key_destroyed_while_the_memory_is_open_empties_what_is_kept",
+    ),
+    "released": Mutant(
+        "a tenant that was forgotten needs no key",
+        _M + "sealing:release",
+        'connection.execute("DELETE',
+        '(lambda *a: None)("DELETE',
+        f"{SEALING}::test_whose_key_was_destroyed_is_as_if_erased",
     ),
     # ------------------------------------------------------------------ caught by the model
     "machine_expiry": Mutant(

@@ -122,19 +122,26 @@ def _still_held(gate: Gate, scope: Scope, extraction: Extraction) -> tuple[list[
 
 def _noted_from(gate: Gate, scope: Scope, run_id: str, seqs: Iterable[int]) -> list[str]:
     """Ids of the living records that were distilled from events that have been taken back since."""
-    found: list[str] = []
+    seqs = sorted(seqs)
+    if not seqs:
+        return []
     with gate.reading() as connection:
-        for seq in sorted(seqs):
-            for kind in ("preference", "fact", "episode"):
-                living = rows_where(
-                    connection,
-                    kind,
-                    "tenant = ? AND user = ? AND source_run = ? "
-                    "AND status IN ('provisional', 'active') ORDER BY id",
-                    (scope.tenant, scope.user or "", run_id),
-                )
-                found += [row.id for row in living if row.place == _place(seq) and belongs_to(row, scope)]
-    return found
+        living = [
+            row
+            for kind in ("preference", "fact", "episode")
+            for row in rows_where(
+                connection,
+                kind,
+                "tenant = ? AND user = ? AND source_run = ? AND status IN ('provisional', 'active') ORDER BY id",
+                (scope.tenant, scope.user or "", run_id),
+            )
+        ]
+    return [
+        row.id
+        for seq in seqs
+        for row in living  # places may be sealed, so they are compared here
+        if row.place == _place(seq) and belongs_to(row, scope)
+    ]
 
 
 def _before(gone: Retraction, one: Found) -> bool:

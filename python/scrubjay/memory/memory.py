@@ -122,8 +122,8 @@ class Memory(AroundMemory):
             path: one SQLite file.
             embedder: as for :meth:`Index.open`; None: facts and episodes are found by keywords alone.
             clock, judge, decay, retention_days, retriever: as in the constructor.
-            options: further ones of :meth:`Index.open` (durability, busy_timeout, memory_budget, keys, ...). With `keys`
-                everything that is said in the memory of a tenant with a key is encrypted in the file: texts, subjects,
+            options: further ones of :meth:`Index.open` (durability, busy_timeout, memory_budget, keys). With `keys`
+                all that is said in the memory of a tenant with a key is encrypted in the file: texts, subjects,
                 predicates, evidence, metadata and places of records, what an episode did, events of traces, what was
                 refused, reasons. Ids, the names of tenants, users, agents, authors and runs, keys of policies and
                 preferences, kinds, statuses, numbers and times stay readable, and the reasons of deletion events. What
@@ -134,8 +134,8 @@ class Memory(AroundMemory):
             StoreError, StoreBusyError, CorruptIndexError: it cannot be opened, or is damaged.
             EmbedderMismatchError: it holds vectors of another model.
 
-        Calls that need a tenant's key raise EncryptionError where it cannot be had (:meth:`recall` finds nothing and says
-        so). A tenant whose key was destroyed is as if erased, and :meth:`forget` removes what is left.
+        Calls that need a tenant's key raise EncryptionError where it cannot be had (:meth:`recall` finds nothing and
+        says so). A tenant whose key was destroyed is as if erased, and :meth:`forget` removes what is left.
         """
         index = Index.open(path, embedder, **options)
         try:
