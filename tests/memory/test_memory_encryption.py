@@ -6,6 +6,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -428,6 +429,62 @@ def test_a_write_that_fails_seals_nothing_and_keeps_the_rules(path: Path, provid
             with pytest.raises(sqlite3.IntegrityError):
                 file.execute(change)
     file.close()
+
+
+def test_threads_of_two_openers_that_write_first_at_once_lose_nothing(path: Path, provider: Provider) -> None:
+    with open_memory(path) as memory:
+        ids = fill(memory)
+        memory.propose_all([(f"note number {i}", JANE, "r") for i in range(30)])
+    failed: list[Exception] = []
+
+    def write(memory: Memory) -> None:
+        try:
+            for i in range(10):
+                assert memory.propose(f"note number {i}", scope=JANE, source="r").status == "deduplicated"
+                assert len(memory.known(JANE).preferences) == 1
+                memory.session(JANE, "other").user("hi")
+        except Exception as error:
+            failed.append(error)
+
+    with open_memory(path, keys=provider) as one, open_memory(path, keys=provider) as two:
+        threads = [threading.Thread(target=write, args=(memory,)) for memory in (one, two, one, two)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert failed == []
+        assert sealed_cells(one, "acme") == []
+        assert [event.seq for event in two.replay("other", JANE).events] == [*range(1, 41)]
+        still_works(two, ids)
+
+
+def test_who_had_the_file_open_without_keys_reads_and_writes_nothing_more(
+    path: Path, provider: Provider
+) -> None:
+    with open_memory(path) as memory:
+        ids = fill(memory)
+        with Index.open(path, keys=provider) as index:
+            index.encrypt("acme")
+        for write in (
+            lambda: memory.prefer("colour", "blue", scope=JANE),
+            lambda: memory.update(ids["preference"], scope=JANE, text="blue"),
+            lambda: memory.session(JANE, "chat").user("hello"),
+            lambda: lives(memory, "Rome"),
+        ):
+            with pytest.raises(EncryptionError):
+                write()
+    with open_memory(path, keys=provider) as memory:
+        still_works(memory, ids)
+
+
+@pytest.mark.parametrize("text", ["ÿ\x01abc", "a\x00b", "𝔘nicode ✓", "\u00ff", "x" * 20_000, '"]['])
+def test_any_text_and_any_name_come_back(path: Path, provider: Provider, text: str) -> None:
+    scope = Scope("tén\x01ant", user='jä"ne')
+    candidate = FactCandidate(text, "s\x00", "ÿ", evidence=text, metadata={"k": text})
+    with open_memory(path, keys=provider) as memory:
+        id = str(memory.propose(candidate, scope=scope, source="r").id)
+        found = memory.get(id, scope=scope)
+        assert (found.content, found.evidence, found.metadata) == (text, text, {"k": text})  # type: ignore[union-attr]
 
 
 # ---------------------------------------------------------------------- keys that are wrong, lost, changed, destroyed
