@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -431,6 +432,49 @@ def test_a_write_that_fails_seals_nothing_and_keeps_the_rules(path: Path, provid
     file.close()
 
 
+def killed_before(path: Path, provider: Provider, step: int) -> bool:
+    """Write the first time with keys in a child that kills itself before a statement; False if it got through."""
+    child = os.fork()
+    if child == 0:
+        try:
+            memory = open_memory(path, keys=provider)
+            n_left = step
+
+            def trace(statement: str) -> None:
+                nonlocal n_left
+                if statement.split(None, 1)[0].upper() not in ("SELECT", "PRAGMA", "--"):
+                    n_left -= 1
+                    if n_left == 0:
+                        os.kill(os.getpid(), signal.SIGKILL)
+
+            memory.store._writer.set_trace_callback(trace)
+            memory.prefer("colour", "blue", scope=JANE)
+        finally:
+            os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
+def test_killed_while_a_tenant_is_sealed_all_of_it_is_or_nothing(path: Path, provider: Provider) -> None:
+    with open_memory(path) as memory:
+        ids = fill(memory)
+        query = "SELECT name, sql FROM sqlite_master WHERE name LIKE 'memory%' ORDER BY name"
+        schema = memory.store.reading_connection().execute(query).fetchall()
+    step = 1
+    while killed_before(path, provider, step):
+        with open_memory(path, keys=provider) as memory:
+            assert len(sealed_cells(memory, "acme")) == 10
+            assert memory.store.reading_connection().execute(query).fetchall() == schema
+        step += 3
+    assert step > 50
+    with open_memory(path, keys=provider) as memory:
+        assert sealed_cells(memory, "acme") == []
+        assert memory.store.reading_connection().execute(query).fetchall() == schema
+        assert [one.text for one in memory.known(JANE).preferences] == ["blue", "sekret tone"]
+        memory.delete(memory.known(JANE).preferences[0].id, scope=JANE)
+        still_works(memory, ids)
+
+
 def test_threads_of_two_openers_that_write_first_at_once_lose_nothing(path: Path, provider: Provider) -> None:
     with open_memory(path) as memory:
         ids = fill(memory)
@@ -443,7 +487,7 @@ def test_threads_of_two_openers_that_write_first_at_once_lose_nothing(path: Path
                 assert memory.propose(f"note number {i}", scope=JANE, source="r").status == "deduplicated"
                 assert len(memory.known(JANE).preferences) == 1
                 memory.session(JANE, "other").user("hi")
-        except Exception as error:
+        except Exception as error:  # noqa: BLE001
             failed.append(error)
 
     with open_memory(path, keys=provider) as one, open_memory(path, keys=provider) as two:
