@@ -373,3 +373,34 @@ def test_it_needs_a_file(tmp_path: Path) -> None:
     text.write_text("no database, but long enough to be looked at" * 9)
     with pytest.raises(scrubjay.CorruptIndexError):
         Memory.open(text)
+
+
+def test_what_makes_room_leaves_no_log_behind(memory: Memory, clock: Clock) -> None:
+    """An expired record that is said anew goes with its log: nobody would find that when its user is forgotten."""
+    said: list[Any] = [
+        FactCandidate("Jane lives in Oslo", "Jane", "lives in", ttl=10),
+        EpisodeCandidate("Moved to Oslo", "done", ttl=10),
+        PreferenceCandidate("tone", "briefly", ttl=10),
+    ]
+    for candidate in said:
+        memory.propose(candidate, scope=JANE, source=Provenance("r1", author="by-jane"))
+    clock.now += 60_000_000
+    for candidate in said:
+        assert (
+            memory.propose(candidate, scope=JANE, source=Provenance("r2", author="by-jane")).status
+            == "written"
+        )
+    stale = memory.add("Jane works in Bergen", scope=JANE, ttl=10)
+    other = memory.add("Jane works in Oslo", scope=JANE)
+    clock.now += 60_000_000
+    memory.update(other.id, scope=JANE, content="Jane works in Bergen")  # in the place of what has expired
+    assert memory.get(stale.id, scope=JANE) is None
+    connection = memory.store.reading_connection()
+    assert row_count(memory, "memory_log") > 0
+    orphans = connection.execute(
+        "SELECT record, what FROM memory_log WHERE record NOT IN (SELECT id FROM memory_fact UNION "
+        "SELECT id FROM memory_episode UNION SELECT id FROM memory_preference UNION SELECT id FROM memory_policy)"
+    ).fetchall()
+    assert orphans == []
+    memory.forget(tenant="acme", user="jane")
+    assert row_count(memory, "memory_log") == 0

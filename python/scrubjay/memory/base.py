@@ -15,14 +15,14 @@ from scrubjay._native import Scope
 from scrubjay.index import Index
 from scrubjay.memory.judge import Judge
 from scrubjay.memory.rows import EpisodeRow, FactRow, as_moment, kind_of, loaded, scope_in
-from scrubjay.memory.schema import KINDS
+from scrubjay.memory.schema import KINDS, erasing
 from scrubjay.memory.sealing import cipher_of, next_number, place_in, sealed_cell, settle
 from scrubjay.store.connections import translated
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.together import Change
 
-__all__ = ["COLLECTION", "RESERVED", "Ground", "absent", "checked_scope", "log"]
+__all__ = ["COLLECTION", "RESERVED", "Ground", "absent", "checked_scope", "drop", "log"]
 
 COLLECTION = "memory"
 """The collection of an index's file whose documents are the facts and episodes in force."""
@@ -135,6 +135,13 @@ def checked_scope(scope: Any) -> Scope:
 def absent(id: object) -> KeyError:
     """Return the error for an id that is not there, or of another scope: the two cannot be told apart."""
     return KeyError(f"id: no such record in this scope: {id!r}")
+
+
+def drop(change: Change, kind: str, id: str) -> None:
+    """Delete the row of a record whose time is past, and what the log says of it; its document is the caller's."""
+    with erasing(change.connection):
+        change.connection.execute(f"DELETE FROM {KINDS[kind]} WHERE id = ?", (id,))
+        change.connection.execute("DELETE FROM memory_log WHERE record = ?", (id,))
 
 
 def log(change: Change, record: str, what: str, by: str | None = None, detail: str | None = None) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import ConflictError
-from scrubjay.memory.base import absent, checked_scope, log
+from scrubjay.memory.base import absent, checked_scope, drop, log
 from scrubjay.memory.checking import CANDIDATES, Unfit, encoded, encoded_list, verify
 from scrubjay.memory.content import checked_str
 from scrubjay.memory.known import KnownScopes
@@ -289,7 +289,7 @@ class Crud(KnownScopes):
                 continue
             if other.expires_at is None or other.expires_at > change.now:
                 raise ConflictError(f"content: {other.id!r} of this scope says that already")
-            change.connection.execute(f"DELETE FROM {KINDS[row.kind]} WHERE id = ?", (other.id,))
+            drop(change, row.kind, other.id)
             Crud.remove_document(change, other, "expired")
 
     # ------------------------------------------------------------------ delete

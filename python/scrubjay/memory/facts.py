@@ -13,7 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from scrubjay._native import Scope
-from scrubjay.memory.base import Ground, checked_scope, log
+from scrubjay.memory.base import Ground, checked_scope, drop, log
 from scrubjay.memory.checking import content_of
 from scrubjay.memory.records import Fact, FactCandidate, Outcome, Provenance
 from scrubjay.memory.rows import (
@@ -247,7 +247,7 @@ class Facts(Ground):
         return None
 
     def _drop_fact(self, change: Change, row: FactRow) -> None:
-        change.connection.execute("DELETE FROM memory_fact WHERE id = ?", (row.id,))
+        drop(change, "fact", row.id)
         if row.status == "active":
             change.delete([row.slot], reason="expired")
 

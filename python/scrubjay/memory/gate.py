@@ -13,7 +13,7 @@ from typing import Any
 
 from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.memory.base import checked_scope, log
+from scrubjay.memory.base import checked_scope, drop, log
 from scrubjay.memory.checking import (
     Unfit,
     checked_source,
@@ -218,7 +218,7 @@ class Gate(Standing):
             None,
         )
         if held is not None and held.expires_at is not None and held.expires_at <= now:
-            connection.execute("DELETE FROM memory_preference WHERE id = ?", (held.id,))
+            drop(change, "preference", held.id)
             held = None
         if held is not None:
             if candidate.source == "inferred" and held.source != "inferred":
@@ -322,7 +322,7 @@ class Gate(Standing):
             None,
         )
         if twin is not None and twin.expires_at is not None and twin.expires_at <= now:
-            connection.execute("DELETE FROM memory_episode WHERE id = ?", (twin.id,))
+            drop(change, "episode", twin.id)
             change.delete([twin.slot], reason="expired")
             twin = None
         if twin is not None:
