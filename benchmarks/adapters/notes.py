@@ -1,6 +1,6 @@
 """What the comparisons of frameworks search: notes of two users, many of them alike but for an identifier.
 
-Shared by `benchmarks.adapters.langchain` and `benchmarks.adapters.haystack`, with the measurement and the table.
+Shared by the comparisons of this folder, with the measurement and the table.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def measure(store: str, asked: Sequence[Note], search: Callable[[str], list[tupl
 
 
 def arguments_of(description: str | None, argv: Sequence[str] | None) -> Any:
-    """Parse what both comparisons take."""
+    """Parse what the comparisons take."""
     parser = argparse.ArgumentParser(
         description=description, formatter_class=argparse.RawDescriptionHelpFormatter
     )

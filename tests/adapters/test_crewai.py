@@ -70,3 +70,11 @@ def test_scopes_are_apart() -> None:
 def test_a_scope_is_required(scope: Any) -> None:
     with pytest.raises(TypeError, match="scope"):
         ScrubjayStorage(scope=scope)
+
+
+def test_its_repr_says_whose_and_where(tmp_path: Path) -> None:
+    storage = ScrubjayStorage(tmp_path / "a", scope=JANE)
+    said = f"ScrubjayStorage Scope('acme', user='jane'): 'crewai' of {tmp_path / 'a'}, by words"
+    assert repr(storage) == f"<scrubjay.adapters.crewai.{said}>"
+    storage.close()
+    assert repr(storage) == f"<scrubjay.adapters.crewai.{said}, closed>"

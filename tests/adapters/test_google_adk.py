@@ -19,6 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrubjay.adapters.google_adk import ScrubjayMemoryService
+from scrubjay.embedders import Function
 
 
 def event(text: str | None, id: str, author: str = "user") -> Event:
@@ -146,3 +147,13 @@ def test_the_same_memories_are_found_as_by_the_service_in_memory(
         expected = found(stock, word)
         if len(expected) < 10:  # which is all that it returns
             assert sorted(found(service, word)) == sorted(expected)
+
+
+def test_its_repr_says_where_and_by_what(tmp_path: Path) -> None:
+    service = ScrubjayMemoryService(
+        tmp_path / "a", embedder=Function(lambda texts: [[1.0]] * len(texts), dim=1, name="ones")
+    )
+    said = f"ScrubjayMemoryService 'google-adk' of {tmp_path / 'a'}, by words and ones, 10 at most"
+    assert repr(service) == f"<scrubjay.adapters.google_adk.{said}>"
+    service.close()
+    assert "closed" in repr(service)

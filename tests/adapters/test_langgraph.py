@@ -518,3 +518,12 @@ def test_threads_put_and_search(where: Path | None) -> None:
             thread.join()
         assert failures == []
         assert len(store.search(("t",), limit=100)) == 61
+
+
+def test_its_repr_says_whose_and_where(tmp_path: Path) -> None:
+    said = "ScrubjayStore of no tenant, lexical: 'langgraph' in memory, by words"
+    assert repr(ScrubjayStore()) == f"<scrubjay.adapters.langgraph.{said}>"
+    ones = Function(lambda texts: [[1.0]] * len(texts), dim=1, name="ones")
+    with ScrubjayStore(tmp_path / "a", tenant="acme", embedder=ones) as store:
+        assert f"of tenant 'acme', hybrid: 'langgraph' of {tmp_path / 'a'}, by words and ones>" in repr(store)
+    assert "closed" in repr(store)

@@ -130,3 +130,12 @@ def test_each_item_is_popped_once() -> None:
 
     popped = asyncio.run(use())
     assert sorted(item["n"] for item in popped if item is not None) == list(range(30))
+
+
+def test_its_repr_says_whose_and_where(tmp_path: Path) -> None:
+    said = "ScrubjaySession 'chat' of nobody of 'openai-agents': 'openai-agents' in memory, by words"
+    assert repr(ScrubjaySession("chat")) == f"<scrubjay.adapters.openai_agents.{said}>"
+    session = ScrubjaySession("chat", tmp_path / "a", tenant="acme", user="jane", collection=None)
+    assert f"'chat' of user 'jane' of 'acme': of {tmp_path / 'a'}, by words>" in repr(session)
+    session.close()
+    assert "closed" in repr(session)

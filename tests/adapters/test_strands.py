@@ -84,3 +84,9 @@ def test_what_is_wrong_is_said() -> None:
         asyncio.run(store.search("text", {"max_search_results": 0}))
     with pytest.raises(ValueError, match="content"):
         asyncio.run(ScrubjayMemoryStore("notes", scope=JANE).add(" "))
+
+
+def test_its_repr_says_whose_and_where() -> None:
+    store = ScrubjayMemoryStore("notes", Index(), scope=JANE, collection="a b")
+    said = "ScrubjayMemoryStore 'notes' of Scope('acme', user='jane'): 'a b' in memory, by words"
+    assert repr(store) == f"<scrubjay.adapters.strands.{said}>"

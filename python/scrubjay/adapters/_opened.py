@@ -78,6 +78,22 @@ class Lease:
             turn: AbstractContextManager[bool] = _turns.setdefault(self.root, threading.RLock())
             return turn
 
+    def place(self, index: Index) -> str:
+        """Return words for the `repr` of the adapter whose index this is. Reads nothing and opens nothing.
+
+        >>> held = lease(None, collection="notes")
+        >>> held.place(held.index)
+        "'notes' in memory, by words"
+        >>> held.close()
+        >>> held.place(Index())
+        "'notes' in memory, by words, closed"
+        """
+        path = self._opened.index.path
+        where = "in memory" if path is None else f"of {path}"
+        name = "" if self._collection is None else f"{self._collection!r} "
+        by = "words" if index.embedder is None else f"words and {index.embedder.name}"
+        return f"{name}{where}, by {by}{', closed' if self._closed else ''}"
+
     def close(self) -> None:
         """Give the file back; the last holder's call closes it. Other calls raise ClosedError then."""
         with _lock:  # also while the file is being closed: whoever opens it meanwhile waits

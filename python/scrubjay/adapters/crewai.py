@@ -91,3 +91,6 @@ class ScrubjayStorage(Storage):
     def close(self) -> None:
         """Give the file back; the last adapter that uses it closes it."""
         self._lease.close()
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.adapters.crewai.ScrubjayStorage {self._scope}: {self._lease.place(self._index)}>"

@@ -123,6 +123,10 @@ class ScrubjayMemoryService(BaseMemoryService):
         """Give the file back; the last adapter that uses it closes it."""
         self._lease.close()
 
+    def __repr__(self) -> str:
+        place = self._lease.place(self._index)
+        return f"<scrubjay.adapters.google_adk.ScrubjayMemoryService {place}, {self._max_results} at most>"
+
     def _write(self, scope: Scope, rows: list[dict[str, Any]], replaces: str | None = None) -> None:
         with self._lease.turn:
             kept = {

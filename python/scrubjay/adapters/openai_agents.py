@@ -120,6 +120,11 @@ class ScrubjaySession(SessionABC):
         """Give the file back; the last adapter that uses it closes it."""
         self._lease.close()
 
+    def __repr__(self) -> str:
+        user = "nobody" if self._scope.user == NOBODY else f"user {self._scope.user!r}"
+        whose = f"{self.session_id!r} of {user} of {self._scope.tenant!r}"
+        return f"<scrubjay.adapters.openai_agents.ScrubjaySession {whose}: {self._lease.place(self._index)}>"
+
 
 def _text_of(item: Any) -> str:
     """Return what is said in an item: its content's texts, a tool's arguments and output."""

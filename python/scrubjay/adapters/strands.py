@@ -110,6 +110,10 @@ class ScrubjayMemoryStore:
         """Give the file back; the last adapter that uses it closes it."""
         self._lease.close()
 
+    def __repr__(self) -> str:
+        whose = f"{self.name!r} of {self._scope}"
+        return f"<scrubjay.adapters.strands.ScrubjayMemoryStore {whose}: {self._lease.place(self._index)}>"
+
 
 def _checked_limit(value: Any) -> int | None:
     if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):

@@ -192,6 +192,11 @@ class ScrubjayStore(BaseStore):
         self._sweeper.stop(None)
         self._lease.close()
 
+    def __repr__(self) -> str:
+        whose = "no tenant" if self._tenant == NO_TENANT else f"tenant {self._tenant!r}"
+        place = self._lease.place(self._index)
+        return f"<scrubjay.adapters.langgraph.ScrubjayStore of {whose}, {self._mode}: {place}>"
+
     def __enter__(self) -> ScrubjayStore:
         return self
 

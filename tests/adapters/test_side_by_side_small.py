@@ -1,0 +1,52 @@
+"""Do the comparisons with what the small frameworks come with run, and say what they say?"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from typing import Any
+
+import pytest
+
+
+def rows_of(module: str, capsys: pytest.CaptureFixture[str]) -> list[dict[str, Any]]:
+    comparison = importlib.import_module(f"benchmarks.adapters.{module}")
+    assert comparison.main(["--notes", "240", "--questions", "25", "--json"]) == 0
+    rows: list[dict[str, Any]] = json.loads(capsys.readouterr().out)
+    ours = [row for row in rows if "crubjay" in row["store"]]
+    assert ours and all(row["found_first"] == 1.0 and row["foreign"] == 0 for row in ours)
+    return rows
+
+
+def test_openai_agents(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("agents")
+    turn, ours, latest, whole, searched = rows_of("openai_agents", capsys)
+    for row in (turn, ours):
+        assert "a turn" in row["store"] and row["found"] == 1.0 and row["foreign"] == 0
+    assert latest["found"] < 1.0 == whole["found"] == searched["found"]  # 100 of its 120 items are the latest
+    assert latest["foreign"] == whole["foreign"] == 0
+
+
+def test_google_adk(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("google.adk")
+    stock, run_together, *_ = rows_of("google_adk", capsys)
+    assert stock["found_first"] == 1.0 and stock["foreign"] == run_together["foreign"] == 0
+    assert run_together["found"] < 0.5
+
+
+def test_strands(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("strands.memory")
+    rows = rows_of("strands", capsys)
+    assert [row["found_first"] for row in rows[:4]] == [1.0] * 4
+    assert [row["foreign"] > 0 for row in rows[:4]] == [False, True, False, True]  # names that share a place
+
+
+def test_crewai(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("crewai.memory.storage.interface")
+    rows = rows_of("crewai", capsys)
+    if len(rows) == 4:  # with a Chroma that CrewAI can open
+        stock, filtered, *_ = rows
+        assert stock["found_first"] < 0.9 and stock["foreign"] > 0
+        assert filtered["found_first"] < 0.9 and filtered["foreign"] == 0
+    else:
+        assert len(rows) == 2
