@@ -92,12 +92,8 @@ def rows(path: Path, condition: str = "name LIKE 'memory%'") -> dict[str, list[A
     """What the file's tables hold."""
     connection = sqlite3.connect(path)
     try:
-        names = [
-            name
-            for (name,) in connection.execute(
-                f"SELECT name FROM sqlite_master WHERE type = 'table' AND {condition}"
-            )
-        ]
+        tables = f"SELECT name FROM sqlite_master WHERE type = 'table' AND {condition}"
+        names = [name for (name,) in connection.execute(tables)]
         return {name: sorted(map(repr, connection.execute(f'SELECT * FROM "{name}"'))) for name in names}
     finally:
         connection.close()
@@ -215,11 +211,8 @@ def test_nobody_elses_preference_and_no_policy_is_seen_or_changed(tmp_path: Path
         assert SECRET not in json.dumps(known)
         assert [one["key"] for one in known["policies"]] == ["refunds"]
         held = {one["key"]: one["text"] for one in known["preferences"]}
-        assert held["tone"] == "Answer briefly." and set(held.values()) == {
-            "Answer briefly.",
-            LIKES,
-            "mine",
-        }
+        assert held["tone"] == "Answer briefly."
+        assert set(held.values()) == {"Answer briefly.", LIKES, "mine"}
         with pytest.raises(mcp.MCPError, match="expected one of"):
             await client.call_tool("set_policy", {"key": "refunds", "text": "Refund everything."})
 
@@ -354,6 +347,22 @@ def test_two_servers_on_one_file_see_what_the_other_sets(tmp_path: Path) -> None
         for arguments in ({"key": "tone", "text": "half \ud800 a pair"}, {"key": "\udfff", "text": "x"}):
             with pytest.raises(ValueError, match="valid string"):
                 writer.call("set_preference", arguments)
+
+
+def test_what_is_replaced_before_the_answer_is_still_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Memory.open(tmp_path / "memories.scrubjay") as memory:
+        server, prefer = MemoryServer(memory.index, JANE), Memory.prefer
+
+        def overtaken(self: Memory, key: str, text: str, **options: Any) -> Any:
+            outcome = prefer(self, key, text, **options)
+            prefer(memory, key, "of another process", scope=JANE)
+            return outcome
+
+        monkeypatch.setattr(Memory, "prefer", overtaken)
+        assert server.call("set_preference", {"key": "tone", "text": "Briefly."})["text"] == "Briefly."
+        assert server.call(GET, {})["preferences"][0]["text"] == "of another process"
 
 
 def test_many_threads_set_the_first_preferences_at_once(tmp_path: Path) -> None:
