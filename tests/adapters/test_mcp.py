@@ -257,7 +257,11 @@ def test_read_only_offers_nothing_that_changes(tmp_path: Path) -> None:
     before = fill(path)
 
     async def conversation(client: Any) -> None:
-        assert {tool.name for tool in (await client.list_tools()).tools} == {"search_memories", "get_memory"}
+        assert {tool.name for tool in (await client.list_tools()).tools} == {
+            "search_memories",
+            "get_memory",
+            "get_policies_and_preferences",
+        }
         for tool in ("add_memory", "delete_all_memories"):
             with pytest.raises(mcp.MCPError):
                 await client.call_tool(tool, {"text": "x", "confirm": True})

@@ -17,7 +17,15 @@ from scrubjay.errors import StoreFormatError
 from scrubjay.memory import sealing, trace
 from scrubjay.store.sqlite import SqliteStore
 
-__all__ = ["FORMAT", "KINDS", "MIN_FACT_CONFIDENCE", "MIN_PREFERENCE_CONFIDENCE", "erasing", "prepare"]
+__all__ = [
+    "FORMAT",
+    "KINDS",
+    "MIN_FACT_CONFIDENCE",
+    "MIN_PREFERENCE_CONFIDENCE",
+    "erasing",
+    "is_prepared",
+    "prepare",
+]
 
 FORMAT = 1
 MIN_FACT_CONFIDENCE = 0.7
@@ -176,6 +184,11 @@ ON CONFLICT (tenant, user) DO UPDATE SET version = version + 1; END"""
     *trace.TABLES,
     sealing.TABLE,  # of which tenants everything is sealed
 )
+
+
+def is_prepared(store: SqliteStore) -> bool:
+    """Whether the file has the tables; only looks. `store` is of any of the file's collections."""
+    return _format(store.reading_connection()) is not None
 
 
 def prepare(store: SqliteStore) -> None:

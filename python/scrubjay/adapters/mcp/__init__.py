@@ -4,6 +4,11 @@ The scope is the operator's, fixed when the server starts. No tool has an argume
 refused, and an id of another scope is one that does not exist. Memories that the tenant shares with the scope are
 found and shown, and cannot be changed.
 
+Where the index has a file, `get_policies_and_preferences` gives all policies in force for the tenant and all
+preferences of the user, as :class:`scrubjay.Memory` keeps them in that file. Where the scope has a user,
+`set_preference` and `delete_preference` change that user's preferences. No tool writes a policy. With `--read-only`
+there are the tools that change nothing, and nothing is written for Memory to the file.
+
 In a client's configuration::
 
     {"mcpServers": {"memory": {"command": "scrubjay", "args": ["mcp", "memories.scrubjay", "--user", "jane"]}}}

@@ -8,7 +8,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 __all__ = [
+    "MAX_TEXT",
     "AddMemory",
+    "Arguments",
     "DeleteAllMemories",
     "Deleted",
     "Memory",
@@ -132,7 +134,7 @@ class Search(BaseModel):
 
 
 class Deleted(BaseModel):
-    """What delete_memory and delete_all_memories give."""
+    """What delete_memory, delete_all_memories and delete_preference give."""
 
     deleted: int
 

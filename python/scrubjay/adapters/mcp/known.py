@@ -1,0 +1,157 @@
+"""What holds whatever is asked: the tools for a tenant's policies and a user's preferences, over Memory."""
+
+from __future__ import annotations
+
+import threading
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from scrubjay._native import Scope
+from scrubjay.adapters.mcp.tools import MAX_TEXT, Arguments
+from scrubjay.errors import StoreError
+from scrubjay.index import Index
+from scrubjay.memory import Memory, Preference, Provenance
+from scrubjay.memory.base import COLLECTION
+from scrubjay.memory.content import MAX_NAME_CHARS, checked_str
+from scrubjay.memory.schema import is_prepared
+from scrubjay.store.engine import DurableEngine
+
+__all__ = ["DeletePreference", "GetKnown", "Known", "KnownTools", "OnePreference", "SetPreference"]
+
+_Key = Annotated[
+    str,
+    Field(
+        min_length=1,
+        max_length=MAX_NAME_CHARS,
+        description='what the preference is about, such as "language"; each has one preference',
+    ),
+]
+
+
+class GetKnown(Arguments):
+    """Arguments of get_policies_and_preferences: none."""
+
+
+class SetPreference(Arguments):
+    """Arguments of set_preference."""
+
+    key: _Key
+    text: Annotated[str, Field(min_length=1, max_length=MAX_TEXT, description="the wish, in a sentence")]
+
+
+class DeletePreference(Arguments):
+    """Arguments of delete_preference."""
+
+    key: _Key
+
+
+class OnePolicy(BaseModel):
+    """One policy in force as tools give it."""
+
+    id: str
+    key: str
+    version: int
+    text: str
+
+
+class OnePreference(BaseModel):
+    """One preference in force as tools give it."""
+
+    id: str
+    key: str
+    text: str
+    source: Annotated[str, Field(description="user_stated, inferred or admin_set")]
+    confidence: float
+
+
+class Known(BaseModel):
+    """What get_policies_and_preferences gives."""
+
+    policies: Annotated[list[OnePolicy], Field(description="rules of the tenant, all of those in force")]
+    preferences: Annotated[list[OnePreference], Field(description="all of the user's")]
+
+
+class KnownTools:
+    """The policies and preferences that hold for one scope, in the file of an index.
+
+    The file gets Memory's tables with the first preference that is set; until then there is nothing to give.
+
+    Args:
+        index: with a file; it stays open.
+        scope: whose they are.
+        read_only: never write to the file, not even what Memory would keep ready.
+    """
+
+    def __init__(self, index: Index, scope: Scope, *, read_only: bool) -> None:
+        self._index, self._scope, self._read_only = index, scope, read_only
+        self._lock = threading.Lock()
+        self._opened: Memory | None = None
+
+    def get(self, given: GetKnown) -> dict[str, Any]:
+        """Give all policies in force and all preferences, each by key."""
+        memory = self._memory(make=False)
+        if memory is None:
+            return {"policies": [], "preferences": []}
+        known = memory.known(self._scope)
+        return {
+            "policies": [
+                {"id": one.id, "key": one.key, "version": one.version, "text": one.text}
+                for one in known.policies
+            ],
+            "preferences": [_shown(one) for one in known.preferences],
+        }
+
+    def set(self, given: SetPreference) -> dict[str, Any]:
+        """Set what the user wants of a key, in the place of what was wanted before.
+
+        Raises:
+            ValueError: the key or the text is empty but for spaces.
+        """
+        for name, text in (("key", given.key), ("text", given.text)):
+            if not checked_str(text, name):  # refused before anything, even a rejection, is written
+                raise ValueError(f"{name}: expected some text, got only spaces")
+        memory = self._memory(make=True)
+        assert memory is not None
+        outcome = memory.prefer(given.key, given.text, scope=self._scope, provenance=Provenance("mcp"))
+        if outcome.id is None:
+            raise ValueError(outcome.reason)
+        record = memory.get(outcome.id, scope=self._scope, hidden=True)
+        if not isinstance(record, Preference):
+            raise ValueError(f"key: {given.key[:80]!r} was deleted by somebody else meanwhile")
+        return _shown(record)
+
+    def delete(self, given: DeletePreference) -> dict[str, Any]:
+        """Delete the preference of a key.
+
+        Raises:
+            ValueError: the user has none of this key.
+        """
+        key, memory = checked_str(given.key, "key"), self._memory(make=False)
+        for one in () if memory is None else memory.known(self._scope).preferences:
+            if one.key == key and memory is not None and memory.delete(one.id, scope=self._scope, by="mcp"):
+                return {"deleted": 1}
+        raise ValueError(f"key: expected the key of one of the user's preferences, got {given.key[:80]!r}")
+
+    def _memory(self, *, make: bool) -> Memory | None:
+        """The memory in the file; None if there is none yet and it is not to be made."""
+        with self._lock:
+            if self._opened is None:
+                engine = self._index.engine
+                assert isinstance(engine, DurableEngine)
+                if not make and not is_prepared(engine.store):
+                    return None
+                if self._read_only and COLLECTION not in self._index.collections():
+                    raise StoreError(f"collection {COLLECTION!r} was dropped, and a reader does not make it")
+                self._opened = Memory(self._index)
+            return self._opened
+
+
+def _shown(one: Preference) -> dict[str, Any]:
+    return {
+        "id": one.id,
+        "key": one.key,
+        "text": one.text,
+        "source": one.source,
+        "confidence": one.confidence,
+    }
