@@ -315,7 +315,8 @@ void Ranker::diversify(size_t k) {
   const auto taken = s_.diversity.select(
       s_.relevances, options_.mmr_lambda, k, n_identifiers,
       [&](uint32_t i, uint32_t j) { return VectorArm::cosine(s_.directions[i], s_.directions[j]); },
-      [&](uint32_t i, uint32_t j) { return better(s_.ranked[i], s_.ranked[j]); });
+      [&](uint32_t i, uint32_t j) { return better(s_.ranked[i], s_.ranked[j]); },
+      [&](uint32_t i) { VectorArm::prefetch(s_.directions[i]); });
   s_.ranked_before = s_.ranked;
   s_.ranked.clear();
   for (const uint32_t place : taken) s_.ranked.push_back(s_.ranked_before[place]);

@@ -115,13 +115,17 @@ Direction VectorArm::direction(uint32_t doc) {
   const uint32_t offset = doc & 0xffffu;
   if (!column || !column->has(offset)) return {};
   const char* row = column->rows().row(offset);
-  for (size_t byte = 0; byte < column->options().row_bytes(); byte += base::kCacheLineBytes)
-    __builtin_prefetch(row + byte);
   if (column->options().metric == vector::Metric::cosine)
     return {column, row, static_cast<double>(column->scales()[offset].factor)};
   s_.vector_read.resize(column->options().dim);
   column->read(offset, s_.vector_read);
   return {column, row, static_cast<double>(column->scales()[offset].scale) / vector::norm(s_.vector_read)};
+}
+
+void VectorArm::prefetch(const Direction& direction) noexcept {
+  if (!direction.column) return;
+  for (size_t byte = 0; byte < direction.column->options().row_bytes(); byte += base::kCacheLineBytes)
+    __builtin_prefetch(direction.row + byte);
 }
 
 double VectorArm::cosine(const Direction& a, const Direction& b) noexcept {

@@ -30,6 +30,7 @@ class VectorArm {
 
   // Cosines between stored vectors, whatever the metric, for marginal relevance; 0 where one has no vector.
   [[nodiscard]] Direction direction(uint32_t doc);
+  static void prefetch(const Direction& direction) noexcept;
   [[nodiscard]] static double cosine(const Direction& a, const Direction& b) noexcept;
 
  private:

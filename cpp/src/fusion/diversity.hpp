@@ -20,11 +20,13 @@ namespace scrubjay::fusion {
 class Diversity {
  public:
   // The first `n_first` are taken before all others, in their order. `similarity(i, j)`: of documents i and
-  // j; `before(i, j)`: which of two equal values comes first, a total order. Places in `relevance`, in the
-  // order in which they are taken; valid until the next call.
-  template <class Similarity, class Before>
+  // j; `before(i, j)`: which of two equal values comes first, a total order; `soon(i)` is told of documents
+  // that are about to be compared for the first time. Places in `relevance`, in the order in which they are
+  // taken; valid until the next call.
+  template <class Similarity, class Before, class Soon>
   [[nodiscard]] std::span<const uint32_t> select(std::span<const double> relevance, double lambda, size_t k,
-                                                 size_t n_first, Similarity&& similarity, Before&& before) {
+                                                 size_t n_first, Similarity&& similarity, Before&& before,
+                                                 Soon&& soon) {
     const auto worse = [&](const Bound& a, const Bound& b) {
       return a.value != b.value ? a.value < b.value : before(b.place, a.place);
     };
@@ -37,6 +39,7 @@ class Diversity {
     while (!heap_.empty() && taken_.size() < k) {
       std::pop_heap(heap_.begin(), heap_.end(), worse);
       Bound& best = heap_.back();
+      if (heap_.size() > 1 && heap_.front().n_compared == 0) soon(heap_.front().place);
       if (best.n_compared == taken_.size()) {
         taken_.push_back(best.place);
         heap_.pop_back();
