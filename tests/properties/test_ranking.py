@@ -103,6 +103,22 @@ MANY = [
     [],
 )
 @example(MANY, "jay oak", ONE, HOME, 4, None, Options(mmr=0.25), [], "vector", [])
+@example(
+    MANY, "jay oak", ONE, HOME, 5, 2, Options(), [], "vector", []
+)  # one ranking: k decides, nothing is fused
+@example(MANY, "jay oak", ONE, HOME, 5, 2, Options(), [], "lexical", [])
+@example(  # the nearest holds the identifier, too, and has the BM25 that the cut lexical ranking does not say
+    [Put(1, "TS-999", HOME, None), Put(2, "TS-999", HOME, ONE)],
+    "TS-999",
+    ONE,
+    HOME,
+    5,
+    1,
+    Options(),
+    [],
+    "hybrid",
+    [],
+)
 @example(MANY, "jay oak", ONE, HOME, 10, None, Options("boost", gate=0.5), [[3, 4]], "hybrid", [])
 @example(MANY, "jay oak", ONE, HOME, 10, None, Options("production"), [], "hybrid", [])
 @example(MANY, "jay oak", ONE, HOME, 10, None, Options("production", literal=True), [], "hybrid", [])

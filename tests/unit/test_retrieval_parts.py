@@ -198,7 +198,8 @@ def test_errors_pass_through_spans() -> None:
     assert left == [TypeError, TypeError]  # the stage's and the whole's
 
 
-def test_opentelemetry() -> None:
+def test_opentelemetry(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OTEL_SDK_DISABLED", raising=False)  # a framework under test may have switched it off
     sdk = pytest.importorskip("opentelemetry.sdk.trace", reason="opentelemetry-sdk is not installed")
     export = pytest.importorskip("opentelemetry.sdk.trace.export")
     memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")

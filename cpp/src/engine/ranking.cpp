@@ -72,8 +72,10 @@ void Ranker::add_holders(uint64_t n_docs) {
         if (n_new == kMostNewHolders) return;
         ++n_new;
         candidate = &s_.candidates.at(doc);
-        candidate->bm25 = lexical_.score(doc >> 16, doc & 0xffffu);
       }
+      // The lexical ranking may have been cut before it, whoever found it.
+      if (candidate->lexical_rank == 0 && !candidate->identifier)
+        candidate->bm25 = lexical_.score(doc >> 16, doc & 0xffffu);
       candidate->identifier = true;
       any_identifier_ = true;
     });

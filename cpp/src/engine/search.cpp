@@ -69,7 +69,6 @@ class Search {
     size_t candidates =
         ranked ? (request_.candidates != 0 ? request_.candidates : std::max<size_t>(100, request_.k))
                : request_.k;
-    if (!ranked && request_.candidates != 0) candidates = std::min(candidates, request_.candidates);
     candidates = static_cast<size_t>(std::min<uint64_t>(candidates, std::max<uint64_t>(n_live, 1)));
 
     s_.lexical_docs.clear();
