@@ -11,6 +11,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 try:
     from scrubjay import _native
 except ImportError as error:  # a source tree without a build, or a wheel for another Python
@@ -51,20 +53,22 @@ from scrubjay.fusion import (
     Weighted,
 )
 from scrubjay.index import Index
-from scrubjay.memory import (
-    Decay,
-    DefaultJudge,
-    EpisodeCandidate,
-    FactCandidate,
-    Memory,
-    PolicyCandidate,
-    PreferenceCandidate,
-    Provenance,
-)
 from scrubjay.records import Record
 from scrubjay.results import Hit, Hits
 from scrubjay.retrieval import Retriever
 from scrubjay.stemming import snowball
+
+if TYPE_CHECKING:
+    from scrubjay.memory import (
+        Decay,
+        DefaultJudge,
+        EpisodeCandidate,
+        FactCandidate,
+        Memory,
+        PolicyCandidate,
+        PreferenceCandidate,
+        Provenance,
+    )
 
 __version__: str = _native.show_config_dict()["version"]
 
@@ -118,3 +122,30 @@ __all__ = [
     "show_config",
     "snowball",
 ]
+
+_OF_MEMORY = frozenset(
+    (
+        "Decay",
+        "DefaultJudge",
+        "EpisodeCandidate",
+        "FactCandidate",
+        "Memory",
+        "PolicyCandidate",
+        "PreferenceCandidate",
+        "Provenance",
+    )
+)
+
+
+def __getattr__(name: str) -> Any:
+    """The names of memory are imported when they are first used: a third of the time for those who only search."""
+    if name not in _OF_MEMORY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from scrubjay import memory
+
+    globals().update({one: getattr(memory, one) for one in _OF_MEMORY})
+    return globals()[name]
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_OF_MEMORY})

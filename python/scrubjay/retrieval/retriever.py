@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -173,6 +172,8 @@ class Retriever:
 
     async def asearch(self, text: str, **options: Any) -> Retrieved:
         """The same without blocking the event loop: it runs in a thread of the loop's default pool."""
+        import asyncio  # slow to import, for those who have it already
+
         return await asyncio.get_running_loop().run_in_executor(None, partial(self.search, text, **options))
 
     def cache_stats(self) -> dict[str, CacheStats]:
