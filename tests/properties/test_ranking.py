@@ -321,3 +321,6 @@ def test_what_is_worth_more_comes_first(kit: Kit) -> None:
         index.upsert(id, "jay", scope=scope, metadata=None if worth is None else {"importance": worth})
     assert list(index.search("jay", scope=scope, prior=True).ids) == ["high", "low", "none"]
     assert list(index.search("jay", scope=scope, prior=Prior(-1.0)).ids) == ["none", "low", "high"]
+    index.upsert("huge", "jay", scope=scope, metadata={"importance": 1e308}, vector=[1.0, 0.0])
+    hits = index.search("jay", vector=[1.0, 0.0], scope=scope, prior=Prior(1e10), mmr=0.5)
+    assert hits[0].id == "huge" and np.isfinite(hits.scores).all()

@@ -208,7 +208,7 @@ def rank(
                 if options.entities != 0:
                     value += options.entities * entity_boost(document, evidence, options)
                 if options.prior != 0:
-                    value += options.prior * prior(document, evidence, options)
+                    value += min(max(options.prior * prior(document, evidence, options), -1e100), 1e100)
                 scores[document] = value
         if options.min_score is not None:
             hits = [document for document in hits if scores[document] >= options.min_score]

@@ -16,6 +16,7 @@ using fusion::Candidate;
 
 namespace {
 
+constexpr double kMostPrior = 1e100;
 constexpr size_t kMostNewHolders = 100;  // at most: 0.5% of a million would be 5,000
 
 }  // namespace
@@ -207,11 +208,14 @@ void Ranker::add_priors() {
     const uint32_t n_docs = s_.chunks[chunk].n_docs;
     const int64_t integer = columns[chunk]->integers.view(n_docs).at(offset);
     const int64_t real = columns[chunk]->reals.view(n_docs).at(offset);
+    double prior = 0.0;
     if (integer != filter::Track<int64_t>::kAbsent) {
-      one.score += options_.prior_weight * static_cast<double>(integer);
+      prior = static_cast<double>(integer);
     } else if (real != filter::Track<int64_t>::kAbsent) {
-      one.score += options_.prior_weight * filter::unsortable_real(real);
+      prior = filter::unsortable_real(real);
     }
+    // Scores stay finite, so that what is made of their spread is a number.
+    one.score += std::clamp(options_.prior_weight * prior, -kMostPrior, kMostPrior);
   }
 }
 

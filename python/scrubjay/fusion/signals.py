@@ -110,7 +110,8 @@ class Prior:
     score.
 
     Args:
-        weight: a finite number; the scaled scores lie between 0 and 1, so priors had best do, too.
+        weight: a finite number; the scaled scores lie between 0 and 1, so priors had best do, too. What is added is
+            at most 1e100 either way.
         field: where in the metadata the number is; a memory that has none there gains nothing.
 
     >>> Prior(0.2).field
