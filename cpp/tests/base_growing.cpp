@@ -85,7 +85,7 @@ TEST(growing_array_keeps_elements_beside_readers) {
   GrowingArray<uint64_t> small;
   small.reserve(5, 0);
   small.reserve(6, 5);
-  CHECK_EQ(small.memory_bytes(), small.capacity() * sizeof(uint64_t));
+  CHECK_EQ(small.memory_bytes(), held_bytes(small.capacity() * sizeof(uint64_t)));
   CHECK_EQ(reinterpret_cast<uintptr_t>(array.read()) % kCacheLineBytes, 0);
 }
 
@@ -118,12 +118,12 @@ TEST(row_blocks_keep_rows_beside_readers) {
     CHECK_EQ(rows.row(doc)[0], fill(doc));
     CHECK(rows.row(doc) == rows.block(doc / 1024) + (doc % 1024) * row_bytes);
   }
-  const size_t table_bytes = RowBlocks::kMaxBlocks * sizeof(void*);
-  CHECK_EQ(rows.memory_bytes(), 5 * 1024 * row_bytes + table_bytes);
+  const size_t table_bytes = held_bytes(RowBlocks::kMaxBlocks * sizeof(void*));
+  CHECK_EQ(rows.memory_bytes(), 5 * held_bytes(1024 * row_bytes) + table_bytes);
   RowBlocks wide(1000);  // of its second block only the pages of ten rows are there
   static_cast<void>(wide.place(1023, 0));
   static_cast<void>(wide.place(1033, 1024));
-  CHECK_EQ(wide.memory_bytes(), 1024 * 1000 + 3 * kPageBytes + table_bytes);
+  CHECK_EQ(wide.memory_bytes(), held_bytes(1024 * 1000) + 3 * kPageBytes + table_bytes);
 }
 
 TEST(row_blocks_place_rows_anywhere_up_to_the_last) {
@@ -135,8 +135,9 @@ TEST(row_blocks_place_rows_anywhere_up_to_the_last) {
     n_used = doc + 1;
   }
   for (const uint32_t doc : docs) CHECK_EQ(rows.row(doc)[15], static_cast<char>(doc % 251));
-  const size_t table_bytes = RowBlocks::kMaxBlocks * sizeof(void*);
-  CHECK_EQ(rows.memory_bytes(), 4 * 1024 * 16 + table_bytes);  // blocks between were never allocated
+  const size_t table_bytes = held_bytes(RowBlocks::kMaxBlocks * sizeof(void*));
+  CHECK_EQ(rows.memory_bytes(),
+           4 * held_bytes(1024 * 16) + table_bytes);  // blocks between were never allocated
   collect_retired();
 }
 

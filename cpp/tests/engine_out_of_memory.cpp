@@ -12,6 +12,10 @@
 #include <thread>
 #include <vector>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "allocations.hpp"
 #include "base/epoch.hpp"
 #include "check.hpp"
@@ -38,6 +42,20 @@ thread_local int64_t allocations_until_failure = kNever;
 thread_local uint64_t n_allocations = 0;
 std::atomic<int64_t> n_live_allocations{0};
 
+// What the C library really gave, where it tells.
+#ifdef __GLIBC__
+constexpr bool kKnowsSizes = true;
+size_t usable_bytes(void* memory) noexcept { return malloc_usable_size(memory); }
+#else
+constexpr bool kKnowsSizes = false;
+size_t usable_bytes(void*) noexcept { return 0; }
+#endif
+std::atomic<int64_t> n_live_bytes{0};
+void count_bytes(void* memory, int64_t sign) noexcept {
+  n_live_bytes.fetch_add(sign * static_cast<int64_t>(usable_bytes(memory) + sizeof(size_t)),
+                         std::memory_order_relaxed);
+}
+
 // Fails the allocation that the countdown names, and that one alone: what cleans up afterwards may need
 // memory.
 void* allocate(size_t n_bytes, size_t alignment) {
@@ -48,11 +66,13 @@ void* allocate(size_t n_bytes, size_t alignment) {
                      : std::aligned_alloc(alignment, (n_bytes + alignment - 1) / alignment * alignment);
   if (!memory) throw std::bad_alloc();
   n_live_allocations.fetch_add(1, std::memory_order_relaxed);
+  count_bytes(memory, 1);
   return memory;
 }
 void release(void* memory) noexcept {
   if (!memory) return;
   n_live_allocations.fetch_sub(1, std::memory_order_relaxed);
+  count_bytes(memory, -1);
   std::free(memory);
 }
 
@@ -68,6 +88,9 @@ void operator delete(void* memory, std::align_val_t) noexcept { release(memory);
 void operator delete(void* memory, size_t, std::align_val_t) noexcept { release(memory); }
 
 std::optional<uint64_t> test_allocations::count() noexcept { return n_allocations; }
+std::optional<int64_t> test_allocations::live_bytes() noexcept {
+  return kKnowsSizes ? std::optional(n_live_bytes.load(std::memory_order_relaxed)) : std::nullopt;
+}
 
 using namespace scrubjay::engine;
 namespace base = scrubjay::base;

@@ -1,9 +1,12 @@
 // Does the posting table say what a map of terms to lists would, at every size at which it changes its shape?
 #include <atomic>
+#include <iterator>
 #include <map>
+#include <memory>
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "base/epoch.hpp"
@@ -80,12 +83,18 @@ class CheckedTable {
     }
   }
   void check(uint32_t n_docs) const {
+    check_postings(n_docs);
+    size_t n_taken_back = 0;  // a dictionary keeps their slots
+    for (const auto& [term, postings] : model_) n_taken_back += postings.empty() ? 1 : 0;
+    CHECK(table_.n_terms() <= model_.size());
+    CHECK(table_.n_terms() >= model_.size() - n_taken_back);
+  }
+  void check_postings(uint32_t n_docs) const {
     size_t n_postings = 0;
     for (const auto& [term, postings] : model_) {
       check_term(term, n_docs);
       n_postings += postings.size();
     }
-    CHECK_EQ(table_.n_terms(), model_.size());
     CHECK_EQ(table_.n_postings(), n_postings);
     check_term("never", n_docs);
     check_term("never-seen-and-longer", n_docs);
@@ -183,21 +192,76 @@ TEST(posting_table_undo_of_what_is_not_there_changes_nothing) {
   CHECK_EQ(offsets_of(table, text::term_key("word"), "word", 10), std::vector<uint16_t>{3});
 }
 
-// Two long terms may have the same key: the bytes decide.
+// Two long terms may have the same key: the bytes decide. (No two are known, so the keys are made up, which a
+// table that comes by its dictionary with the terms in it would notice: these are of one form throughout.)
 TEST(posting_table_tells_long_terms_with_one_key_apart) {
-  PostingTable table;
   const uint64_t key = text::kHashedTermFlag | 42;
   const std::string terms[] = {"collision-one", "collision-two", "collision-on", std::string(255, 'x'),
                                std::string(254, 'x')};
-  for (uint16_t doc = 0; doc < 60; ++doc) table.append(key, terms[doc % 5], doc, pack_payload(1, 1), nullptr);
-  CHECK_EQ(table.n_terms(), 5);
-  for (uint16_t t = 0; t < 5; ++t) {
-    std::vector<uint16_t> expected;
-    for (uint16_t doc = t; doc < 60; doc = static_cast<uint16_t>(doc + 5)) expected.push_back(doc);
-    CHECK_EQ(offsets_of(table, key, terms[t], 60), expected);
+  for (const auto& [first, end] : {std::pair<uint16_t, uint16_t>{0, 16}, {100, 160}}) {
+    PostingTable table;
+    for (uint16_t doc = first; doc < end; ++doc)
+      table.append(key, terms[doc % 5], doc, pack_payload(1, 1), nullptr);
+    CHECK_EQ(table.n_terms(), 5);
+    for (uint16_t t = 0; t < 5; ++t) {
+      std::vector<uint16_t> expected;
+      for (uint16_t doc = first; doc < end; ++doc)
+        if (doc % 5 == t) expected.push_back(doc);
+      CHECK_EQ(offsets_of(table, key, terms[t], end), expected);
+    }
+    CHECK(offsets_of(table, key, "collision-three", end).empty());
+    CHECK(offsets_of(table, key + 1, terms[0], end).empty());
   }
-  CHECK(offsets_of(table, key, "collision-three", 60).empty());
-  CHECK(offsets_of(table, key + 1, terms[0], 60).empty());
+}
+
+// Whose lower halves are equal, and whose upper halves.
+TEST(posting_table_without_a_dictionary_tells_terms_apart) {
+  CheckedTable table(16);
+  const std::string terms[] = {"abcd", "abcde", "abcdef",   "abcdefg",   "abcdxfg",
+                               "a",    "b",     "abcdefgh", "a-long-one"};
+  for (uint32_t doc = 0; doc < 16; ++doc) {
+    for (size_t t = 0; t < std::size(terms); ++t)
+      if (doc % (t + 1) == 0) table.append(terms[t], static_cast<uint16_t>(doc), 1 + doc, 20 * t);
+    table.check(doc + 1);
+  }
+  table.check_term("abcdxyz", 16);
+  table.check_term("abcdefgi", 16);
+}
+
+// After sixteen documents, at a length of 128, or after 512 postings; the dead go along.
+TEST(posting_table_comes_by_a_dictionary_at_every_border) {
+  for (const uint32_t n_terms : {1u, 7u, 31u, 32u, 33u, 60u}) {
+    for (const uint32_t long_one : {3u, 12u, 99u}) {
+      std::mt19937 random(n_terms + long_one);
+      CheckedTable table(40);
+      for (uint32_t doc = 0; doc < 24; ++doc) {
+        for (uint32_t t = 0; t < n_terms; ++t) {
+          const std::string number = std::to_string(t % 3 ? t : 100 * doc + t);
+          table.append((t % 2 ? "term-with-number-" : "t") + number, static_cast<uint16_t>(doc),
+                       1 + random() % 40, doc == long_one ? 128 : random() % 128);
+        }
+        table.check(doc);
+        table.check(doc + 1);
+        if (doc % 3 == 1) table.kill(static_cast<uint16_t>(doc - 1));
+        table.check(doc + 1);
+      }
+    }
+  }
+}
+
+TEST(posting_table_without_a_dictionary_takes_back_documents) {
+  CheckedTable table(40);
+  const std::string terms[] = {"one", "two", "a-longer-one", "another-longer-one", "new"};
+  for (uint32_t doc = 0; doc < 20; ++doc) {
+    for (uint32_t n = 1; n <= std::size(terms); ++n) {  // it fails after n terms, and in the end does not
+      for (uint32_t t = 0; t < n; ++t) table.append(terms[t], static_cast<uint16_t>(doc), 1 + n, n);
+      table.check(doc);
+      if (n == std::size(terms)) break;
+      for (uint32_t t = 0; t < n; ++t) table.undo(terms[t], static_cast<uint16_t>(doc));
+      table.check_postings(doc + 1);
+    }
+    table.check(doc + 1);
+  }
 }
 
 TEST(posting_table_holds_a_full_chunk) {
@@ -253,5 +317,56 @@ TEST(posting_table_readers_see_whole_lists_while_it_is_written) {
     n_published.store(doc + 1, std::memory_order_release);
   }
   for (std::thread& reader : readers) reader.join();
+  base::collect_retired();
+}
+
+// The same while tables are so small that they have no dictionary, come by one, and are gone.
+TEST(posting_table_readers_see_whole_lists_while_it_comes_by_a_dictionary) {
+  constexpr uint32_t kTables = 400, kDocs = 24, kTerms = 30;
+  struct Written {
+    PostingTable table;
+    std::atomic<uint32_t> n_published{0};
+  };
+  std::atomic<Written*> written{new Written};
+  std::atomic<bool> done{false};
+  const auto term_of = [](uint32_t t) {
+    return t % 2 ? "t" + std::to_string(t) : "a-long-term-" + std::to_string(t);
+  };
+  std::vector<std::thread> readers;
+  for (uint32_t r = 0; r < 2; ++r) {
+    readers.emplace_back([&, r] {
+      std::mt19937 random(r);
+      while (!done.load()) {
+        const base::EpochGuard guard;
+        const Written* read = written.load(std::memory_order_acquire);
+        const uint32_t seen = read->n_published.load(std::memory_order_acquire), t = 1 + random() % kTerms;
+        const std::string term = term_of(t);
+        TermPostings found;
+        read->table.find(text::term_key(term), term, seen, nullptr, found);
+        CHECK_EQ(found.n, seen / t);
+        for (uint32_t i = 0; i < found.n; ++i) {
+          CHECK_EQ(found.offsets()[i], (i + 1) * t - 1);
+          CHECK_EQ(found.payloads()[i], pack_payload(t, found.offsets()[i]));
+        }
+      }
+    });
+  }
+  for (uint32_t i = 0; i < kTables; ++i) {
+    Written* current = written.load();
+    for (uint32_t doc = 0; doc < kDocs; ++doc) {
+      for (uint32_t t = 1; t <= kTerms; ++t) {
+        if ((doc + 1) % t != 0) continue;
+        const std::string term = term_of(t);
+        current->table.append(text::term_key(term), term, static_cast<uint16_t>(doc), pack_payload(t, doc),
+                              nullptr);
+      }
+      current->n_published.store(doc + 1, std::memory_order_release);
+      if (doc % 8 == 0) std::this_thread::yield();
+    }
+    base::retire(std::unique_ptr<Written>(written.exchange(new Written)));
+  }
+  done.store(true);
+  for (std::thread& reader : readers) reader.join();
+  delete written.load();
   base::collect_retired();
 }

@@ -46,6 +46,7 @@ void Chunk::prepare(const NewDocument& document, const vector::ColumnOptions& ve
   const base::Bitmap* dead = dead_.load(std::memory_order_relaxed);
   size_t n_done = 0;
   try {
+    postings_.expect(document.terms.size(), offset, code);
     for (; n_done < document.terms.size(); ++n_done) {
       const lexical::TermCount& term = document.terms[n_done];
       postings_.append(term.key, term.term, static_cast<uint16_t>(offset),
@@ -169,7 +170,7 @@ std::optional<std::string_view> Chunk::payload(uint32_t offset) const noexcept {
 
 size_t Chunk::vector_bytes() const noexcept {
   const vector::Column* column = vectors_.load(std::memory_order_relaxed);
-  return column ? sizeof(vector::Column) + column->memory_bytes() : 0;
+  return column ? base::held_bytes(sizeof(vector::Column)) + column->memory_bytes() : 0;
 }
 
 size_t Chunk::attribute_bytes() const noexcept {
@@ -179,9 +180,10 @@ size_t Chunk::attribute_bytes() const noexcept {
 
 size_t Chunk::memory_bytes() const noexcept {
   const base::Bitmap* dead = dead_.load(std::memory_order_relaxed);
-  return sizeof(Chunk) + postings_.memory_bytes() + records_.memory_bytes() + length_codes_.memory_bytes() +
-         texts_.memory_bytes() + vector_bytes() + attribute_bytes() +
-         (dead ? sizeof(base::Bitmap) + dead->n_words() * 8 : 0);
+  return base::held_bytes(sizeof(Chunk)) + postings_.memory_bytes() + records_.memory_bytes() +
+         length_codes_.memory_bytes() + texts_.memory_bytes() + vector_bytes() + attribute_bytes() +
+         (dead ? base::held_bytes(sizeof(base::Bitmap)) + base::held_bytes(dead->n_words() * sizeof(uint64_t))
+               : 0);
 }
 
 }  // namespace scrubjay::engine

@@ -257,7 +257,7 @@ void ChunkParts::read_terms(Chunk& chunk, const Header& header, ImageReader& in)
   // A term takes 16 bytes here at least, so a false count cannot ask for more memory than the image has
   // bytes.
   if (header.n_terms > in.left() / 16) in.fail("the number of terms");
-  chunk.postings_.reserve_terms(header.n_terms);
+  chunk.postings_.reserve_terms(header.n_terms, header.n_docs);
   const uint16_t* codes = chunk.length_codes_.read();
   std::vector<uint16_t> offsets, payloads;
   char short_term[8];

@@ -149,7 +149,7 @@ EngineStats Engine::stats(const Scope* scope) const {
   EngineStats stats;
   const auto add = [&](const Partition& partition) {
     ++stats.n_partitions;
-    stats.memory_bytes += sizeof(Partition) + sizeof(Scope) + partition.scope()->key().size();
+    stats.memory_bytes += partition.memory_bytes();
     if (const PartitionGraph* graph = partition.graph()) {
       ++stats.n_graphs;
       stats.graph_bytes += graph->graph->memory_bytes();
@@ -165,7 +165,7 @@ EngineStats Engine::stats(const Scope* scope) const {
       stats.posting_bytes += chunk->postings().memory_bytes();
       stats.text_bytes += chunk->text_bytes();
       stats.vector_bytes += chunk->vector_bytes();
-      stats.memory_bytes += chunk->memory_bytes() + sizeof(ChunkRef);
+      stats.memory_bytes += chunk->memory_bytes();
     }
   };
   if (scope) {

@@ -1,6 +1,7 @@
 #include "engine/partition.hpp"
 
 #include "base/epoch.hpp"
+#include "base/growing.hpp"
 
 namespace scrubjay::engine {
 
@@ -11,6 +12,15 @@ uint64_t Partition::n_live() const {
     for (const ChunkRef& chunk : chunks()) n += chunk->snapshot().n_live;
   });
   return n;
+}
+
+size_t Partition::memory_bytes() const noexcept {
+  size_t n_bytes = base::held_bytes(sizeof(Partition)) + scope_->memory_bytes();
+  if (const ChunkList* list = chunks_.load(std::memory_order_acquire)) {
+    n_bytes +=
+        base::held_bytes(sizeof(ChunkList)) + base::held_bytes(list->chunks.capacity() * sizeof(ChunkRef));
+  }
+  return n_bytes;
 }
 
 Chunk& Partition::open_chunk() {

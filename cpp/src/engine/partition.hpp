@@ -86,6 +86,8 @@ class Partition {
     }
   }
   [[nodiscard]] uint64_t n_live() const;
+  // Of itself, its scope and its list of chunks; not of the chunks and the graph.
+  [[nodiscard]] size_t memory_bytes() const noexcept;
 
   // --- the writer --------------------------------------------------------------------------------
   // The chunk
@@ -103,9 +105,6 @@ class Partition {
       std::unique_ptr<PartitionGraph> graph) noexcept {
     return std::unique_ptr<PartitionGraph>(graph_.exchange(graph.release(), std::memory_order_acq_rel));
   }
-  // Whether upkeep (upkeep.cpp) has this partition on its list.
-  std::atomic<bool> waits_for_upkeep{false};
-
   // Everything stored while this lives becomes visible at once.
   class Publication {
    public:
@@ -130,6 +129,12 @@ class Partition {
 
   const ScopeRef scope_;
   const uint32_t chunk_docs_;
+
+ public:
+  // Whether upkeep (upkeep.cpp) has this partition on its list.
+  std::atomic<bool> waits_for_upkeep{false};
+
+ private:
   const uint64_t serial_ = next_serial();
   std::atomic<uint64_t> version_{0};
   std::atomic<ChunkList*> chunks_{nullptr};

@@ -101,13 +101,10 @@ size_t Engine::partition_bytes(const Scope& scope) const {
   const base::EpochGuard guard;
   const Partition* partition = partitions_.find(scope.key(), scope.hash());
   if (!partition) return 0;
-  constexpr size_t kIdBytes =
-      24 * 2;  // an entry of the id map, which is between a third and three quarters full
-  size_t n_bytes = sizeof(Partition) + sizeof(Scope) + partition->scope()->key().size();
+  size_t n_bytes = partition->memory_bytes();
   if (const PartitionGraph* graph = partition->graph()) n_bytes += graph->graph->memory_bytes();
-  for (const ChunkRef& chunk : partition->chunks()) {
-    n_bytes += chunk->memory_bytes() + sizeof(ChunkRef) + chunk->n_live() * kIdBytes;
-  }
+  for (const ChunkRef& chunk : partition->chunks())
+    n_bytes += chunk->memory_bytes() + chunk->n_live() * IdMap::kUsualBytes;
   return n_bytes;
 }
 

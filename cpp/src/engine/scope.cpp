@@ -1,8 +1,12 @@
 #include "engine/scope.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
+#include <string>
 
 #include "base/errors.hpp"
+#include "base/growing.hpp"
 #include "base/hash.hpp"
 
 namespace scrubjay::engine {
@@ -11,15 +15,22 @@ namespace {
 using Component = std::optional<std::string_view>;
 
 // Each component as a presence byte, a 32-bit length and its bytes: no separator that a name could contain.
-std::string encode(const Component& tenant, const Component& user, const Component& agent) {
-  std::string key;
-  for (const Component& component : {tenant, user, agent}) {
+using Components = std::array<Component, 3>;
+
+size_t encoded_bytes(const Components& components) noexcept {
+  size_t n_bytes = 0;
+  for (const Component& component : components) n_bytes += 5 + (component ? component->size() : 0);
+  return n_bytes;
+}
+
+char* encode(const Components& components, char* at) noexcept {
+  for (const Component& component : components) {
     const auto size = static_cast<uint32_t>(component ? component->size() : 0);
-    key.push_back(component ? '\1' : '\0');
-    for (int shift = 0; shift < 32; shift += 8) key.push_back(static_cast<char>((size >> shift) & 0xffu));
-    if (component) key.append(*component);
+    *at++ = component ? '\1' : '\0';
+    for (unsigned shift = 0; shift < 32; shift += 8) *at++ = static_cast<char>((size >> shift) & 0xffu);
+    if (component) at = std::copy(component->begin(), component->end(), at);
   }
-  return key;
+  return at;
 }
 
 void check(const char* name, const Component& component) {
@@ -35,30 +46,39 @@ void check(const char* name, const Component& component) {
 
 }  // namespace
 
-Scope::Scope(std::string_view tenant, Component user, Component agent) : key_(encode(tenant, user, agent)) {
+Scope::Scope(std::string_view tenant, Component user, Component agent) {
   check("tenant", tenant);
   check("user", user);
   check("agent", agent);
-  hash_ = base::hash64(key_);
-  uint32_t n_others = 0;
-  const auto add = [&](const Component& some_user, const Component& some_agent) {
-    const bool own = some_user.has_value() == user.has_value() && some_agent.has_value() == agent.has_value();
-    if (own) {
-      visible_[n_visible_++] = {key_, hash_};
-      return;
-    }
-    std::string& key = other_keys_[n_others++];
-    key = encode(tenant, some_user, some_agent);
-    visible_[n_visible_++] = {key, base::hash64(key)};
-  };
-  add(std::nullopt, std::nullopt);
-  if (user) add(user, std::nullopt);
-  if (agent) add(std::nullopt, agent);
-  if (user && agent) add(user, agent);
+  std::array<Components, 4> seen;
+  uint32_t n = 0;
+  seen[n++] = {tenant, std::nullopt, std::nullopt};
+  if (user) seen[n++] = {tenant, user, std::nullopt};
+  if (agent) seen[n++] = {tenant, std::nullopt, agent};
+  if (user && agent) seen[n++] = {tenant, user, agent};
+  size_t key_bytes = 0;
+  for (uint32_t i = 0; i < n; ++i) key_bytes += encoded_bytes(seen[i]);
+  visible_ = static_cast<Visible*>(::operator new(n * sizeof(Visible) + key_bytes));
+  n_visible_ = n;
+  key_bytes_ = static_cast<uint32_t>(key_bytes);
+  char* at = reinterpret_cast<char*>(visible_ + n);
+  for (uint32_t i = 0; i < n; ++i) {
+    char* end = encode(seen[i], at);
+    const std::string_view key(at, static_cast<size_t>(end - at));
+    new (visible_ + i) Visible{key, base::hash64(key)};
+    at = end;
+  }
+  hash_ = visible_[n - 1].hash;
+}
+
+size_t Scope::memory_bytes() const noexcept {
+  constexpr size_t kCounts = 16;  // the two of std::make_shared
+  return base::held_bytes(kCounts + sizeof(Scope)) +
+         base::held_bytes(n_visible_ * sizeof(Visible) + key_bytes_);
 }
 
 std::string_view Scope::component(int i) const noexcept {
-  const char* at = key_.data();
+  const char* at = key().data();
   for (;; --i) {
     uint32_t size = 0;
     for (int byte = 0; byte < 4; ++byte)

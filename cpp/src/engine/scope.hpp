@@ -1,11 +1,10 @@
 // Scope: whose memory is this, and who may see it?
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <optional>
-#include <string>
 #include <string_view>
 
 namespace scrubjay::engine {
@@ -22,9 +21,9 @@ class Scope {
   [[nodiscard]] std::optional<std::string_view> agent() const noexcept { return optional_component(2); }
 
   // An unambiguous encoding: equal keys are equal scopes.
-  [[nodiscard]] std::string_view key() const noexcept { return key_; }
+  [[nodiscard]] std::string_view key() const noexcept { return visible_[n_visible_ - 1].key; }
   [[nodiscard]] uint64_t hash() const noexcept { return hash_; }
-  [[nodiscard]] bool operator==(const Scope& other) const noexcept { return key_ == other.key_; }
+  [[nodiscard]] bool operator==(const Scope& other) const noexcept { return key() == other.key(); }
 
   // Does `other` agree with every component that this scope names?
   [[nodiscard]] bool contains(const Scope& other) const noexcept;
@@ -36,8 +35,13 @@ class Scope {
     std::string_view key;
     uint64_t hash;
   };
-  [[nodiscard]] const Visible* visible_begin() const noexcept { return visible_.data(); }
-  [[nodiscard]] const Visible* visible_end() const noexcept { return visible_.data() + n_visible_; }
+  [[nodiscard]] const Visible* visible_begin() const noexcept { return visible_; }
+  [[nodiscard]] const Visible* visible_end() const noexcept { return visible_ + n_visible_; }
+
+  // What a shared scope takes: every partition keeps the one it was made with.
+  [[nodiscard]] size_t memory_bytes() const noexcept;
+
+  ~Scope() { ::operator delete(visible_); }
 
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
@@ -46,11 +50,11 @@ class Scope {
   [[nodiscard]] std::string_view component(int i) const noexcept;
   [[nodiscard]] std::optional<std::string_view> optional_component(int i) const noexcept;
 
-  std::string key_;
-  uint64_t hash_ = 0;
-  std::string other_keys_[3];
-  std::array<Visible, 4> visible_{};
+  // One block of memory: the encodings that are visible from here, its own the last of them, and their bytes.
+  Visible* visible_ = nullptr;
   uint32_t n_visible_ = 0;
+  uint32_t key_bytes_ = 0;
+  uint64_t hash_ = 0;
 };
 
 using ScopeRef = std::shared_ptr<const Scope>;

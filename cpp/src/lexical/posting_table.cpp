@@ -2,135 +2,44 @@
 
 #include <algorithm>
 #include <cstring>
-#include <new>
+#include <memory>
 
 #include "base/epoch.hpp"
-#include "base/hash.hpp"
-#include "lexical/posting.hpp"
+#include "lexical/posting_slots.hpp"
 
 namespace scrubjay::lexical {
-namespace {
 
-constexpr uint32_t kListBit = 0x80000000u;  // in Slot::count: the postings are in a block
-constexpr uint32_t kInTransit =
-    0xffffffffu;  // they are just moving there; readers wait these few instructions
-constexpr uint32_t kFirstBlockCapacity = 8;
-constexpr size_t kFirstTableSlots = 12;
-
-[[nodiscard]] uint32_t pack(uint16_t offset, uint16_t payload) noexcept {
-  return offset | (static_cast<uint32_t>(payload) << 16);
-}
-
-}  // namespace
-
-// A list of postings: this header, then capacity offsets, then capacity payloads.
-struct PostingTable::Block {
-  uint32_t capacity;
-  std::atomic<uint32_t> n_dead;
-  std::atomic<uint16_t> max_tf;
-  std::atomic<uint16_t> max_length_code;
-  std::atomic<uint32_t> shortest;
-
-  [[nodiscard]] uint16_t* offsets() noexcept { return reinterpret_cast<uint16_t*>(this + 1); }
-  [[nodiscard]] uint16_t* payloads() noexcept { return offsets() + capacity; }
-
-  [[nodiscard]] static size_t bytes(uint32_t capacity) noexcept {
-    return sizeof(Block) + size_t{capacity} * 2 * sizeof(uint16_t) + 4;  // a kernel may read two bytes beyond
-  }
-  // With what a usual allocator adds: a word before, in steps of 16.
-  [[nodiscard]] static size_t held_bytes(uint32_t capacity) noexcept {
-    return (bytes(capacity) + sizeof(size_t) + 15) & ~size_t{15};
-  }
-  [[nodiscard]] static Block* make(uint32_t capacity) {
-    Block* block = new (::operator new(bytes(capacity))) Block;
-    block->capacity = capacity;
-    block->n_dead.store(0, std::memory_order_relaxed);
-    block->max_tf.store(0, std::memory_order_relaxed);
-    block->max_length_code.store(0, std::memory_order_relaxed);
-    block->shortest.store(Shortest().packed(), std::memory_order_relaxed);
-    return block;
-  }
-  static void destroy(void* raw) noexcept { ::operator delete(raw); }
-
-  void put(uint32_t i, uint16_t offset, uint16_t payload) noexcept {
-    offsets()[i] = offset;
-    payloads()[i] = payload;
-    const auto tf = static_cast<uint16_t>(payload_tf(payload));
-    const auto length = static_cast<uint16_t>(payload_length_code(payload));
-    if (tf > max_tf.load(std::memory_order_relaxed)) max_tf.store(tf, std::memory_order_relaxed);
-    if (length > max_length_code.load(std::memory_order_relaxed))
-      max_length_code.store(length, std::memory_order_relaxed);
-    Shortest lengths(shortest.load(std::memory_order_relaxed));
-    lengths.add(tf, length);
-    shortest.store(lengths.packed(), std::memory_order_relaxed);
-  }
-};
-
-// words: up to four inline postings (offset | payload << 16), or in words[0] the address of the block.
-struct PostingTable::Slot {
-  std::atomic<uint64_t> key{0};
-  std::atomic<uint64_t> words[2] = {};
-  std::atomic<uint32_t> count{0};
-  std::atomic<uint32_t> term_at{0};  // where a long term's bytes begin
-
-  [[nodiscard]] Block* block() const noexcept {
-    return reinterpret_cast<Block*>(static_cast<uintptr_t>(words[0].load(std::memory_order_acquire)));
-  }
-  void set_block(Block* block) noexcept {
-    words[0].store(static_cast<uint64_t>(reinterpret_cast<uintptr_t>(block)), std::memory_order_release);
-  }
-  [[nodiscard]] uint32_t inline_posting(uint32_t i) const noexcept {
-    return static_cast<uint32_t>(words[i / 2].load(std::memory_order_acquire) >> (32 * (i % 2)));
-  }
-  void set_inline_posting(uint32_t i, uint32_t posting) noexcept {
-    const unsigned shift = 32 * (i % 2);
-    const uint64_t old = words[i / 2].load(std::memory_order_relaxed);
-    const uint64_t mask = uint64_t{0xffffffffu} << shift;
-    words[i / 2].store((old & ~mask) | (static_cast<uint64_t>(posting) << shift), std::memory_order_release);
-  }
-};
-
-struct PostingTable::Table {
-  explicit Table(size_t n) : n_slots(n), slots(static_cast<Slot*>(base::allocate_aligned(n * sizeof(Slot)))) {
-    static_assert(sizeof(Slot) == 32);
-    for (size_t i = 0; i < n; ++i) new (slots + i) Slot;
-  }
-  ~Table() { base::free_aligned(slots); }
-  Table(const Table&) = delete;
-  Table& operator=(const Table&) = delete;
-
-  // Packed short terms share their high bytes, so the key is mixed; then scaled to any (not only power of
-  // two) size.
-  [[nodiscard]] size_t home(uint64_t key) const noexcept {
-    const uint64_t mixed = base::mix64(key, 0x9e3779b97f4a7c15ull);
-    return static_cast<size_t>((static_cast<uint64_t>(static_cast<uint32_t>(mixed)) * n_slots) >> 32);
-  }
-  // Four fifths full at most: a word that is not there is then missed after a dozen slots. Small tables, of
-  // which there may be a million, seven eighths.
-  static constexpr size_t kSmall = 256;
-  [[nodiscard]] static size_t most_terms(size_t n_slots) noexcept {
-    return n_slots < kSmall ? n_slots * 7 / 8 : n_slots * 4 / 5;
-  }
-  [[nodiscard]] size_t next(size_t i) const noexcept { return i + 1 == n_slots ? 0 : i + 1; }
-
-  const size_t n_slots;
-  Slot* const slots;
-};
-
-PostingTable::~PostingTable() {
-  Table* table = table_.load(std::memory_order_relaxed);
-  if (!table) return;
-  for (size_t i = 0; i < table->n_slots; ++i) {
-    const Slot& slot = table->slots[i];
+void PostingTable::destroy_lists(const Table& table) noexcept {
+  for (size_t i = 0; i < table.n_slots; ++i) {
+    const Slot& slot = table.slots[i];
     if (slot.count.load(std::memory_order_relaxed) & kListBit) Block::destroy(slot.block());
   }
-  delete table;
+}
+
+PostingTable::~PostingTable() {
+  TinyPostings::destroy(tiny());
+  const std::unique_ptr<const Table> table(this->table());
+  if (table) destroy_lists(*table);
 }
 
 bool PostingTable::holds_term(const Slot& slot, uint64_t key, std::string_view term) const noexcept {
   if (key >> 63 == 0) return true;  // short terms are their own key
-  const char* at = long_terms_.read() + slot.term_at.load(std::memory_order_relaxed);
-  return static_cast<unsigned char>(*at) == term.size() && std::memcmp(at + 1, term.data(), term.size()) == 0;
+  return long_term(slot.term_at.load(std::memory_order_relaxed)) == term;
+}
+
+std::string_view PostingTable::long_term(uint32_t at) const noexcept {
+  const char* bytes = long_terms_.read() + at;
+  return {bytes + 1, static_cast<unsigned char>(*bytes)};
+}
+
+// Where the bytes of a long term begin that has none yet.
+uint32_t PostingTable::keep_bytes(std::string_view term) {
+  const uint32_t at = long_terms_bytes_;
+  long_terms_.reserve(size_t{at} + 1 + term.size(), at);
+  long_terms_.data()[at] = static_cast<char>(term.size());
+  std::memcpy(long_terms_.data() + at + 1, term.data(), term.size());
+  long_terms_bytes_ += static_cast<uint32_t>(1 + term.size());
+  return at;
 }
 
 PostingTable::Slot* PostingTable::find_slot(Table* table, uint64_t key,
@@ -145,31 +54,19 @@ PostingTable::Slot* PostingTable::find_slot(Table* table, uint64_t key,
 }
 
 PostingTable::Slot& PostingTable::find_or_insert(uint64_t key, std::string_view term) {
-  Table* table = table_.load(std::memory_order_relaxed);
+  Table* table = this->table();
   if (Slot* slot = find_slot(table, key, term)) return *slot;
   if (!table || n_terms_ + 1 > Table::most_terms(table->n_slots)) {
     grow_table();
-    table = table_.load(std::memory_order_relaxed);
+    table = this->table();
   }
-  size_t term_at = 0;
-  if (key >> 63 != 0) {
-    long_terms_.reserve(long_terms_bytes_ + 1 + term.size(), long_terms_bytes_);
-    term_at = long_terms_bytes_;
-    long_terms_.data()[term_at] = static_cast<char>(term.size());
-    std::memcpy(long_terms_.data() + term_at + 1, term.data(), term.size());
-    long_terms_bytes_ += 1 + term.size();
-  }
-  size_t i = table->home(key);
-  while (table->slots[i].key.load(std::memory_order_relaxed) != 0) i = table->next(i);
-  Slot& slot = table->slots[i];
-  slot.term_at.store(static_cast<uint32_t>(term_at), std::memory_order_relaxed);
-  slot.key.store(key, std::memory_order_release);
+  const uint32_t term_at = key >> 63 != 0 ? keep_bytes(term) : 0;
   ++n_terms_;
-  return slot;
+  return table->insert(key, term_at);
 }
 
 void PostingTable::grow_table() {
-  Table* old = table_.load(std::memory_order_relaxed);
+  Table* old = table();
   const size_t n_slots =
       old ? old->n_slots + old->n_slots / (old->n_slots < Table::kSmall ? 8 : 4) + 4 : kFirstTableSlots;
   auto grown = std::make_unique<Table>(n_slots);
@@ -186,12 +83,16 @@ void PostingTable::grow_table() {
     to.count.store(from.count.load(std::memory_order_relaxed), std::memory_order_relaxed);
     to.term_at.store(from.term_at.load(std::memory_order_relaxed), std::memory_order_relaxed);
   }
-  table_.store(grown.release(), std::memory_order_release);
+  form_.store(reinterpret_cast<uintptr_t>(grown.release()), std::memory_order_release);
   if (old) base::retire(std::unique_ptr<Table>(old));
 }
 
 void PostingTable::append(uint64_t key, std::string_view term, uint16_t offset, uint16_t payload,
                           const base::Bitmap* dead) {
+  if (!table()) {
+    if (append_tiny(key, term, offset, payload)) return;
+    leave_tiny(dead);
+  }
   append_to(find_or_insert(key, term), offset, payload, dead);
 }
 
@@ -247,7 +148,8 @@ void PostingTable::move_to_block(Slot& slot, uint16_t offset, uint16_t payload, 
 }
 
 void PostingTable::undo(uint64_t key, std::string_view term, uint16_t offset) noexcept {
-  Slot* slot = find_slot(table_.load(std::memory_order_relaxed), key, term);
+  if (TinyPostings* tiny = this->tiny()) return undo_tiny(*tiny, key, term, offset);
+  Slot* slot = find_slot(table(), key, term);
   if (!slot) return;
   const uint32_t count = slot->count.load(std::memory_order_relaxed);
   const uint32_t n = count & ~kListBit;
@@ -260,10 +162,10 @@ void PostingTable::undo(uint64_t key, std::string_view term, uint16_t offset) no
 }
 
 void PostingTable::count_dead(uint64_t key, std::string_view term, uint16_t offset) noexcept {
-  Slot* slot = find_slot(table_.load(std::memory_order_relaxed), key, term);
+  Slot* slot = find_slot(table(), key, term);  // tiny or inline: readers count the dead themselves
   if (!slot) return;
   const uint32_t count = slot->count.load(std::memory_order_relaxed);
-  if (!(count & kListBit)) return;  // readers count the dead among inline postings themselves
+  if (!(count & kListBit)) return;
   Block* block = slot->block();
   const uint16_t* end = block->offsets() + (count & ~kListBit);
   if (!std::binary_search(static_cast<const uint16_t*>(block->offsets()), end, offset)) return;
@@ -271,15 +173,17 @@ void PostingTable::count_dead(uint64_t key, std::string_view term, uint16_t offs
 }
 
 void PostingTable::prefetch(uint64_t key) const noexcept {
-  const Table* table = table_.load(std::memory_order_acquire);
-  if (table) __builtin_prefetch(table->slots + table->home(key));
+  const uintptr_t form = form_.load(std::memory_order_acquire);
+  if (const Table* table = table_of(form)) __builtin_prefetch(table->slots + table->home(key));
 }
 
 void PostingTable::find(uint64_t key, std::string_view term, uint32_t n_docs, const base::Bitmap* dead,
                         TermPostings& out) const {
   out.n = out.n_dead = 0;
   out.offsets_ = out.payloads_ = nullptr;
-  const Slot* slot = find_slot(table_.load(std::memory_order_acquire), key, term);
+  const uintptr_t form = form_.load(std::memory_order_acquire);
+  if (const TinyPostings* tiny = tiny_of(form)) return copy_tiny(*tiny, key, term, n_docs, dead, out);
+  const Slot* slot = find_slot(table_of(form), key, term);
   if (slot) read_slot(*slot, n_docs, dead, out);
 }
 
@@ -313,127 +217,29 @@ void PostingTable::read_slot(const Slot& slot, uint32_t n_docs, const base::Bitm
     uint32_t n = count;
     while (n != 0 && out.inline_offsets_[n - 1] >= n_docs) --n;
     out.n = n;
-    out.max_tf = out.max_length_code = 0;
-    out.shortest = Shortest();
-    for (uint32_t i = 0; i < n; ++i) {
-      const uint32_t length_code = payload_length_code(out.inline_payloads_[i]);
-      out.max_tf = std::max(out.max_tf, payload_tf(out.inline_payloads_[i]));
-      out.shortest.add(payload_tf(out.inline_payloads_[i]), length_code);
-      out.max_length_code = std::max(out.max_length_code, length_code);
-      if (dead && dead->test(out.inline_offsets_[i])) ++out.n_dead;
-    }
+    sum_up(dead, out);
     return;
   }
 }
 
-void PostingTable::append_all(const PostingTable& from, uint32_t first,
-                              std::span<const uint32_t> renumbered) {
-  // Loaded after the documents were published, so it holds them all; what its writer replaces stays readable.
-  const Table* table = from.table_.load(std::memory_order_acquire);
-  const auto n_docs = static_cast<uint32_t>(renumbered.size());
-  TermPostings postings;
-  for (size_t i = 0; table && i < table->n_slots; ++i) {
-    const Slot& slot = table->slots[i];
-    const uint64_t key = slot.key.load(std::memory_order_acquire);
-    if (key == 0) continue;
-    read_slot(slot, n_docs, nullptr, postings);
-    const uint16_t* offsets = postings.offsets();
-    uint32_t at =
-        first == 0 ? 0
-                   : static_cast<uint32_t>(std::lower_bound(offsets, offsets + postings.n, first) - offsets);
-    Slot* own = nullptr;
-    for (; at < postings.n; ++at) {
-      const uint32_t doc = renumbered[offsets[at]];
-      if (doc == kGone) continue;
-      if (!own) {
-        std::string_view term;
-        if (key >> 63 != 0) {
-          const char* bytes = from.long_terms_.read() + slot.term_at.load(std::memory_order_relaxed);
-          term = {bytes + 1, static_cast<unsigned char>(*bytes)};
-        }
-        own = &find_or_insert(key, term);
-      }
-      append_to(*own, static_cast<uint16_t>(doc), postings.payloads()[at], nullptr);
-    }
+// What a block keeps of its list, of the postings that were copied.
+void PostingTable::sum_up(const base::Bitmap* dead, TermPostings& out) noexcept {
+  out.max_tf = out.max_length_code = 0;
+  out.shortest = Shortest();
+  for (uint32_t i = 0; i < out.n; ++i) {
+    const uint32_t length_code = payload_length_code(out.inline_payloads_[i]);
+    out.max_tf = std::max(out.max_tf, payload_tf(out.inline_payloads_[i]));
+    out.shortest.add(payload_tf(out.inline_payloads_[i]), length_code);
+    out.max_length_code = std::max(out.max_length_code, length_code);
+    if (dead && dead->test(out.inline_offsets_[i])) ++out.n_dead;
   }
-}
-
-void PostingTable::recount_dead(const base::Bitmap& dead) noexcept {
-  const Table* table = table_.load(std::memory_order_relaxed);
-  for (size_t i = 0; table && i < table->n_slots; ++i) {
-    const Slot& slot = table->slots[i];
-    const uint32_t count = slot.count.load(std::memory_order_relaxed);
-    if (!(count & kListBit)) continue;  // readers count the dead among inline postings themselves
-    Block* block = slot.block();
-    uint32_t n_dead = 0;
-    for (uint32_t k = 0; k < (count & ~kListBit); ++k) n_dead += dead.test(block->offsets()[k]) ? 1 : 0;
-    block->n_dead.store(n_dead, std::memory_order_relaxed);
-  }
-}
-
-void PostingTable::for_each(const std::function<void(const List&)>& visit) const {
-  const Table* table = table_.load(std::memory_order_acquire);
-  for (size_t i = 0; table && i < table->n_slots; ++i) {
-    const Slot& slot = table->slots[i];
-    const uint32_t count = slot.count.load(std::memory_order_acquire);
-    List list;
-    list.key = slot.key.load(std::memory_order_relaxed);
-    if (list.key == 0 || count == 0) continue;
-    if (list.key >> 63 != 0) {
-      const char* at = long_terms_.read() + slot.term_at.load(std::memory_order_relaxed);
-      list.long_term = {at + 1, static_cast<unsigned char>(*at)};
-    }
-    uint16_t offsets[kMaxInline], payloads[kMaxInline];
-    list.n = count & ~kListBit;
-    if (count & kListBit) {
-      Block* block = slot.block();
-      list.offsets = block->offsets();
-      list.payloads = block->payloads();
-      list.n_dead = block->n_dead.load(std::memory_order_relaxed);
-    } else {
-      for (uint32_t k = 0; k < list.n; ++k) {
-        offsets[k] = static_cast<uint16_t>(slot.inline_posting(k));
-        payloads[k] = static_cast<uint16_t>(slot.inline_posting(k) >> 16);
-      }
-      list.offsets = offsets;
-      list.payloads = payloads;
-      list.n_dead = kNotCounted;
-    }
-    visit(list);
-  }
-}
-
-void PostingTable::reserve_terms(size_t n_terms) {
-  const Table* table = table_.load(std::memory_order_relaxed);
-  const size_t n_slots = (n_terms + 1) * 5 / 4 + 2;
-  if (n_terms == 0 || (table && table->n_slots >= n_slots)) return;
-  auto reserved = std::make_unique<Table>(n_slots);
-  delete table_.exchange(reserved.release(), std::memory_order_release);  // empty, and nobody reads it yet
-}
-
-bool PostingTable::adopt(uint64_t key, std::string_view term, std::span<const uint16_t> offsets,
-                         std::span<const uint16_t> payloads) {
-  Slot& slot = find_or_insert(key, term);
-  if (slot.count.load(std::memory_order_relaxed) != 0) return false;
-  const auto n = static_cast<uint32_t>(offsets.size());
-  if (n <= kMaxInline) {
-    for (uint32_t i = 0; i < n; ++i) slot.set_inline_posting(i, pack(offsets[i], payloads[i]));
-    slot.count.store(n, std::memory_order_release);
-  } else {
-    Block* block = Block::make((n + 3) & ~3u);
-    for (uint32_t i = 0; i < n; ++i) block->put(i, offsets[i], payloads[i]);
-    slot.set_block(block);
-    slot.count.store(n | kListBit, std::memory_order_release);
-    block_bytes_ += Block::held_bytes(block->capacity);
-  }
-  n_postings_ += n;
-  return true;
 }
 
 size_t PostingTable::memory_bytes() const noexcept {
-  const Table* table = table_.load(std::memory_order_relaxed);
-  return block_bytes_ + long_terms_.memory_bytes() +
-         (table ? sizeof(Table) + table->n_slots * sizeof(Slot) : 0);
+  const TinyPostings* tiny = this->tiny();
+  const Table* table = this->table();
+  return block_bytes_ + long_terms_.memory_bytes() + (tiny ? tiny->held_bytes() : 0) +
+         (table ? base::held_bytes(sizeof(Table)) + base::held_bytes(table->n_slots * sizeof(Slot)) : 0);
 }
 
 }  // namespace scrubjay::lexical

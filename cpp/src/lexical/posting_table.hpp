@@ -3,7 +3,8 @@
 // An open-addressing dictionary from term to postings. A slot of 32 bytes holds up to four postings inline
 // (most terms of a chunk occur once or twice); longer lists live in a block of two parallel arrays, offsets
 // and payloads, that grows by halves, later by quarters. Terms of up to seven bytes are their own key; longer
-// ones are verified against their bytes.
+// ones are verified against their bytes. A chunk of a few short documents, of which there may be a million,
+// has no dictionary yet: its postings lie as they came (tiny_postings.hpp).
 //
 // One writer, any number of readers. The writer appends postings of a document before the document is
 // published, so a reader cuts every list at the document count of its snapshot (`n_docs`), which it loaded
@@ -20,10 +21,11 @@
 #include "base/bitmap.hpp"
 #include "base/growing.hpp"
 #include "lexical/posting.hpp"
+#include "lexical/tiny_postings.hpp"
 
 namespace scrubjay::lexical {
 
-inline constexpr uint32_t kMaxInline = 4;
+inline constexpr uint32_t kMaxInline = 4;  // in a slot
 
 // The postings of one term in one chunk as of a snapshot, ascending by document. Plain data; the inline
 // postings are a copy, so the object may not be moved while offsets() or payloads() are in use.
@@ -35,6 +37,8 @@ class TermPostings {
   uint32_t max_length_code = 0;
   Shortest shortest;
 
+  TermPostings() noexcept {}  // leaves the copies as they are: most are never looked at
+
   [[nodiscard]] const uint16_t* offsets() const noexcept { return offsets_ ? offsets_ : inline_offsets_; }
   [[nodiscard]] const uint16_t* payloads() const noexcept { return payloads_ ? payloads_ : inline_payloads_; }
 
@@ -42,8 +46,10 @@ class TermPostings {
   friend class PostingTable;
   const uint16_t* offsets_ = nullptr;
   const uint16_t* payloads_ = nullptr;
-  uint16_t inline_offsets_[kMaxInline] = {};
-  uint16_t inline_payloads_[kMaxInline + 2] = {};  // a kernel may read two bytes beyond
+  static constexpr uint32_t kMaxCopied = TinyPostings::kDocs;
+  static_assert(kMaxCopied >= kMaxInline);
+  uint16_t inline_offsets_[kMaxCopied];
+  uint16_t inline_payloads_[kMaxCopied + 2];  // a kernel may read two bytes beyond
 };
 
 class PostingTable {
@@ -54,11 +60,14 @@ class PostingTable {
   ~PostingTable();
 
   // --- the writer --------------------------------------------------------------------------------
-  // Adds a
-  // posting for the (not yet published) document `offset`; offsets ascend. `dead` is the published bitmap of
-  // dead documents or null. May throw std::bad_alloc, and then has changed nothing.
+  // Throughout, `key` is text::term_key(term).
+  // Adds a posting for the (not yet published) document `offset`; offsets ascend. `dead` is the published
+  // bitmap of dead documents or null. May throw std::bad_alloc, and then has changed nothing.
   void append(uint64_t key, std::string_view term, uint16_t offset, uint16_t payload,
               const base::Bitmap* dead);
+  // Makes room for the postings of the next document, in a table that has no dictionary yet: then it grows
+  // once, by little. Without it append() makes the room.
+  void expect(size_t n_more, uint32_t offset, uint32_t length_code);
   // Takes back append() for a document that was never published.
   void undo(uint64_t key, std::string_view term, uint16_t offset) noexcept;
   // Counts one more dead posting. Inside the partition's publication (readers retry), never before.
@@ -85,8 +94,8 @@ class PostingTable {
   };
   // Every list, in no particular order; the views are valid during the call.
   void for_each(const std::function<void(const List&)>& visit) const;
-  // Makes room for the terms of an empty table.
-  void reserve_terms(size_t n_terms);
+  // Makes room for the terms of that many documents in an empty table.
+  void reserve_terms(size_t n_terms, uint32_t n_docs);
   // Adds the list of a term that has none; offsets ascend, nothing is dead. False, and no change, if it has
   // one.
   [[nodiscard]] bool adopt(uint64_t key, std::string_view term, std::span<const uint16_t> offsets,
@@ -108,19 +117,49 @@ class PostingTable {
   struct Slot;
   struct Table;
 
+  // The form: null while there is nothing, else one of the two.
+  static constexpr uintptr_t kTinyBit = 1;
+  [[nodiscard]] static TinyPostings* tiny_of(uintptr_t form) noexcept {
+    return form & kTinyBit ? reinterpret_cast<TinyPostings*>(form - kTinyBit) : nullptr;
+  }
+  [[nodiscard]] static Table* table_of(uintptr_t form) noexcept {
+    return form & kTinyBit ? nullptr : reinterpret_cast<Table*>(form);
+  }
+  [[nodiscard]] TinyPostings* tiny() const noexcept { return tiny_of(form_.load(std::memory_order_acquire)); }
+  [[nodiscard]] Table* table() const noexcept { return table_of(form_.load(std::memory_order_acquire)); }
+
+  [[nodiscard]] uint32_t keep_bytes(std::string_view term);
+  [[nodiscard]] std::string_view long_term(uint32_t at) const noexcept;
+  [[nodiscard]] std::string_view tiny_term(const TinyPostings& tiny, uint32_t i,
+                                           uint64_t& key) const noexcept;
+  [[nodiscard]] uint32_t find_tiny(const TinyPostings& tiny, uint64_t key,
+                                   std::string_view term) const noexcept;
+  [[nodiscard]] bool append_tiny(uint64_t key, std::string_view term, uint16_t offset, uint16_t payload);
+  TinyPostings& grow_tiny(uint32_t n_wanted);
+  void undo_tiny(TinyPostings& tiny, uint64_t key, std::string_view term, uint16_t offset) noexcept;
+  void copy_tiny(const TinyPostings& tiny, uint64_t key, std::string_view term, uint32_t n_docs,
+                 const base::Bitmap* dead, TermPostings& out) const noexcept;
+  void append_all_tiny(const PostingTable& from, const TinyPostings& tiny, uint32_t first,
+                       std::span<const uint32_t> renumbered);
+  void for_each_tiny(const TinyPostings& tiny, const std::function<void(const List&)>& visit) const;
+  void leave_tiny(const base::Bitmap* dead);
+
   [[nodiscard]] Slot* find_slot(Table* table, uint64_t key, std::string_view term) const noexcept;
   [[nodiscard]] Slot& find_or_insert(uint64_t key, std::string_view term);
   [[nodiscard]] bool holds_term(const Slot& slot, uint64_t key, std::string_view term) const noexcept;
   void append_to(Slot& slot, uint16_t offset, uint16_t payload, const base::Bitmap* dead);
+  static void sum_up(const base::Bitmap* dead, TermPostings& out) noexcept;
+  static void destroy_lists(const Table& table) noexcept;
+  static void recount_dead(const Table& table, const base::Bitmap& dead) noexcept;
   static void read_slot(const Slot& slot, uint32_t n_docs, const base::Bitmap* dead, TermPostings& out);
   void append_to_block(Slot& slot, uint32_t n, uint16_t offset, uint16_t payload);
   void move_to_block(Slot& slot, uint16_t offset, uint16_t payload, const base::Bitmap* dead);
   void grow_table();
 
-  std::atomic<Table*> table_{nullptr};
+  std::atomic<uintptr_t> form_{0};
   base::GrowingArray<char> long_terms_;  // bytes of the terms longer than seven, each behind a length byte
-  size_t long_terms_bytes_ = 0;
-  size_t n_terms_ = 0;
+  uint32_t long_terms_bytes_ = 0;
+  uint32_t n_terms_ = 0;
   size_t n_postings_ = 0;
   size_t block_bytes_ = 0;
 };

@@ -12,6 +12,12 @@ namespace {
 // Powers of two that a float can hold.
 constexpr int kLeastExponent = -148, kGreatestExponent = 127;
 
+// The writer's scratch: a padded row. Not the column's own, of which there may be a million.
+std::vector<float>& scratch_row() {
+  thread_local std::vector<float> row;
+  return row;
+}
+
 }  // namespace
 
 double norm(std::span<const float> vector) noexcept {
@@ -55,11 +61,12 @@ void Column::append_stored(uint32_t doc, const RowScale& scale, const char* row)
 // Its row and scale are in place, but the size does not tell yet.
 void Column::append_code(uint32_t doc) {
   if (options_.dim < kLeastCodedDim || doc + 1 < kCodedDocs) return;
+  std::vector<float>& row = scratch_row();
   const auto append = [&](Codes& codes, uint32_t of) {
     if (scales_.data()[of].scale == 0.0f) return codes.append(of, {}, {});
-    row_.resize(options_.padded_dim());
-    read_row(of, row_);
-    codes.append(of, row_, scales_.data()[of]);
+    row.resize(options_.padded_dim());
+    read_row(of, row);
+    codes.append(of, row, scales_.data()[of]);
   };
   if (Codes* codes = codes_.load(std::memory_order_relaxed)) return append(*codes, doc);
   auto codes = std::make_unique<Codes>(options_);
@@ -88,16 +95,17 @@ void Column::append(uint32_t doc, std::span<const float> vector) {
     int exponent = 0;
     (void)std::frexp(largest, &exponent);
     exponent = std::clamp(exponent, kLeastExponent, kGreatestExponent);
-    row_.assign(padded, 0.0f);
-    for (size_t i = 0; i < vector.size(); ++i) row_[i] = std::ldexp(vector[i], -exponent);
+    std::vector<float>& row = scratch_row();
+    row.assign(padded, 0.0f);
+    for (size_t i = 0; i < vector.size(); ++i) row[i] = std::ldexp(vector[i], -exponent);
     if (options_.storage == Storage::f16) {
-      auto* row = reinterpret_cast<uint16_t*>(place);
-      simd::kernels().to_f16(row_.data(), padded, row);
-      simd::kernels().from_f16(row, padded, row_.data());  // what is stored decides the scale
+      auto* halves = reinterpret_cast<uint16_t*>(place);
+      simd::kernels().to_f16(row.data(), padded, halves);
+      simd::kernels().from_f16(halves, padded, row.data());  // what is stored decides the scale
     } else {
-      std::memcpy(place, row_.data(), padded * sizeof(float));
+      std::memcpy(place, row.data(), padded * sizeof(float));
     }
-    const double row_norm = norm(row_);
+    const double row_norm = norm(row);
     scale.scale = std::ldexp(1.0f, exponent);
     scale.factor = options_.metric == Metric::cosine ? static_cast<float>(1.0 / row_norm) : scale.scale;
     scale.square = static_cast<float>(std::ldexp(row_norm * row_norm, 2 * exponent));

@@ -102,11 +102,10 @@ class Column {
   void read_row(uint32_t doc, std::span<float> out) const;
 
   const ColumnOptions options_;
+  std::atomic<uint32_t> size_{0};
   base::RowBlocks rows_;
   base::GrowingArray<RowScale> scales_;
-  std::atomic<uint32_t> size_{0};
   std::atomic<Codes*> codes_{nullptr};
-  std::vector<float> row_;  // writer's scratch
 };
 
 // `query` has dim finite elements, not all zero for the cosine.

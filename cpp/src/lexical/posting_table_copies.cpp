@@ -1,0 +1,123 @@
+// Whole tables at once: what compaction copies, and what images write and read.
+
+#include <algorithm>
+#include <memory>
+
+#include "base/epoch.hpp"
+#include "lexical/posting_slots.hpp"
+
+namespace scrubjay::lexical {
+
+void PostingTable::append_all(const PostingTable& from, uint32_t first,
+                              std::span<const uint32_t> renumbered) {
+  // Loaded after the documents were published, so it holds them all; what its writer replaces stays readable.
+  const uintptr_t form = from.form_.load(std::memory_order_acquire);
+  if (const TinyPostings* tiny = tiny_of(form)) return append_all_tiny(from, *tiny, first, renumbered);
+  const Table* table = table_of(form);
+  const auto n_docs = static_cast<uint32_t>(renumbered.size());
+  TermPostings postings;
+  for (size_t i = 0; table && i < table->n_slots; ++i) {
+    const Slot& slot = table->slots[i];
+    const uint64_t key = slot.key.load(std::memory_order_acquire);
+    if (key == 0) continue;
+    read_slot(slot, n_docs, nullptr, postings);
+    const uint16_t* offsets = postings.offsets();
+    uint32_t at =
+        first == 0 ? 0
+                   : static_cast<uint32_t>(std::lower_bound(offsets, offsets + postings.n, first) - offsets);
+    std::string_view term;
+    if (key >> 63 != 0) term = from.long_term(slot.term_at.load(std::memory_order_relaxed));
+    Slot* own = nullptr;
+    for (; at < postings.n; ++at) {
+      const uint32_t doc = renumbered[offsets[at]];
+      if (doc == kGone) continue;
+      if (!own && this->table()) own = &find_or_insert(key, term);
+      if (own) {
+        append_to(*own, static_cast<uint16_t>(doc), postings.payloads()[at], nullptr);
+      } else {
+        append(key, term, static_cast<uint16_t>(doc), postings.payloads()[at], nullptr);
+      }
+    }
+  }
+}
+
+void PostingTable::recount_dead(const base::Bitmap& dead) noexcept {
+  if (const Table* table = this->table()) recount_dead(*table, dead);
+}
+
+void PostingTable::recount_dead(const Table& table, const base::Bitmap& dead) noexcept {
+  for (size_t i = 0; i < table.n_slots; ++i) {
+    const Slot& slot = table.slots[i];
+    const uint32_t count = slot.count.load(std::memory_order_relaxed);
+    if (!(count & kListBit)) continue;  // readers count the dead among inline postings themselves
+    Block* block = slot.block();
+    uint32_t n_dead = 0;
+    for (uint32_t k = 0; k < (count & ~kListBit); ++k) n_dead += dead.test(block->offsets()[k]) ? 1 : 0;
+    block->n_dead.store(n_dead, std::memory_order_relaxed);
+  }
+}
+
+void PostingTable::for_each(const std::function<void(const List&)>& visit) const {
+  if (const TinyPostings* tiny = this->tiny()) return for_each_tiny(*tiny, visit);
+  const Table* table = this->table();
+  for (size_t i = 0; table && i < table->n_slots; ++i) {
+    const Slot& slot = table->slots[i];
+    const uint32_t count = slot.count.load(std::memory_order_acquire);
+    List list;
+    list.key = slot.key.load(std::memory_order_relaxed);
+    if (list.key == 0 || count == 0) continue;
+    if (list.key >> 63 != 0) list.long_term = long_term(slot.term_at.load(std::memory_order_relaxed));
+    uint16_t offsets[kMaxInline], payloads[kMaxInline];
+    list.n = count & ~kListBit;
+    if (count & kListBit) {
+      Block* block = slot.block();
+      list.offsets = block->offsets();
+      list.payloads = block->payloads();
+      list.n_dead = block->n_dead.load(std::memory_order_relaxed);
+    } else {
+      for (uint32_t k = 0; k < list.n; ++k) {
+        offsets[k] = static_cast<uint16_t>(slot.inline_posting(k));
+        payloads[k] = static_cast<uint16_t>(slot.inline_posting(k) >> 16);
+      }
+      list.offsets = offsets;
+      list.payloads = payloads;
+      list.n_dead = kNotCounted;
+    }
+    visit(list);
+  }
+}
+
+void PostingTable::reserve_terms(size_t n_terms, uint32_t n_docs) {
+  if (n_terms == 0) return;
+  if (n_docs <= TinyPostings::kDocs && n_terms <= TinyPostings::kPostings) return;
+  auto reserved = std::make_unique<Table>(Table::slots_for(n_terms));
+  // Empty, and nobody reads it yet.
+  form_.store(reinterpret_cast<uintptr_t>(reserved.release()), std::memory_order_release);
+}
+
+bool PostingTable::adopt(uint64_t key, std::string_view term, std::span<const uint16_t> offsets,
+                         std::span<const uint16_t> payloads) {
+  if (!table()) {
+    if (const TinyPostings* tiny = this->tiny(); tiny && find_tiny(*tiny, key, term) != tiny->size())
+      return false;
+    for (size_t i = 0; i < offsets.size(); ++i) append(key, term, offsets[i], payloads[i], nullptr);
+    return true;
+  }
+  Slot& slot = find_or_insert(key, term);
+  if (slot.count.load(std::memory_order_relaxed) != 0) return false;
+  const auto n = static_cast<uint32_t>(offsets.size());
+  if (n <= kMaxInline) {
+    for (uint32_t i = 0; i < n; ++i) slot.set_inline_posting(i, pack(offsets[i], payloads[i]));
+    slot.count.store(n, std::memory_order_release);
+  } else {
+    Block* block = Block::make((n + 3) & ~3u);
+    for (uint32_t i = 0; i < n; ++i) block->put(i, offsets[i], payloads[i]);
+    slot.set_block(block);
+    slot.count.store(n | kListBit, std::memory_order_release);
+    block_bytes_ += Block::held_bytes(block->capacity);
+  }
+  n_postings_ += n;
+  return true;
+}
+
+}  // namespace scrubjay::lexical
