@@ -11,8 +11,8 @@ namespace test_allocations {
 // own.
 [[nodiscard]] std::optional<uint64_t> count() noexcept;
 
-// What the allocator gave all threads and has not got back, in bytes, with a word before each allocation; none
-// under sanitizers, or where the C library does not tell.
+// What the allocator gave all threads and has not got back, in bytes, with a word before each allocation;
+// none under sanitizers, or where the C library does not tell.
 [[nodiscard]] std::optional<int64_t> live_bytes() noexcept;
 
 }  // namespace test_allocations
