@@ -90,6 +90,8 @@ struct SearchScratch {
   std::vector<RankedCandidate> ranked, ranked_before;
   std::vector<uint32_t> coarse, places, term_offsets, term_bits;
   std::vector<double> coverages, relevances, boosts;
+  std::vector<int64_t> times;
+  std::vector<uint32_t> place_of_offset;       // open addressing: offset << 16 | place among the ranked
   std::vector<const filter::Column*> columns;  // of a field, by chunk
   std::vector<uint64_t> entity_links;          // how many visible documents name each entity of the request
   base::Bitmap naming;
