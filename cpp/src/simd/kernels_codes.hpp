@@ -122,6 +122,23 @@ float encode(const float* values, size_t n_blocks, float per_step, uint8_t* code
   return sum(along);
 }
 
+// Rows of codes one after the other, or picked out.
+struct RowsInOrder {
+  const uint8_t* codes;
+  size_t row_bytes;
+  const uint8_t* operator[](size_t r) const { return codes + row_bytes * r; }
+  // The stream prefetchers of the CPU stop at pages and lag behind: this keeps lines coming from L3.
+  void prefetch_after(size_t r) const {
+    for (size_t byte = 0; byte < row_bytes; byte += 64)
+      __builtin_prefetch(codes + row_bytes * (r + 24) + byte);
+  }
+};
+struct RowsPicked {
+  const uint8_t* const* codes;
+  const uint8_t* operator[](size_t r) const { return codes[r]; }
+  void prefetch_after(size_t) const {}  // left to the caller, who knew them earlier
+};
+
 #if defined(__AVX512F__)
 // Halves are taken by narrower loads: GCC 12 warns about its own _mm512_reduce_add_epi32.
 inline int32_t lane_sum(__m512i lanes) {
@@ -169,23 +186,15 @@ inline __m512i dot_code_lanes(const uint8_t* codes, size_t n_blocks, const int8_
   return sums;
 }
 
-template <size_t kBlocks>
-inline size_t dot_codes_16(const uint8_t* codes, size_t n_rows, size_t n_blocks, const int8_t* query,
-                           int32_t* out) {
-  if (kBlocks != 0) n_blocks = kBlocks;  // known to the compiler: the query stays in registers
-  size_t r = 0;
-  for (; r + 16 <= n_rows; r += 16) {
-    __m512i rows[16];
-    for (size_t i = 0; i < 16; ++i) {
-      const uint8_t* row = codes + 64 * n_blocks * (r + i);
-      // The stream prefetchers of the CPU stop at pages and lag behind: this keeps lines coming from L3.
-      for (size_t block = 0; block < n_blocks; ++block)
-        __builtin_prefetch(row + 64 * (24 * n_blocks + block));
-      rows[i] = dot_code_lanes(row, n_blocks, query);
-    }
-    _mm512_storeu_si512(out + r, sums_of_16(rows));
+inline constexpr size_t kRowsAtOnce = 16;
+template <class Rows>
+inline void dot_some_codes(Rows codes, size_t r, size_t n_blocks, const int8_t* query, int32_t* out) {
+  __m512i rows[kRowsAtOnce];
+  for (size_t i = 0; i < kRowsAtOnce; ++i) {
+    codes.prefetch_after(r + i);
+    rows[i] = dot_code_lanes(codes[r + i], n_blocks, query);
   }
-  return r;
+  _mm512_storeu_si512(out + r, sums_of_16(rows));
 }
 
 inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t* query) {
@@ -227,28 +236,21 @@ inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t*
   return sum_of_8(dot_code_lanes(codes, n_blocks, query));
 }
 
-template <size_t kBlocks>
-inline size_t dot_codes_8(const uint8_t* codes, size_t n_rows, size_t n_blocks, const int8_t* query,
-                          int32_t* out) {
-  if (kBlocks != 0) n_blocks = kBlocks;  // known to the compiler: the query stays in registers
-  size_t r = 0;
-  for (; r + 8 <= n_rows; r += 8) {
-    __m256i pairs[4];
-    for (size_t i = 0; i < 4; ++i) {
-      const uint8_t* row = codes + 64 * n_blocks * (r + 2 * i);
-      // As at AVX-512: keeps lines coming from L3.
-      for (size_t line = 0; line < 2 * n_blocks; ++line)
-        __builtin_prefetch(row + 64 * (24 * n_blocks + line));
-      pairs[i] = _mm256_hadd_epi32(dot_code_lanes(row, n_blocks, query),
-                                   dot_code_lanes(row + 64 * n_blocks, n_blocks, query));
-    }
-    const __m256i fours[2] = {_mm256_hadd_epi32(pairs[0], pairs[1]), _mm256_hadd_epi32(pairs[2], pairs[3])};
-    // Lower halves hold the sums of lanes 0 to 3, upper ones those of lanes 4 to 7.
-    const __m256i sums = _mm256_add_epi32(_mm256_permute2x128_si256(fours[0], fours[1], 0x20),
-                                          _mm256_permute2x128_si256(fours[0], fours[1], 0x31));
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + r), sums);
+inline constexpr size_t kRowsAtOnce = 8;
+template <class Rows>
+inline void dot_some_codes(Rows codes, size_t r, size_t n_blocks, const int8_t* query, int32_t* out) {
+  __m256i pairs[4];
+  for (size_t i = 0; i < 4; ++i) {
+    codes.prefetch_after(r + 2 * i);
+    codes.prefetch_after(r + 2 * i + 1);
+    pairs[i] = _mm256_hadd_epi32(dot_code_lanes(codes[r + 2 * i], n_blocks, query),
+                                 dot_code_lanes(codes[r + 2 * i + 1], n_blocks, query));
   }
-  return r;
+  const __m256i fours[2] = {_mm256_hadd_epi32(pairs[0], pairs[1]), _mm256_hadd_epi32(pairs[2], pairs[3])};
+  // Lower halves hold the sums of lanes 0 to 3, upper ones those of lanes 4 to 7.
+  const __m256i sums = _mm256_add_epi32(_mm256_permute2x128_si256(fours[0], fours[1], 0x20),
+                                        _mm256_permute2x128_si256(fours[0], fours[1], 0x31));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + r), sums);
 }
 #else
 inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t* query) {
@@ -263,29 +265,37 @@ inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t*
 }
 #endif
 
-void dot_codes(const uint8_t* codes, size_t n_rows, size_t n_blocks, const int8_t* query, int32_t* out) {
+template <size_t kBlocks, class Rows>
+inline void dot_all_codes(Rows codes, size_t n_rows, size_t n_blocks, const int8_t* query, int32_t* out) {
+  if (kBlocks != 0) n_blocks = kBlocks;  // known to the compiler: the query stays in registers
   size_t r = 0;
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
+  for (; r + kRowsAtOnce <= n_rows; r += kRowsAtOnce) dot_some_codes(codes, r, n_blocks, query, out);
+#endif
+  for (; r < n_rows; ++r) out[r] = dot_code_row(codes[r], n_blocks, query);
+}
+
+template <class Rows>
+inline void dot_rows_of_codes(Rows codes, size_t n_rows, size_t n_blocks, const int8_t* query, int32_t* out) {
   switch (n_blocks) {
     case 1:
-      r = dot_codes_16<1>(codes, n_rows, n_blocks, query, out);
-      break;
+      return dot_all_codes<1>(codes, n_rows, n_blocks, query, out);
     case 2:
-      r = dot_codes_16<2>(codes, n_rows, n_blocks, query, out);
-      break;
+      return dot_all_codes<2>(codes, n_rows, n_blocks, query, out);
     case 3:
-      r = dot_codes_16<3>(codes, n_rows, n_blocks, query, out);
-      break;
+      return dot_all_codes<3>(codes, n_rows, n_blocks, query, out);
     default:
-      r = dot_codes_16<0>(codes, n_rows, n_blocks, query, out);
+      return dot_all_codes<0>(codes, n_rows, n_blocks, query, out);
   }
-#elif defined(__AVX2__)
-  r = n_blocks == 1   ? dot_codes_8<1>(codes, n_rows, n_blocks, query, out)
-      : n_blocks == 2 ? dot_codes_8<2>(codes, n_rows, n_blocks, query, out)
-      : n_blocks == 3 ? dot_codes_8<3>(codes, n_rows, n_blocks, query, out)
-                      : dot_codes_8<0>(codes, n_rows, n_blocks, query, out);
-#endif
-  for (; r < n_rows; ++r) out[r] = dot_code_row(codes + 64 * n_blocks * r, n_blocks, query);
+}
+
+void dot_codes(const uint8_t* codes, size_t n_rows, size_t n_blocks, const int8_t* query, int32_t* out) {
+  dot_rows_of_codes(RowsInOrder{codes, 64 * n_blocks}, n_rows, n_blocks, query, out);
+}
+
+void dot_picked_codes(const uint8_t* const* codes, size_t n_rows, size_t n_blocks, const int8_t* query,
+                      int32_t* out) {
+  dot_rows_of_codes(RowsPicked{codes}, n_rows, n_blocks, query, out);
 }
 
 int32_t dot_code_pair(const uint8_t* a, const uint8_t* b, size_t n_blocks) {

@@ -388,6 +388,7 @@ const Kernels kTable = {
     .quantise = quantise,
     .encode = encode,
     .dot_codes = dot_codes,
+    .dot_picked_codes = dot_picked_codes,
     .dot_code_pair = dot_code_pair,
     .bound_codes = bound_codes,
     .select_above = select_above,
