@@ -152,6 +152,19 @@ std::vector<Operation> operations(const Inputs& inputs) {
                  [](Model& m) { m.erase(*kOwn, true); }});
   all.push_back({"compact", [](Engine& e) { static_cast<void>(e.compact()); }, [](Model&) {}});
   all.push_back({"build_graphs", [](Engine& e) { static_cast<void>(e.build_graphs(1)); }, [](Model&) {}});
+  const auto later = [&inputs](Model& model, Engine* engine) {
+    for (int64_t id = 24; id < 36; ++id) {
+      const DocumentInput input = inputs.document(id);
+      if (engine) CHECK_EQ(engine->upsert({&input, 1}), 1);
+      CHECK(model.upsert(id, input));
+    }
+  };
+  all.push_back({"extend graphs", [](Engine& e) { static_cast<void>(e.build_graphs(1, false)); },
+                 [later](Model& m) { later(m, nullptr); }, true,
+                 [later](Engine& e, Model& before) {
+                   CHECK(e.build_graphs(1) > 0);
+                   later(before, &e);
+                 }});
   all.push_back({"search",
                  [&inputs](Engine& e) {
                    SearchRequest request;

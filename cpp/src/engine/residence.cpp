@@ -91,7 +91,7 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
       corrupt("an id that another document has");
     }
   }
-  if (options_.background && graph_wanted(partition)) keep_up(partition);
+  if (options_.background && graph_work(partition) != GraphWork::none) keep_up(partition);
   return n_docs;
 }
 
