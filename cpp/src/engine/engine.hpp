@@ -81,6 +81,9 @@ struct SearchRequest {
   double recall = 0.99;  // of the vector arm, in (0, 1]; 1: the exactly nearest, by scanning every original
 };
 
+// Of a partition: coming while its upkeep is due or under way, which may end in a graph.
+enum class GraphState : uint8_t { none, coming, built };
+
 struct EngineStats {
   uint64_t n_docs = 0, n_dead = 0, n_vectors = 0, n_partitions = 0, n_chunks = 0, n_terms = 0, n_postings = 0;
   uint64_t n_graphs = 0;
@@ -118,14 +121,16 @@ class Engine {
   // and writes nothing.
   void validate(std::span<const DocumentInput> documents) const;
   // The images of the partition of exactly this scope, chunk by chunk; none if it has no documents. Writers
-  // wait.
+  // wait. One of its graph follows, if it has one (graph_image.hpp): that is made while writers go on.
   [[nodiscard]] std::vector<std::string> save_partition(const Scope& scope) const;
   // Takes the documents of the images as the partition of `scope`, which must not be here; returns how many.
-  // Throws base::Corrupt, and then has changed nothing. To let a partition go again: erase(scope, true).
+  // Throws base::Corrupt, and then has changed nothing. A graph that cannot be used is no error:
+  // graph_state() tells. To let a partition go again: erase(scope, true).
   size_t load_partition(const ScopeRef& scope, std::span<const std::string_view> images);
   // What the partition of exactly this scope occupies, and what its content amounts to.
   [[nodiscard]] size_t partition_bytes(const Scope& scope) const;
   [[nodiscard]] Digest digest(const Scope& scope) const;
+  [[nodiscard]] GraphState graph_state(const Scope& scope) const;
 
   // --- reading -----------------------------------------------------------------------------------
   [[nodiscard]] SearchResult search(const SearchRequest& request) const {

@@ -2,21 +2,19 @@
 //
 // All of it beside searches and writes: what is published is read like a search reads it, and the write lock
 // is held only to put the graph in its place. A graph is dropped when a chunk that it covers is rewritten.
+// With the images of its chunks a graph is kept (graph_image.hpp), so that reading them does not mean
+// building it.
 
 #include <bit>
 
 #include "base/bitmap.hpp"
 #include "base/epoch.hpp"
 #include "engine/engine.hpp"
+#include "engine/graph_image.hpp"
 #include "engine/writing.hpp"
 
 namespace scrubjay::engine {
 namespace {
-
-// The rows of a chunk that is still small may move: it is left to the scan.
-[[nodiscard]] bool can_cover(uint32_t n_docs, const EngineOptions& options) noexcept {
-  return n_docs >= std::min(base::RowBlocks::kRowsPerBlock, options.chunk_docs);
-}
 
 // Of the first `n_docs`.
 [[nodiscard]] uint64_t n_dead_among(const base::Bitmap& dead, uint32_t n_docs) noexcept {
@@ -60,7 +58,7 @@ Engine::GraphWork Engine::graph_work(const Partition& partition) const noexcept 
     if (snapshot.dead) n_dead += n_dead_among(*snapshot.dead, covered);
     const vector::Column* column = chunk->vectors();
     if (!column || !column->codes()) continue;
-    if (can_cover(snapshot.n_docs, options_)) n_beside += snapshot.n_docs - covered;
+    if (can_be_covered(snapshot.n_docs, options_.chunk_docs)) n_beside += snapshot.n_docs - covered;
     bytes += uint64_t{snapshot.n_live} * vector::code_bytes(column->options().dim);
   }
   if (bytes < options_.graph_bytes || (!graph && n_beside == 0)) return GraphWork::none;
@@ -69,6 +67,15 @@ Engine::GraphWork Engine::graph_work(const Partition& partition) const noexcept 
   if (n_dead > graph->n_left_out && (n_dead - graph->n_left_out) * planner::kDeadShare > n_held)
     return GraphWork::build;
   return n_beside * planner::kBesideShare > n_held ? GraphWork::extend : GraphWork::none;
+}
+
+GraphState Engine::graph_state(const Scope& scope) const {
+  const base::EpochGuard guard;
+  const Partition* partition = partitions_.find(scope.key(), scope.hash());
+  if (!partition) return GraphState::none;
+  if (partition->graph()) return GraphState::built;
+  return partition->waits_for_upkeep.load() || partition->in_upkeep.load() ? GraphState::coming
+                                                                           : GraphState::none;
 }
 
 // Where there is nothing that could be extended a graph is built. False: it was stopped, or the chunks
@@ -102,7 +109,7 @@ bool Engine::make_graph(const Scope& scope, GraphWork work, const std::atomic<bo
     }
     for (size_t c = 0; c < snapshots.size(); ++c) {
       const ChunkSnapshot& snapshot = snapshots[c];
-      const bool covered = can_cover(snapshot.n_docs, options_);
+      const bool covered = can_be_covered(snapshot.n_docs, options_.chunk_docs);
       columns.push_back(covered ? snapshot.chunk->vectors() : nullptr);
       n_docs.push_back(covered ? snapshot.n_docs : 0);
       dead.push_back(snapshot.dead ? base::Bitmap(*snapshot.dead, snapshot.n_docs) : base::Bitmap());

@@ -107,6 +107,7 @@ class Partition {
   }
   // Whether upkeep (upkeep.cpp) has this partition on its list.
   std::atomic<bool> waits_for_upkeep{false};
+  std::atomic<bool> in_upkeep{false};  // and whether it is its turn
 
   // Everything stored while this lives becomes visible at once.
   class Publication {

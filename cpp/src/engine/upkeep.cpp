@@ -95,6 +95,7 @@ void Engine::maintain(Maintenance& own) noexcept {
       {
         const base::EpochGuard guard;
         if (Partition* partition = partitions_.find(scope->key(), scope->hash())) {
+          partition->in_upkeep.store(true);
           partition->waits_for_upkeep.store(false);
           work = graph_work(*partition);
         }
@@ -106,6 +107,11 @@ void Engine::maintain(Maintenance& own) noexcept {
       if (work != GraphWork::none) static_cast<void>(make_graph(*scope, work, own.stopped));
     } catch (...) {
       // No memory for a copy or a graph: the next occasion asks again.
+    }
+    {
+      const base::EpochGuard guard;
+      if (Partition* partition = partitions_.find(scope->key(), scope->hash()))
+        partition->in_upkeep.store(false);
     }
     base::collect_retired();
   }

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "vector/column.hpp"
+#include "vector/graph_links.hpp"
 
 namespace scrubjay::vector {
 
@@ -47,6 +48,14 @@ class Graph {
                                               std::span<const uint32_t> n_docs,
                                               const std::function<bool()>& cancelled,
                                               const std::function<bool(uint32_t)>& admits = nullptr) const;
+
+  // To be kept: the lists without the documents of which `renumbered` says kGone, the others under the
+  // numbers that it gives. n_covered is left to the caller. Nothing if all are gone.
+  [[nodiscard]] GraphLinks links(const std::function<uint32_t(uint32_t)>& renumbered) const;
+  // The graph of such lists over columns as for build(). Nothing is taken on trust: null if it does not hold
+  // exactly the vectors that it covers, or links beyond what is there. Throws std::bad_alloc.
+  [[nodiscard]] static std::unique_ptr<Graph> restore(std::span<const Column* const> columns,
+                                                      const GraphLinks& links, const GraphOptions& options);
   ~Graph();
 
   // Whether the distances are those of codes: then a search needs query.code prepared.
