@@ -23,6 +23,11 @@ inline constexpr size_t kWanted = 10;
 
 inline bool everything(uint32_t) { return true; }
 
+inline GraphScratch& scratch() {
+  thread_local GraphScratch one;
+  return one;
+}
+
 // Points around centres, as embeddings of a topic lie together; three columns, some documents without a
 // vector.
 struct Clustered {
@@ -79,14 +84,14 @@ struct Clustered {
   [[nodiscard]] std::vector<std::vector<uint32_t>> found_by(const Graph& searched) const {
     std::vector<std::vector<uint32_t>> found(queries.size());
     for (size_t q = 0; q < queries.size(); ++q)
-      CHECK(searched.search(queries[q], kWanted, 64, everything, found[q]));
+      CHECK(searched.search(queries[q], kWanted, 64, everything, scratch(), found[q]));
     return found;
   }
   [[nodiscard]] double recall(const std::function<bool(uint32_t)>& visible, const Graph* of = nullptr) const {
     size_t n_found = 0, n_wanted = 0;
     for (const PreparedQuery& query : queries) {
       std::vector<uint32_t> found;
-      CHECK((of ? of : graph.get())->search(query, kWanted, 128, visible, found));
+      CHECK((of ? of : graph.get())->search(query, kWanted, 128, visible, scratch(), found));
       CHECK(found.size() <= kWanted);
       CHECK_EQ(std::set<uint32_t>(found.begin(), found.end()).size(), found.size());
       for (const uint32_t doc : found) {

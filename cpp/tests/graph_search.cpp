@@ -37,7 +37,7 @@ TEST(graph_returns_only_what_is_visible) {
   CHECK(data.recall([](uint32_t doc) { return doc % 2 == 0; }) >= 0.95);
   CHECK(data.recall([](uint32_t doc) { return doc >> 16 == 1; }) >= 0.9);
   std::vector<uint32_t> found;
-  CHECK(data.graph->search(data.queries[0], kWanted, 128, [](uint32_t) { return false; }, found));
+  CHECK(data.graph->search(data.queries[0], kWanted, 128, [](uint32_t) { return false; }, scratch(), found));
   CHECK(found.empty());
 }
 
@@ -60,13 +60,13 @@ TEST(graph_of_missing_columns_and_of_nothing) {
   const auto graph = Graph::build(columns, n_docs, {}, [] { return false; });
   CHECK_EQ(graph->n_covered(0), 300);
   std::vector<uint32_t> found;
-  CHECK(graph->search(data.queries[0], kWanted, 128, everything, found));
+  CHECK(graph->search(data.queries[0], kWanted, 128, everything, scratch(), found));
   CHECK_EQ(found.size(), kWanted);
   for (const uint32_t doc : found) CHECK_EQ(doc >> 16, 1);
 
   const auto empty = Graph::build({}, {}, {}, [] { return false; });
   found.clear();
-  CHECK(empty->search(data.queries[0], kWanted, 128, everything, found));
+  CHECK(empty->search(data.queries[0], kWanted, 128, everything, scratch(), found));
   CHECK(found.empty());
 }
 
@@ -75,8 +75,8 @@ TEST(graph_build_is_deterministic_and_can_be_cancelled) {
   const Clustered again(Metric::cosine, Storage::f16);
   for (size_t q = 0; q < data.queries.size(); ++q) {
     std::vector<uint32_t> first, second;
-    CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, first));
-    CHECK(again.graph->search(data.queries[q], kWanted, 64, everything, second));
+    CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, scratch(), first));
+    CHECK(again.graph->search(data.queries[q], kWanted, 64, everything, scratch(), second));
     CHECK_EQ(first, second);
   }
   int n_asked = 0;
@@ -88,43 +88,17 @@ TEST(graph_serves_many_threads) {
   const Clustered& data = cosine_f16();
   std::vector<std::vector<uint32_t>> expected(data.queries.size());
   for (size_t q = 0; q < expected.size(); ++q)
-    CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, expected[q]));
+    CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, scratch(), expected[q]));
   std::vector<std::thread> threads;
   for (size_t t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       for (size_t i = 0; i < 3 * expected.size(); ++i) {
         const size_t q = (i * 7 + t * 13) % expected.size();
         std::vector<uint32_t> found;
-        CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, found));
+        CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, scratch(), found));
         CHECK_EQ(found, expected[q]);
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-}
-
-// A search inside the predicate of a search takes the next context: so one thread can take them all.
-TEST(graph_declines_when_too_many_search_at_once) {
-  const Clustered& data = cosine_f16();
-  uint32_t depth = 0, deepest = 0;
-  bool declined = false;
-  const std::function<bool(uint32_t)> visible = [&](uint32_t) {
-    if (declined) return true;
-    ++depth;
-    deepest = std::max(deepest, depth);
-    std::vector<uint32_t> found;
-    if (!data.graph->search(data.queries[depth], 1, 16, visible, found)) {
-      declined = true;
-      CHECK(found.empty());
-    }
-    --depth;
-    return true;
-  };
-  std::vector<uint32_t> found;
-  CHECK(data.graph->search(data.queries[0], 1, 16, visible, found));
-  CHECK(declined);
-  CHECK_EQ(deepest, Graph::kMaxSearchers);
-  found.clear();
-  CHECK(data.graph->search(data.queries[0], kWanted, 64, everything, found));  // all contexts are free again
-  CHECK_EQ(found.size(), kWanted);
 }

@@ -21,6 +21,7 @@
 #include "text/analyzer.hpp"
 #include "vector/code_scan.hpp"
 #include "vector/column.hpp"
+#include "vector/graph.hpp"
 
 namespace scrubjay::engine {
 
@@ -79,6 +80,7 @@ struct SearchScratch {
   base::TopK vector_best;
   vector::PreparedQuery vector_query;
   vector::CodeScanScratch code_scan;
+  vector::GraphScratch graph;
   std::vector<uint32_t> graph_docs, graph_offsets;
 
   std::vector<uint32_t> lexical_docs, vector_docs;

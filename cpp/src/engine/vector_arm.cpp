@@ -89,7 +89,7 @@ bool VectorArm::search_graph(const vector::Graph& graph, uint32_t first, double 
   };
   const size_t expansion = planner::expansion_for(recall, s_.vector_best.k());
   s_.graph_docs.clear();
-  if (!graph.search(s_.vector_query, expansion, expansion, visible, s_.graph_docs)) return false;
+  if (!graph.search(s_.vector_query, expansion, expansion, visible, s_.graph, s_.graph_docs)) return false;
   if (n_left == 0) return false;
   // In the graph's order, so that the k-th best similarity is soon known; chunk by chunk within a run.
   for (size_t i = 0; i < s_.graph_docs.size();) {

@@ -6,6 +6,7 @@
 #include "base/epoch.hpp"
 #include "vector/graph_distance.hpp"
 #include "vector/graph_state.hpp"
+#include "vector/graph_walk.hpp"
 
 namespace scrubjay::vector {
 namespace {
@@ -25,6 +26,23 @@ namespace {
   }
   return docs;
 }
+
+// The lists of a finished index.
+struct Lists {
+  const Index& index;
+
+  template <class Visit>
+  void neighbours(uint32_t slot, uint32_t level, Visit&& visit) const {
+    const auto list = index.neighbors(slot, level);
+    for (size_t i = 0, n = list.size(); i < n; ++i) visit(static_cast<uint32_t>(list[i].slot));
+  }
+  // A node of usearch lies in one piece: its number first, then the list of the ground level.
+  void prefetch(uint32_t slot) const {
+    const char* node = index.at(slot).key.ptr();
+    for (size_t byte = 0; byte < 3 * base::kCacheLineBytes; byte += base::kCacheLineBytes)
+      __builtin_prefetch(node + byte);
+  }
+};
 
 enum class Inserted : uint8_t { all, cancelled, not_coded };
 
@@ -77,9 +95,8 @@ void Graph::State::make_index() {
 }
 
 void Graph::State::reserve(size_t n_nodes) {
-  unum::usearch::index_limits_t limits(std::max<size_t>(n_nodes, 1), 1);
-  limits.threads_search = kMaxSearchers;
-  if (!index.try_reserve(limits)) throw std::bad_alloc();
+  if (!index.try_reserve(unum::usearch::index_limits_t(std::max<size_t>(n_nodes, 1), 1)))
+    throw std::bad_alloc();
 }
 
 void Graph::State::note(std::span<const Column* const> columns, std::span<const uint32_t> docs,
@@ -103,6 +120,8 @@ void Graph::State::note(std::span<const Column* const> columns, std::span<const 
 // What usearch says goes through all nodes and counts their bytes without what lies between them: so it is
 // asked once, and the tape for what it took.
 Graph::Graph(std::unique_ptr<State> state) : state_(std::move(state)) {
+  while (state_->entry < size() && state_->index.level_of(state_->entry) < state_->index.max_level())
+    ++state_->entry;
   n_bytes_ = sizeof(State) + state_->rows.capacity() * sizeof(RowNode) +
              state_->codes.capacity() * sizeof(CodeNode) + state_->n_covered.capacity() * sizeof(uint32_t) +
              state_->index.memory_usage(0) - state_->index.stats().allocated_bytes +
@@ -151,8 +170,6 @@ std::unique_ptr<Graph> Graph::extend(std::span<const Column* const> columns, std
   state->codes = state_->codes;
   state->options = state_->options;
   state->note(columns, docs, coded());
-  // Searches of this graph change their own contexts and nothing else; of those the copy reads what only
-  // insertions change.
   auto copied = state_->index.copy();
   if (copied.error) {
     (void)copied.error.release();
@@ -170,28 +187,27 @@ std::unique_ptr<Graph> Graph::extend(std::span<const Column* const> columns, std
 bool Graph::coded() const noexcept { return state_->coded(); }
 
 bool Graph::search(const PreparedQuery& query, size_t wanted, size_t expansion,
-                   const std::function<bool(uint32_t)>& visible, std::vector<uint32_t>& out) const {
-  const State::Context context(state_->contexts_taken);
-  if (context.number() < 0) return false;
-  unum::usearch::index_search_config_t config;
-  config.expansion = expansion;
-  config.thread = static_cast<size_t>(context.number());
-  const auto admits = [&](const Index::member_cref_t& entry) { return visible(entry.key); };
-  const auto take = [&](auto&& found) {
-    if (found.error) {
-      (void)found.error.release();
-      return false;
-    }
-    for (size_t i = 0; i < found.size(); ++i) out.push_back(found[i].member.key);
-    return true;
+                   const std::function<bool(uint32_t)>& visible, GraphScratch& scratch,
+                   std::vector<uint32_t>& out) const {
+  if (size() == 0) return true;
+  const Index& index = state_->index;
+  const auto admits = [&](uint32_t slot) { return visible(index.at(slot).key); };
+  const auto walk_by = [&](const auto& distance) {
+    walk(Lists{index}, static_cast<uint32_t>(size()), state_->entry, static_cast<uint32_t>(index.max_level()),
+         expansion, distance, admits, scratch);
   };
-  const ColumnOptions& options = state_->options;
-  if (!coded()) {
-    return take(state_->index.search(query, wanted, RowDistance(state_->rows, options), config, admits,
-                                     Prefetch<RowNode>{state_->rows, options.row_bytes()}));
+  try {
+    if (coded()) {
+      walk_by(CodesFromQuery(state_->codes, state_->options, query, scratch));
+    } else {
+      walk_by(RowsFromQuery(state_->rows, state_->options, query));
+    }
+    for (size_t i = 0; i < std::min(wanted, scratch.found.size()); ++i)
+      out.push_back(index.at(static_cast<uint32_t>(scratch.found[i])).key);
+  } catch (const std::bad_alloc&) {
+    return false;
   }
-  return take(state_->index.search(query, wanted, CodeDistance(state_->codes, options), config, admits,
-                                   Prefetch<CodeNode>{state_->codes, code_bytes(options.dim)}));
+  return true;
 }
 
 uint32_t Graph::n_covered(size_t column) const noexcept {

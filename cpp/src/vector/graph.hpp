@@ -4,8 +4,7 @@
 // there are none): the graph holds neighbour lists and addresses, no copies. A graph, once made, is only
 // read; documents written since are scanned beside it until a longer graph is made of a copy of its lists
 // (extend()). What it returns is scored again from the stored originals, so similarities are exact and only
-// the choice is approximate. Any number of threads may search; beyond kMaxSearchers at once search() declines
-// and the caller scans.
+// the choice is approximate. Any number of threads may search.
 #pragma once
 
 #include <cstdint>
@@ -24,10 +23,19 @@ struct GraphOptions {
   uint32_t expansion_build = 128;  // efConstruction
 };
 
+// What a search of a graph works in. Reuse one per thread to avoid allocation.
+struct GraphScratch {
+  std::vector<uint64_t> seen;      // a bit for each node
+  std::vector<uint64_t> frontier;  // heap, nearest on top: nodes whose neighbours are to be looked at
+  std::vector<uint64_t> found;     // heap, farthest on top: the nearest that are admitted
+  std::vector<uint32_t> slots;     // those of one step
+  std::vector<float> distances;
+  std::vector<const uint8_t*> codes;
+  std::vector<int32_t> dots;
+};
+
 class Graph {
  public:
-  static constexpr uint32_t kMaxSearchers = 64;
-
   // Builds over the vectors of `columns` that `admits` (asked once for each, in order; null: all); document d
   // of column c has the number c << 16 | d. What is not admitted counts as covered all the same, so it must
   // never be wanted again. The columns must outlive the graph and their rows must not move (a chunk of 1,024
@@ -62,10 +70,10 @@ class Graph {
   [[nodiscard]] bool coded() const noexcept;
 
   // Numbers of about `wanted` near documents that `visible` admits, best first by the graph's distance.
-  // `expansion` is the paper's ef: higher finds more and takes longer. False if all search contexts are taken
-  // or memory ran out.
+  // `expansion` is the paper's ef: higher finds more and takes longer. False if memory ran out.
   [[nodiscard]] bool search(const PreparedQuery& query, size_t wanted, size_t expansion,
-                            const std::function<bool(uint32_t)>& visible, std::vector<uint32_t>& out) const;
+                            const std::function<bool(uint32_t)>& visible, GraphScratch& scratch,
+                            std::vector<uint32_t>& out) const;
 
   // Documents of column c below this were considered when the graph was made.
   [[nodiscard]] uint32_t n_covered(size_t column) const noexcept;

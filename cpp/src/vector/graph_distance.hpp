@@ -67,6 +67,12 @@ class RowDistance {
   const simd::Kernels& kernels_;
 };
 
+// `dot`: of a node's code and a query's.
+[[nodiscard]] inline float distance_by_code(int32_t dot, const CodeNode& node,
+                                            const CodeQuery& query) noexcept {
+  return -(static_cast<float>(2 * dot - query.offset) * (node.factor * query.scale) + node.bias);
+}
+
 // The same as the codes estimate it (codes.hpp), at an eighth of the bytes.
 class CodeDistance {
  public:
@@ -81,7 +87,7 @@ class CodeDistance {
     const CodeNode& node = nodes_[slot_of(entry)];
     int32_t dot = 0;
     kernels_.dot_codes(node.code, 1, n_blocks_, query.code.elements.data(), &dot);
-    return -(static_cast<float>(2 * dot - query.code.offset) * (node.factor * query.code.scale) + node.bias);
+    return distance_by_code(dot, node, query.code);
   }
   // A code stands for 128 factor (2c - 15) of the rotated vector, up to the error.
   template <class Entry>
@@ -105,6 +111,60 @@ class CodeDistance {
   return reinterpret_cast<const char*>(node.code);
 }
 
+template <class Node>
+void prefetch_bytes(const Node& node, size_t n_bytes) noexcept {
+  for (size_t byte = 0; byte < n_bytes; byte += base::kCacheLineBytes)
+    __builtin_prefetch(bytes_of(node) + byte);
+}
+
+// From one query to many nodes at once, for walk().
+class RowsFromQuery {
+ public:
+  RowsFromQuery(const std::vector<RowNode>& nodes, const ColumnOptions& options,
+                const PreparedQuery& query) noexcept
+      : nodes_(nodes), row_bytes_(options.row_bytes()), one_(nodes, options), query_(query) {}
+
+  void prefetch(uint32_t slot) const noexcept { prefetch_bytes(nodes_[slot], row_bytes_); }
+  void measure(const uint32_t* slots, size_t n, float* out) const noexcept {
+    for (size_t i = 0; i < n; ++i) out[i] = one_(query_, Slot{slots[i]});
+  }
+
+ private:
+  struct Slot {
+    uint32_t slot;
+  };
+  const std::vector<RowNode>& nodes_;
+  const size_t row_bytes_;
+  const RowDistance one_;
+  const PreparedQuery& query_;
+};
+
+class CodesFromQuery {
+ public:
+  CodesFromQuery(const std::vector<CodeNode>& nodes, const ColumnOptions& options, const PreparedQuery& query,
+                 GraphScratch& scratch) noexcept
+      : nodes_(nodes), n_blocks_(n_code_blocks(options.dim)), query_(query.code), scratch_(scratch) {}
+
+  void prefetch(uint32_t slot) const noexcept { prefetch_bytes(nodes_[slot], 64 * n_blocks_); }
+  void measure(const uint32_t* slots, size_t n, float* out) const {
+    scratch_.codes.resize(n);
+    scratch_.dots.resize(n);
+    for (size_t i = 0; i < n; ++i) scratch_.codes[i] = nodes_[slots[i]].code;
+    simd::kernels().dot_picked_codes(scratch_.codes.data(), n, n_blocks_, query_.elements.data(),
+                                     scratch_.dots.data());
+    for (size_t i = 0; i < n; ++i) {
+      const CodeNode& node = nodes_[slots[i]];
+      out[i] = distance_by_code(scratch_.dots[i], node, query_);
+    }
+  }
+
+ private:
+  const std::vector<CodeNode>& nodes_;
+  const size_t n_blocks_;
+  const CodeQuery& query_;
+  GraphScratch& scratch_;
+};
+
 // Asks for the vectors that the graph will visit next.
 template <class Node>
 struct Prefetch {
@@ -113,10 +173,7 @@ struct Prefetch {
 
   template <class Iterator>
   void operator()(Iterator begin, Iterator end) const noexcept {
-    for (; begin != end; ++begin) {
-      const char* bytes = bytes_of(nodes[get_slot(begin)]);
-      for (size_t byte = 0; byte < n_bytes; byte += base::kCacheLineBytes) __builtin_prefetch(bytes + byte);
-    }
+    for (; begin != end; ++begin) prefetch_bytes(nodes[get_slot(begin)], n_bytes);
   }
 };
 

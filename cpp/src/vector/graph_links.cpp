@@ -180,9 +180,6 @@ std::unique_ptr<Graph> Graph::restore(std::span<const Column* const> columns, co
   state->n_covered = links.n_covered;
   state->note(columns, links.docs, all_coded(columns, links.docs));
   state->make_index();
-  unum::usearch::index_limits_t readers(0, 1);
-  readers.threads_search = kMaxSearchers;
-  if (!state->index.try_reserve(readers)) throw std::bad_alloc();  // remembered for what is loaded
   auto loaded = state->index.load_from_stream(NodeStream(links));
   if (loaded.error) {  // what was given is as it must be, so it was memory
     (void)loaded.error.release();

@@ -1,8 +1,6 @@
 // Graph state: what a graph is made of. Private to the graph's files.
 #pragma once
 
-#include <atomic>
-#include <bit>
 #include <cstdint>
 #include <vector>
 
@@ -31,44 +29,17 @@ struct Graph::State {
   std::vector<CodeNode> codes;
   std::vector<uint32_t> n_covered;
   Index index;
-  mutable std::atomic<uint64_t> contexts_taken{0};  // a bit for each search context
+  uint32_t entry = 0;  // where searches begin: the first node on the highest level
 
   [[nodiscard]] bool coded() const noexcept { return !codes.empty(); }
   [[nodiscard]] size_t size() const noexcept { return rows.size() + codes.size(); }
 
   // An index without nodes. Throws std::bad_alloc.
   void make_index();
-  // Room for so many nodes; for one writer now and kMaxSearchers readers later: adding never grows, reserving
-  // moves contexts. Throws std::bad_alloc.
+  // Room for so many nodes, added by one writer: adding never grows. Throws std::bad_alloc.
   void reserve(size_t n_nodes);
   // Notes where the vectors of these documents lie, behind those that are noted.
   void note(std::span<const Column* const> columns, std::span<const uint32_t> docs, bool by_codes);
-
-  // A search context for one call; -1 if all are taken.
-  class Context {
-   public:
-    explicit Context(std::atomic<uint64_t>& taken) noexcept : taken_(taken) {
-      uint64_t bits = taken_.load(std::memory_order_relaxed);
-      while (~bits != 0) {
-        const int free = std::countr_one(bits);
-        if (taken_.compare_exchange_weak(bits, bits | (uint64_t{1} << free), std::memory_order_acquire,
-                                         std::memory_order_relaxed)) {
-          number_ = free;
-          return;
-        }
-      }
-    }
-    ~Context() {
-      if (number_ >= 0) taken_.fetch_and(~(uint64_t{1} << number_), std::memory_order_release);
-    }
-    Context(const Context&) = delete;
-    Context& operator=(const Context&) = delete;
-    [[nodiscard]] int number() const noexcept { return number_; }
-
-   private:
-    std::atomic<uint64_t>& taken_;
-    int number_ = -1;
-  };
 };
 
 // Whether every one of the documents has a code that can be compared (not one that is always looked at).

@@ -14,17 +14,9 @@
 #include <vector>
 
 #include "base/topk.hpp"
+#include "vector/graph.hpp"
 
 namespace scrubjay::vector {
-
-// Reuse one per thread to avoid allocation.
-struct WalkScratch {
-  std::vector<uint64_t> seen;      // a bit for each node
-  std::vector<uint64_t> frontier;  // heap, nearest on top: nodes whose neighbours are to be looked at
-  std::vector<uint64_t> found;     // heap, farthest on top: the nearest that are admitted
-  std::vector<uint32_t> slots;     // those of one step
-  std::vector<float> distances;
-};
 
 // A node with its distance as one number of the order (distance, slot).
 [[nodiscard]] inline uint64_t walk_key(float distance, uint32_t slot) noexcept {
@@ -36,7 +28,7 @@ struct WalkScratch {
 // scratch.found the `expansion` nearest nodes that `admits`, nearest first.
 template <class Lists, class Distance, class Admits>
 void walk(const Lists& lists, uint32_t n_nodes, uint32_t entry, uint32_t highest_level, size_t expansion,
-          const Distance& distance, Admits&& admits, WalkScratch& scratch) {
+          const Distance& distance, Admits&& admits, GraphScratch& scratch) {
   std::vector<uint32_t>& slots = scratch.slots;
   std::vector<float>& distances = scratch.distances;
   const auto measure = [&] {
