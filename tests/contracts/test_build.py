@@ -219,7 +219,7 @@ def test_a_wheel_is_built_from_our_source_distribution_without_network(tmp_path:
         file.name for file in (source / "third_party").iterdir()
     }
 
-    # Neither optimised nor with debug information, which takes a third of the time.
+    # Neither optimised nor with debug information: that takes the least time.
     nowhere = {
         "SCRUBJAY_ARCHIVE_DIR": str(tmp_path / "none"),
         "PATH": path,
