@@ -20,7 +20,9 @@ foreach(level IN ITEMS avx2 avx512)
   set(source "${CMAKE_CURRENT_SOURCE_DIR}/cpp/src/simd/level_${level}.cpp")
   if(level IN_LIST isa_levels)
     if(source IN_LIST core_sources)
-      set_source_files_properties("${source}" PROPERTIES COMPILE_OPTIONS "${isa_flags_${level}}")
+      # What was precompiled without the flags does not fit.
+      set_source_files_properties("${source}" PROPERTIES
+        COMPILE_OPTIONS "${isa_flags_${level}}" SKIP_PRECOMPILE_HEADERS ON)
       string(TOUPPER "SCRUBJAY_HAVE_${level}" definition)
       list(APPEND isa_definitions "${definition}=1")
     endif()
@@ -37,6 +39,7 @@ add_library(scrubjay_core STATIC ${core_sources})
 target_include_directories(scrubjay_core PUBLIC "${CMAKE_CURRENT_SOURCE_DIR}/cpp/src")
 target_link_libraries(scrubjay_core PUBLIC scrubjay_flags PRIVATE scrubjay_usearch scrubjay_stringzilla)
 target_compile_definitions(scrubjay_core PRIVATE ${isa_definitions})
+scrubjay_precompile(scrubjay_core)
 
 if(filter_sources)
   add_library(scrubjay_croaring STATIC "${CROARING_SOURCE_DIR}/roaring.c")

@@ -4,4 +4,5 @@ file(GLOB test_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cpp/tests/
 add_executable(scrubjay_tests ${test_sources})
 target_include_directories(scrubjay_tests PRIVATE "${CMAKE_CURRENT_SOURCE_DIR}/cpp/tests")
 target_link_libraries(scrubjay_tests PRIVATE scrubjay_core)
+scrubjay_precompile(scrubjay_tests "${CMAKE_CURRENT_SOURCE_DIR}/cpp/tests/check.hpp")
 add_test(NAME native COMMAND scrubjay_tests)

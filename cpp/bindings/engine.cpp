@@ -179,6 +179,8 @@ py::dict stats(const Engine& engine, const py::object& scope) {
   out["posting_bytes"] = s.posting_bytes;
   out["graphs"] = s.n_graphs;
   out["graph_bytes"] = s.graph_bytes;
+  out["graph_vectors"] = s.n_in_graphs;
+  out["graph_extensions"] = s.n_graph_extensions;
   return out;
 }
 
@@ -245,8 +247,8 @@ Args:
     chunk_docs: documents per chunk, 1 to 65536; for tests, which make it small.
     vector_plan: for tests and benchmarks: 'rows', 'codes' or 'graph' takes this way to the nearest vectors wherever it is
         there; 'auto' the cheapest.
-    background: rewrite chunks with many deleted documents and build graphs for partitions of more than 8 MB of codes
-        (65,536 vectors of 256 dimensions) on a native thread, which starts when first wanted and ends with the engine.
+    background: rewrite chunks with many deleted documents and build and extend graphs for partitions of more than 8 MB
+        of codes (65,536 vectors of 256 dimensions) on a native thread, which starts when first wanted and ends with the engine.
         Changes no exact result; without it compact() and build_graphs() do the same.
 
 Raises:
@@ -361,7 +363,8 @@ Everything is checked before anything is written. Of equal ids the last counts. 
           py::arg("id"), "The document with this id, or None.")
       .def("stats", &stats, py::arg("scope") = py::none(),
            "Counts and bytes: documents, dead, vectors, partitions, chunks, terms, postings, memory_bytes, "
-           "text_bytes, vector_bytes, posting_bytes, graphs, graph_bytes.")
+           "text_bytes, vector_bytes, posting_bytes, graphs, graph_bytes, graph_vectors (that they hold), "
+           "graph_extensions (since they were built).")
       .def(
           "build_graphs",
           [](Engine& e, const py::object& min_vectors) {
@@ -372,8 +375,8 @@ Everything is checked before anything is written. Of equal ids the last counts. 
           py::arg("min_vectors") = 50'000,
           R"(Builds an HNSW graph for every partition with at least `min_vectors` vectors and returns for how many.
 
-Searches and writes go on meanwhile; documents written later are scanned beside the graph until it is built again. What a
-graph finds is scored from the stored originals; only the choice of candidates is approximate (search with recall="exact" to
+Searches and writes go on meanwhile; documents written later are scanned beside the graph until it is extended (in the
+background, see `background`) or built again. What a graph finds is scored from the stored originals; only the choice of candidates is approximate (search with recall="exact" to
 scan). Below some 20,000 vectors the scan is faster.)")
       .def(
           "compact",

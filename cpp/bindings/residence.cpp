@@ -5,6 +5,7 @@
 #include "bindings.hpp"
 #include "convert.hpp"
 #include "engine/engine.hpp"
+#include "engine/graph_image.hpp"
 
 namespace py = pybind11;
 
@@ -42,6 +43,19 @@ size_t load_partition(Engine& engine, const py::object& scope, const py::list& i
   return engine.load_partition(loaded, views);
 }
 
+const char* graph_state(const Engine& engine, const py::object& scope) {
+  const ScopePtr wanted = to_scope(scope, "scope");
+  switch (engine.graph_state(*wanted)) {
+    case engine::GraphState::built:
+      return "built";
+    case engine::GraphState::coming:
+      return "coming";
+    case engine::GraphState::none:
+      break;
+  }
+  return "none";
+}
+
 py::dict digest(const Engine& engine, const py::object& scope) {
   const ScopePtr wanted = to_scope(scope, "scope");
   engine::Digest d;
@@ -66,13 +80,23 @@ py::dict digest(const Engine& engine, const py::object& scope) {
 void register_residence(py::class_<Engine>& type) {
   type.def(
           "save_partition", &save_partition, py::arg("scope"),
-          R"(The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none.)")
+          R"(The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none. If
+the partition has a graph, its image comes last (is_graph_image()).)")
       .def(
           "load_partition", &load_partition, py::arg("scope"), py::arg("images"),
           R"(Takes the documents of save_partition()'s images (bytes, or other buffers of bytes) as the partition of `scope`; returns how many.
 
 Raises: CorruptIndexError if the bytes cannot be what was written for an engine like this one, ValueError if the engine has
-documents of exactly this scope; nothing is changed then.)")
+documents of exactly this scope; nothing is changed then. A graph that is damaged, or belongs to other images, is no error: it is
+left aside (graph_state() tells), and built again.)")
+      .def_static(
+          "is_graph_image",
+          [](const py::bytes& image) { return engine::is_graph_image(std::string_view(image)); },
+          py::arg("image"), "Whether this is the image of a graph, and not of documents.")
+      .def(
+          "graph_state", &graph_state, py::arg("scope"),
+          R"(Of the partition of exactly this scope: 'built' if it has a graph, 'coming' while upkeep is due or under way that may build
+one, 'none' otherwise.)")
       .def(
           "partition_bytes",
           [](const Engine& e, const py::object& scope) {

@@ -90,7 +90,17 @@ TEST(engine_graphs_through_updates_deletes_and_compaction) {
     for (int64_t id = 1; id < n; id += 4) v.write(id);  // dead in the graph, alive beside it
     for (int64_t id = n; id < n + 60; ++id) v.write(id);
     v.check();
-    CHECK_EQ(v.engine->build_graphs(100), 2);  // over what is dead and what was beside it
+    const uint64_t n_held = v.engine->stats(nullptr).n_in_graphs;
+    CHECK_EQ(v.engine->build_graphs(100, false), 2);  // what was beside them is taken in, what is dead stays
+    // The small partition's only chunk of 1,100 is not full, so that its graph is over nothing yet.
+    CHECK_EQ(v.engine->stats(nullptr).n_graph_extensions, chunk_docs == 1100 ? 1 : 2);
+    const uint64_t n_extended = v.engine->stats(nullptr).n_in_graphs;
+    CHECK(n_extended > n_held);
+    v.check();
+    CHECK_EQ(v.engine->build_graphs(100), 2);  // without the dead
+    CHECK_EQ(v.engine->stats(nullptr).n_graph_extensions, 0);
+    CHECK(v.engine->stats(nullptr).n_in_graphs < n_extended);
+    CHECK(v.engine->stats(nullptr).n_in_graphs <= v.engine->stats(nullptr).n_vectors);
     v.check();
     CHECK(v.engine->compact() > 0);
     CHECK_EQ(v.engine->stats(nullptr).n_graphs, 0);  // its chunks are gone
@@ -117,8 +127,8 @@ TEST(engine_builds_graphs_only_where_they_are_worth_it) {
   v.check();
 }
 
-// The thread of the engine's builds a graph once a partition is large, and again when it is outgrown, while
-// searches and writes go on.
+// The thread of the engine's builds a graph once a partition is large, extends it when it is outgrown, and
+// builds it anew when much of it is dead, while searches and writes go on.
 TEST(engine_builds_graphs_beside_writes_and_searches) {
   constexpr uint32_t kCodedDim = 64;
   EngineOptions options;
@@ -147,32 +157,45 @@ TEST(engine_builds_graphs_beside_writes_and_searches) {
     for (int i = 0; i < 6000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     CHECK(condition());
   };
-  const auto graph_bytes = [&] { return engine.stats(nullptr).graph_bytes; };
+  const auto n_in_graphs = [&] { return engine.stats(nullptr).n_in_graphs; };
   write(1030);
   CHECK_EQ(engine.stats(nullptr).n_graphs, 0);  // too small yet
   write(1030);
   wait_for([&] { return engine.stats(nullptr).n_graphs == 1; });
-  const uint64_t before = graph_bytes();
-  for (int64_t id = 0; id < n_written; ++id) {  // finds itself, in the graph or beside it
-    const std::optional<StoredDocument> stored = engine.get(Id::of(id));
-    CHECK(stored.has_value());
-    if (id % 50 != 0) continue;
-    std::vector<float> query(kCodedDim);
-    {
-      const base::EpochGuard guard;
-      stored->chunk->vectors()->read(stored->offset, query);
+  const uint64_t before = n_in_graphs();
+  CHECK(before >= 2048);
+  const auto find_themselves = [&] {  // in the graph or beside it
+    for (int64_t id = 0; id < n_written; id += 50) {
+      const std::optional<StoredDocument> stored = engine.get(Id::of(id));
+      if (!stored) continue;
+      std::vector<float> query(kCodedDim);
+      {
+        const base::EpochGuard guard;
+        stored->chunk->vectors()->read(stored->offset, query);
+      }
+      SearchRequest request;
+      request.vector = query;
+      request.scope = scope.get();
+      request.k = 1;
+      const SearchResult found = engine.search(request);
+      CHECK_EQ(found.hits.size(), 1);
+      CHECK_EQ(id_of(found, found.hits[0]), id);
     }
-    SearchRequest request;
-    request.vector = query;
-    request.scope = scope.get();
-    request.k = 1;
-    const SearchResult found = engine.search(request);
-    CHECK_EQ(found.hits.size(), 1);
-    CHECK_EQ(id_of(found, found.hits[0]), id);
-  }
+  };
+  find_themselves();
   write(2100);
-  wait_for([&] { return graph_bytes() > before; });
-  write(3000);  // perhaps in the middle of a build
+  wait_for([&] { return n_in_graphs() >= 4096; });
+  CHECK_EQ(engine.stats(nullptr).n_graphs, 1);
+  CHECK(engine.stats(nullptr).n_graph_extensions >= 1);
+  find_themselves();
+  for (int64_t id = 0; id < n_written; ++id) {
+    const Id removed = Id::of(id);
+    if (id % 5 < 2) CHECK_EQ(engine.remove({&removed, 1}), 1);
+  }
+  wait_for([&] { return n_in_graphs() < 3000; });
+  CHECK_EQ(engine.stats(nullptr).n_graph_extensions, 0);
+  find_themselves();
+  write(3000);  // perhaps in the middle of an extension
 }
 
 // Documents without a vector around a few with one: most rows of the column were never allocated.

@@ -175,6 +175,19 @@ std::vector<Operation> operations(const Inputs& inputs) {
                  [](Model& m) { m.erase(*kOwn, true); }});
   all.push_back({"compact", [](Engine& e) { static_cast<void>(e.compact()); }, [](Model&) {}});
   all.push_back({"build_graphs", [](Engine& e) { static_cast<void>(e.build_graphs(1)); }, [](Model&) {}});
+  const auto later = [&inputs](Model& model, Engine* engine) {
+    for (int64_t id = 24; id < 36; ++id) {
+      const DocumentInput input = inputs.document(id);
+      if (engine) CHECK_EQ(engine->upsert({&input, 1}), 1);
+      CHECK(model.upsert(id, input));
+    }
+  };
+  all.push_back({"extend graphs", [](Engine& e) { static_cast<void>(e.build_graphs(6, false)); },
+                 [later](Model& m) { later(m, nullptr); }, true,
+                 [later](Engine& e, Model& before) {
+                   CHECK_EQ(e.build_graphs(6), 1);
+                   later(before, &e);
+                 }});
   all.push_back({"search",
                  [&inputs](Engine& e) {
                    SearchRequest request;
@@ -203,6 +216,27 @@ std::vector<Operation> operations(const Inputs& inputs) {
                  [images](Engine& e, Model& before) {
                    *images = e.save_partition(*kOwn);
                    CHECK_EQ(e.erase(*kOwn, true), before.erase(*kOwn, true));
+                 }});
+  const auto with_graph = std::make_shared<std::vector<std::string>>();
+  all.push_back({"load_partition with a graph",
+                 [with_graph](Engine& e) {
+                   const std::vector<std::string_view> views(with_graph->begin(), with_graph->end());
+                   static_cast<void>(e.load_partition(kScope, views));
+                   CHECK(e.graph_state(*kScope) == GraphState::built);
+                 },
+                 [later](Model& m) { later(m, nullptr); }, true,
+                 [with_graph, later](Engine& e, Model& before) {
+                   later(before, &e);
+                   CHECK_EQ(e.build_graphs(6), 1);
+                   *with_graph = e.save_partition(*kScope);
+                   CHECK_EQ(e.erase(*kScope, true), before.erase(*kScope, true));
+                 }});
+  all.push_back({"save_partition with a graph",
+                 [](Engine& e) { static_cast<void>(e.save_partition(*kScope)); },
+                 [later](Model& m) { later(m, nullptr); }, true,
+                 [later](Engine& e, Model& before) {
+                   later(before, &e);
+                   CHECK_EQ(e.build_graphs(6), 1);
                  }});
   return all;
 }

@@ -150,7 +150,8 @@ class Script {
       case 9:
         return bytes_.below(2) ? compact() : reload();
       case 10:
-        return engine_.build_graphs(1 + bytes_.below(6)) <= engine_.stats(nullptr).n_partitions
+        return engine_.build_graphs(1 + bytes_.below(6), bytes_.below(2) == 0) <=
+                       engine_.stats(nullptr).n_partitions
                    ? ""
                    : "too many graphs";
       default:

@@ -1,97 +1,17 @@
 // Does the graph find nearly all of the nearest vectors, none that is hidden, from any number of threads?
 #include <algorithm>
-#include <atomic>
 #include <functional>
-#include <memory>
-#include <random>
-#include <set>
 #include <thread>
 #include <vector>
 
 #include "base/epoch.hpp"
-#include "base/topk.hpp"
 #include "check.hpp"
+#include "graph_clusters.hpp"
 #include "vector/graph.hpp"
-#include "vector/scan.hpp"
 
-using namespace scrubjay::vector;
-namespace base = scrubjay::base;
+using namespace clusters;
 
 namespace {
-
-constexpr uint32_t kDim = 24;
-constexpr size_t kWanted = 10;
-
-bool everything(uint32_t) { return true; }
-
-// Points around centres, as embeddings of a topic lie together; three columns, some documents without a
-// vector.
-struct Clustered {
-  std::vector<std::unique_ptr<Column>> columns;
-  std::vector<const Column*> pointers;
-  std::vector<uint32_t> n_docs{1100, 500, 400};
-  std::vector<PreparedQuery> queries;
-  std::unique_ptr<Graph> graph;
-
-  Clustered(Metric metric, Storage storage) {
-    std::mt19937 random(7);
-    std::normal_distribution<float> normal;
-    const auto point = [&](float scale) {
-      std::vector<float> vector(kDim);
-      for (float& x : vector) x = scale * normal(random);
-      return vector;
-    };
-    std::vector<std::vector<float>> centres;
-    for (int i = 0; i < 30; ++i) centres.push_back(point(1.0f));
-    const auto near_a_centre = [&] {
-      std::vector<float> vector = point(0.3f);
-      const std::vector<float>& centre = centres[random() % centres.size()];
-      for (uint32_t i = 0; i < kDim; ++i) vector[i] += centre[i];
-      return vector;
-    };
-    for (const uint32_t n : n_docs) {
-      columns.push_back(std::make_unique<Column>(ColumnOptions{kDim, metric, storage}));
-      for (uint32_t doc = 0; doc < n; ++doc) {
-        if (doc % 10 != 3) columns.back()->append(doc, near_a_centre());
-      }
-      pointers.push_back(columns.back().get());
-    }
-    for (int q = 0; q < 100; ++q)
-      prepare_query(columns[0]->options(), near_a_centre(), queries.emplace_back());
-    graph = Graph::build(pointers, n_docs, {}, [] { return false; });
-  }
-
-  [[nodiscard]] std::vector<uint32_t> nearest(const PreparedQuery& query,
-                                              const std::function<bool(uint32_t)>& visible) const {
-    base::TopK best;
-    best.reset(1u << 20);
-    for (uint32_t c = 0; c < columns.size(); ++c)
-      scan_chunk({n_docs[c], nullptr, columns[c].get()}, c, 0, query, best);
-    std::vector<uint32_t> docs;
-    for (const uint64_t key : best.finish()) {
-      if (docs.size() < kWanted && visible(base::key_doc(key))) docs.push_back(base::key_doc(key));
-    }
-    return docs;
-  }
-  [[nodiscard]] double recall(const std::function<bool(uint32_t)>& visible) const {
-    size_t n_found = 0, n_wanted = 0;
-    for (const PreparedQuery& query : queries) {
-      std::vector<uint32_t> found;
-      CHECK(graph->search(query, kWanted, 128, visible, found));
-      CHECK(found.size() <= kWanted);
-      CHECK_EQ(std::set<uint32_t>(found.begin(), found.end()).size(), found.size());
-      for (const uint32_t doc : found) {
-        CHECK(visible(doc));
-        CHECK(columns[doc >> 16]->has(doc & 0xffffu));
-      }
-      for (const uint32_t doc : nearest(query, visible)) {
-        ++n_wanted;
-        n_found += static_cast<size_t>(std::count(found.begin(), found.end(), doc));
-      }
-    }
-    return static_cast<double>(n_found) / static_cast<double>(n_wanted);
-  }
-};
 
 const Clustered& cosine_f16() {
   static const Clustered data(Metric::cosine, Storage::f16);
@@ -117,7 +37,7 @@ TEST(graph_returns_only_what_is_visible) {
   CHECK(data.recall([](uint32_t doc) { return doc % 2 == 0; }) >= 0.95);
   CHECK(data.recall([](uint32_t doc) { return doc >> 16 == 1; }) >= 0.9);
   std::vector<uint32_t> found;
-  CHECK(data.graph->search(data.queries[0], kWanted, 128, [](uint32_t) { return false; }, found));
+  CHECK(data.graph->search(data.queries[0], kWanted, 128, [](uint32_t) { return false; }, scratch(), found));
   CHECK(found.empty());
 }
 
@@ -140,13 +60,13 @@ TEST(graph_of_missing_columns_and_of_nothing) {
   const auto graph = Graph::build(columns, n_docs, {}, [] { return false; });
   CHECK_EQ(graph->n_covered(0), 300);
   std::vector<uint32_t> found;
-  CHECK(graph->search(data.queries[0], kWanted, 128, everything, found));
+  CHECK(graph->search(data.queries[0], kWanted, 128, everything, scratch(), found));
   CHECK_EQ(found.size(), kWanted);
   for (const uint32_t doc : found) CHECK_EQ(doc >> 16, 1);
 
   const auto empty = Graph::build({}, {}, {}, [] { return false; });
   found.clear();
-  CHECK(empty->search(data.queries[0], kWanted, 128, everything, found));
+  CHECK(empty->search(data.queries[0], kWanted, 128, everything, scratch(), found));
   CHECK(found.empty());
 }
 
@@ -155,8 +75,8 @@ TEST(graph_build_is_deterministic_and_can_be_cancelled) {
   const Clustered again(Metric::cosine, Storage::f16);
   for (size_t q = 0; q < data.queries.size(); ++q) {
     std::vector<uint32_t> first, second;
-    CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, first));
-    CHECK(again.graph->search(data.queries[q], kWanted, 64, everything, second));
+    CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, scratch(), first));
+    CHECK(again.graph->search(data.queries[q], kWanted, 64, everything, scratch(), second));
     CHECK_EQ(first, second);
   }
   int n_asked = 0;
@@ -168,43 +88,17 @@ TEST(graph_serves_many_threads) {
   const Clustered& data = cosine_f16();
   std::vector<std::vector<uint32_t>> expected(data.queries.size());
   for (size_t q = 0; q < expected.size(); ++q)
-    CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, expected[q]));
+    CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, scratch(), expected[q]));
   std::vector<std::thread> threads;
   for (size_t t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       for (size_t i = 0; i < 3 * expected.size(); ++i) {
         const size_t q = (i * 7 + t * 13) % expected.size();
         std::vector<uint32_t> found;
-        CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, found));
+        CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, scratch(), found));
         CHECK_EQ(found, expected[q]);
       }
     });
   }
   for (std::thread& thread : threads) thread.join();
-}
-
-// A search inside the predicate of a search takes the next context: so one thread can take them all.
-TEST(graph_declines_when_too_many_search_at_once) {
-  const Clustered& data = cosine_f16();
-  uint32_t depth = 0, deepest = 0;
-  bool declined = false;
-  const std::function<bool(uint32_t)> visible = [&](uint32_t) {
-    if (declined) return true;
-    ++depth;
-    deepest = std::max(deepest, depth);
-    std::vector<uint32_t> found;
-    if (!data.graph->search(data.queries[depth], 1, 16, visible, found)) {
-      declined = true;
-      CHECK(found.empty());
-    }
-    --depth;
-    return true;
-  };
-  std::vector<uint32_t> found;
-  CHECK(data.graph->search(data.queries[0], 1, 16, visible, found));
-  CHECK(declined);
-  CHECK_EQ(deepest, Graph::kMaxSearchers);
-  found.clear();
-  CHECK(data.graph->search(data.queries[0], kWanted, 64, everything, found));  // all contexts are free again
-  CHECK_EQ(found.size(), kWanted);
 }

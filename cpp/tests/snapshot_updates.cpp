@@ -119,7 +119,7 @@ TEST(snapshot_shows_exactly_one_version_of_an_updated_document) {
     for (size_t step = 1; std::chrono::steady_clock::now() < end; ++step) {
       write_version(engine, step % 2);
       if (step % 200 == 0) static_cast<void>(engine.compact());
-      if (step % 333 == 0) static_cast<void>(engine.build_graphs(1));
+      if (step % 333 == 0) static_cast<void>(engine.build_graphs(1, step % 2 == 0));
     }
     done.store(true);
     for (std::thread& reader : readers) reader.join();

@@ -128,7 +128,7 @@ class Soak {
           static_cast<void>(engine_.compact());
           return;
         case 1:
-          static_cast<void>(engine_.build_graphs(20));
+          static_cast<void>(engine_.build_graphs(20, random_() % 2 == 0));
           return;
         case 2:
           static_cast<void>(engine_.erase(*soak_.scopes_[random_() % 6], random_() % 2 == 0));

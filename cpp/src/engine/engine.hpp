@@ -81,9 +81,13 @@ struct SearchRequest {
   double recall = 0.99;  // of the vector arm, in (0, 1]; 1: the exactly nearest, by scanning every original
 };
 
+// Of a partition: coming while its upkeep is due or under way, which may end in a graph.
+enum class GraphState : uint8_t { none, coming, built };
+
 struct EngineStats {
   uint64_t n_docs = 0, n_dead = 0, n_vectors = 0, n_partitions = 0, n_chunks = 0, n_terms = 0, n_postings = 0;
   uint64_t n_graphs = 0;
+  uint64_t n_in_graphs = 0, n_graph_extensions = 0;  // vectors; how often since they were built
   uint64_t memory_bytes = 0, text_bytes = 0, vector_bytes = 0, posting_bytes = 0, graph_bytes = 0;
 };
 
@@ -108,23 +112,25 @@ class Engine {
   size_t compact();
 
   // Builds a graph (HNSW) for every partition with at least `min_vectors` vectors, beside searches and
-  // writes; returns for how many. Documents written later are scanned beside the graph until it is built
-  // again.
-  size_t build_graphs(size_t min_vectors);
+  // writes; returns for how many. Documents written later are scanned beside the graph until it is extended
+  // or built again. Not `anew`: graphs that can be are extended.
+  size_t build_graphs(size_t min_vectors, bool anew = true);
 
   // --- residence: a store keeps the documents, the engine holds partitions while they are needed
   // (residence.cpp) ----- Throws what upsert() would throw for what is wrong with the documents themselves,
   // and writes nothing.
   void validate(std::span<const DocumentInput> documents) const;
   // The images of the partition of exactly this scope, chunk by chunk; none if it has no documents. Writers
-  // wait.
+  // wait. One of its graph follows, if it has one (graph_image.hpp): that is made while writers go on.
   [[nodiscard]] std::vector<std::string> save_partition(const Scope& scope) const;
   // Takes the documents of the images as the partition of `scope`, which must not be here; returns how many.
-  // Throws base::Corrupt, and then has changed nothing. To let a partition go again: erase(scope, true).
+  // Throws base::Corrupt, and then has changed nothing. A graph that cannot be used is no error:
+  // graph_state() tells. To let a partition go again: erase(scope, true).
   size_t load_partition(const ScopeRef& scope, std::span<const std::string_view> images);
   // What the partition of exactly this scope occupies, and what its content amounts to.
   [[nodiscard]] size_t partition_bytes(const Scope& scope) const;
   [[nodiscard]] Digest digest(const Scope& scope) const;
+  [[nodiscard]] GraphState graph_state(const Scope& scope) const;
 
   // --- reading -----------------------------------------------------------------------------------
   [[nodiscard]] SearchResult search(const SearchRequest& request) const {
@@ -172,13 +178,15 @@ class Engine {
   void keep_up(Partition& partition) noexcept;
   void compact_later(Partition& partition, const Chunk& chunk) noexcept;
   void build_graph_later(Partition& partition, const Chunk& chunk) noexcept;
-  [[nodiscard]] bool graph_wanted(const Partition& partition) const noexcept;
+  enum class GraphWork : uint8_t { none, extend, build };
+  [[nodiscard]] GraphWork graph_work(const Partition& partition) const noexcept;
   void maintain(Maintenance& own) noexcept;
   [[nodiscard]] size_t compact_partition(const Scope& scope, bool thoroughly,
                                          const std::atomic<bool>& stopped);
   [[nodiscard]] size_t drop_if_empty(const Scope& scope);
   [[nodiscard]] size_t replace_chunks(const Scope& scope, class ChunkRewrite& rewrite);
-  [[nodiscard]] bool build_graph(const Scope& scope, const std::atomic<bool>& stopped);
+  [[nodiscard]] bool make_graph(const Scope& scope, GraphWork work, const std::atomic<bool>& stopped);
+  [[nodiscard]] bool place_graph(const Scope& scope, std::unique_ptr<PartitionGraph> made);
   [[nodiscard]] std::span<const lexical::TermCount> analyze(std::string_view text);
   [[nodiscard]] std::optional<Location> find(const Id& id) const;
   void check_kind(const filter::IdSet* ids, const char* name) const;

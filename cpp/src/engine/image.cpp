@@ -364,6 +364,12 @@ ChunkRef read_image(std::string_view bytes, const ScopeRef& scope, const ImageId
   return owner;
 }
 
+uint64_t image_checksum(std::string_view image) noexcept {
+  Header header{};
+  if (image.size() >= sizeof header) std::memcpy(&header, image.data(), sizeof header);
+  return header.checksum;
+}
+
 void add_digest(const Chunk& chunk, uint64_t first, Digest& digest) {
   ChunkParts::digest(chunk, first, digest);
 }

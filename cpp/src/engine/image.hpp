@@ -37,6 +37,9 @@ struct ImageIdentity {
 [[nodiscard]] ChunkRef read_image(std::string_view bytes, const ScopeRef& scope,
                                   const ImageIdentity& identity);
 
+// The checksum that an image carries; 0 for bytes that are too few to be one.
+[[nodiscard]] uint64_t image_checksum(std::string_view image) noexcept;
+
 // What two partitions with the same documents in the same order share, however they are cut into chunks and
 // whatever died in them before: sums of hashes over documents, postings and vectors.
 struct Digest {

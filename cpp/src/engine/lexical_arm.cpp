@@ -1,6 +1,7 @@
 #include "engine/lexical_arm.hpp"
 
 #include <algorithm>
+#include <bit>
 
 #include "lexical/gather.hpp"
 #include "simd/kernels.hpp"
@@ -56,17 +57,59 @@ double LexicalArm::score(uint32_t chunk, uint32_t offset) const {
   return score == 0 ? 0.0 : s_.weighting.score(score);
 }
 
+namespace {
+
+// Which of some documents of a chunk is this one? For lists that are gone through as a whole.
+class Places {
+ public:
+  Places(std::span<const uint32_t> offsets, std::vector<uint32_t>& table) : table_(table) {
+    const size_t n_slots = std::bit_ceil(8 * offsets.size() + 1);  // most of what is looked up is not there
+    shift_ = 32 - static_cast<unsigned>(std::countr_zero(n_slots));
+    last_ = n_slots - 1;
+    table_.assign(n_slots, kFree);
+    for (uint32_t place = 0; place < offsets.size(); ++place) {
+      size_t slot = slot_of(offsets[place]);
+      while (table_[slot] != kFree) slot = (slot + 1) & last_;
+      table_[slot] = (offsets[place] << 16) | place;
+    }
+  }
+  // Calls visit(place) if it is one of them.
+  template <class Visit>
+  void find(uint32_t offset, Visit&& visit) const {
+    for (size_t slot = slot_of(offset); table_[slot] != kFree; slot = (slot + 1) & last_)
+      if (table_[slot] >> 16 == offset) return visit(table_[slot] & 0xffffu);
+  }
+
+ private:
+  static constexpr uint32_t kFree = 0xffffffffu;
+  [[nodiscard]] size_t slot_of(uint32_t offset) const noexcept { return (offset * 0x9e3779b1u) >> shift_; }
+
+  std::vector<uint32_t>& table_;
+  unsigned shift_;
+  size_t last_;
+};
+
+}  // namespace
+
 void LexicalArm::find_terms(uint32_t chunk, uint32_t first_term, std::span<uint32_t> offsets,
                             uint32_t* holds) const {
-  // What completes scores looks up a list for many documents at once; with no weight and a count of 2^t a
-  // contribution is bit t, and nothing falls below a threshold of none.
+  constexpr size_t kWholeLists = 6;     // postings that take as long to go through as one bisection
+  constexpr size_t kMostPlaces = 4096;  // beyond, the table would leave the nearest cache
   const size_t end = std::min<size_t>(terms_.size(), first_term + size_t{kTermsAtOnce});
+  const size_t n_placed = offsets.size() <= kMostPlaces ? offsets.size() : 0;
+  const Places places(offsets.first(n_placed), s_.place_of_offset);
   for (size_t t = first_term; t < end; ++t) {
     const lexical::TermPostings& postings = s_.chunk_postings[chunk].terms[t];
-    if (postings.n == 0) continue;
-    (void)simd::kernels().complete(postings.offsets(), postings.payloads(), postings.n, 0.0f,
-                                   1u << (t - first_term), s_.weighting.norms(), 1, 0, offsets.data(), holds,
-                                   offsets.size());
+    const uint32_t bit = 1u << (t - first_term);
+    if (postings.n <= kWholeLists * n_placed) {
+      for (uint32_t i = 0; i < postings.n; ++i)
+        places.find(postings.offsets()[i], [&](uint32_t place) { holds[place] |= bit; });
+    } else {
+      // What completes scores looks up a list for many documents at once; with no weight and a count of 2^t a
+      // contribution is bit t, and nothing falls below a threshold of none.
+      (void)simd::kernels().complete(postings.offsets(), postings.payloads(), postings.n, 0.0f, bit,
+                                     s_.weighting.norms(), 1, 0, offsets.data(), holds, offsets.size());
+    }
   }
 }
 

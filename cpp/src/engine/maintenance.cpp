@@ -1,5 +1,4 @@
-// Erasing, building graphs, looking up and counting: everything about documents that is neither an upsert nor
-// a search.
+// Erasing, looking up and counting: everything about documents that is neither an upsert nor a search.
 
 #include "base/epoch.hpp"
 #include "engine/engine.hpp"
@@ -38,87 +37,6 @@ size_t Engine::erase(const Scope& scope, bool exact) {
   return n_erased;
 }
 
-size_t Engine::build_graphs(size_t min_vectors) {
-  size_t n_built = 0;
-  std::vector<ScopeRef> scopes;
-  {
-    const WriteLock lock(*this);
-    const base::EpochGuard guard;
-    partitions_.for_each([&](Partition& partition) {
-      size_t n_vectors = 0;
-      for (const ChunkRef& chunk : partition.chunks()) n_vectors += chunk->n_vectors();
-      if (n_vectors >= min_vectors) scopes.push_back(partition.scope());
-    });
-  }
-  const std::atomic<bool> never{false};
-  for (const ScopeRef& scope : scopes) n_built += build_graph(*scope, never) ? 1 : 0;
-  return n_built;
-}
-
-// Whether a search of a graph would often be cheaper than scanning codes, and the graph in place, if any, is
-// outgrown: much was written beside it, or much of what it holds is dead. Under an epoch guard.
-bool Engine::graph_wanted(const Partition& partition) const noexcept {
-  const PartitionGraph* graph = partition.graph();
-  const size_t n_covering = graph ? graph->chunks.size() : 0;
-  uint64_t n_vectors = 0, n_beside = 0, n_dead = 0, bytes = 0;
-  size_t c = 0;
-  for (const ChunkRef& chunk : partition.chunks()) {
-    const ChunkSnapshot snapshot = chunk->snapshot();
-    const uint32_t covered = c < n_covering ? std::min(graph->graph->n_covered(c), snapshot.n_docs) : 0;
-    ++c;
-    const vector::Column* column = chunk->vectors();
-    if (!column || !column->codes()) continue;
-    n_vectors += snapshot.n_live;
-    n_beside += snapshot.n_docs - covered;
-    n_dead += snapshot.n_docs - snapshot.n_live;
-    bytes += uint64_t{snapshot.n_live} * vector::code_bytes(column->options().dim);
-  }
-  if (bytes < options_.graph_bytes) return false;
-  return (n_beside + n_dead) * planner::kOutgrownShare > n_vectors;
-}
-
-// Reads published vectors only, so writers and searches go on; the write lock is held to put the graph in its
-// place.
-bool Engine::build_graph(const Scope& scope, const std::atomic<bool>& stopped) {
-  auto built = std::make_unique<PartitionGraph>();
-  std::vector<const vector::Column*> columns;
-  std::vector<uint32_t> n_docs;
-  {
-    const base::EpochGuard guard;
-    const Partition* partition = partitions_.find(scope.key(), scope.hash());
-    if (!partition) return false;
-    partition->read_consistently([&] {
-      const std::span<const ChunkRef> chunks =
-          partition->chunks();  // once: the list may be replaced between two loads
-      built->chunks.assign(chunks.begin(), chunks.end());
-    });
-    for (const ChunkRef& chunk : built->chunks) {
-      const ChunkSnapshot snapshot = chunk->snapshot();
-      // The rows of a chunk that is still small may move: they are left to the scan.
-      const bool stays = snapshot.n_docs >= std::min(base::RowBlocks::kRowsPerBlock, options_.chunk_docs);
-      columns.push_back(stays ? chunk->vectors() : nullptr);
-      n_docs.push_back(stays ? snapshot.n_docs : 0);
-    }
-  }
-  built->graph =
-      vector::Graph::build(columns, n_docs, {}, [&] { return stopped.load(std::memory_order_relaxed); });
-  if (!built->graph) return false;
-  const WriteLock lock(*this);
-  const base::EpochGuard guard;
-  Partition* partition = partitions_.find(scope.key(), scope.hash());
-  if (!partition || partition->n_chunks() < built->chunks.size()) return false;
-  for (size_t c = 0; c < built->chunks.size(); ++c) {
-    if (partition->chunks()[c].get() != built->chunks[c].get()) return false;  // rewritten meanwhile
-  }
-  std::unique_ptr<PartitionGraph> replaced;
-  {
-    const Partition::Publication publication(*partition);
-    replaced = partition->replace_graph(std::move(built));
-  }
-  base::retire(std::move(replaced));
-  return true;
-}
-
 std::optional<StoredDocument> Engine::get(const Id& id) const {
   check_kind(id, "id", kOnlyRow);
   const base::EpochGuard guard;
@@ -152,6 +70,8 @@ EngineStats Engine::stats(const Scope* scope) const {
     stats.memory_bytes += partition.memory_bytes();
     if (const PartitionGraph* graph = partition.graph()) {
       ++stats.n_graphs;
+      stats.n_in_graphs += graph->graph->size();
+      stats.n_graph_extensions += graph->n_extensions;
       stats.graph_bytes += graph->graph->memory_bytes();
       stats.memory_bytes += graph->graph->memory_bytes();
     }

@@ -36,8 +36,10 @@ struct ChunkList {
 
 // A graph over the vectors of some chunks, and the chunks, so that the vectors stay where they are.
 struct PartitionGraph {
-  std::vector<ChunkRef> chunks;  // in the partition's order
-  std::unique_ptr<vector::Graph> graph;
+  std::vector<ChunkRef> chunks;                // in the partition's order
+  std::shared_ptr<const vector::Graph> graph;  // shared with who extends it meanwhile
+  uint64_t n_left_out = 0;    // of the documents it covers, those that were dead when it was made
+  uint32_t n_extensions = 0;  // since it was built
 };
 
 class Partition {
@@ -133,6 +135,7 @@ class Partition {
  public:
   // Whether upkeep (upkeep.cpp) has this partition on its list.
   std::atomic<bool> waits_for_upkeep{false};
+  std::atomic<bool> in_upkeep{false};  // and whether it is its turn
 
  private:
   const uint64_t serial_ = next_serial();

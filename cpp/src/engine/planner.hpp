@@ -86,10 +86,13 @@ inline constexpr double kLeastVisibleShare = 0.5;
   return cost < code_scan_cost(docs, k, options);
 }
 
-// A partition with this many bytes of codes has a graph built beside it; again when what was written beside
-// it and what died in it are one in this many: a partition that grows steadily is then inserted three times.
+// A partition with this many bytes of codes has a graph built beside it. It is extended when what was written
+// beside it is one in kBesideShare of what it holds: until then those are scanned, and a copy of the lists
+// (0.1 us a vector in the graph) is a hundredth of what their insertion costs (100 us and more for each). It
+// is built anew when one in kDeadShare of what it holds is dead.
 inline constexpr uint64_t kGraphBytes = 8u << 20;
-inline constexpr uint64_t kOutgrownShare = 3;
+inline constexpr uint64_t kBesideShare = 16;
+inline constexpr uint64_t kDeadShare = 4;
 
 // A search of a graph that has asked this often whether a vector is visible has lost its way among hidden
 // ones: scanning is better then.

@@ -170,13 +170,17 @@ void Ranker::add_recency() {
                                    std::chrono::system_clock::now().time_since_epoch())
                                    .count();
   const std::span<const filter::Column* const> columns = columns_of("created_at");
-  for (RankedCandidate& one : s_.ranked) {
-    const uint32_t chunk = one.doc >> 16;
-    if (!columns[chunk]) continue;
-    const int64_t created = columns[chunk]->times.view(s_.chunks[chunk].n_docs).at(one.doc & 0xffffu);
+  s_.times.clear();  // all are read before the first is used: they are scattered
+  for (const RankedCandidate& one : s_.ranked) {
+    const filter::Column* column = columns[one.doc >> 16];
+    s_.times.push_back(column ? column->times.view(s_.chunks[one.doc >> 16].n_docs).at(one.doc & 0xffffu)
+                              : filter::Track<int64_t>::kAbsent);
+  }
+  for (size_t i = 0; i < s_.ranked.size(); ++i) {
+    const int64_t created = s_.times[i];
     if (created == filter::Track<int64_t>::kAbsent) continue;
     const double age_us = created < now_us ? static_cast<double>(now_us) - static_cast<double>(created) : 0.0;
-    one.score += options_.recency_weight * std::pow(2.0, -(age_us / options_.half_life_us));
+    s_.ranked[i].score += options_.recency_weight * std::exp2(-(age_us / options_.half_life_us));
   }
 }
 
@@ -320,7 +324,7 @@ void Ranker::diversify(size_t k) {
   for (const RankedCandidate& one : s_.ranked) s_.directions.push_back(vector_.direction(one.doc));
   const auto taken = s_.diversity.select(
       s_.relevances, options_.mmr_lambda, k, n_identifiers,
-      [&](uint32_t i, uint32_t j) { return VectorArm::cosine(s_.directions[i], s_.directions[j]); },
+      [&](uint32_t i, std::span<const uint32_t> some) { return vector_.greatest_cosine(i, some); },
       [&](uint32_t i, uint32_t j) { return better(s_.ranked[i], s_.ranked[j]); },
       [&](uint32_t i) { VectorArm::prefetch(s_.directions[i]); });
   s_.ranked_before = s_.ranked;

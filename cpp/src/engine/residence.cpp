@@ -4,6 +4,7 @@
 #include "base/epoch.hpp"
 #include "base/errors.hpp"
 #include "engine/engine.hpp"
+#include "engine/graph_image.hpp"
 #include "engine/image.hpp"
 #include "engine/writing.hpp"
 
@@ -17,13 +18,21 @@ ImageIdentity Engine::image_identity() const noexcept {
 
 std::vector<std::string> Engine::save_partition(const Scope& scope) const {
   auto& self = const_cast<Engine&>(*this);  // images read what only writers may: take a writer's turn
-  const WriteLock lock(self);
-  const base::EpochGuard guard;
   std::vector<std::string> images;
-  const Partition* partition = partitions_.find(scope.key(), scope.hash());
-  if (!partition) return images;
-  for (const ChunkRef& chunk : partition->chunks()) {
-    if (chunk->n_live() != 0) images.push_back(write_image(*chunk.get(), image_identity()));
+  std::optional<GraphKeeping> graph;
+  {
+    const WriteLock lock(self);
+    const base::EpochGuard guard;
+    const Partition* partition = partitions_.find(scope.key(), scope.hash());
+    if (!partition) return images;
+    for (const ChunkRef& chunk : partition->chunks()) {
+      if (chunk->n_live() != 0) images.push_back(write_image(*chunk.get(), image_identity()));
+    }
+    if (partition->graph()) graph.emplace(*partition->graph(), partition->chunks(), options_.chunk_docs);
+  }
+  if (graph) {
+    std::string image = graph->write(images);
+    if (!image.empty()) images.push_back(std::move(image));
   }
   return images;
 }
@@ -32,7 +41,14 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
   const ImageIdentity identity = image_identity();
   auto list = std::make_unique<ChunkList>();
   size_t n_docs = 0;
+  std::vector<std::string_view> of_chunks;
+  std::string_view of_graph;
   for (const std::string_view bytes : images) {
+    if (is_graph_image(bytes)) {
+      of_graph = bytes;
+      continue;
+    }
+    of_chunks.push_back(bytes);
     list->chunks.push_back(read_image(bytes, scope, identity));
     const ChunkRef& chunk = list->chunks.back();
     const_cast<Chunk*>(chunk.get())->limit(options_.chunk_docs);
@@ -40,6 +56,8 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
     n_docs += chunk->n_docs();
   }
   if (list->chunks.empty()) return 0;
+  std::unique_ptr<PartitionGraph> graph =
+      read_graph_image(of_graph, list->chunks, of_chunks, options_.chunk_docs);
 
   const WriteLock lock(*this);
   const base::EpochGuard guard;
@@ -73,6 +91,7 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
   {
     const Partition::Publication publication(partition);
     base::retire(partition.replace_chunks(std::move(list)));
+    base::retire(partition.replace_graph(std::move(graph)));
   }
   for (size_t c = 0; c < chunks.size(); ++c) {
     for (uint32_t offset = 0; offset < chunks[c]->n_docs(); ++offset) {
@@ -91,7 +110,7 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
       corrupt("an id that another document has");
     }
   }
-  if (options_.background && graph_wanted(partition)) keep_up(partition);
+  if (options_.background && graph_work(partition) != GraphWork::none) keep_up(partition);
   return n_docs;
 }
 

@@ -21,6 +21,7 @@
 #include "text/analyzer.hpp"
 #include "vector/code_scan.hpp"
 #include "vector/column.hpp"
+#include "vector/graph.hpp"
 
 namespace scrubjay::engine {
 
@@ -79,6 +80,7 @@ struct SearchScratch {
   base::TopK vector_best;
   vector::PreparedQuery vector_query;
   vector::CodeScanScratch code_scan;
+  vector::GraphScratch graph;
   std::vector<uint32_t> graph_docs, graph_offsets;
 
   std::vector<uint32_t> lexical_docs, vector_docs;
@@ -90,6 +92,8 @@ struct SearchScratch {
   std::vector<RankedCandidate> ranked, ranked_before;
   std::vector<uint32_t> coarse, places, term_offsets, term_bits;
   std::vector<double> coverages, relevances, boosts;
+  std::vector<int64_t> times;
+  std::vector<uint32_t> place_of_offset;       // open addressing: offset << 16 | place among the ranked
   std::vector<const filter::Column*> columns;  // of a field, by chunk
   std::vector<uint64_t> entity_links;          // how many visible documents name each entity of the request
   base::Bitmap naming;

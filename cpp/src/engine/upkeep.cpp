@@ -1,7 +1,7 @@
 // Upkeep: what does the engine tidy up behind its writers, on a thread of its own?
 //
 // Compaction of chunks with many dead documents (compaction.cpp) and graphs over partitions that have grown
-// large (maintenance.cpp). The thread starts when it is first wanted, touches no stemmer, holds up nobody for
+// large (graphs.cpp). The thread starts when it is first wanted, touches no stemmer, holds up nobody for
 // more than a few milliseconds, changes no exact result, and ends with the engine.
 
 #include <system_error>
@@ -76,7 +76,8 @@ void Engine::compact_later(Partition& partition, const Chunk& chunk) noexcept {
 // The writer, after a vector was added. Looks closely only now and then.
 void Engine::build_graph_later(Partition& partition, const Chunk& chunk) noexcept {
   constexpr uint32_t kNowAndThen = 1024;
-  if (options_.background && chunk.n_docs() % kNowAndThen == 0 && graph_wanted(partition)) keep_up(partition);
+  if (!options_.background || chunk.n_docs() % kNowAndThen != 0) return;
+  if (graph_work(partition) != GraphWork::none) keep_up(partition);
 }
 
 void Engine::maintain(Maintenance& own) noexcept {
@@ -90,21 +91,27 @@ void Engine::maintain(Maintenance& own) noexcept {
       own.waiting.pop_front();
     }
     try {
-      bool graph = false;
+      GraphWork work = GraphWork::none;
       {
         const base::EpochGuard guard;
         if (Partition* partition = partitions_.find(scope->key(), scope->hash())) {
+          partition->in_upkeep.store(true);
           partition->waits_for_upkeep.store(false);
-          graph = graph_wanted(*partition);
+          work = graph_work(*partition);
         }
       }
       {
         const std::lock_guard one_at_a_time(compaction_mutex_);
         static_cast<void>(compact_partition(*scope, false, own.stopped));
       }
-      if (graph) static_cast<void>(build_graph(*scope, own.stopped));
+      if (work != GraphWork::none) static_cast<void>(make_graph(*scope, work, own.stopped));
     } catch (...) {
       // No memory for a copy or a graph: the next occasion asks again.
+    }
+    {
+      const base::EpochGuard guard;
+      if (Partition* partition = partitions_.find(scope->key(), scope->hash()))
+        partition->in_upkeep.store(false);
     }
     base::collect_retired();
   }

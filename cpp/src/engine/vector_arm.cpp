@@ -89,7 +89,7 @@ bool VectorArm::search_graph(const vector::Graph& graph, uint32_t first, double 
   };
   const size_t expansion = planner::expansion_for(recall, s_.vector_best.k());
   s_.graph_docs.clear();
-  if (!graph.search(s_.vector_query, expansion, expansion, visible, s_.graph_docs)) return false;
+  if (!graph.search(s_.vector_query, expansion, expansion, visible, s_.graph, s_.graph_docs)) return false;
   if (n_left == 0) return false;
   // In the graph's order, so that the k-th best similarity is soon known; chunk by chunk within a run.
   for (size_t i = 0; i < s_.graph_docs.size();) {
@@ -128,17 +128,32 @@ void VectorArm::prefetch(const Direction& direction) noexcept {
     __builtin_prefetch(direction.row + byte);
 }
 
-double VectorArm::cosine(const Direction& a, const Direction& b) noexcept {
-  if (!a.column || !b.column) return 0.0;
+double VectorArm::greatest_cosine(uint32_t i, std::span<const uint32_t> others) {
+  const Direction& one = s_.directions[i];
+  if (!one.column) return 0.0;
   const simd::Kernels& kernels = simd::kernels();
-  const vector::ColumnOptions& options = a.column->options();
+  const vector::ColumnOptions& options = one.column->options();
   const size_t n = options.padded_dim();
-  const float dot = options.storage == vector::Storage::f16
-                        ? kernels.dot_f16_f16(reinterpret_cast<const uint16_t*>(a.row),
-                                              reinterpret_cast<const uint16_t*>(b.row), n)
-                        : kernels.dot_f32_f32(reinterpret_cast<const float*>(a.row),
-                                              reinterpret_cast<const float*>(b.row), n);
-  return static_cast<double>(dot) * (a.per_length * b.per_length);
+  const bool halves = options.storage == vector::Storage::f16;
+  const float* elements = reinterpret_cast<const float*>(one.row);
+  if (halves) {  // widened once for all others
+    s_.vector_read.resize(n);
+    kernels.from_f16(reinterpret_cast<const uint16_t*>(one.row), n, s_.vector_read.data());
+    elements = s_.vector_read.data();
+  }
+  double greatest = 0.0;
+  for (const uint32_t other : others) {
+    const Direction& another = s_.directions[other];
+    if (!another.column) continue;
+    float dot = 0.0f;
+    if (halves) {
+      kernels.dot_rows_f16(reinterpret_cast<const uint16_t*>(another.row), 1, n, elements, &dot);
+    } else {
+      kernels.dot_rows_f32(reinterpret_cast<const float*>(another.row), 1, n, elements, &dot);
+    }
+    greatest = std::max(greatest, static_cast<double>(dot) * (one.per_length * another.per_length));
+  }
+  return greatest;
 }
 
 }  // namespace scrubjay::engine

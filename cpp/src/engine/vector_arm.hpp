@@ -28,10 +28,12 @@ class VectorArm {
   // Of any visible document, NaN if it has no vector. After rank().
   [[nodiscard]] double similarity(uint32_t chunk, uint32_t offset) const;
 
-  // Cosines between stored vectors, whatever the metric, for marginal relevance; 0 where one has no vector.
+  // For marginal relevance, whatever the metric.
   [[nodiscard]] Direction direction(uint32_t doc);
   static void prefetch(const Direction& direction) noexcept;
-  [[nodiscard]] static double cosine(const Direction& a, const Direction& b) noexcept;
+  // Between number i of scratch.directions and some others of them, at least 0, which is also that of a
+  // document without a vector.
+  [[nodiscard]] double greatest_cosine(uint32_t i, std::span<const uint32_t> others);
 
  private:
   void scan(size_t chunk, uint32_t first_doc);

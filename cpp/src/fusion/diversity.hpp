@@ -4,8 +4,8 @@
 // greatest
 //     lambda relevance - (1 - lambda) max(0, greatest similarity to one that was taken)
 // As if every value were computed anew at each step. A value only falls as documents are taken, so what was
-// computed earlier is a bound, and only the document on top of a heap of bounds is brought up to date: few of
-// the k n similarities are ever computed.
+// computed earlier is a bound, and only the document on top of a heap of bounds is brought up to date, and
+// sinks to where it then belongs: few of the k n similarities are ever computed.
 #pragma once
 
 #include <algorithm>
@@ -19,13 +19,13 @@ namespace scrubjay::fusion {
 // Reuse one per thread to avoid allocation.
 class Diversity {
  public:
-  // The first `n_first` are taken before all others, in their order. `similarity(i, j)`: of documents i and
-  // j; `before(i, j)`: which of two equal values comes first, a total order; `soon(i)` is told of documents
-  // that are about to be compared for the first time. Places in `relevance`, in the order in which they are
-  // taken; valid until the next call.
-  template <class Similarity, class Before, class Soon>
+  // The first `n_first` are taken before all others, in their order. `nearest(i, some)`: the greatest
+  // similarity of document i to some that were taken; `before(i, j)`: which of two equal values comes first,
+  // a total order; `soon(i)` is told of documents that may be compared for the first time soon. Places in
+  // `relevance`, in the order in which they are taken; valid until the next call.
+  template <class Nearest, class Before, class Soon>
   [[nodiscard]] std::span<const uint32_t> select(std::span<const double> relevance, double lambda, size_t k,
-                                                 size_t n_first, Similarity&& similarity, Before&& before,
+                                                 size_t n_first, Nearest&& nearest, Before&& before,
                                                  Soon&& soon) {
     const auto worse = [&](const Bound& a, const Bound& b) {
       return a.value != b.value ? a.value < b.value : before(b.place, a.place);
@@ -37,18 +37,20 @@ class Diversity {
       heap_.push_back({lambda * relevance[i], 0.0, static_cast<uint32_t>(i), 0});
     std::make_heap(heap_.begin(), heap_.end(), worse);
     while (!heap_.empty() && taken_.size() < k) {
-      std::pop_heap(heap_.begin(), heap_.end(), worse);
-      Bound& best = heap_.back();
-      if (heap_.size() > 1 && heap_.front().n_compared == 0) soon(heap_.front().place);
+      Bound best = heap_.front();
+      for (size_t next = 1; next < std::min<size_t>(heap_.size(), 3); ++next)
+        if (heap_[next].n_compared == 0) soon(heap_[next].place);
       if (best.n_compared == taken_.size()) {
         taken_.push_back(best.place);
+        best = heap_.back();
         heap_.pop_back();
-        continue;
+      } else {
+        const std::span<const uint32_t> unseen = std::span(taken_).subspan(best.n_compared);
+        best.nearest = std::max(best.nearest, nearest(best.place, unseen));
+        best.n_compared = static_cast<uint32_t>(taken_.size());
+        best.value = lambda * relevance[best.place] - (1.0 - lambda) * best.nearest;
       }
-      for (; best.n_compared < taken_.size(); ++best.n_compared)
-        best.nearest = std::max(best.nearest, similarity(best.place, taken_[best.n_compared]));
-      best.value = lambda * relevance[best.place] - (1.0 - lambda) * best.nearest;
-      std::push_heap(heap_.begin(), heap_.end(), worse);
+      sink(best, worse);
     }
     return taken_;
   }
@@ -60,6 +62,19 @@ class Diversity {
     uint32_t place;
     uint32_t n_compared;
   };
+
+  // Puts a bound in the place of the greatest and lets it sink to where it belongs.
+  template <class Worse>
+  void sink(const Bound& bound, Worse&& worse) {
+    size_t hole = 0;
+    for (size_t child = 1; child < heap_.size(); child = 2 * hole + 1) {
+      if (child + 1 < heap_.size() && worse(heap_[child], heap_[child + 1])) ++child;
+      if (!worse(bound, heap_[child])) break;
+      heap_[hole] = heap_[child];
+      hole = child;
+    }
+    if (!heap_.empty()) heap_[hole] = bound;
+  }
 
   std::vector<Bound> heap_;
   std::vector<uint32_t> taken_;

@@ -92,6 +92,9 @@ struct Kernels {
   float (*encode)(const float* values, size_t n_blocks, float per_step, uint8_t* codes, uint32_t* square);
   // out[r] = <codes of row r, query> for consecutive rows.
   void (*dot_codes)(const uint8_t* codes, size_t n_rows, size_t n_blocks, const int8_t* query, int32_t* out);
+  // The same for rows anywhere.
+  void (*dot_picked_codes)(const uint8_t* const* codes, size_t n_rows, size_t n_blocks, const int8_t* query,
+                           int32_t* out);
   // <2a - 15, 2b - 15>.
   int32_t (*dot_code_pair)(const uint8_t* a, const uint8_t* b, size_t n_blocks);
   // bounds[i] = sortable(((2 dots[i] - offset) * (factors[i] * scale) + errors[i] * margin) + biases[i] +

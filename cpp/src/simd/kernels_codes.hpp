@@ -5,122 +5,139 @@ inline constexpr size_t kBlockDims = 128;  // elements of a block: one cache lin
 
 // Lane i of the bits says whether element i changes its sign.
 inline F32x16 with_signs(F32x16 values, unsigned bits) {
-  const U32x16 lanes = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-  return (F32x16)((U32x16)values ^ (((U32x16{} + bits) >> lanes) << 31));
+  const auto changes = (all<U32x16>(bits) & lane_bits()) == lane_bits();
+  return as<F32x16>(as<U32x16>(values) ^ (as<U32x16>(changes) << 31));
 }
 
-inline F32x16 magnitude_of(F32x16 values) { return (F32x16)((U32x16)values & 0x7fffffffu); }
-
-// Lane by lane, then over the lanes.
-inline float greatest(F32x16 values) {
-  float lanes[16];
-  __builtin_memcpy(lanes, &values, sizeof(lanes));
-  float most = lanes[0];
-  for (int i = 1; i < 16; ++i) most = lanes[i] > most ? lanes[i] : most;
-  return most;
+inline F32x16 magnitude_of(F32x16 values) {
+  return as<F32x16>(as<U32x16>(values) & all<U32x16>(0x7fffffffu));
 }
+
+// Lane i meets lane i ^ kDistance: the sum in the lower of the two, the difference in the upper.
+#if defined(__AVX512F__)
+template <unsigned kDistance>
+inline F32x16 butterfly(F32x16 lanes) {
+  const __m512 a = (__m512)lanes;
+  __m512 b;
+  if constexpr (kDistance == 8) b = _mm512_shuffle_f32x4(a, a, 0x4e);
+  if constexpr (kDistance == 4) b = _mm512_shuffle_f32x4(a, a, 0xb1);
+  if constexpr (kDistance == 2) b = _mm512_permute_ps(a, 0x4e);
+  if constexpr (kDistance == 1) b = _mm512_permute_ps(a, 0xb1);
+  constexpr __mmask16 kUpper = kDistance == 8   ? 0xff00
+                               : kDistance == 4 ? 0xf0f0
+                               : kDistance == 2 ? 0xcccc
+                                                : 0xaaaa;
+  return (F32x16)_mm512_mask_sub_ps(_mm512_add_ps(a, b), kUpper, b, a);
+}
+#else
+template <unsigned kDistance>
+inline F32x4 butterfly(F32x4 v) {
+  static_assert(kDistance == 2 || kDistance == 1);
+  const F32x4 others = kDistance == 2 ? F32x4{v[2], v[3], v[0], v[1]} : F32x4{v[1], v[0], v[3], v[2]};
+  const U32x4 upper = (U32x4{0, 1, 2, 3} & kDistance) * (0x80000000u / kDistance);
+  return others + (F32x4)((U32x4)v ^ upper);
+}
+#if defined(__AVX2__)
+template <unsigned kDistance>
+inline F32x8 butterfly(F32x8 v) {
+  F32x8 others;
+  if constexpr (kDistance == 4) others = F32x8{v[4], v[5], v[6], v[7], v[0], v[1], v[2], v[3]};
+  if constexpr (kDistance == 2) others = F32x8{v[2], v[3], v[0], v[1], v[6], v[7], v[4], v[5]};
+  if constexpr (kDistance == 1) others = F32x8{v[1], v[0], v[3], v[2], v[5], v[4], v[7], v[6]};
+  const U32x8 upper = (U32x8{0, 1, 2, 3, 4, 5, 6, 7} & kDistance) * (0x80000000u / kDistance);
+  return others + (F32x8)((U32x8)v ^ upper);
+}
+#endif
+template <unsigned kDistance, class Half>
+inline Pair<Half> butterfly(Pair<Half> v) {
+  if constexpr (kDistance == sizeof(Half) / sizeof(float))
+    return {v.low + v.high, v.low - v.high};
+  else
+    return {butterfly<kDistance>(v.low), butterfly<kDistance>(v.high)};
+}
+#endif
 
 float rotate(const float* vector, size_t n_groups, const uint16_t* signs, size_t n_blocks, float* values) {
   for (size_t place = 0, group = 0; place < 8; ++place) {
     for (size_t block = 0; block < n_blocks; ++block, ++group) {
       F32x16 dealt = {};
       if (group < n_groups) dealt = with_signs(load<F32x16>(vector + 16 * group), signs[group]);
-      __builtin_memcpy(values + kBlockDims * block + 16 * place, &dealt, sizeof(dealt));
+      store(values + kBlockDims * block + 16 * place, dealt);
     }
   }
   F32x16 most = {};
   for (size_t block = 0; block < n_blocks; ++block, values += kBlockDims) {
-    F32x16 v[8];
-    __builtin_memcpy(v, values, sizeof(v));
+    // Whole vectors meet first, then lanes within them.
     for (size_t h = 1; h < 8; h *= 2) {
       for (size_t i = 0; i < 8; ++i) {
         if (i & h) continue;
-        const F32x16 sum = v[i] + v[i + h], difference = v[i] - v[i + h];
-        v[i] = sum;
-        v[i + h] = difference;
-      }
-    }
-#if defined(__AVX512F__)
-    // Lane i meets lane i ^ h: the sum in the lower of the two, the difference in the upper.
-    for (size_t i = 0; i < 8; ++i) {
-      __m512 a = (__m512)v[i];
-      __m512 b = _mm512_shuffle_f32x4(a, a, 0x4e);
-      a = _mm512_mask_sub_ps(_mm512_add_ps(a, b), 0xff00, b, a);
-      b = _mm512_shuffle_f32x4(a, a, 0xb1);
-      a = _mm512_mask_sub_ps(_mm512_add_ps(a, b), 0xf0f0, b, a);
-      b = _mm512_permute_ps(a, 0x4e);
-      a = _mm512_mask_sub_ps(_mm512_add_ps(a, b), 0xcccc, b, a);
-      b = _mm512_permute_ps(a, 0xb1);
-      a = _mm512_mask_sub_ps(_mm512_add_ps(a, b), 0xaaaa, b, a);
-      v[i] = (F32x16)a;
-    }
-    __builtin_memcpy(values, v, sizeof(v));
-    for (const F32x16& value : v) most = magnitude_of(value) > most ? magnitude_of(value) : most;
-#else
-    __builtin_memcpy(values, v, sizeof(v));
-    for (size_t h = 8; h >= 1; h /= 2) {
-      for (size_t i = 0; i < kBlockDims; i += 2 * h) {
-        for (size_t j = i; j < i + h; ++j) {
-          const float sum = values[j] + values[j + h], difference = values[j] - values[j + h];
-          values[j] = sum;
-          values[j + h] = difference;
-        }
+        const F32x16 a = load<F32x16>(values + 16 * i), b = load<F32x16>(values + 16 * (i + h));
+        store(values + 16 * i, a + b);
+        store(values + 16 * (i + h), a - b);
       }
     }
     for (size_t i = 0; i < kBlockDims; i += 16) {
-      const F32x16 value = magnitude_of(load<F32x16>(values + i));
-      most = value > most ? value : most;
+      const auto v = butterfly<1>(butterfly<2>(butterfly<4>(butterfly<8>(load<F32x16>(values + i)))));
+      store(values + i, v);
+      most = greater(magnitude_of(v), most);
     }
-#endif
   }
-  return greatest(most);
+  return greatest<F32x4>(most);
 }
-
-typedef signed char I8x16 __attribute__((vector_size(16)));
 
 int32_t quantise(const float* values, size_t n, float per_step, int8_t* out) {
   I32x16 total = {};
   for (size_t i = 0; i < n; i += 16) {
-    const F32x16 exact = load<F32x16>(values + i) * per_step;
-    const F32x16 half = (F32x16)(((U32x16)exact & 0x80000000u) | (U32x16)(F32x16{} + 0.5f));
-    const I32x16 whole = __builtin_convertvector(exact + half, I32x16);
-    total += whole;
-    const I8x16 bytes = __builtin_convertvector(whole, I8x16);
-    __builtin_memcpy(out + i, &bytes, sizeof(bytes));
+    const F32x16 exact = load<F32x16>(values + i) * all<F32x16>(per_step);
+    const U32x16 sign = as<U32x16>(exact) & all<U32x16>(0x80000000u);
+    const F32x16 half = as<F32x16>(sign | as<U32x16>(all<F32x16>(0.5f)));
+    const I32x16 whole = convert<I32x16>(exact + half);
+    total = total + whole;
+    store_bytes(out + i, as<U32x16>(whole));
   }
-  int32_t sum = 0;
-  for (int lane = 0; lane < 16; ++lane) sum += total[lane];
-  return sum;
+  return sum(total);
 }
 
-typedef unsigned char U8x16 __attribute__((vector_size(16)));
-
 float encode(const float* values, size_t n_blocks, float per_step, uint8_t* codes, uint32_t* square) {
+  const auto top = all<F32x16>(15.0f);
   F32x16 along = {};
   U32x16 squares = {};
   for (size_t block = 0; block < n_blocks; ++block, values += kBlockDims, codes += kBlockDims / 2) {
-    U32x16 halves[2][4];
+    U32x16 lower[4];
     for (size_t i = 0; i < 8; ++i) {
       const F32x16 value = load<F32x16>(values + 16 * i);
-      F32x16 step = value * per_step + 8.0f;
-      step = step < 0.0f ? F32x16{} : step;
-      step = step > 15.0f ? F32x16{} + 15.0f : step;
-      const I32x16 code = __builtin_convertvector(step, I32x16);
-      const I32x16 centred = code + code - 15;
-      along += value * __builtin_convertvector(centred, F32x16);
-      squares += (U32x16)(centred * centred);
-      halves[i / 4][i % 4] = (U32x16)code;
-    }
-    for (size_t i = 0; i < 4; ++i) {
-      const U8x16 bytes = __builtin_convertvector(halves[0][i] | (halves[1][i] << 4), U8x16);
-      __builtin_memcpy(codes + 16 * i, &bytes, sizeof(bytes));
+      F32x16 step = value * all<F32x16>(per_step) + all<F32x16>(8.0f);
+      step = select(step < F32x16{}, F32x16{}, step);
+      step = select(top < step, top, step);
+      const I32x16 code = convert<I32x16>(step), centred = code + code - all<I32x16>(15);
+      along = along + value * convert<F32x16>(centred);
+      squares = squares + as<U32x16>(centred * centred);
+      if (i < 4)
+        lower[i] = as<U32x16>(code);
+      else
+        store_bytes(codes + 16 * (i - 4), lower[i - 4] | (as<U32x16>(code) << 4));
     }
   }
-  uint32_t total = 0;
-  for (size_t lane = 0; lane < 16; ++lane) total += squares[lane];
-  *square = total;
+  *square = sum(squares);
   return sum(along);
 }
+
+// Rows of codes one after the other, or picked out.
+struct RowsInOrder {
+  const uint8_t* codes;
+  size_t row_bytes;
+  const uint8_t* operator[](size_t r) const { return codes + row_bytes * r; }
+  // The stream prefetchers of the CPU stop at pages and lag behind: this keeps lines coming from L3.
+  void prefetch_after(size_t r) const {
+    for (size_t byte = 0; byte < row_bytes; byte += 64)
+      __builtin_prefetch(codes + row_bytes * (r + 24) + byte);
+  }
+};
+struct RowsPicked {
+  const uint8_t* const* codes;
+  const uint8_t* operator[](size_t r) const { return codes[r]; }
+  void prefetch_after(size_t) const {}  // left to the caller, who knew them earlier
+};
 
 #if defined(__AVX512F__)
 // Halves are taken by narrower loads: GCC 12 warns about its own _mm512_reduce_add_epi32.
@@ -169,48 +186,71 @@ inline __m512i dot_code_lanes(const uint8_t* codes, size_t n_blocks, const int8_
   return sums;
 }
 
-template <size_t kBlocks>
-inline size_t dot_codes_16(const uint8_t* codes, size_t n_rows, size_t n_blocks, const int8_t* query,
-                           int32_t* out) {
-  if (kBlocks != 0) n_blocks = kBlocks;  // known to the compiler: the query stays in registers
-  size_t r = 0;
-  for (; r + 16 <= n_rows; r += 16) {
-    __m512i rows[16];
-    for (size_t i = 0; i < 16; ++i) {
-      const uint8_t* row = codes + 64 * n_blocks * (r + i);
-      // The stream prefetchers of the CPU stop at pages and lag behind: this keeps lines coming from L3.
-      for (size_t block = 0; block < n_blocks; ++block)
-        __builtin_prefetch(row + 64 * (24 * n_blocks + block));
-      rows[i] = dot_code_lanes(row, n_blocks, query);
-    }
-    _mm512_storeu_si512(out + r, sums_of_16(rows));
+inline constexpr size_t kRowsAtOnce = 16;
+template <class Rows>
+inline void dot_some_codes(Rows codes, size_t r, size_t n_blocks, const int8_t* query, int32_t* out) {
+  __m512i rows[kRowsAtOnce];
+  for (size_t i = 0; i < kRowsAtOnce; ++i) {
+    codes.prefetch_after(r + i);
+    rows[i] = dot_code_lanes(codes[r + i], n_blocks, query);
   }
-  return r;
+  _mm512_storeu_si512(out + r, sums_of_16(rows));
 }
 
 inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t* query) {
   return lane_sum(dot_code_lanes(codes, n_blocks, query));
 }
 #elif defined(__AVX2__)
-// Products of a nibble and a signed byte fit 16 bits in pairs, and the pairs of four blocks of 32 too.
-inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t* query) {
-  const __m256i low = _mm256_set1_epi8(0x0f), ones = _mm256_set1_epi16(1);
-  __m256i sums = _mm256_setzero_si256();
-  for (size_t block = 0; block < n_blocks; ++block, codes += 64, query += 128) {
-    __m256i sixteen = _mm256_setzero_si256();
-    for (size_t half = 0; half < 64; half += 32) {
-      const __m256i pairs = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(codes + half));
-      const __m256i lower = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(query + half));
-      const __m256i upper = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(query + 64 + half));
-      sixteen = _mm256_add_epi16(sixteen, _mm256_maddubs_epi16(_mm256_and_si256(pairs, low), lower));
-      sixteen = _mm256_add_epi16(
-          sixteen, _mm256_maddubs_epi16(_mm256_and_si256(_mm256_srli_epi16(pairs, 4), low), upper));
-    }
-    sums = _mm256_add_epi32(sums, _mm256_madd_epi16(sixteen, ones));
-  }
-  const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sums), _mm256_extracti128_si256(sums, 1));
+inline int32_t sum_of_8(__m256i lanes) {
+  const __m128i four = _mm_add_epi32(_mm256_castsi256_si128(lanes), _mm256_extracti128_si256(lanes, 1));
   const __m128i two = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
   return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
+}
+
+inline __m256i lanes_at(const void* from) { return _mm256_loadu_si256(static_cast<const __m256i*>(from)); }
+
+// Products of a nibble and a signed byte fit 16 bits in pairs, and eight such pairs do: those of two blocks.
+inline __m256i dot_code_lanes(const uint8_t* codes, size_t n_blocks, const int8_t* query) {
+  const __m256i low = _mm256_set1_epi8(0x0f), ones = _mm256_set1_epi16(1);
+  const auto products = [&](__m256i nibbles, const int8_t* elements) {
+    return _mm256_maddubs_epi16(nibbles, lanes_at(elements));
+  };
+  __m256i sums = _mm256_setzero_si256(), pairs = _mm256_setzero_si256();
+  for (size_t block = 0; block < n_blocks; ++block, codes += 64, query += 128) {
+    const __m256i first = lanes_at(codes), second = lanes_at(codes + 32);
+    const __m256i lower = _mm256_add_epi16(products(_mm256_and_si256(first, low), query),
+                                           products(_mm256_and_si256(second, low), query + 32));
+    const __m256i upper =
+        _mm256_add_epi16(products(_mm256_and_si256(_mm256_srli_epi16(first, 4), low), query + 64),
+                         products(_mm256_and_si256(_mm256_srli_epi16(second, 4), low), query + 96));
+    pairs = _mm256_add_epi16(pairs, _mm256_add_epi16(lower, upper));
+    if (block % 2 == 1 || block + 1 == n_blocks) {
+      sums = _mm256_add_epi32(sums, _mm256_madd_epi16(pairs, ones));
+      pairs = _mm256_setzero_si256();
+    }
+  }
+  return sums;
+}
+
+inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t* query) {
+  return sum_of_8(dot_code_lanes(codes, n_blocks, query));
+}
+
+inline constexpr size_t kRowsAtOnce = 8;
+template <class Rows>
+inline void dot_some_codes(Rows codes, size_t r, size_t n_blocks, const int8_t* query, int32_t* out) {
+  __m256i pairs[4];
+  for (size_t i = 0; i < 4; ++i) {
+    codes.prefetch_after(r + 2 * i);
+    codes.prefetch_after(r + 2 * i + 1);
+    pairs[i] = _mm256_hadd_epi32(dot_code_lanes(codes[r + 2 * i], n_blocks, query),
+                                 dot_code_lanes(codes[r + 2 * i + 1], n_blocks, query));
+  }
+  const __m256i fours[2] = {_mm256_hadd_epi32(pairs[0], pairs[1]), _mm256_hadd_epi32(pairs[2], pairs[3])};
+  // Lower halves hold the sums of lanes 0 to 3, upper ones those of lanes 4 to 7.
+  const __m256i sums = _mm256_add_epi32(_mm256_permute2x128_si256(fours[0], fours[1], 0x20),
+                                        _mm256_permute2x128_si256(fours[0], fours[1], 0x31));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + r), sums);
 }
 #else
 inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t* query) {
@@ -225,24 +265,37 @@ inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t*
 }
 #endif
 
-void dot_codes(const uint8_t* codes, size_t n_rows, size_t n_blocks, const int8_t* query, int32_t* out) {
+template <size_t kBlocks, class Rows>
+inline void dot_all_codes(Rows codes, size_t n_rows, size_t n_blocks, const int8_t* query, int32_t* out) {
+  if (kBlocks != 0) n_blocks = kBlocks;  // known to the compiler: the query stays in registers
   size_t r = 0;
-#if defined(__AVX512F__)
+#if defined(__AVX2__)
+  for (; r + kRowsAtOnce <= n_rows; r += kRowsAtOnce) dot_some_codes(codes, r, n_blocks, query, out);
+#endif
+  for (; r < n_rows; ++r) out[r] = dot_code_row(codes[r], n_blocks, query);
+}
+
+template <class Rows>
+inline void dot_rows_of_codes(Rows codes, size_t n_rows, size_t n_blocks, const int8_t* query, int32_t* out) {
   switch (n_blocks) {
     case 1:
-      r = dot_codes_16<1>(codes, n_rows, n_blocks, query, out);
-      break;
+      return dot_all_codes<1>(codes, n_rows, n_blocks, query, out);
     case 2:
-      r = dot_codes_16<2>(codes, n_rows, n_blocks, query, out);
-      break;
+      return dot_all_codes<2>(codes, n_rows, n_blocks, query, out);
     case 3:
-      r = dot_codes_16<3>(codes, n_rows, n_blocks, query, out);
-      break;
+      return dot_all_codes<3>(codes, n_rows, n_blocks, query, out);
     default:
-      r = dot_codes_16<0>(codes, n_rows, n_blocks, query, out);
+      return dot_all_codes<0>(codes, n_rows, n_blocks, query, out);
   }
-#endif
-  for (; r < n_rows; ++r) out[r] = dot_code_row(codes + 64 * n_blocks * r, n_blocks, query);
+}
+
+void dot_codes(const uint8_t* codes, size_t n_rows, size_t n_blocks, const int8_t* query, int32_t* out) {
+  dot_rows_of_codes(RowsInOrder{codes, 64 * n_blocks}, n_rows, n_blocks, query, out);
+}
+
+void dot_picked_codes(const uint8_t* const* codes, size_t n_rows, size_t n_blocks, const int8_t* query,
+                      int32_t* out) {
+  dot_rows_of_codes(RowsPicked{codes}, n_rows, n_blocks, query, out);
 }
 
 int32_t dot_code_pair(const uint8_t* a, const uint8_t* b, size_t n_blocks) {
@@ -263,6 +316,28 @@ int32_t dot_code_pair(const uint8_t* a, const uint8_t* b, size_t n_blocks) {
     }
   }
   total = 2 * lane_sum(products) - 15 * lane_sum(steps);
+#elif defined(__AVX2__)
+  // A block adds at most 4 * 450 to a lane of 16 bits: those of sixteen blocks fit.
+  constexpr size_t kFit = 64 * 16;
+  const __m256i low = _mm256_set1_epi8(0x0f), fifteen = _mm256_set1_epi8(15), ones = _mm256_set1_epi8(1);
+  const __m256i wide_ones = _mm256_set1_epi16(1);
+  __m256i products = _mm256_setzero_si256(), steps = _mm256_setzero_si256();
+  for (size_t first = 0, n_bytes = 64 * n_blocks; first < n_bytes; first += kFit) {
+    __m256i few_products = _mm256_setzero_si256(), few_steps = _mm256_setzero_si256();
+    for (size_t byte = first; byte < first + kFit && byte < n_bytes; byte += 32) {
+      const __m256i a_pairs = lanes_at(a + byte), b_pairs = lanes_at(b + byte);
+      for (int half = 0; half < 2; ++half) {
+        const __m256i a_nibbles = _mm256_and_si256(half == 0 ? a_pairs : _mm256_srli_epi16(a_pairs, 4), low);
+        const __m256i b_nibbles = _mm256_and_si256(half == 0 ? b_pairs : _mm256_srli_epi16(b_pairs, 4), low);
+        const __m256i centred = _mm256_sub_epi8(_mm256_add_epi8(b_nibbles, b_nibbles), fifteen);
+        few_products = _mm256_add_epi16(few_products, _mm256_maddubs_epi16(a_nibbles, centred));
+        few_steps = _mm256_add_epi16(few_steps, _mm256_maddubs_epi16(ones, centred));
+      }
+    }
+    products = _mm256_add_epi32(products, _mm256_madd_epi16(few_products, wide_ones));
+    steps = _mm256_add_epi32(steps, _mm256_madd_epi16(few_steps, wide_ones));
+  }
+  total = 2 * sum_of_8(products) - 15 * sum_of_8(steps);
 #else
   for (size_t i = 0; i < 64 * n_blocks; ++i) {
     total += (2 * static_cast<int32_t>(a[i] & 15u) - 15) * (2 * static_cast<int32_t>(b[i] & 15u) - 15);
@@ -276,12 +351,13 @@ void bound_codes(const int32_t* dots, const float* factors, const float* biases,
                  size_t n, int32_t offset, float scale, float margin, float shift, uint32_t* bounds) {
   size_t i = 0;
   for (; i + 16 <= n; i += 16) {
-    const I32x16 whole = load<I32x16>(dots + i) * 2 - offset;
-    const F32x16 estimate = __builtin_convertvector(whole, F32x16) * (load<F32x16>(factors + i) * scale);
-    const F32x16 bound = ((estimate + load<F32x16>(errors + i) * margin) + load<F32x16>(biases + i)) + shift;
-    const I32x16 bits = (I32x16)(bound + 0.0f);
-    const U32x16 sortable = (U32x16)(bits ^ ((bits >> 31) | static_cast<int>(0x80000000u))) >> 1;
-    __builtin_memcpy(bounds + i, &sortable, sizeof(sortable));
+    const I32x16 dot = load<I32x16>(dots + i), whole = dot + dot - all<I32x16>(offset);
+    const F32x16 estimate = convert<F32x16>(whole) * (load<F32x16>(factors + i) * all<F32x16>(scale));
+    const F32x16 exact =
+        ((estimate + load<F32x16>(errors + i) * all<F32x16>(margin)) + load<F32x16>(biases + i)) +
+        all<F32x16>(shift);
+    const I32x16 bits = as<I32x16>(exact + F32x16{});
+    store(bounds + i, as<U32x16>(bits ^ ((bits >> 31) | all<I32x16>(static_cast<int>(0x80000000u)))) >> 1);
   }
   for (; i < n; ++i) {
     const float estimate = static_cast<float>(dots[i] * 2 - offset) * (factors[i] * scale);

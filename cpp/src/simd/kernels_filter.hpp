@@ -8,14 +8,12 @@ void hide(uint32_t* values, size_t n, const uint64_t* hidden, size_t first, uint
     _mm512_mask_storeu_epi32(values + i, bits, covered);
   }
 #else
-  const U32x16 lanes = {1u << 0, 1u << 1, 1u << 2,  1u << 3,  1u << 4,  1u << 5,  1u << 6,  1u << 7,
-                        1u << 8, 1u << 9, 1u << 10, 1u << 11, 1u << 12, 1u << 13, 1u << 14, 1u << 15};
+  const auto cover = all<U32x16>(value);
   for (size_t i = 0; i < n; i += 16) {
     const auto bits = static_cast<unsigned>(hidden[(first + i) / 64] >> ((first + i) % 64)) & 0xffffu;
     if (bits == 0) continue;
-    const U32x16 shown = (U32x16)(((U32x16{} + bits) & lanes) == U32x16{});
-    const U32x16 covered = (load<U32x16>(values + i) & shown) | ((U32x16{} + value) & ~shown);
-    __builtin_memcpy(values + i, &covered, sizeof(covered));
+    const auto shown = (all<U32x16>(bits) & lane_bits()) == U32x16{};
+    store(values + i, select(shown, load<U32x16>(values + i), cover));
   }
 #endif
 }

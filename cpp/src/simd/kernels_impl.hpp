@@ -5,69 +5,45 @@
 
 namespace {
 
-// One virtual width of 16 single floats at every level; the compiler lowers it to what the level has.
-typedef float F32x16 __attribute__((vector_size(64)));
-typedef unsigned U32x16 __attribute__((vector_size(64)));
-typedef int I32x16 __attribute__((vector_size(64)));
-typedef unsigned short U16x16 __attribute__((vector_size(32)));
-
-template <class Vector>
-inline Vector load(const void* from) {
-  Vector value;
-  __builtin_memcpy(&value, from, sizeof(value));
-  return value;
-}
+#include "simd/lanes.hpp"
 
 inline F32x16 widen_f16(const unsigned short* from) {
 #if defined(__AVX512F__)
   return (F32x16)_mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
-#elif defined(__F16C__)
-  F32x16 value;
-  const __m256 low = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from)));
-  const __m256 high = _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 8)));
-  __builtin_memcpy(&value, &low, 32);
-  __builtin_memcpy(reinterpret_cast<char*>(&value) + 32, &high, 32);
-  return value;
+#elif defined(__AVX2__)
+  return {(F32x8)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from))),
+          (F32x8)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(from + 8)))};
 #else
   // Shift sign, exponent and mantissa into place and multiply by 2^112 to correct the exponent's bias: exact
   // for all finite halves, subnormal ones included (Fabian Giesen's method). Infinities do not occur in the
   // index.
-  const U32x16 half = __builtin_convertvector(load<U16x16>(from), U32x16);
-  const U32x16 bits = (half & 0x7fffu) << 13;
-  const F32x16 magnitude = (F32x16)bits * 0x1p112f;
-  return (F32x16)((U32x16)magnitude | ((half & 0x8000u) << 16));
+  uint32_t wide[16];
+  for (int lane = 0; lane < 16; ++lane) wide[lane] = from[lane];
+  const U32x16 half = load<U32x16>(wide);
+  const F32x16 magnitude = as<F32x16>((half & all<U32x16>(0x7fffu)) << 13) * all<F32x16>(0x1p112f);
+  return as<F32x16>(as<U32x16>(magnitude) | ((half & all<U32x16>(0x8000u)) << 16));
 #endif
 }
 
 inline F32x16 widen(const unsigned short* from) { return widen_f16(from); }
 inline F32x16 widen(const float* from) { return load<F32x16>(from); }
 
-// The order of these additions (lane i with lane i + 8, + 4, + 2, + 1) is part of the result: it is the same
-// at every level. Halves are taken by narrower loads, which compilers turn into extractions.
-typedef float F32x8 __attribute__((vector_size(32)));
-typedef float F32x4 __attribute__((vector_size(16)));
-inline float sum(F32x16 v) {
-  F32x8 eights[2];
-  __builtin_memcpy(eights, &v, sizeof(v));
-  const F32x8 eight = eights[0] + eights[1];
-  F32x4 fours[2];
-  __builtin_memcpy(fours, &eight, sizeof(eight));
-  const F32x4 four = fours[0] + fours[1];
-  return (four[0] + four[2]) + (four[1] + four[3]);
-}
-
 // Four accumulators hide the latency of the additions: element i goes to lane i % 64.
 template <class First, class Second>
 inline float dot(const First* a, const Second* b, size_t n_elements) {
   F32x16 sums[4] = {};
+  const auto add = [&](F32x16& lanes, size_t i) { lanes = lanes + widen(a + i) * widen(b + i); };
   size_t i = 0;
   for (; i + 64 <= n_elements; i += 64) {
-    sums[0] += widen(a + i) * widen(b + i);
-    sums[1] += widen(a + i + 16) * widen(b + i + 16);
-    sums[2] += widen(a + i + 32) * widen(b + i + 32);
-    sums[3] += widen(a + i + 48) * widen(b + i + 48);
+    add(sums[0], i);
+    add(sums[1], i + 16);
+    add(sums[2], i + 32);
+    add(sums[3], i + 48);
   }
-  for (int lane = 0; i < n_elements; i += 16, ++lane) sums[lane] += widen(a + i) * widen(b + i);
+  // Not a loop: an index known only at run time would keep the sums in memory.
+  if (i < n_elements) add(sums[0], i);
+  if (i + 16 < n_elements) add(sums[1], i + 16);
+  if (i + 32 < n_elements) add(sums[2], i + 32);
   return sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
@@ -113,11 +89,12 @@ void from_f16(const uint16_t* from, size_t n, float* to) {
   size_t i = 0;
   for (; i + 16 <= n; i += 16) {
     const F32x16 wide = widen_f16(from + i);
-    __builtin_memcpy(to + i, &wide, sizeof(wide));
+    store(to + i, wide);
   }
   for (; i < n; ++i) {
     uint16_t padded[16] = {from[i]};
-    const F32x16 wide = widen_f16(padded);
+    float wide[16];
+    store(wide, widen_f16(padded));
     to[i] = wide[0];
   }
 }
@@ -125,20 +102,24 @@ void from_f16(const uint16_t* from, size_t n, float* to) {
 // rint(weight * tf / (tf + norm)), at least 1, for 16 norms. Adding and subtracting 2^23 rounds to the
 // nearest integer, ties to even, what is below it; what is above is an integer already.
 inline U32x16 contributions(float weight, F32x16 tf, F32x16 norm) {
-  const F32x16 exact = (weight * tf) / (tf + norm);
-  const F32x16 rounded = (exact + 0x1p23f) - 0x1p23f;
-  const F32x16 fixed = exact < 0x1p23f ? rounded : exact;
-  const I32x16 whole = __builtin_convertvector(fixed, I32x16);
-  return (U32x16)(whole > 1 ? whole : whole - whole + 1);
+  const F32x16 exact = (all<F32x16>(weight) * tf) / (tf + norm), big = all<F32x16>(0x1p23f);
+  const F32x16 fixed = select(exact < big, (exact + big) - big, exact);
+  return as<U32x16>(greater(convert<I32x16>(fixed), all<I32x16>(1)));
+}
+// For one.
+inline uint32_t contribution(float weight, float tf, float norm) {
+  const float exact = (weight * tf) / (tf + norm);
+  const auto whole = static_cast<int32_t>(exact < 0x1p23f ? (exact + 0x1p23f) - 0x1p23f : exact);
+  return static_cast<uint32_t>(whole > 1 ? whole : 1);
 }
 
 void fill_impacts(float weight, uint32_t count, const float* norms, uint32_t max_tf, uint32_t first_length,
                   uint32_t last_length, uint32_t* table) {
   for (uint32_t tf = 1; tf <= max_tf; ++tf) {
-    const F32x16 frequency = F32x16{} + static_cast<float>(tf);
+    const auto frequency = all<F32x16>(static_cast<float>(tf));
     for (uint32_t length = first_length; length <= last_length; length += 16) {
-      const U32x16 impacts = contributions(weight, frequency, load<F32x16>(norms + length)) * count;
-      __builtin_memcpy(table + ((tf << 11) + length), &impacts, sizeof(impacts));
+      store(table + ((tf << 11) + length),
+            contributions(weight, frequency, load<F32x16>(norms + length)) * all<U32x16>(count));
     }
   }
 }
@@ -170,14 +151,17 @@ void accumulate(const uint16_t* offsets, const uint16_t* payloads, size_t n, con
 
 void accumulate_directly(const uint16_t* offsets, const uint16_t* payloads, size_t n, float weight,
                          uint32_t count, const float* norms, uint32_t* sums) {
+  float frequencies[16], lengths[16];
+  uint32_t impacts[16];
+  for (size_t lane = 0; lane < 16; ++lane) frequencies[lane] = lengths[lane] = 1.0f;
   for (size_t i = 0; i < n; i += 16) {
     const size_t end = n - i < 16 ? n - i : 16;
-    F32x16 frequency = F32x16{} + 1.0f, norm = F32x16{} + 1.0f;
     for (size_t lane = 0; lane < end; ++lane) {
-      frequency[lane] = static_cast<float>(payloads[i + lane] >> 11);
-      norm[lane] = norms[payloads[i + lane] & 0x7ffu];
+      frequencies[lane] = static_cast<float>(payloads[i + lane] >> 11);
+      lengths[lane] = norms[payloads[i + lane] & 0x7ffu];
     }
-    const U32x16 impacts = contributions(weight, frequency, norm) * count;
+    store(impacts,
+          contributions(weight, load<F32x16>(frequencies), load<F32x16>(lengths)) * all<U32x16>(count));
     for (size_t lane = 0; lane < end; ++lane) sums[offsets[i + lane]] += impacts[lane];
   }
 }
@@ -187,12 +171,9 @@ size_t group_maxima(const uint32_t* sums, size_t n, size_t group, uint32_t* maxi
   size_t n_groups = 0;
   for (size_t begin = 0; begin < n; begin += 16 * group) {
     const size_t end = begin + 16 * group < n ? begin + 16 * group : n;
-    U32x16 greatest = {};
-    for (size_t i = begin; i < end; i += 16) {
-      const U32x16 sum = load<U32x16>(sums + i);
-      greatest = sum > greatest ? sum : greatest;
-    }
-    __builtin_memcpy(maxima + n_groups, &greatest, sizeof(greatest));
+    I32x16 most = {};
+    for (size_t i = begin; i < end; i += 16) most = greater(load<I32x16>(sums + i), most);
+    store(maxima + n_groups, most);
     n_groups += 16;
   }
   return n_groups;
@@ -238,7 +219,7 @@ size_t harvest(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions
   for (; i + 64 <= n; i += 64) {
     const __m512i sum[4] = {_mm512_loadu_si512(sums + i), _mm512_loadu_si512(sums + i + 16),
                             _mm512_loadu_si512(sums + i + 32), _mm512_loadu_si512(sums + i + 48)};
-    for (size_t j = 0; j < 64; j += 16) __builtin_memcpy(sums + i + j, &zero, sizeof(zero));
+    for (size_t j = 0; j < 64; j += 16) store(sums + i + j, zero);
     const __m512i greatest =
         _mm512_max_epu32(_mm512_max_epu32(sum[0], sum[1]), _mm512_max_epu32(sum[2], sum[3]));
     if (bits_of(_mm512_cmpgt_epu32_mask(greatest, limit)) == 0) continue;
@@ -259,7 +240,7 @@ size_t harvest(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions
       positions[n_found] = static_cast<uint32_t>(at);
       scores[n_found++] = sums[at];
     }
-    __builtin_memcpy(sums + i, &zero, sizeof(zero));
+    store(sums + i, zero);
   }
   return n_found;
 }
@@ -338,36 +319,36 @@ size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, f
   return n_kept;
 }
 #else
-// Candidates mostly ascend: each look-up gallops on from the last.
+// Eight candidates at once: bisections without branches, whose loads wait for one another in no order.
 size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, float weight, uint32_t count,
                 const float* norms, uint32_t rest, uint32_t threshold, uint32_t* positions, uint32_t* scores,
                 size_t n_candidates) {
+  constexpr size_t kTogether = 8;
   size_t n_kept = 0;
-  uint32_t at = 0;  // every offset before it is below the candidate, once this is so
-  for (size_t i = 0; i < n_candidates; ++i) {
-    const uint32_t wanted = positions[i];
-    uint32_t score = scores[i];
-    if (at == n || offsets[at] > wanted) at = 0;
-    if (at < n && offsets[at] < wanted) {
-      uint32_t step = 4;
-      while (at + step < n && offsets[at + step] < wanted) {
-        at += step;
-        step *= 2;
-      }
-      for (uint32_t left = step < n - at ? step : n - at; left > 1;) {
-        const uint32_t half = left / 2;
-        at += offsets[at + half] < wanted ? half : 0;
-        left -= half;
-      }
-      ++at;
+  for (size_t i = 0; i < n_candidates; i += kTogether) {
+    const size_t n_some = n_candidates - i < kTogether ? n_candidates - i : kTogether;
+    uint32_t wanted[kTogether], some_scores[kTogether], at[kTogether];
+    for (size_t c = 0; c < kTogether; ++c) {
+      wanted[c] = positions[c < n_some ? i + c : i];
+      some_scores[c] = scores[c < n_some ? i + c : i];
+      at[c] = 0;
     }
-    if (at < n && offsets[at] == wanted) {
-      const F32x16 tf = F32x16{} + static_cast<float>(payloads[at] >> 11);
-      score += contributions(weight, tf, F32x16{} + norms[payloads[at] & 0x7ffu])[0] * count;
+    // Invariant: the last offset <= wanted, if there is one, is at [at, at + left).
+    for (uint32_t left = n; left > 1;) {
+      const uint32_t half = left / 2;
+      for (size_t c = 0; c < kTogether; ++c) at[c] += offsets[at[c] + half] <= wanted[c] ? half : 0;
+      left -= half;
     }
-    positions[n_kept] = wanted;
-    scores[n_kept] = score;
-    n_kept += score + rest > threshold ? 1 : 0;
+    for (size_t c = 0; c < n_some; ++c) {
+      uint32_t score = some_scores[c];
+      if (n != 0 && offsets[at[c]] == wanted[c]) {
+        const uint32_t payload = payloads[at[c]];
+        score += contribution(weight, static_cast<float>(payload >> 11), norms[payload & 0x7ffu]) * count;
+      }
+      positions[n_kept] = wanted[c];
+      scores[n_kept] = score;
+      n_kept += score + rest > threshold ? 1 : 0;
+    }
   }
   return n_kept;
 }
@@ -407,6 +388,7 @@ const Kernels kTable = {
     .quantise = quantise,
     .encode = encode,
     .dot_codes = dot_codes,
+    .dot_picked_codes = dot_picked_codes,
     .dot_code_pair = dot_code_pair,
     .bound_codes = bound_codes,
     .select_above = select_above,

@@ -20,27 +20,24 @@ inline size_t count_above(const uint32_t* values, size_t n, uint32_t bound) {
   }
   n_above = static_cast<unsigned>(_mm512_reduce_add_epi32(_mm512_add_epi32(counts[0], counts[1])));
 #else
+  const auto limit = all<I32x16>(static_cast<int>(bound));
   I32x16 counts = {};
-  for (; i + 16 <= n; i += 16) counts -= load<I32x16>(values + i) > (I32x16{} + static_cast<int>(bound));
-  for (int lane = 0; lane < 16; ++lane) n_above += static_cast<unsigned>(counts[lane]);
+  for (; i + 16 <= n; i += 16) counts = counts - (limit < load<I32x16>(values + i));
+  n_above = static_cast<unsigned>(sum(counts));
   for (; i < n; ++i) n_above += values[i] > bound ? 1 : 0;
 #endif
   return n_above;
 }
 
 uint32_t kth_greatest(const uint32_t* values, size_t n, size_t k, uint32_t below) {
-  uint32_t greatest = below;
   size_t i = 0;
-  U32x16 greatests = U32x16{} + below;
-  for (; i + 16 <= n; i += 16) {
-    const U32x16 value = load<U32x16>(values + i);
-    greatests = value > greatests ? value : greatests;
-  }
-  for (int lane = 0; lane < 16; ++lane) greatest = greatests[lane] > greatest ? greatests[lane] : greatest;
-  for (; i < n; ++i) greatest = values[i] > greatest ? values[i] : greatest;
+  auto most_lanes = all<I32x16>(static_cast<int>(below));
+  for (; i + 16 <= n; i += 16) most_lanes = greater(load<I32x16>(values + i), most_lanes);
+  auto most = static_cast<uint32_t>(greatest<I32x4>(most_lanes));
+  for (; i < n; ++i) most = values[i] > most ? values[i] : most;
   // Invariant: at least k values exceed `low`, fewer than k exceed `high`. (The caller may err about the
   // first; then `below` it is.)
-  uint32_t low = below, high = greatest;
+  uint32_t low = below, high = most;
   bool reached = false;
   while (high > low + 1) {
     const uint32_t middle = low + (high - low) / 2;
@@ -55,14 +52,13 @@ uint32_t kth_greatest(const uint32_t* values, size_t n, size_t k, uint32_t below
   }
   if (!reached && count_above(values, n, low) < k) return below;
   // The least value above `low`.
-  uint32_t kth = greatest;
-  U32x16 least = U32x16{} + greatest;
+  const auto limit = all<I32x16>(static_cast<int>(low));
+  auto least_lanes = all<I32x16>(static_cast<int>(most));
   for (i = 0; i + 16 <= n; i += 16) {
-    const U32x16 value = load<U32x16>(values + i);
-    const U32x16 candidate = value > low ? value : least;
-    least = candidate < least ? candidate : least;
+    const I32x16 value = load<I32x16>(values + i), candidate = select(limit < value, value, least_lanes);
+    least_lanes = select(candidate < least_lanes, candidate, least_lanes);
   }
-  for (int lane = 0; lane < 16; ++lane) kth = least[lane] < kth ? least[lane] : kth;
+  auto kth = static_cast<uint32_t>(least<I32x4>(least_lanes));
   for (; i < n; ++i) kth = values[i] > low && values[i] < kth ? values[i] : kth;
   return kth;
 }

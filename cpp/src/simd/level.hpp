@@ -5,6 +5,7 @@
 #if defined(__GNUC__) && !defined(__clang__)
 #pragma GCC diagnostic ignored "-Wpsabi"                // no vector crosses an object file
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12's own _mm512_undefined_ps
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 
 #include <stddef.h>

@@ -11,14 +11,11 @@ inline void sum_rows(const Element* rows, const uint32_t* ids, size_t n, size_t 
   };
   for (size_t i = 0; i < n && i < kAhead; ++i) fetch(i);
   const F32x16 zero = {};
-  for (size_t e = 0; e < n_elements; e += 16) __builtin_memcpy(out + e, &zero, sizeof(zero));
+  for (size_t e = 0; e < n_elements; e += 16) store(out + e, zero);
   for (size_t i = 0; i < n; ++i) {
     if (i + kAhead < n) fetch(i + kAhead);
     const Element* row = rows + ids[i] * n_elements;
-    for (size_t e = 0; e < n_elements; e += 16) {
-      const F32x16 sum = load<F32x16>(out + e) + widen(row + e);
-      __builtin_memcpy(out + e, &sum, sizeof(sum));
-    }
+    for (size_t e = 0; e < n_elements; e += 16) store(out + e, load<F32x16>(out + e) + widen(row + e));
   }
 }
 

@@ -14,7 +14,7 @@ from scrubjay.progress import Progress
 from scrubjay.store.encryption import OVERHEAD_BYTES
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.feedback import has_notes
-from scrubjay.store.filling import readable
+from scrubjay.store.filling import graph_lost, readable
 from scrubjay.store.schema import Tables
 from scrubjay.store.vectors import content_hash, n_bytes
 
@@ -162,6 +162,8 @@ def _check_partition(engine: DurableEngine, scope: Scope, report: CheckReport) -
             report.images += 1
             if image[0] == state.version:
                 read.load_partition(scope, image[1])
+                if graph_lost(read, scope, image[1]):
+                    report.add(f"{scope!r}: image: its graph is not used; compact() writes it anew")
         except CorruptIndexError as error:
             report.add(f"{scope!r}: image: {error} (it is not used; compact() writes it anew)")
             return

@@ -24,6 +24,7 @@ from scrubjay.progress import Progress
 from scrubjay.store.budget import Budget
 from scrubjay.store.feedback import Feedback, read_notes, write_note
 from scrubjay.store.files import rewrite_file
+from scrubjay.store.filling import graph_lost
 from scrubjay.store.listing import Asked, admitted, asked, slices
 from scrubjay.store.partition import visible_from
 from scrubjay.store.place import place_of
@@ -353,9 +354,14 @@ class DurableEngine(ChangingEngine):
                 continue
             try:
                 image = self.store.image(state.key)
+                damaged = False
                 if image is not None:
-                    self.empty_native().load_partition(scope, image[1])
+                    read = self.empty_native()
+                    read.load_partition(scope, image[1])
+                    damaged = graph_lost(read, scope, image[1])
             except CorruptIndexError:
+                damaged = True
+            if damaged:
                 with self.store.writing("compacting") as transaction:
                     transaction.drop_image(state.key)
 

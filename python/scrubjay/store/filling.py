@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from scrubjay._native import Engine
+from scrubjay._native import Engine, Scope
 from scrubjay.errors import ConflictError, CorruptIndexError
 from scrubjay.store.budget import Budget
 from scrubjay.store.housekeeping import Housekeeper
@@ -18,7 +18,7 @@ from scrubjay.store.protocol import RowId, ScopeState
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.vectors import decode_many
 
-__all__ = ["FEW", "Filling", "decoded"]
+__all__ = ["FEW", "Filling", "decoded", "graph_lost", "readable"]
 
 _SLICE = 2000  # rows given to the engine at a time
 FEW = 32  # changes that are caught up in no time
@@ -88,10 +88,20 @@ class Filling:
                 with self._ids:
                     self.engine.load_partition(partition.scope, list(image[1]))
                 partition.resident, partition.applied, partition.n_changed = True, image[0], 0
+                self._await_graph(partition)
         except CorruptIndexError:  # the rows are the truth
             partition.unreadable = True
             return False
         return True
+
+    def _await_graph(self, partition: Partition) -> None:
+        """Note whether the image brought a graph; one that is built now is to be saved when it is there."""
+        state = self.engine.graph_state(partition.scope)
+        partition.graph_saved = state == "built"
+        if state == "coming":
+            partition.changed_at = time.monotonic()
+            self._changed[partition] = None
+            self.housekeeper.note()
 
     def _catch_up(self, partition: Partition, state: ScopeState, now: int) -> None:
         changes = self._store.changes(state.key, partition.applied, now=now)
@@ -167,6 +177,11 @@ class Filling:
                 self._forget(partition, expired)
                 self._count_changes(partition, len(expired))
                 partition.next_expiry = self._store.next_expiry(state.key, now=now) or NEVER
+
+
+def graph_lost(engine: Engine, scope: Scope, chunks: Sequence[bytes]) -> bool:
+    """Whether images that the engine just took had a graph that it could not use."""
+    return any(map(engine.is_graph_image, chunks)) and engine.graph_state(scope) != "built"
 
 
 def readable(data: Sequence[bytes | None], engine: Engine) -> tuple[list[Any], list[int]]:

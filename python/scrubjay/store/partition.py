@@ -27,6 +27,7 @@ class Partition:
         "__weakref__",
         "applied",
         "changed_at",
+        "graph_saved",
         "home",
         "in_flight",
         "last_used",
@@ -64,6 +65,7 @@ class Partition:
         self.n_changed = 0  # documents that came or went since the image
         self.n_damaged = 0  # documents here without the vectors that the file has for them, which are none
         self.changed_at = 0.0
+        self.graph_saved = False  # its image has the graph, as far as it can be kept
         self.unreadable = False  # its image is, and must be replaced even by one of the same version
         self.pinned = False
 

@@ -258,6 +258,7 @@ class Residency(Filling):
         self._depart(partition)
         partition.resident = False
         partition.applied = partition.n_changed = partition.n_damaged = 0
+        partition.graph_saved = False
         self._changed.pop(partition, None)
         self.budget.charge(partition, 0)
         partition.next_expiry = NEVER
@@ -318,11 +319,22 @@ class Residency(Filling):
         return True
 
     def is_dirty(self, partition: Partition, *, share: float = _STALE_SHARE) -> bool:
-        """Whether so much changed since its image that catching up would take long."""
+        """Whether so much changed since its image that catching up would take long, or it has no graph yet."""
+        if self._lacks_graph(partition):
+            return True
         if partition.n_changed <= FEW:
             return False
         state = self._store.scope_state(partition.scope)
         return state is not None and partition.n_changed > share * state.documents
+
+    def _lacks_graph(self, partition: Partition) -> bool:
+        """Whether the engine has a graph that its image lacks: building one takes minutes where it is worth it."""
+        return (
+            not partition.graph_saved
+            and partition.resident
+            and not partition.n_damaged
+            and self.engine.graph_state(partition.scope) == "built"
+        )
 
     def save(self, partition: Partition, *, wait: bool = False, in_background: bool = False) -> bool:
         """Write the images of a resident partition; False if the writer's turn could not be had, or the write failed.
@@ -333,13 +345,15 @@ class Residency(Filling):
             if not partition.resident or partition.applied == 0 or partition.n_damaged:
                 return True  # an image would hide that vectors are missing
             version, n_changed, stamp = partition.applied, partition.n_changed, partition.left_at
+            new_graph = self._lacks_graph(partition)  # before: one that comes now may not be in the image
+            replace = partition.unreadable or new_graph
             chunks = self.engine.save_partition(partition.scope)
         if max(map(len, chunks), default=0) < _MAX_BLOB_BYTES:
             try:
                 with self._store.writing(
                     "writing images", wait=wait, in_background=in_background
                 ) as transaction:
-                    transaction.write_image(partition.scope, version, chunks, replace=partition.unreadable)
+                    transaction.write_image(partition.scope, version, chunks, replace=replace)
             except EncryptionError:
                 return True  # nobody could read it
             except StoreError:
@@ -348,15 +362,22 @@ class Residency(Filling):
             if partition.left_at == stamp:
                 partition.n_changed = max(partition.n_changed - n_changed, 0)
                 partition.unreadable = False
+                if new_graph:
+                    partition.graph_saved = True
+                    self.measure(partition)
         return True
 
     def tidy(self) -> bool | None:
-        """Write images of partitions that rest, or are new to a quarter; give freed memory back to the system."""
+        """Write images of partitions that rest, or are new to a quarter; give freed memory back to the system.
+
+        What rests while its graph is built waits for that: then image and graph are written together.
+        """
         now = time.monotonic()
         for partition in list(self._changed):
             resting = now - partition.changed_at >= _REST_SECONDS
             if resting and not self.is_dirty(partition, share=_RESTING_SHARE):
-                self._changed.pop(partition, None)
+                if self.engine.graph_state(partition.scope) != "coming":
+                    self._changed.pop(partition, None)
             elif resting or self.is_dirty(partition, share=_WORKING_SHARE):
                 self._changed.pop(partition, None)
                 if not self.save(partition, wait=True, in_background=True):

@@ -1,0 +1,152 @@
+// Graphs: when does a partition get one, when is it extended, when built anew?
+//
+// All of it beside searches and writes: what is published is read like a search reads it, and the write lock
+// is held only to put the graph in its place. A graph is dropped when a chunk that it covers is rewritten.
+// With the images of its chunks a graph is kept (graph_image.hpp), so that reading them does not mean
+// building it.
+
+#include <bit>
+
+#include "base/bitmap.hpp"
+#include "base/epoch.hpp"
+#include "engine/engine.hpp"
+#include "engine/graph_image.hpp"
+#include "engine/writing.hpp"
+
+namespace scrubjay::engine {
+namespace {
+
+// Of the first `n_docs`.
+[[nodiscard]] uint64_t n_dead_among(const base::Bitmap& dead, uint32_t n_docs) noexcept {
+  uint64_t n = 0;
+  for (uint32_t i = 0; i < n_docs / 64; ++i) n += static_cast<uint64_t>(std::popcount(dead.word(i)));
+  const uint64_t rest = dead.word(n_docs / 64) & ((uint64_t{1} << (n_docs % 64)) - 1);
+  return n + static_cast<uint64_t>(std::popcount(rest));
+}
+
+}  // namespace
+
+size_t Engine::build_graphs(size_t min_vectors, bool anew) {
+  size_t n_built = 0;
+  std::vector<ScopeRef> scopes;
+  {
+    const WriteLock lock(*this);
+    const base::EpochGuard guard;
+    partitions_.for_each([&](Partition& partition) {
+      size_t n_vectors = 0;
+      for (const ChunkRef& chunk : partition.chunks()) n_vectors += chunk->n_vectors();
+      if (n_vectors >= min_vectors) scopes.push_back(partition.scope());
+    });
+  }
+  const std::atomic<bool> never{false};
+  const GraphWork work = anew ? GraphWork::build : GraphWork::extend;
+  for (const ScopeRef& scope : scopes) n_built += make_graph(*scope, work, never) ? 1 : 0;
+  return n_built;
+}
+
+// Whether searching a graph would often be cheaper than scanning codes, and what the graph in place, if any,
+// lacks. Under an epoch guard.
+Engine::GraphWork Engine::graph_work(const Partition& partition) const noexcept {
+  const PartitionGraph* graph = partition.graph();
+  const size_t n_covering = graph ? graph->chunks.size() : 0;
+  uint64_t n_beside = 0, n_dead = 0, bytes = 0;
+  size_t c = 0;
+  for (const ChunkRef& chunk : partition.chunks()) {
+    const ChunkSnapshot snapshot = chunk->snapshot();
+    const uint32_t covered = c < n_covering ? std::min(graph->graph->n_covered(c), snapshot.n_docs) : 0;
+    ++c;
+    if (snapshot.dead) n_dead += n_dead_among(*snapshot.dead, covered);
+    const vector::Column* column = chunk->vectors();
+    if (!column || !column->codes()) continue;
+    if (can_be_covered(snapshot.n_docs, options_.chunk_docs)) n_beside += snapshot.n_docs - covered;
+    bytes += uint64_t{snapshot.n_live} * vector::code_bytes(column->options().dim);
+  }
+  if (bytes < options_.graph_bytes || (!graph && n_beside == 0)) return GraphWork::none;
+  if (!graph) return GraphWork::build;
+  const uint64_t n_held = graph->graph->size();
+  if (n_dead > graph->n_left_out && (n_dead - graph->n_left_out) * planner::kDeadShare > n_held)
+    return GraphWork::build;
+  return n_beside * planner::kBesideShare > n_held ? GraphWork::extend : GraphWork::none;
+}
+
+GraphState Engine::graph_state(const Scope& scope) const {
+  const base::EpochGuard guard;
+  const Partition* partition = partitions_.find(scope.key(), scope.hash());
+  if (!partition) return GraphState::none;
+  if (partition->graph()) return GraphState::built;
+  return partition->waits_for_upkeep.load() || partition->in_upkeep.load() ? GraphState::coming
+                                                                           : GraphState::none;
+}
+
+// Where there is nothing that could be extended a graph is built. False: it was stopped, or the chunks
+// changed.
+bool Engine::make_graph(const Scope& scope, GraphWork work, const std::atomic<bool>& stopped) {
+  auto made = std::make_unique<PartitionGraph>();
+  std::shared_ptr<const vector::Graph> old;
+  std::vector<const vector::Column*> columns;
+  std::vector<uint32_t> n_docs;
+  std::vector<base::Bitmap>
+      dead;  // a copy: no later deletion may fall between what is left out and its count
+  uint64_t n_left_out = 0;
+  {
+    const base::EpochGuard guard;
+    const Partition* partition = partitions_.find(scope.key(), scope.hash());
+    if (!partition) return false;
+    const PartitionGraph* in_place = nullptr;
+    std::vector<ChunkSnapshot> snapshots;
+    partition->read_consistently([&] {
+      // Once: the list may be replaced between two loads.
+      const std::span<const ChunkRef> chunks = partition->chunks();
+      made->chunks.assign(chunks.begin(), chunks.end());
+      in_place = partition->graph();
+      snapshots.clear();
+      for (const ChunkRef& chunk : chunks) snapshots.push_back(chunk->snapshot());
+    });
+    if (work == GraphWork::extend && in_place) {
+      old = in_place->graph;
+      made->n_extensions = in_place->n_extensions + 1;
+      made->n_left_out = in_place->n_left_out;
+    }
+    for (size_t c = 0; c < snapshots.size(); ++c) {
+      const ChunkSnapshot& snapshot = snapshots[c];
+      const bool covered = can_be_covered(snapshot.n_docs, options_.chunk_docs);
+      columns.push_back(covered ? snapshot.chunk->vectors() : nullptr);
+      n_docs.push_back(covered ? snapshot.n_docs : 0);
+      dead.push_back(snapshot.dead ? base::Bitmap(*snapshot.dead, snapshot.n_docs) : base::Bitmap());
+      n_left_out += n_dead_among(dead[c], n_docs[c]);
+      // What died in the graph that is extended stays in it.
+      if (old) n_left_out -= n_dead_among(dead[c], old->n_covered(c));
+    }
+    made->n_left_out += n_left_out;
+  }
+  const auto cancelled = [&] { return stopped.load(std::memory_order_relaxed); };
+  const auto admits = [&](uint32_t doc) { return !dead[doc >> 16].test(doc & 0xffffu); };
+  if (old) made->graph = old->extend(columns, n_docs, cancelled, admits);
+  if (!made->graph && !cancelled()) {
+    for (size_t c = 0; old && c < dead.size(); ++c) n_left_out += n_dead_among(dead[c], old->n_covered(c));
+    made->n_left_out = n_left_out;
+    made->n_extensions = 0;
+    made->graph = vector::Graph::build(columns, n_docs, {}, cancelled, admits);
+  }
+  if (!made->graph) return false;
+  return place_graph(scope, std::move(made));
+}
+
+bool Engine::place_graph(const Scope& scope, std::unique_ptr<PartitionGraph> made) {
+  const WriteLock lock(*this);
+  const base::EpochGuard guard;
+  Partition* partition = partitions_.find(scope.key(), scope.hash());
+  if (!partition || partition->n_chunks() < made->chunks.size()) return false;
+  for (size_t c = 0; c < made->chunks.size(); ++c) {
+    if (partition->chunks()[c].get() != made->chunks[c].get()) return false;  // rewritten meanwhile
+  }
+  std::unique_ptr<PartitionGraph> replaced;
+  {
+    const Partition::Publication publication(*partition);
+    replaced = partition->replace_graph(std::move(made));
+  }
+  base::retire(std::move(replaced));
+  return true;
+}
+
+}  // namespace scrubjay::engine

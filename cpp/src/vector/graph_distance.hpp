@@ -1,0 +1,180 @@
+// Graph distance: how far apart are two vectors of a graph, or a query and one of them? Private to the
+// graph's files.
+#pragma once
+
+#include "simd/kernels.hpp"
+#include "vector/graph_state.hpp"
+
+namespace scrubjay::vector {
+
+// Of a node or of an iterator over nodes.
+template <class Entry>
+[[nodiscard]] uint32_t slot_of(const Entry& entry) noexcept {
+  if constexpr (requires { entry.slot; }) {
+    return entry.slot;
+  } else {
+    return get_slot(entry);
+  }
+}
+
+// Distances between nodes, and from a query or a vector that is being inserted to nodes: smaller is nearer.
+class RowDistance {
+ public:
+  RowDistance(const std::vector<RowNode>& nodes, const ColumnOptions& options) noexcept
+      : nodes_(nodes), options_(options), kernels_(simd::kernels()) {}
+
+  template <class Entry>
+  [[nodiscard]] float operator()(const PreparedQuery& query, const Entry& entry) const noexcept {
+    const RowNode& node = nodes_[slot_of(entry)];
+    float dot = 0.0f;
+    if (options_.storage == Storage::f16) {
+      kernels_.dot_rows_f16(half_row(node), 1, options_.padded_dim(), query.elements.data(), &dot);
+    } else {
+      kernels_.dot_rows_f32(float_row(node), 1, options_.padded_dim(), query.elements.data(), &dot);
+    }
+    return -finish_similarity(options_.metric, dot, node.scale, query.square);
+  }
+  template <class Entry>
+  [[nodiscard]] float operator()(const Entry& a, const Entry& b) const noexcept {
+    return between(nodes_[slot_of(a)], nodes_[slot_of(b)]);
+  }
+
+ private:
+  [[nodiscard]] static const uint16_t* half_row(const RowNode& node) noexcept {
+    return reinterpret_cast<const uint16_t*>(node.row);
+  }
+  [[nodiscard]] static const float* float_row(const RowNode& node) noexcept {
+    return reinterpret_cast<const float*>(node.row);
+  }
+
+  [[nodiscard]] float between(const RowNode& a, const RowNode& b) const noexcept {
+    const size_t n = options_.padded_dim();
+    const float dot = options_.storage == Storage::f16 ? kernels_.dot_f16_f16(half_row(a), half_row(b), n)
+                                                       : kernels_.dot_f32_f32(float_row(a), float_row(b), n);
+    switch (options_.metric) {
+      case Metric::cosine:
+        return -dot * a.scale.factor * b.scale.factor;
+      case Metric::inner_product:
+        return -dot * a.scale.scale * b.scale.scale;
+      case Metric::l2:
+        break;
+    }
+    return a.scale.square + b.scale.square - 2.0f * (a.scale.scale * b.scale.scale * dot);
+  }
+
+  const std::vector<RowNode>& nodes_;
+  const ColumnOptions& options_;
+  const simd::Kernels& kernels_;
+};
+
+// `dot`: of a node's code and a query's.
+[[nodiscard]] inline float distance_by_code(int32_t dot, const CodeNode& node,
+                                            const CodeQuery& query) noexcept {
+  return -(static_cast<float>(2 * dot - query.offset) * (node.factor * query.scale) + node.bias);
+}
+
+// The same as the codes estimate it (codes.hpp), at an eighth of the bytes.
+class CodeDistance {
+ public:
+  CodeDistance(const std::vector<CodeNode>& nodes, const ColumnOptions& options) noexcept
+      : nodes_(nodes),
+        n_blocks_(n_code_blocks(options.dim)),
+        l2_(options.metric == Metric::l2),
+        kernels_(simd::kernels()) {}
+
+  template <class Entry>
+  [[nodiscard]] float operator()(const PreparedQuery& query, const Entry& entry) const noexcept {
+    const CodeNode& node = nodes_[slot_of(entry)];
+    int32_t dot = 0;
+    kernels_.dot_codes(node.code, 1, n_blocks_, query.code.elements.data(), &dot);
+    return distance_by_code(dot, node, query.code);
+  }
+  // A code stands for 128 factor (2c - 15) of the rotated vector, up to the error.
+  template <class Entry>
+  [[nodiscard]] float operator()(const Entry& a, const Entry& b) const noexcept {
+    const CodeNode& one = nodes_[slot_of(a)];
+    const CodeNode& other = nodes_[slot_of(b)];
+    const auto dot = static_cast<float>(kernels_.dot_code_pair(one.code, other.code, n_blocks_));
+    const float product = static_cast<float>(kBlockDims) * (one.factor * other.factor) * dot;
+    return l2_ ? -0.5f * product - one.bias - other.bias : -product;
+  }
+
+ private:
+  const std::vector<CodeNode>& nodes_;
+  const size_t n_blocks_;
+  const bool l2_;
+  const simd::Kernels& kernels_;
+};
+
+[[nodiscard]] inline const char* bytes_of(const RowNode& node) noexcept { return node.row; }
+[[nodiscard]] inline const char* bytes_of(const CodeNode& node) noexcept {
+  return reinterpret_cast<const char*>(node.code);
+}
+
+template <class Node>
+void prefetch_bytes(const Node& node, size_t n_bytes) noexcept {
+  for (size_t byte = 0; byte < n_bytes; byte += base::kCacheLineBytes)
+    __builtin_prefetch(bytes_of(node) + byte);
+}
+
+// From one query to many nodes at once, for walk().
+class RowsFromQuery {
+ public:
+  RowsFromQuery(const std::vector<RowNode>& nodes, const ColumnOptions& options,
+                const PreparedQuery& query) noexcept
+      : nodes_(nodes), row_bytes_(options.row_bytes()), one_(nodes, options), query_(query) {}
+
+  void prefetch(uint32_t slot) const noexcept { prefetch_bytes(nodes_[slot], row_bytes_); }
+  void measure(const uint32_t* slots, size_t n, float* out) const noexcept {
+    for (size_t i = 0; i < n; ++i) out[i] = one_(query_, Slot{slots[i]});
+  }
+
+ private:
+  struct Slot {
+    uint32_t slot;
+  };
+  const std::vector<RowNode>& nodes_;
+  const size_t row_bytes_;
+  const RowDistance one_;
+  const PreparedQuery& query_;
+};
+
+class CodesFromQuery {
+ public:
+  CodesFromQuery(const std::vector<CodeNode>& nodes, const ColumnOptions& options, const PreparedQuery& query,
+                 GraphScratch& scratch) noexcept
+      : nodes_(nodes), n_blocks_(n_code_blocks(options.dim)), query_(query.code), scratch_(scratch) {}
+
+  void prefetch(uint32_t slot) const noexcept { prefetch_bytes(nodes_[slot], 64 * n_blocks_); }
+  void measure(const uint32_t* slots, size_t n, float* out) const {
+    scratch_.codes.resize(n);
+    scratch_.dots.resize(n);
+    for (size_t i = 0; i < n; ++i) scratch_.codes[i] = nodes_[slots[i]].code;
+    simd::kernels().dot_picked_codes(scratch_.codes.data(), n, n_blocks_, query_.elements.data(),
+                                     scratch_.dots.data());
+    for (size_t i = 0; i < n; ++i) {
+      const CodeNode& node = nodes_[slots[i]];
+      out[i] = distance_by_code(scratch_.dots[i], node, query_);
+    }
+  }
+
+ private:
+  const std::vector<CodeNode>& nodes_;
+  const size_t n_blocks_;
+  const CodeQuery& query_;
+  GraphScratch& scratch_;
+};
+
+// Asks for the vectors that the graph will visit next.
+template <class Node>
+struct Prefetch {
+  const std::vector<Node>& nodes;
+  size_t n_bytes;
+
+  template <class Iterator>
+  void operator()(Iterator begin, Iterator end) const noexcept {
+    for (; begin != end; ++begin) prefetch_bytes(nodes[get_slot(begin)], n_bytes);
+  }
+};
+
+}  // namespace scrubjay::vector

@@ -1,0 +1,191 @@
+// Graphs that are kept: their lists taken out without what is gone, and put over columns again if they can be
+// trusted.
+
+#include "vector/graph_links.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+#include "base/epoch.hpp"
+#include "vector/graph.hpp"
+#include "vector/graph_state.hpp"
+
+namespace scrubjay::vector {
+namespace {
+
+// On a level of their own are one in M of the vectors of the level below.
+constexpr uint8_t kMaxLevel = 32;
+// A node of usearch: its key and its level, then for each level a count and so many places.
+constexpr size_t kHeadBytes = sizeof(uint32_t) + sizeof(int16_t);
+
+[[nodiscard]] constexpr uint32_t most_links(uint32_t connectivity, uint32_t level) noexcept {
+  return level == 0 ? 2 * connectivity : connectivity;
+}
+
+// Whether each vector that is covered is in the graph once, and nothing else.
+[[nodiscard]] bool holds_what_is_covered(std::span<const Column* const> columns, const GraphLinks& links) {
+  if (links.n_covered.size() != columns.size()) return false;
+  size_t n_vectors = 0;
+  std::vector<std::vector<bool>> found(columns.size());
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (links.n_covered[c] > 0x10000u) return false;
+    found[c].resize(links.n_covered[c]);
+    for (uint32_t doc = 0; columns[c] && doc < links.n_covered[c]; ++doc) n_vectors += columns[c]->has(doc);
+  }
+  if (n_vectors != links.docs.size()) return false;
+  for (const uint32_t doc : links.docs) {
+    const uint32_t c = doc >> 16, offset = doc & 0xffffu;
+    if (c >= columns.size() || !columns[c] || offset >= links.n_covered[c] || !columns[c]->has(offset) ||
+        found[c][offset])
+      return false;
+    found[c][offset] = true;
+  }
+  return true;
+}
+
+// Whether every list is of the right size and links only to others that are on its level, too.
+[[nodiscard]] bool well_linked(const GraphLinks& links) {
+  const size_t n = links.docs.size();
+  if (n == 0 || links.levels.size() != n || links.entry >= n) return false;
+  const uint8_t highest = *std::max_element(links.levels.begin(), links.levels.end());
+  if (highest > kMaxLevel || links.levels[links.entry] != highest) return false;
+  size_t list = 0, link = 0;
+  for (uint32_t slot = 0; slot < n; ++slot) {
+    for (uint32_t level = 0; level <= links.levels[slot]; ++level, ++list) {
+      if (list >= links.list_sizes.size() || links.list_sizes[list] > most_links(links.connectivity, level) ||
+          links.list_sizes[list] > links.links.size() - link)
+        return false;
+      for (const size_t end = link + links.list_sizes[list]; link < end; ++link) {
+        const uint32_t other = links.links[link];
+        if (other >= n || other == slot || links.levels[other] < level) return false;
+      }
+    }
+  }
+  return list == links.list_sizes.size() && link == links.links.size();
+}
+
+// Gives usearch the nodes as it would have written them itself.
+class NodeStream {
+ public:
+  explicit NodeStream(const GraphLinks& links) noexcept : links_(links) {}
+
+  [[nodiscard]] bool operator()(void* out, size_t n_bytes) noexcept {
+    if (!out) return false;  // there was no memory for a node
+    switch (part_++) {
+      case 0: {
+        unum::usearch::index_serialized_header_t header;
+        header.size = links_.docs.size();
+        header.connectivity = links_.connectivity;
+        header.connectivity_base = 2 * links_.connectivity;
+        header.max_level = links_.levels[links_.entry];
+        header.entry_slot = links_.entry;
+        std::memcpy(out, &header, sizeof header);
+        return n_bytes == sizeof header;
+      }
+      case 1:
+        for (size_t slot = 0; slot < links_.levels.size(); ++slot) {
+          const int16_t level = links_.levels[slot];
+          std::memcpy(static_cast<char*>(out) + slot * sizeof level, &level, sizeof level);
+        }
+        return n_bytes == links_.levels.size() * sizeof(int16_t);
+      default:
+        return node(static_cast<char*>(out), n_bytes);
+    }
+  }
+
+ private:
+  [[nodiscard]] bool node(char* out, size_t n_bytes) noexcept {
+    const size_t slot = part_ - 3;
+    const int16_t level = links_.levels[slot];
+    std::memset(out, 0, n_bytes);
+    std::memcpy(out, &links_.docs[slot], sizeof(uint32_t));
+    std::memcpy(out + sizeof(uint32_t), &level, sizeof level);
+    size_t at = kHeadBytes;
+    for (uint32_t l = 0; l <= links_.levels[slot]; ++l, ++list_) {
+      const uint32_t n = links_.list_sizes[list_];
+      const size_t places = sizeof n * (1 + most_links(links_.connectivity, l));
+      if (at + places > n_bytes) return false;  // usearch lays its nodes out differently from what we know
+      std::memcpy(out + at, &n, sizeof n);
+      if (n != 0) std::memcpy(out + at + sizeof n, links_.links.data() + link_, n * sizeof(uint32_t));
+      at += places;
+      link_ += n;
+    }
+    return at == n_bytes;
+  }
+
+  const GraphLinks& links_;
+  size_t part_ = 0, list_ = 0, link_ = 0;
+};
+
+}  // namespace
+
+GraphLinks Graph::links(const std::function<uint32_t(uint32_t)>& renumbered) const {
+  const Index& index = state_->index;
+  const auto n = static_cast<uint32_t>(size());
+  GraphLinks out;
+  out.connectivity = state_->build.connectivity;
+  std::vector<uint32_t> slots(n, GraphLinks::kGone);  // the new ones
+  for (uint32_t slot = 0; slot < n; ++slot) {
+    const uint32_t doc = renumbered(index.at(slot).key);
+    if (doc == GraphLinks::kGone) continue;
+    slots[slot] = static_cast<uint32_t>(out.docs.size());
+    out.docs.push_back(doc);
+    out.levels.push_back(static_cast<uint8_t>(index.level_of(slot)));
+  }
+  if (out.docs.empty()) return out;
+  // The first on the highest level, as usearch has it.
+  out.entry =
+      static_cast<uint32_t>(std::max_element(out.levels.begin(), out.levels.end()) - out.levels.begin());
+  std::vector<uint32_t> list;
+  for (uint32_t slot = 0; slot < n; ++slot) {
+    if (slots[slot] == GraphLinks::kGone) continue;
+    for (size_t level = 0; level <= index.level_of(slot); ++level) {
+      const auto neighbours = index.neighbors(slot, level);
+      list.clear();
+      for (size_t i = 0; i < neighbours.size(); ++i) {
+        const uint32_t other = slots[neighbours[i].slot];
+        if (other != GraphLinks::kGone) list.push_back(other);
+      }
+      // The place of one that is gone goes to the first of its own neighbours that is not linked yet, so that
+      // what was reached through it still is.
+      for (size_t i = 0; list.size() < neighbours.size() && i < neighbours.size(); ++i) {
+        const auto gone = static_cast<uint32_t>(neighbours[i].slot);
+        if (slots[gone] != GraphLinks::kGone) continue;
+        const auto beyond = index.neighbors(gone, level);
+        for (size_t j = 0; j < beyond.size(); ++j) {
+          const uint32_t other = slots[beyond[j].slot];
+          if (other == GraphLinks::kGone || other == slots[slot] ||
+              std::find(list.begin(), list.end(), other) != list.end())
+            continue;
+          list.push_back(other);
+          break;
+        }
+      }
+      out.list_sizes.push_back(static_cast<uint8_t>(list.size()));
+      out.links.insert(out.links.end(), list.begin(), list.end());
+    }
+  }
+  return out;
+}
+
+std::unique_ptr<Graph> Graph::restore(std::span<const Column* const> columns, const GraphLinks& links,
+                                      const GraphOptions& options) {
+  const base::EpochGuard guard;
+  if (links.connectivity != options.connectivity || !well_linked(links) ||
+      !holds_what_is_covered(columns, links))
+    return nullptr;
+  auto state = std::make_unique<State>();
+  state->build = options;
+  state->n_covered = links.n_covered;
+  state->note(columns, links.docs, all_coded(columns, links.docs));
+  state->make_index();
+  auto loaded = state->index.load_from_stream(NodeStream(links));
+  if (loaded.error) {  // what was given is as it must be, so it was memory
+    (void)loaded.error.release();
+    throw std::bad_alloc();
+  }
+  return std::unique_ptr<Graph>(new Graph(std::move(state)));
+}
+
+}  // namespace scrubjay::vector

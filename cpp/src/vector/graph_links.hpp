@@ -1,0 +1,21 @@
+// Graph links: who is linked to whom in a graph, without memory addresses, so that it can be kept.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace scrubjay::vector {
+
+struct GraphLinks {
+  static constexpr uint32_t kGone = 0xffffffffu;  // for a document that is not kept
+
+  uint32_t connectivity = 0;        // M of the paper; twice as many on the ground level
+  uint32_t entry = 0;               // the slot where searches begin, one on the highest level
+  std::vector<uint32_t> n_covered;  // by column
+  std::vector<uint32_t> docs;       // by slot: column << 16 | document
+  std::vector<uint8_t> levels;      // by slot: the highest that it is on
+  std::vector<uint8_t> list_sizes;  // slot after slot, of each from the ground up
+  std::vector<uint32_t> links;      // slots, list after list
+};
+
+}  // namespace scrubjay::vector

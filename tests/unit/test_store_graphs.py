@@ -1,0 +1,176 @@
+"""Is a graph kept beside the images of its partition, and is one that cannot be used no more than a missed shortcut?"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from scrubjay import Index, Scope
+from scrubjay.store import housekeeping, residency
+
+JANE = Scope("acme", user="jane")
+N_ROWS, DIM = 1_100, 16  # fewer than 1,024 vectors of a chunk are left to the scan
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "memories.scrubjay"
+
+
+@pytest.fixture
+def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(housekeeping, "_PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(residency, "_REST_SECONDS", 0.01)
+
+
+def wait_for(condition: Any, seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def vectors() -> np.ndarray[Any, Any]:
+    return np.random.default_rng(5).normal(size=(N_ROWS, DIM)).astype(np.float32)
+
+
+def fill(index: Index) -> None:
+    index.upsert_many(
+        [{"id": i, "text": f"oak {i}", "scope": JANE, "vector": row} for i, row in enumerate(vectors())]
+    )
+
+
+def native(index: Index) -> Any:
+    """Return the native engine, with the partition in it."""
+    index.search(vector=vectors()[0], scope=JANE)
+    return index.engine.native  # type: ignore[union-attr]
+
+
+def images(index: Index) -> list[bytes]:
+    writer = index.engine.store._writer  # type: ignore[union-attr]
+    return [data for (data,) in writer.execute("SELECT data FROM image ORDER BY ordinal")]
+
+
+def nearest(index: Index) -> list[list[int]]:
+    return [[hit.id for hit in index.search(vector=row, scope=JANE, k=10)] for row in vectors()[:20]]
+
+
+def with_graph(path: Path) -> list[list[int]]:
+    """Write a file whose images have a graph; return what is nearest."""
+    with Index.open(path) as index:
+        fill(index)
+        assert native(index).build_graphs(min_vectors=1_000) == 1
+        return nearest(index)
+
+
+def test_a_graph_is_read_with_its_image(path: Path) -> None:
+    expected = with_graph(path)
+    with Index.open(path) as index:
+        engine = native(index)
+        assert engine.graph_state(JANE) == "built"
+        assert engine.stats()["graph_vectors"] == N_ROWS
+        assert nearest(index) == expected
+        found = images(index)
+        assert [engine.is_graph_image(image) for image in found] == [False, True]
+        assert index.check().clean
+    with Index.open(path) as index:
+        native(index)
+        assert images(index) == found  # nothing changed, nothing was written
+
+
+def test_a_graph_that_came_after_the_image_is_saved(path: Path) -> None:
+    with Index.open(path) as index:
+        fill(index)
+    with Index.open(path) as index:
+        assert len(images(index)) == 1
+        assert native(index).build_graphs(min_vectors=1_000) == 1
+    with Index.open(path) as index:
+        assert native(index).graph_state(JANE) == "built"
+
+
+def test_without_its_graph_a_partition_is_complete(path: Path) -> None:
+    expected = with_graph(path)
+    for damage in (
+        "UPDATE image SET data = substr(data, 1, 9000) WHERE ordinal = 1",
+        "UPDATE image SET data = CAST(substr(data, 1, 99) || x'00ff00ff' || substr(data, 104) AS BLOB) WHERE ordinal = 1",
+    ):
+        with Index.open(path) as index:
+            index.engine.store._writer.execute(damage)  # type: ignore[union-attr]
+            engine = native(index)
+            assert engine.graph_state(JANE) == "none"
+            assert nearest(index) == expected
+            (problem,) = index.check().problems
+            assert "graph" in problem
+            index.compact()
+            assert index.check().clean
+            assert len(images(index)) == 1
+            assert engine.build_graphs(min_vectors=1_000) == 1
+        with Index.open(path) as index:
+            assert native(index).graph_state(JANE) == "built"
+            assert index.check().clean
+
+
+def test_a_graph_of_other_images_is_not_used(path: Path) -> None:
+    with_graph(path)
+    with Index.open(path) as index:
+        native(index)
+        (_, graph) = images(index)
+        index.upsert_many(
+            [{"id": i, "text": "beech", "scope": JANE, "vector": vectors()[i]} for i in range(100)]
+        )
+    with Index.open(path) as index:
+        (_, newer) = images(index)
+        assert newer != graph
+        index.engine.store._writer.execute("UPDATE image SET data = ? WHERE ordinal = 1", (graph,))  # type: ignore[union-attr]
+        assert native(index).graph_state(JANE) == "none"
+        assert len(index.search("beech", scope=JANE, k=200, mode="lexical")) == 100
+
+
+class _Late:
+    """The native engine, whose graph takes its time."""
+
+    def __init__(self, engine: Any) -> None:
+        self._engine = engine
+        self.state = "coming"
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+    def graph_state(self, scope: Scope) -> str:
+        return self.state
+
+
+@pytest.mark.usefixtures("hurried")
+def test_what_rests_waits_for_its_graph(path: Path) -> None:
+    with Index.open(path) as index:
+        fill(index)
+    with Index.open(path) as index:
+        home = index.engine.residency  # type: ignore[union-attr]
+        late = _Late(home.engine)
+        home.engine = late
+        native(index)  # reads the image, which has no graph
+        partition = home.partition(JANE)
+        for _ in range(3):
+            assert home.tidy()
+            assert partition in home._changed
+        assert len(images(index)) == 1
+        assert index.engine.native.build_graphs(min_vectors=1_000) == 1  # type: ignore[union-attr]
+        late.state = "built"
+        wait_for(lambda: len(images(index)) == 2 and partition not in home._changed)
+        assert index.check().clean
+
+
+def test_a_sealed_graph_is_read_with_its_image(path: Path) -> None:
+    pytest.importorskip("cryptography")
+    keys = {"acme": b"k" * 32}.get
+    with Index.open(path, keys=keys) as index:
+        fill(index)
+        assert native(index).build_graphs(min_vectors=1_000) == 1
+    with Index.open(path, keys=keys) as index:
+        assert native(index).graph_state(JANE) == "built"
+        assert not any(b"SJGRAPH" in image for image in images(index))
+        assert index.check().clean
