@@ -29,7 +29,10 @@ struct Id {
     return kind == other.kind && integer == other.integer && string == other.string;
   }
   [[nodiscard]] std::string to_string() const {
-    return kind == IdKind::integer ? std::to_string(integer) : "'" + std::string(string) + "'";
+    if (kind == IdKind::integer) return std::to_string(integer);
+    std::string quoted("'");
+    quoted += string;
+    return quoted += '\'';
   }
 };
 
