@@ -64,9 +64,8 @@ void LexicalArm::find_terms(uint32_t chunk, uint32_t first_term, std::span<uint3
   for (size_t t = first_term; t < end; ++t) {
     const lexical::TermPostings& postings = s_.chunk_postings[chunk].terms[t];
     if (postings.n == 0) continue;
-    (void)simd::kernels().complete(postings.offsets(), postings.payloads(), postings.n, 0.0f,
-                                   1u << (t - first_term), s_.weighting.norms(), 1, 0, offsets.data(), holds,
-                                   offsets.size());
+    (void)lexical::complete_term(simd::kernels(), postings, 0.0f, 1u << (t - first_term),
+                                 s_.weighting.norms(), 1, 0, offsets.data(), holds, offsets.size());
   }
 }
 
