@@ -43,8 +43,8 @@ else()
     -Wall -Wextra -Wno-psabi -ffp-contract=off -ffunction-sections -fdata-sections
     $<$<BOOL:${SCRUBJAY_WERROR}>:-Werror>)
   if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
-    # gcc 12 warns of an overlap in its own std::string (its bug 105329).
-    target_compile_options(scrubjay_flags INTERFACE -Wno-restrict)
+    # gcc 12 warns of overlaps and of bounds in its own std::string (its bugs 105329 and 105651).
+    target_compile_options(scrubjay_flags INTERFACE -Wno-restrict -Wno-array-bounds -Wno-stringop-overflow)
   endif()
   if(APPLE)
     target_link_options(scrubjay_flags INTERFACE -Wl,-dead_strip)

@@ -3,6 +3,7 @@
 #include <iterator>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <random>
 #include <string>
 #include <thread>
@@ -11,12 +12,15 @@
 
 #include "base/epoch.hpp"
 #include "check.hpp"
+#include "lexical/bm25.hpp"
 #include "lexical/posting.hpp"
 #include "lexical/posting_table.hpp"
+#include "simd/kernels.hpp"
 #include "text/term_key.hpp"
 
 using namespace scrubjay::lexical;
 namespace base = scrubjay::base;
+namespace simd = scrubjay::simd;
 namespace text = scrubjay::text;
 
 namespace {
@@ -75,12 +79,32 @@ class CheckedTable {
       CHECK(payload_length_code(expected[i].payload) >= found.shortest.least_length_code());
       CHECK(payload_length_code(expected[i].payload) <= found.max_length_code);
     }
+    check_ranked(found, n_docs);
     // A reader that was overtaken may count the dead of later documents; it then reads again.
     if (clamped) {
       CHECK(found.n_dead >= n_dead);
     } else {
       CHECK_EQ(found.n_dead, n_dead);
     }
+  }
+  // A ranked bitmap finds what the list holds, of every document.
+  static void check_ranked(const TermPostings& found, uint32_t n_docs) {
+    if (!found.ranked()) return;
+    const std::vector<float> norms(kMaxLengthCode + 17, 0.5f);
+    std::vector<uint32_t> docs(n_docs), scores(n_docs, 1);
+    std::iota(docs.begin(), docs.end(), 0u);
+    const simd::Kernels& kernels = simd::kernels();
+    const size_t n =
+        kernels.complete_ranked(found.ranked()->read(), found.ranked()->n_words(), found.payloads(), 1000.0f,
+                                1, norms.data(), 0, 0, docs.data(), scores.data(), n_docs);
+    CHECK_EQ(n, n_docs);
+    uint32_t i = 0;
+    for (uint32_t doc = 0; doc < n_docs; ++doc) {
+      const bool held = i < found.n && found.offsets()[i] == doc;
+      CHECK_EQ(scores[doc], 1 + (held ? contribution(1000.0f, payload_tf(found.payloads()[i]), 0.5f) : 0));
+      i += held ? 1 : 0;
+    }
+    CHECK_EQ(i, found.n);
   }
   void check(uint32_t n_docs) const {
     check_postings(n_docs);
@@ -264,6 +288,90 @@ TEST(posting_table_without_a_dictionary_takes_back_documents) {
   }
 }
 
+// Every shape that a list with a ranked bitmap can take: it grows with the documents, ends before they do, is
+// given up when the term has become rare, and comes back.
+TEST(posting_table_ranks_long_lists) {
+  for (const uint32_t stride : {1u, 2u, 7u, 23u}) {
+    const uint32_t n_docs = 10'000;
+    CheckedTable table(n_docs);
+    bool was_ranked = false;
+    for (uint32_t doc = 0; doc < n_docs; ++doc) {
+      const bool rare = doc > n_docs / 5 && doc < n_docs * 9 / 10;
+      if (doc % stride == 0) {
+        table.append("often", static_cast<uint16_t>(doc), 1 + doc % 5, doc % 90);
+        if (doc % 3 == 0) {  // a write that fails
+          table.undo("often", static_cast<uint16_t>(doc));
+          if (doc % 2 == 0) table.append("often", static_cast<uint16_t>(doc), 1 + doc % 7, 3);
+        }
+      }
+      if (!rare || doc % 900 == 0) table.append("at-times", static_cast<uint16_t>(doc), 2, doc % 60);
+      if (doc % 997 == 0 || doc + 1 == n_docs) table.check(doc + 1);
+      const base::EpochGuard guard;
+      TermPostings found;
+      table.table().find(text::term_key("often"), "often", doc, nullptr, found);
+      was_ranked |= found.ranked() != nullptr;
+    }
+    CHECK(was_ranked);
+    for (const uint32_t seen : {0u, 47u, 48u, 49u, 1999u, 2001u, 8999u, n_docs}) table.check(seen);
+  }
+  base::collect_retired();
+}
+
+TEST(posting_table_ranks_lists_that_it_adopts) {
+  for (const uint32_t n : {4u, 5u, 127u, 128u, 5000u}) {
+    PostingTable table;
+    std::vector<uint16_t> offsets, payloads;
+    for (uint32_t i = 0; i < n; ++i) {
+      offsets.push_back(static_cast<uint16_t>(3 * i));
+      payloads.push_back(pack_payload(1 + i % 9, i % 70));
+    }
+    CHECK(table.adopt(text::term_key("word"), "word", offsets, payloads));
+    const base::EpochGuard guard;
+    TermPostings found;
+    table.find(text::term_key("word"), "word", 3 * n, nullptr, found);
+    CHECK_EQ(found.n, n);
+    CHECK_EQ(found.ranked() != nullptr, n >= RankedBitmap::kShortest);
+    CheckedTable::check_ranked(found, 3 * n);
+  }
+}
+
+TEST(posting_table_finds_many_terms_at_once) {
+  std::mt19937 random(1);
+  PostingTable table, empty;
+  const auto name = [](uint32_t t) { return (t % 2 ? "t" : "a-long-term-") + std::to_string(t); };
+  for (uint32_t doc = 0; doc < 300; ++doc) {
+    for (uint32_t t = 0; t < 60; ++t) {
+      if (random() % (1 + t * t / 20) != 0) continue;
+      table.append(text::term_key(name(t)), name(t), static_cast<uint16_t>(doc),
+                   pack_payload(1 + t % 3, doc % 9), nullptr);
+    }
+  }
+  std::vector<std::string> names;
+  for (uint32_t t = 0; t < 70; ++t) names.push_back(name(t));
+  for (const size_t n : {0, 1, 15, 16, 17, 33, 70}) {
+    std::vector<TermCount> terms;
+    for (size_t i = 0; i < n; ++i) {
+      const std::string& term = names[random() % names.size()];
+      terms.push_back({term, text::term_key(term), 1, true});
+    }
+    for (const PostingTable* searched : {&table, &empty}) {
+      for (const uint32_t n_docs : {0u, 150u, 300u}) {
+        const base::EpochGuard guard;
+        std::vector<TermPostings> found(n);
+        searched->find_all(terms, n_docs, nullptr, found.data());
+        for (size_t i = 0; i < n; ++i) {
+          TermPostings expected;
+          searched->find(terms[i].key, terms[i].term, n_docs, nullptr, expected);
+          CHECK_EQ(found[i].n, expected.n);
+          CHECK(std::equal(expected.offsets(), expected.offsets() + expected.n, found[i].offsets()));
+          CHECK(std::equal(expected.payloads(), expected.payloads() + expected.n, found[i].payloads()));
+          CHECK(found[i].ranked() == expected.ranked());
+        }
+      }
+    }
+  }
+}
+
 TEST(posting_table_holds_a_full_chunk) {
   PostingTable table;
   const uint64_t key = text::term_key("word");
@@ -305,6 +413,7 @@ TEST(posting_table_readers_see_whole_lists_while_it_is_written) {
         table.find(text::term_key(term), term, seen, nullptr, found);
         CHECK_EQ(found.n, seen / t);
         for (uint32_t i = 0; i < found.n; ++i) CHECK(found.offsets()[i] == (i + 1) * t - 1);
+        if (random() % 64 == 0) CheckedTable::check_ranked(found, seen);
       }
     });
   }

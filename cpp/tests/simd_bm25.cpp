@@ -195,6 +195,24 @@ TEST(simd_completing_looks_up_every_candidate_at_every_level) {
         completed.resize(n_kept);
         CHECK_EQ(positions, expected_positions);
         CHECK_EQ(completed, expected_scores);
+
+        // The same by a ranked bitmap, which ends with the last posting or later.
+        std::vector<uint64_t> words(random() % 2 && n != 0 ? postings.back() / simd::kRankedDocs + 1
+                                                           : n_docs / simd::kRankedDocs + 1);
+        for (uint32_t i = 0; i < n; ++i) {
+          uint64_t& word = words[postings[i] / simd::kRankedDocs];
+          if (word == 0) word = uint64_t{i} << simd::kRankedDocs;
+          word |= uint64_t{1} << (postings[i] % simd::kRankedDocs);
+        }
+        positions = candidates;
+        completed = scores;
+        const size_t n_ranked = level->complete_ranked(
+            words.data(), static_cast<uint32_t>(words.size()), payloads.data(), weight, count, norms.data(),
+            rest, threshold, positions.data(), completed.data(), candidates.size());
+        positions.resize(n_ranked);
+        completed.resize(n_ranked);
+        CHECK_EQ(positions, expected_positions);
+        CHECK_EQ(completed, expected_scores);
       }
     }
   }

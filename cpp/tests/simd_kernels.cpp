@@ -74,8 +74,9 @@ TEST(simd_tables_are_complete) {
     CHECK(levels[i]->dot_rows_f16 && levels[i]->dot_rows_f32 && levels[i]->dot_f16_f16 &&
           levels[i]->dot_f32_f32);
     CHECK(levels[i]->fill_impacts && levels[i]->accumulate && levels[i]->accumulate_directly);
-    CHECK(levels[i]->group_maxima && levels[i]->harvest && levels[i]->complete && levels[i]->harvest_listed &&
-          levels[i]->kth_greatest && levels[i]->keep_above && levels[i]->to_f16 && levels[i]->from_f16);
+    CHECK(levels[i]->group_maxima && levels[i]->harvest && levels[i]->complete &&
+          levels[i]->complete_ranked && levels[i]->harvest_listed && levels[i]->kth_greatest &&
+          levels[i]->keep_above && levels[i]->to_f16 && levels[i]->from_f16);
   }
   bool chosen = false;
   for (const Kernels* level : levels) chosen |= &kernels() == level;

@@ -101,14 +101,14 @@ void LexicalArm::find_terms(uint32_t chunk, uint32_t first_term, std::span<uint3
   for (size_t t = first_term; t < end; ++t) {
     const lexical::TermPostings& postings = s_.chunk_postings[chunk].terms[t];
     const uint32_t bit = 1u << (t - first_term);
-    if (postings.n <= kWholeLists * n_placed) {
+    if (!postings.ranked() && postings.n <= kWholeLists * n_placed) {
       for (uint32_t i = 0; i < postings.n; ++i)
         places.find(postings.offsets()[i], [&](uint32_t place) { holds[place] |= bit; });
     } else {
       // What completes scores looks up a list for many documents at once; with no weight and a count of 2^t a
       // contribution is bit t, and nothing falls below a threshold of none.
-      (void)simd::kernels().complete(postings.offsets(), postings.payloads(), postings.n, 0.0f, bit,
-                                     s_.weighting.norms(), 1, 0, offsets.data(), holds, offsets.size());
+      (void)lexical::complete_term(simd::kernels(), postings, 0.0f, bit, s_.weighting.norms(), 1, 0,
+                                   offsets.data(), holds, offsets.size());
     }
   }
 }

@@ -42,10 +42,9 @@ class Search {
   // Adds one visible partition in a state that existed.
   void add(const Partition& partition) {
     s_.add(partition, [&](const Chunk& chunk, const ChunkSnapshot& snapshot) {
-      for (const lexical::TermCount& term : terms_) {
-        chunk.postings().find(term.key, term.term, snapshot.n_docs, snapshot.dead,
-                              s_.postings.emplace_back());
-      }
+      const size_t first = s_.postings.size();
+      s_.postings.resize(first + terms_.size());
+      chunk.postings().find_all(terms_, snapshot.n_docs, snapshot.dead, s_.postings.data() + first);
     });
   }
 

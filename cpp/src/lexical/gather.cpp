@@ -18,9 +18,9 @@ void gather_chunk(const Query& query, uint32_t chunk, const simd::Kernels& kerne
       // One point of hope keeps everything until the last term has been looked up.
       const bool last = t + 1 == n_terms;
       if (list.n == 0 && !last) continue;
-      n = kernels.complete(list.offsets(), list.payloads(), list.n, query.weighting->weight(t),
-                           query.counts[t], query.weighting->norms(), last ? 0 : 1,
-                           last ? selection.threshold() : 0, selection.positions(), selection.scores(), n);
+      n = complete_term(kernels, list, query.weighting->weight(t), query.counts[t], query.weighting->norms(),
+                        last ? 0 : 1, last ? selection.threshold() : 0, selection.positions(),
+                        selection.scores(), n);
     }
     selection.add(n, chunk << 16);
   }

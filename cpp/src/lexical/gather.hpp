@@ -11,6 +11,20 @@
 
 namespace scrubjay::lexical {
 
+// As if kernels.complete() for a term's list; by the list's ranked bitmap, if it
+// has one.
+[[nodiscard]] inline size_t complete_term(const simd::Kernels& kernels, const TermPostings& list,
+                                          float weight, uint32_t count, const float* norms, uint32_t rest,
+                                          uint32_t threshold, uint32_t* positions, uint32_t* scores,
+                                          size_t n_candidates) {
+  if (const RankedBitmap* ranked = list.ranked()) {
+    return kernels.complete_ranked(ranked->read(), ranked->n_words(), list.payloads(), weight, count, norms,
+                                   rest, threshold, positions, scores, n_candidates);
+  }
+  return kernels.complete(list.offsets(), list.payloads(), list.n, weight, count, norms, rest, threshold,
+                          positions, scores, n_candidates);
+}
+
 // As if search_exhaustively() looked at the documents query.chunks[chunk].among alone: adds those that can be
 // among the best k to the selection.
 void gather_chunk(const Query& query, uint32_t chunk, const simd::Kernels& kernels, Selection& selection);

@@ -63,7 +63,8 @@ struct PostingTable::Block {
   }
 };
 
-// words: up to four inline postings (offset | payload << 16), or in words[0] the address of the block.
+// words: up to four inline postings (offset | payload << 16), or the addresses of the block and of the ranked
+// bitmap, zero if there is none.
 struct PostingTable::Slot {
   std::atomic<uint64_t> key{0};
   std::atomic<uint64_t> words[2] = {};
@@ -75,6 +76,12 @@ struct PostingTable::Slot {
   }
   void set_block(Block* block) noexcept {
     words[0].store(static_cast<uint64_t>(reinterpret_cast<uintptr_t>(block)), std::memory_order_release);
+  }
+  [[nodiscard]] RankedBitmap* ranked() const noexcept {
+    return reinterpret_cast<RankedBitmap*>(static_cast<uintptr_t>(words[1].load(std::memory_order_acquire)));
+  }
+  void set_ranked(RankedBitmap* ranked) noexcept {
+    words[1].store(static_cast<uint64_t>(reinterpret_cast<uintptr_t>(ranked)), std::memory_order_release);
   }
   [[nodiscard]] uint32_t inline_posting(uint32_t i) const noexcept {
     return static_cast<uint32_t>(words[i / 2].load(std::memory_order_acquire) >> (32 * (i % 2)));

@@ -12,7 +12,9 @@ namespace scrubjay::lexical {
 void PostingTable::destroy_lists(const Table& table) noexcept {
   for (size_t i = 0; i < table.n_slots; ++i) {
     const Slot& slot = table.slots[i];
-    if (slot.count.load(std::memory_order_relaxed) & kListBit) Block::destroy(slot.block());
+    if (!(slot.count.load(std::memory_order_relaxed) & kListBit)) continue;
+    Block::destroy(slot.block());
+    RankedBitmap::destroy(slot.ranked());
   }
 }
 
@@ -128,7 +130,33 @@ void PostingTable::append_to_block(Slot& slot, uint32_t n, uint16_t offset, uint
     block = grown;
   }
   block->put(n, offset, payload);
+  rank(slot, n, offset);
   slot.count.store((n + 1) | kListBit, std::memory_order_release);
+}
+
+// Before posting number n, of document `offset`, is published: keeps the ranked bitmap, if the list should
+// have one.
+void PostingTable::rank(Slot& slot, uint32_t n, uint16_t offset) {
+  RankedBitmap* ranked = slot.ranked();
+  if (!ranked || !ranked->has_room(offset)) {
+    if (!ranked && !RankedBitmap::pays(n + 1, offset)) return;
+    RankedBitmap* grown = nullptr;
+    if (RankedBitmap::pays(n + 1, offset)) {
+      grown = RankedBitmap::make(offset);
+      grown->add_all(slot.block()->offsets(), n);
+    }
+    set_ranked(slot, grown);
+    ranked = grown;
+  }
+  if (ranked) ranked->add(offset, n);
+}
+
+void PostingTable::set_ranked(Slot& slot, RankedBitmap* ranked) noexcept {
+  RankedBitmap* old = slot.ranked();
+  ranked_bytes_ += ranked ? ranked->memory_bytes() : 0;
+  ranked_bytes_ -= old ? old->memory_bytes() : 0;
+  slot.set_ranked(ranked);
+  if (old) base::retire(old, RankedBitmap::destroy);
 }
 
 void PostingTable::move_to_block(Slot& slot, uint16_t offset, uint16_t payload, const base::Bitmap* dead) {
@@ -143,6 +171,7 @@ void PostingTable::move_to_block(Slot& slot, uint16_t offset, uint16_t payload, 
   block->n_dead.store(n_dead, std::memory_order_relaxed);
   slot.count.store(kInTransit, std::memory_order_release);
   slot.set_block(block);
+  slot.set_ranked(nullptr);
   slot.count.store((kMaxInline + 1) | kListBit, std::memory_order_release);
   block_bytes_ += Block::held_bytes(kFirstBlockCapacity);
 }
@@ -158,6 +187,7 @@ void PostingTable::undo(uint64_t key, std::string_view term, uint16_t offset) no
       count & kListBit ? slot->block()->offsets()[n - 1] : slot->inline_posting(n - 1) & 0xffffu;
   if (last != offset) return;
   slot->count.store(count - 1, std::memory_order_release);
+  if (RankedBitmap* ranked = count & kListBit ? slot->ranked() : nullptr) ranked->remove_last(offset);
   --n_postings_;
 }
 
@@ -181,15 +211,47 @@ void PostingTable::find(uint64_t key, std::string_view term, uint32_t n_docs, co
                         TermPostings& out) const {
   out.n = out.n_dead = 0;
   out.offsets_ = out.payloads_ = nullptr;
+  out.ranked_ = nullptr;
   const uintptr_t form = form_.load(std::memory_order_acquire);
   if (const TinyPostings* tiny = tiny_of(form)) return copy_tiny(*tiny, key, term, n_docs, dead, out);
   const Slot* slot = find_slot(table_of(form), key, term);
   if (slot) read_slot(*slot, n_docs, dead, out);
 }
 
+void PostingTable::find_all(std::span<const TermCount> terms, uint32_t n_docs, const base::Bitmap* dead,
+                            TermPostings* out) const {
+  constexpr size_t kAtOnce = 16;
+  const uintptr_t form = form_.load(std::memory_order_acquire);
+  if (tiny_of(form)) {
+    for (const TermCount& term : terms) find(term.key, term.term, n_docs, dead, *out++);
+    return;
+  }
+  Table* table = table_of(form);
+  const Slot* slots[kAtOnce];
+  for (size_t begin = 0; begin < terms.size(); begin += kAtOnce) {
+    const size_t n = std::min(kAtOnce, terms.size() - begin);
+    for (size_t i = 0; table && i < n; ++i)
+      __builtin_prefetch(table->slots + table->home(terms[begin + i].key));
+    for (size_t i = 0; i < n; ++i) {
+      const TermCount& term = terms[begin + i];
+      slots[i] = find_slot(table, term.key, term.term);
+      if (slots[i] && slots[i]->count.load(std::memory_order_relaxed) & kListBit)
+        __builtin_prefetch(slots[i]->block());
+    }
+    for (size_t i = 0; i < n; ++i) {
+      TermPostings& found = out[begin + i];
+      found.n = found.n_dead = 0;
+      found.offsets_ = found.payloads_ = nullptr;
+      found.ranked_ = nullptr;
+      if (slots[i]) read_slot(*slots[i], n_docs, dead, found);
+    }
+  }
+}
+
 void PostingTable::read_slot(const Slot& slot, uint32_t n_docs, const base::Bitmap* dead, TermPostings& out) {
   out.n = out.n_dead = 0;
   out.offsets_ = out.payloads_ = nullptr;
+  out.ranked_ = nullptr;
   for (;;) {
     const uint32_t count = slot.count.load(std::memory_order_acquire);
     if (count == kInTransit) continue;
@@ -203,7 +265,10 @@ void PostingTable::read_slot(const Slot& slot, uint32_t n_docs, const base::Bitm
       out.max_length_code = block->max_length_code.load(std::memory_order_relaxed);
       out.offsets_ = block->offsets();
       out.payloads_ = block->payloads();
-      while (n != 0 && out.offsets_[n - 1] >= n_docs) --n;
+      out.ranked_ = slot.ranked();
+      if (n_docs <= kMaxOffset) {  // or the list's end need not come to the caches
+        while (n != 0 && out.offsets_[n - 1] >= n_docs) --n;
+      }
       out.n = n;
       return;
     }
@@ -238,7 +303,7 @@ void PostingTable::sum_up(const base::Bitmap* dead, TermPostings& out) noexcept 
 size_t PostingTable::memory_bytes() const noexcept {
   const TinyPostings* tiny = this->tiny();
   const Table* table = this->table();
-  return block_bytes_ + long_terms_.memory_bytes() + (tiny ? tiny->held_bytes() : 0) +
+  return block_bytes_ + ranked_bytes_ + long_terms_.memory_bytes() + (tiny ? tiny->held_bytes() : 0) +
          (table ? base::held_bytes(sizeof(Table)) + base::held_bytes(table->n_slots * sizeof(Slot)) : 0);
 }
 

@@ -21,6 +21,8 @@
 #include "base/bitmap.hpp"
 #include "base/growing.hpp"
 #include "lexical/posting.hpp"
+#include "lexical/ranked_bitmap.hpp"
+#include "lexical/term_counts.hpp"
 #include "lexical/tiny_postings.hpp"
 
 namespace scrubjay::lexical {
@@ -41,11 +43,14 @@ class TermPostings {
 
   [[nodiscard]] const uint16_t* offsets() const noexcept { return offsets_ ? offsets_ : inline_offsets_; }
   [[nodiscard]] const uint16_t* payloads() const noexcept { return payloads_ ? payloads_ : inline_payloads_; }
+  // Null if the list is short or sparse.
+  [[nodiscard]] const RankedBitmap* ranked() const noexcept { return ranked_; }
 
  private:
   friend class PostingTable;
   const uint16_t* offsets_ = nullptr;
   const uint16_t* payloads_ = nullptr;
+  const RankedBitmap* ranked_ = nullptr;
   static constexpr uint32_t kMaxCopied = TinyPostings::kDocs;
   static_assert(kMaxCopied >= kMaxInline);
   uint16_t inline_offsets_[kMaxCopied];
@@ -105,6 +110,10 @@ class PostingTable {
   // The postings of `term` with offset < n_docs; `n` is zero if there are none.
   void find(uint64_t key, std::string_view term, uint32_t n_docs, const base::Bitmap* dead,
             TermPostings& out) const;
+  // As if find() for each of the terms, into out[0, terms.size()); but what one of them waits for is asked
+  // for while the others are looked up.
+  void find_all(std::span<const TermCount> terms, uint32_t n_docs, const base::Bitmap* dead,
+                TermPostings* out) const;
   // Asks for the cache line where find() will look first.
   void prefetch(uint64_t key) const noexcept;
 
@@ -153,6 +162,8 @@ class PostingTable {
   static void recount_dead(const Table& table, const base::Bitmap& dead) noexcept;
   static void read_slot(const Slot& slot, uint32_t n_docs, const base::Bitmap* dead, TermPostings& out);
   void append_to_block(Slot& slot, uint32_t n, uint16_t offset, uint16_t payload);
+  void rank(Slot& slot, uint32_t n, uint16_t offset);
+  void set_ranked(Slot& slot, RankedBitmap* ranked) noexcept;
   void move_to_block(Slot& slot, uint16_t offset, uint16_t payload, const base::Bitmap* dead);
   void grow_table();
 
@@ -162,6 +173,7 @@ class PostingTable {
   uint32_t n_terms_ = 0;
   size_t n_postings_ = 0;
   size_t block_bytes_ = 0;
+  size_t ranked_bytes_ = 0;
 };
 
 }  // namespace scrubjay::lexical

@@ -113,6 +113,11 @@ bool PostingTable::adopt(uint64_t key, std::string_view term, std::span<const ui
     Block* block = Block::make((n + 3) & ~3u);
     for (uint32_t i = 0; i < n; ++i) block->put(i, offsets[i], payloads[i]);
     slot.set_block(block);
+    slot.set_ranked(nullptr);
+    if (RankedBitmap::pays(n, offsets.back())) {
+      set_ranked(slot, RankedBitmap::make(offsets.back()));
+      slot.ranked()->add_all(offsets.data(), n);
+    }
     slot.count.store(n | kListBit, std::memory_order_release);
     block_bytes_ += Block::held_bytes(block->capacity);
   }

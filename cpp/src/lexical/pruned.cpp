@@ -1,10 +1,8 @@
 #include "lexical/pruned.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cmath>
-#include <functional>
 
 #include "base/growing.hpp"
 #include "lexical/gather.hpp"
@@ -17,13 +15,14 @@ namespace {
 constexpr uint32_t kTableEntries = ((kMaxTf + 1) << kLengthBits) + 16;
 constexpr uint32_t kStagger = 5 * 16;  // entries between tables, so that their rows do not share cache sets
 constexpr size_t kMaxTables = 64;      // of 256 KB address space each; only the lines in use take memory
-constexpr uint32_t kFirstWindow = 4096;
+constexpr uint32_t kFirstWindow = 32768;
 constexpr uint32_t kSparse = 12;  // fewer postings than a 12th of the window: visit them, not all the sums
 constexpr double kDense = 0.5;    // postings a document from which on smaller windows are faster
 
 // What one look-up of a non-essential term costs, in postings accumulated. Measured: 10 to 15 ns against 0.5
 // ns.
 constexpr uint64_t kProbeCost = 16;
+constexpr uint64_t kRankedProbeCost = 4;  // with a ranked bitmap
 
 constexpr float kUsual = 0.6f;  // a usual contribution, as a share of the term's bound
 
@@ -138,7 +137,7 @@ void PrunedSearch::open_chunk(const Query& query, const ChunkPostings& chunk) {
       greatest = std::max(greatest, (weight * tf) / (tf + norms[shortest]));
     }
     const uint32_t most = std::max(static_cast<uint32_t>(std::nearbyintf(greatest)), 1u);
-    cursors_.push_back({postings.offsets(), postings.payloads(), postings.n, 0, 0,
+    cursors_.push_back({postings.offsets(), postings.payloads(), postings.ranked(), postings.n, 0, 0,
                         query.counts[t] * (most + 2 + (most >> 21)), t});
   }
   std::sort(cursors_.begin(), cursors_.end(), [](const Cursor& a, const Cursor& b) {
@@ -160,21 +159,35 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk) {
   const ChunkPostings& postings = query.chunks[chunk];
   const uint32_t n_docs = postings.n_docs;
   const size_t n_terms = cursors_.size();
-  uint32_t width = std::min(window_, kFirstWindow);
+  uint32_t width = selection_.threshold() == 0 ? std::min(window_, kFirstWindow) : window_;
   for (uint32_t begin = 0, end = 0; begin < n_docs; begin = end, width = std::min(window_, 2 * width)) {
     uint32_t threshold = selection_.threshold();
     size_t n_safe = 0;  // how many of the cursors may be non-essential
     while (n_safe < n_terms && bound_sums_[n_safe] <= threshold) ++n_safe;
     if (n_safe == n_terms) return;  // nor can any later window of the chunk hold a better document
-    const auto [n_optional, n_essential] = choose_optional(n_safe, threshold, n_docs);
-    const uint32_t help = n_optional == 0 ? 0 : bound_sums_[n_optional - 1];
+    Plan plan = choose_optional(n_safe, threshold, n_docs);
     // Many postings want sums that stay in the nearest cache, few want few windows.
-    const bool dense = n_essential > kDense * n_docs;
-    end = std::min(n_docs, begin + (dense ? std::min(width, std::max(window_ / 2, 16u)) : width));
+    const uint32_t widest = plan.n_essential > kDense * n_docs              ? window_ / 4
+                            : uint64_t{plan.n_essential} * kSparse > n_docs ? window_ / 2
+                                                                            : window_;
+    end = std::min(n_docs, begin + std::min(width, std::max(widest, 16u)));
 
     uint32_t n_added = 0;
-    for (size_t i = n_optional; i < n_terms; ++i)
+    size_t n_waiting = n_terms;  // cursors whose postings are not yet added
+    if (threshold == 0) {
+      n_added = seed_early(query, postings, begin, end, n_waiting);
+      threshold = selection_.threshold();
+      if (threshold != 0) {
+        for (n_safe = 0; n_safe < n_waiting && bound_sums_[n_safe] <= threshold;) ++n_safe;
+        plan = choose_optional(n_safe, threshold, n_docs);
+      }
+    }
+    const size_t n_optional = plan.n_optional;
+    const uint32_t help = n_optional == 0 ? 0 : bound_sums_[n_optional - 1];
+    for (size_t i = n_optional; i < n_waiting; ++i) {
+      if (i + 1 < n_waiting) prefetch(cursors_[i + 1], begin, end, n_docs);
       n_added += accumulate(query, cursors_[i], begin, end, n_docs);
+    }
     if (n_added == 0) continue;
 
     selection_.make_room(end - begin + 16);
@@ -203,35 +216,6 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk) {
   }
 }
 
-// Before the first candidates are taken there is no threshold, and every match would be one. The k-th best of
-// the maxima of disjoint groups of documents is a score that k documents reach: a threshold for one cheap
-// pass over the sums.
-void PrunedSearch::seed_threshold(const ChunkPostings& postings, uint32_t begin, uint32_t end) {
-  if (postings.dead && !postings.filtered) clear_dead(*postings.dead, begin, end);
-  const size_t n = (end - begin + 15) / 16 * 16, k = selection_.k();
-  const size_t group = std::max<size_t>(1, n / (4 * k));
-  uint32_t* maxima = selection_.scores();  // the room for candidates is free until they are taken
-  const size_t n_groups = kernels_.group_maxima(sums_.get(), n, group, maxima);
-  if (n_groups >= k) selection_.raise_threshold(kernels_.kth_greatest(maxima, n_groups, k, 0));
-}
-
-// The same for a few candidates that have been taken already; drops those that do not reach it.
-size_t PrunedSearch::seed_from(size_t n) {
-  if (n < selection_.k()) return n;
-  selection_.raise_threshold(kernels_.kth_greatest(selection_.scores(), n, selection_.k(), 0));
-  return kernels_.keep_above(selection_.positions(), selection_.scores(), n, selection_.threshold());
-}
-
-// The dead of a window score nothing.
-void PrunedSearch::clear_dead(const base::Bitmap& dead, uint32_t begin, uint32_t end) noexcept {
-  for (uint32_t word = begin / 64; word < dead.n_words() && word * 64 < end; ++word) {
-    for (uint64_t bits = dead.word(word); bits != 0; bits &= bits - 1) {
-      const uint32_t offset = word * 64 + static_cast<uint32_t>(std::countr_zero(bits));
-      if (offset >= begin && offset < end) sums_[offset - begin] = 0;
-    }
-  }
-}
-
 // How many of the first n_safe terms to leave out of a window: leaving one out saves its postings, but lowers
 // the threshold of the candidates by its bound, and each candidate is then looked up in every list left out.
 // How many candidates there would be is estimated as if terms occurred independently: the sum of the other
@@ -243,10 +227,12 @@ PrunedSearch::Plan PrunedSearch::choose_optional(size_t n_safe, uint32_t thresho
   for (const Cursor& cursor : cursors_) n_left += cursor.n;
   Plan best{0, n_left};
   uint64_t best_cost = n_left;
+  uint64_t probe_cost = 0;
   uint64_t n_alone = 0;            // postings of the terms from `alone` on
   size_t alone = cursors_.size();  // the first whose postings make candidates alone
   for (size_t m = 1; m <= n_safe; ++m) {
     n_left -= cursors_[m - 1].n;
+    probe_cost += cursors_[m - 1].ranked ? kRankedProbeCost : kProbeCost;
     const float lowered = static_cast<float>(threshold - bound_sums_[m - 1]);
     while (alone > 0 && static_cast<float>(cursors_[alone - 1].bound) * kUsual > lowered) {
       n_alone += cursors_[--alone].n;
@@ -258,13 +244,22 @@ PrunedSearch::Plan PrunedSearch::choose_optional(size_t n_safe, uint32_t thresho
           static_cast<uint64_t>(share_above(lowered, mean, variance) * static_cast<float>(n_docs));
       n_candidates = std::min(n_left, n_alone + exceeding);
     }
-    const uint64_t cost = n_left + n_candidates * m * kProbeCost;
+    const uint64_t cost = n_left + n_candidates * probe_cost;
     if (cost < best_cost) {
       best_cost = cost;
       best = {m, n_left};
     }
   }
   return best;
+}
+
+// Asks for what accumulate() will read first.
+void PrunedSearch::prefetch(const Cursor& cursor, uint32_t begin, uint32_t end, uint32_t n_docs) noexcept {
+  const uint32_t n = cursor.n - cursor.position;
+  __builtin_prefetch(cursor.offsets + cursor.position);
+  __builtin_prefetch(cursor.payloads + cursor.position);
+  if (end < n_docs && n >= 64)
+    __builtin_prefetch(cursor.offsets + cursor.position + uint64_t{n} * (end - begin) / (n_docs - begin));
 }
 
 // Adds the cursor's postings within the window; returns how many.
@@ -345,13 +340,19 @@ size_t PrunedSearch::complete_candidates(const Query& query, size_t n_optional, 
   uint32_t *positions = selection_.positions(), *scores = selection_.scores();
   for (size_t j = n_optional; j-- > 0 && n != 0;) {
     Cursor& cursor = cursors_[j];
+    const uint32_t rest = j == 0 ? 0 : bound_sums_[j - 1];
+    if (cursor.ranked) {
+      n = kernels_.complete_ranked(cursor.ranked->read(), cursor.ranked->n_words(), cursor.payloads,
+                                   query.weighting->weight(cursor.term), query.counts[cursor.term],
+                                   query.weighting->norms(), rest, threshold, positions, scores, n);
+      continue;
+    }
     const uint32_t from = gallop(cursor.offsets, cursor.position, cursor.n, first);
     const uint32_t to = last == kMaxOffset ? cursor.n : gallop(cursor.offsets, from, cursor.n, last + 1);
     cursor.position = from;
     n = kernels_.complete(cursor.offsets + from, cursor.payloads + from, to - from,
                           query.weighting->weight(cursor.term), query.counts[cursor.term],
-                          query.weighting->norms(), j == 0 ? 0 : bound_sums_[j - 1], threshold, positions,
-                          scores, n);
+                          query.weighting->norms(), rest, threshold, positions, scores, n);
   }
   return n;
 }

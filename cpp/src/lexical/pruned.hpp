@@ -4,13 +4,15 @@
 // a document must exceed (documents ascend, so an equal score loses). Terms whose bounds together cannot
 // exceed it may be non-essential in a window, and are if that is estimated to cost less than accumulating
 // them: only documents that an essential term holds are candidates there, and the others' postings are looked
-// up for those candidates alone, by galloping, term after term, while they can still make it. In a window:
+// up for those candidates alone, term after term, while they can still make it: in the ranked bitmap of a
+// frequent term, by galloping in the list of another. In a window:
 //   1. the essential terms' postings are added into an array of sums (a table per term gives a posting's
 //   contribution);
 //   2. the sums that can exceed the threshold with all the non-essential terms' help are taken out, all are
 //   cleared;
 //   3. the non-essential terms are added to these candidates, most promising term first.
-// The first windows are small, because the threshold that they find makes the later ones cheap.
+// The first threshold comes from the rarest terms (pruned_seed.cpp), and then windows are as wide as the sums
+// of what is added up stay in a near cache.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +28,7 @@ namespace scrubjay::lexical {
 // Memory for searches; one per thread, reused, so that a search allocates nothing in the steady state.
 class PrunedSearch {
  public:
-  static constexpr uint32_t kWindow = 32768;
+  static constexpr uint32_t kWindow = 65536;
 
   // Tests make windows small to cross their borders often: a power of two, at least 16.
   explicit PrunedSearch(uint32_t window = kWindow, const simd::Kernels& kernels = simd::kernels());
@@ -42,6 +44,7 @@ class PrunedSearch {
   struct Cursor {
     const uint16_t* offsets;
     const uint16_t* payloads;
+    const RankedBitmap* ranked;  // null: none
     uint32_t n;
     uint32_t begin;     // in the window at hand, of an essential term: its postings are [begin, position)
     uint32_t position;  // everything before it lies before the documents at hand
@@ -65,6 +68,9 @@ class PrunedSearch {
   [[nodiscard]] Plan choose_optional(size_t n_safe, uint32_t threshold, uint32_t n_docs) const;
   uint32_t accumulate(const Query& query, Cursor& cursor, uint32_t window_begin, uint32_t window_end,
                       uint32_t n_docs);
+  static void prefetch(const Cursor& cursor, uint32_t begin, uint32_t end, uint32_t n_docs) noexcept;
+  uint32_t seed_early(const Query& query, const ChunkPostings& postings, uint32_t begin, uint32_t end,
+                      size_t& n_waiting);
   void seed_threshold(const ChunkPostings& postings, uint32_t begin, uint32_t end);
   void clear_dead(const base::Bitmap& dead, uint32_t begin, uint32_t end) noexcept;
   [[nodiscard]] size_t take_candidates(uint32_t begin, uint32_t end, uint32_t threshold);

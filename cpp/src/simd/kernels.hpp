@@ -16,6 +16,9 @@ namespace scrubjay::simd {
 // Rows and queries are padded with zeros to a multiple of this many elements.
 inline constexpr size_t kLaneCount = 16;
 
+// A word of a ranked bitmap: the bits of so many documents below, and above them a number of postings.
+inline constexpr uint32_t kRankedDocs = 48;
+
 struct Kernels {
   const char* level;
 
@@ -56,6 +59,10 @@ struct Kernels {
   size_t (*complete)(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, float weight,
                      uint32_t count, const float* norms, uint32_t rest, uint32_t threshold,
                      uint32_t* positions, uint32_t* scores, size_t n_candidates);
+  // The same for a list whose ranked bitmap says where a candidate's payload is.
+  size_t (*complete_ranked)(const uint64_t* words, uint32_t n_words, const uint16_t* payloads, float weight,
+                            uint32_t count, const float* norms, uint32_t rest, uint32_t threshold,
+                            uint32_t* positions, uint32_t* scores, size_t n_candidates);
 
   // The k-th greatest of n values: at least k of them are >= it, fewer than k are greater. If fewer than k
   // exceed `below`: `below`. Values are below 2^31, k >= 1.

@@ -356,6 +356,7 @@ size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, f
 
 #include "simd/kernels_codes.hpp"
 #include "simd/kernels_filter.hpp"
+#include "simd/kernels_ranked.hpp"
 #include "simd/kernels_selection.hpp"
 #include "simd/pooling_impl.hpp"
 
@@ -375,6 +376,7 @@ const Kernels kTable = {
     .harvest = harvest,
     .harvest_listed = harvest_listed,
     .complete = complete,
+    .complete_ranked = complete_ranked,
     .kth_greatest = kth_greatest,
     .keep_above = keep_above,
     .hide = hide,

@@ -1,0 +1,91 @@
+// Where does a pruned search get its first threshold from?
+#include <algorithm>
+#include <bit>
+
+#include "lexical/pruned.hpp"
+
+namespace scrubjay::lexical {
+namespace {
+
+// What is added up before the first threshold: up to a posting for every kEarly-th document, and
+// kEarlyForEach for each of the k.
+constexpr uint64_t kEarly = 2, kEarlyForEach = 32;
+constexpr size_t kMostSeeds = 2;  // documents that are scored for it, as a multiple of k
+
+}  // namespace
+
+// Adds the first window's postings of the rarest terms, as many as are few beside the documents: mostly the
+// best documents are among those with the best sums already. The whole scores of these, by look-ups, give a
+// threshold with which the frequent terms need not be added up. Returns how many postings were added;
+// n_waiting cursors are left.
+uint32_t PrunedSearch::seed_early(const Query& query, const ChunkPostings& postings, uint32_t begin,
+                                  uint32_t end, size_t& n_waiting) {
+  const uint32_t n_docs = postings.n_docs;
+  const size_t k = selection_.k();
+  size_t first = cursors_.size();
+  const uint64_t most = n_docs / kEarly + kEarlyForEach * k;
+  for (uint64_t n = 0; first > 0; --first) {
+    n += cursors_[first - 1].n;
+    if (first != cursors_.size() && n > most) break;
+  }
+  if (first == 0) return 0;
+  n_waiting = first;
+  uint32_t n_added = 0;
+  for (size_t i = first; i < cursors_.size(); ++i)
+    n_added += accumulate(query, cursors_[i], begin, end, n_docs);
+  if (n_added < k) return n_added;
+
+  const size_t n_sums = (end - begin + 15) / 16 * 16;
+  if (postings.filtered) {
+    kernels_.hide(sums_.get(), n_sums, postings.dead->words(), begin, 0);
+  } else if (postings.dead) {
+    clear_dead(*postings.dead, begin, end);
+  }
+  selection_.make_room(n_sums + 16);
+  uint32_t *positions = selection_.positions(), *scores = selection_.scores();
+  const size_t n_groups =
+      kernels_.group_maxima(sums_.get(), n_sums, std::max<size_t>(1, n_sums / (4 * k)), scores);
+  const uint32_t kth = n_groups < k ? 0 : kernels_.kth_greatest(scores, n_groups, k, 0);
+  if (kth == 0) return n_added;
+  size_t n = std::min(kernels_.select_above(sums_.get(), n_sums, kth - 1, positions), kMostSeeds * k);
+  for (size_t i = 0; i < n; ++i) {
+    scores[i] = sums_[positions[i]];
+    positions[i] += begin;
+  }
+  for (size_t j = 0; j < first; ++j) cursors_[j].begin = cursors_[j].position;
+  n = complete_candidates(query, first, 0, n, positions[0], positions[n - 1]);
+  for (size_t j = 0; j < first; ++j) cursors_[j].position = cursors_[j].begin;
+  selection_.raise_threshold(kernels_.kth_greatest(scores, n, k, 0));
+  return n_added;
+}
+
+// Before the first candidates are taken there is no threshold, and every match would be one. The k-th best of
+// the maxima of disjoint groups of documents is a score that k documents reach: a threshold for one cheap
+// pass over the sums.
+void PrunedSearch::seed_threshold(const ChunkPostings& postings, uint32_t begin, uint32_t end) {
+  if (postings.dead && !postings.filtered) clear_dead(*postings.dead, begin, end);
+  const size_t n = (end - begin + 15) / 16 * 16, k = selection_.k();
+  const size_t group = std::max<size_t>(1, n / (4 * k));
+  uint32_t* maxima = selection_.scores();  // the room for candidates is free until they are taken
+  const size_t n_groups = kernels_.group_maxima(sums_.get(), n, group, maxima);
+  if (n_groups >= k) selection_.raise_threshold(kernels_.kth_greatest(maxima, n_groups, k, 0));
+}
+
+// The same for a few candidates that have been taken already; drops those that do not reach it.
+size_t PrunedSearch::seed_from(size_t n) {
+  if (n < selection_.k()) return n;
+  selection_.raise_threshold(kernels_.kth_greatest(selection_.scores(), n, selection_.k(), 0));
+  return kernels_.keep_above(selection_.positions(), selection_.scores(), n, selection_.threshold());
+}
+
+// The dead of a window score nothing.
+void PrunedSearch::clear_dead(const base::Bitmap& dead, uint32_t begin, uint32_t end) noexcept {
+  for (uint32_t word = begin / 64; word < dead.n_words() && word * 64 < end; ++word) {
+    for (uint64_t bits = dead.word(word); bits != 0; bits &= bits - 1) {
+      const uint32_t offset = word * 64 + static_cast<uint32_t>(std::countr_zero(bits));
+      if (offset >= begin && offset < end) sums_[offset - begin] = 0;
+    }
+  }
+}
+
+}  // namespace scrubjay::lexical
