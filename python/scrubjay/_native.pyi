@@ -272,8 +272,8 @@ class Engine:
         chunk_docs: documents per chunk, 1 to 65536; for tests, which make it small.
         vector_plan: for tests and benchmarks: 'rows', 'codes' or 'graph' takes this way to the nearest vectors wherever it is
             there; 'auto' the cheapest.
-        background: rewrite chunks with many deleted documents and build graphs for partitions of more than 8 MB of codes
-            (65,536 vectors of 256 dimensions) on a native thread, which starts when first wanted and ends with the engine.
+        background: rewrite chunks with many deleted documents and build and extend graphs for partitions of more than 8 MB
+            of codes (65,536 vectors of 256 dimensions) on a native thread, which starts when first wanted and ends with the engine.
             Changes no exact result; without it compact() and build_graphs() do the same.
 
     Raises:
@@ -291,6 +291,11 @@ class Engine:
     0
     """
     @staticmethod
+    def is_graph_image(image: bytes) -> bool:
+        """
+        Whether this is the image of a graph, and not of documents.
+        """
+    @staticmethod
     def release_free_memory() -> None:
         """
         Gives memory that was freed in this process back to the system, where the C library can.
@@ -307,8 +312,8 @@ class Engine:
         """
         Builds an HNSW graph for every partition with at least `min_vectors` vectors and returns for how many.
 
-        Searches and writes go on meanwhile; documents written later are scanned beside the graph until it is built again. What a
-        graph finds is scored from the stored originals; only the choice of candidates is approximate (search with recall="exact" to
+        Searches and writes go on meanwhile; documents written later are scanned beside the graph until it is extended (in the
+        background, see `background`) or built again. What a graph finds is scored from the stored originals; only the choice of candidates is approximate (search with recall="exact" to
         scan). Below some 20,000 vectors the scan is faster.
         """
     def compact(self) -> int:
@@ -352,12 +357,18 @@ class Engine:
         """
         The document with this id, or None.
         """
+    def graph_state(self, scope: typing.Any) -> str:
+        """
+        Of the partition of exactly this scope: 'built' if it has a graph, 'coming' while upkeep is due or under way that may build
+        one, 'none' otherwise.
+        """
     def load_partition(self, scope: typing.Any, images: list) -> int:
         """
         Takes the documents of save_partition()'s images (bytes, or other buffers of bytes) as the partition of `scope`; returns how many.
 
         Raises: CorruptIndexError if the bytes cannot be what was written for an engine like this one, ValueError if the engine has
-        documents of exactly this scope; nothing is changed then.
+        documents of exactly this scope; nothing is changed then. A graph that is damaged, or belongs to other images, is no error: it is
+        left aside (graph_state() tells), and built again.
         """
     def partition_bytes(self, scope: typing.Any) -> int:
         """
@@ -365,7 +376,8 @@ class Engine:
         """
     def save_partition(self, scope: typing.Any) -> list:
         """
-        The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none.
+        The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none. If
+        the partition has a graph, its image comes last (is_graph_image()).
         """
     def search(self, text: typing.Any = None, *, vector: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.Any = None, weights: typing.Any = None, rankings: typing.Any = None, fusion: typing.Any = None, explain: bool = False, recall: typing.Any = None, embedder: typing.Any = None, filter: typing.Any = None, ids: typing.Any = None, exclude_ids: typing.Any = None, entities: typing.Any = None) -> Result:
         """
@@ -409,7 +421,7 @@ class Engine:
         """
     def stats(self, scope: typing.Any = None) -> dict:
         """
-        Counts and bytes: documents, dead, vectors, partitions, chunks, terms, postings, memory_bytes, text_bytes, vector_bytes, posting_bytes, graphs, graph_bytes.
+        Counts and bytes: documents, dead, vectors, partitions, chunks, terms, postings, memory_bytes, text_bytes, vector_bytes, posting_bytes, graphs, graph_bytes, graph_vectors (that they hold), graph_extensions (since they were built).
         """
     def upsert(self, id: typing.Any, text: typing.Any, *, scope: typing.Any, vector: typing.Any = None, payload: typing.Any = None) -> None:
         """
