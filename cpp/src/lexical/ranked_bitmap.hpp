@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <bit>
 #include <cstdint>
 #include <new>
 
@@ -23,7 +22,7 @@ class RankedBitmap {
  public:
   static constexpr uint32_t kDocsPerWord = simd::kRankedDocs;
   static constexpr uint32_t kShortest = 128;  // of the lists that have one
-  static constexpr uint32_t kSparsest = 32;   // documents a posting
+  static constexpr uint32_t kSparsest = 16;   // documents a posting: at most 2.7 bytes for each
 
   // Whether a list of n postings, the last of which is of document `last`, should have one.
   [[nodiscard]] static constexpr bool pays(uint32_t n, uint32_t last) noexcept {
@@ -32,7 +31,7 @@ class RankedBitmap {
 
   // Room for as many documents as a chunk that holds document `last` may soon have; throws std::bad_alloc.
   [[nodiscard]] static RankedBitmap* make(uint32_t last) {
-    const uint32_t n_docs = std::min(std::bit_ceil(last + 1), kMaxOffset + 1);
+    const uint32_t n_docs = std::min(last + 1 + last / 4, kMaxOffset + 1);
     const uint32_t n_words = (n_docs + kDocsPerWord - 1) / kDocsPerWord;
     auto* bitmap = new (::operator new(bytes(n_words))) RankedBitmap(n_words);
     for (uint32_t i = 0; i < n_words; ++i) new (bitmap->words() + i) std::atomic<uint64_t>(0);
