@@ -154,7 +154,8 @@ TEST(engine_builds_graphs_beside_writes_and_searches) {
     }
   };
   const auto wait_for = [&](auto&& condition) {
-    for (int i = 0; i < 30000 && !condition(); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    for (int i = 0; i < 30000 && !condition(); ++i)
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
     CHECK(condition());
   };
   const auto n_in_graphs = [&] { return engine.stats(nullptr).n_in_graphs; };
