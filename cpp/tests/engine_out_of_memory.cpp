@@ -447,6 +447,7 @@ TEST(pruned_search_survives_every_allocation_that_fails) {
 #else
 
 std::optional<uint64_t> test_allocations::count() noexcept { return std::nullopt; }
+std::optional<int64_t> test_allocations::live_bytes() noexcept { return std::nullopt; }
 
 TEST(engine_survives_every_allocation_that_fails) { SKIP("the sanitizer has its own operator new"); }
 

@@ -148,6 +148,28 @@ def test_a_writer_that_waits_too_long_says_so_and_readers_never_wait(path: Path)
         assert ids(index) == ["a", "b"]
 
 
+def _open_at(path: Path, start: threading.Barrier, opened: list[str]) -> None:
+    start.wait()
+    with Index.open(path, dim=4):
+        opened.append("")
+
+
+def test_a_file_may_be_made_by_many_at_once(tmp_path: Path) -> None:
+    """One makes it, the others wait, even for the write-ahead log, where SQLite itself does not."""
+    for round_number in range(30):
+        opened: list[str] = []
+        start = threading.Barrier(6)
+        threads = [
+            threading.Thread(target=_open_at, args=(tmp_path / f"{round_number}.sj", start, opened))
+            for _ in range(6)
+        ]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert len(opened) == 6
+
+
 def test_a_forked_child_cannot_use_the_index(path: Path) -> None:
     with Index.open(path) as index:
         index.upsert("a", "oak", scope=JANE)

@@ -64,7 +64,9 @@ class TopK {
 
   // The caller knows k candidates, all yet to be pushed or pushed already, with at least this score.
   void raise_threshold(uint32_t score) noexcept {
-    if (score != 0) threshold_ = std::max(threshold_, (static_cast<uint64_t>(score) << 32) - 1);
+    if (score == 0) return;
+    threshold_ = std::max(threshold_, (static_cast<uint64_t>(score) << 32) - 1);
+    if (k_ > kHeapK && keys_.empty()) threshold_bin_ = bin_of(threshold_ + 1);  // nothing will be below it
   }
 
   void push(uint64_t key) {

@@ -21,6 +21,11 @@ struct Location {
 
 class IdMap {
  public:
+  // Whether an entry has room for the address.
+  [[nodiscard]] static bool holds(const Partition* partition) noexcept {
+    return reinterpret_cast<uintptr_t>(partition) >> 52 == 0;
+  }
+
   // An entry and its share of the free ones: the map is between eight fifteenths and four fifths full.
   static constexpr size_t kUsualBytes = 24;
 

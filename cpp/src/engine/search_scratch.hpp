@@ -81,7 +81,7 @@ struct SearchScratch {
   vector::PreparedQuery vector_query;
   vector::CodeScanScratch code_scan;
   vector::GraphScratch graph;
-  std::vector<uint32_t> graph_docs, graph_offsets;
+  std::vector<uint32_t> graph_docs, graph_offsets, graph_scores;
 
   std::vector<uint32_t> lexical_docs, vector_docs;
   std::vector<std::vector<uint32_t>> extra_docs;

@@ -91,15 +91,20 @@ bool VectorArm::search_graph(const vector::Graph& graph, uint32_t first, double 
   s_.graph_docs.clear();
   if (!graph.search(s_.vector_query, expansion, expansion, visible, s_.graph, s_.graph_docs)) return false;
   if (n_left == 0) return false;
-  // In the graph's order, so that the k-th best similarity is soon known; chunk by chunk within a run.
+  // Chunk by chunk within a run of the graph's order.
   for (size_t i = 0; i < s_.graph_docs.size();) {
     const uint32_t chunk = s_.graph_docs[i] >> 16;
     s_.graph_offsets.clear();
     for (; i < s_.graph_docs.size() && s_.graph_docs[i] >> 16 == chunk; ++i)
       s_.graph_offsets.push_back(s_.graph_docs[i] & 0xffffu);
-    vector::score_documents(*s_.chunks[first + chunk].chunk->vectors(), static_cast<uint32_t>(first + chunk),
-                            s_.graph_offsets.data(), s_.graph_offsets.size(), s_.vector_query, nullptr,
-                            s_.vector_best);
+    const size_t n = s_.graph_offsets.size();
+    s_.graph_scores.resize(n);
+    vector::score_documents(*s_.chunks[first + chunk].chunk->vectors(), s_.graph_offsets.data(), n,
+                            s_.vector_query, s_.graph_scores.data());
+    for (size_t j = 0; j < n; ++j) {
+      const uint32_t doc = static_cast<uint32_t>(first + chunk) << 16 | s_.graph_offsets[j];
+      s_.vector_best.push(base::candidate_key(s_.graph_scores[j], doc));
+    }
   }
   return true;
 }

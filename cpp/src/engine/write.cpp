@@ -161,7 +161,9 @@ size_t Engine::upsert(std::span<const DocumentInput> documents) {
 
 Partition& Engine::partition_for(const ScopeRef& scope) {
   if (Partition* partition = partitions_.find(scope->key(), scope->hash())) return *partition;
-  return partitions_.insert(std::make_unique<Partition>(scope, options_.chunk_docs));
+  auto made = std::make_unique<Partition>(scope, options_.chunk_docs);
+  if (!IdMap::holds(made.get())) throw base::Error("expected memory addresses of at most 52 bits");
+  return partitions_.insert(std::move(made));
 }
 
 std::span<const lexical::TermCount> Engine::analyze(std::string_view text) {

@@ -59,8 +59,8 @@ void bound_all(const ChunkVectors& vectors, const Codes& codes, uint32_t first, 
 
 }  // namespace
 
-void score_documents(const Column& column, uint32_t chunk, const uint32_t* docs, size_t n,
-                     const PreparedQuery& query, uint32_t* scores, base::TopK& best) {
+void score_documents(const Column& column, const uint32_t* docs, size_t n, const PreparedQuery& query,
+                     uint32_t* scores) {
   constexpr size_t kAhead = 4;
   const ColumnOptions& options = column.options();
   const simd::Kernels& kernels = simd::kernels();
@@ -84,10 +84,7 @@ void score_documents(const Column& column, uint32_t chunk, const uint32_t* docs,
       kernels.dot_rows_f32(reinterpret_cast<const float*>(rows.row(doc)), 1, options.padded_dim(),
                            query.elements.data(), &dot);
     }
-    const float similarity = finish_similarity(options.metric, dot, scales[doc], query.square);
-    const uint32_t score = base::sortable_float(similarity);
-    if (scores) scores[i] = halved(score);
-    best.push(base::candidate_key(score, (chunk << 16) | doc));
+    scores[i] = base::sortable_float(finish_similarity(options.metric, dot, scales[doc], query.square));
   }
 }
 
@@ -105,9 +102,14 @@ size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_do
   bound_all(vectors, codes, first_doc, n_docs, query, margin, scratch);
   std::fill(scratch.bounds.begin() + n, scratch.bounds.end(), kNothing);
 
-  const auto score = [&](uint32_t* positions, size_t n_positions, uint32_t* scores) {
-    for (size_t i = 0; i < n_positions; ++i) positions[i] += first_doc;
-    score_documents(column, chunk, positions, n_positions, query, scores, best);
+  const auto score = [&](uint32_t* docs, size_t n_scored) {
+    for (size_t i = 0; i < n_scored; ++i) docs[i] += first_doc;
+    scratch.scores.resize(n_scored);
+    score_documents(column, docs, n_scored, query, scratch.scores.data());
+  };
+  const auto offer = [&](const uint32_t* docs, size_t n_scored) {
+    for (size_t i = 0; i < n_scored; ++i)
+      best.push(base::candidate_key(scratch.scores[i], (chunk << 16) | docs[i]));
   };
   const simd::Kernels& kernels = simd::kernels();
   uint32_t* positions = scratch.positions.data();
@@ -116,11 +118,14 @@ size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_do
   if (best.threshold() == 0) {
     scored_from = seed_bound(padded, best.k(), scratch);
     n_scored = kernels.select_above(scratch.bounds.data(), padded, scored_from - 1, positions);
-    scratch.maxima.resize(std::max(scratch.maxima.size(), n_scored));
-    uint32_t* scores = scratch.maxima.data();
-    score(positions, n_scored, scores);
-    // Tighter than the threshold of many candidates, which goes by bins.
-    if (n_scored >= best.k()) best.raise_threshold(2 * kernels.kth_greatest(scores, n_scored, best.k(), 0));
+    score(positions, n_scored);
+    // Tighter than the threshold of many candidates, which goes by bins; and most need not be offered.
+    if (n_scored >= best.k()) {
+      scratch.maxima.resize(std::max(scratch.maxima.size(), n_scored));
+      for (size_t i = 0; i < n_scored; ++i) scratch.maxima[i] = halved(scratch.scores[i]);
+      best.raise_threshold(2 * kernels.kth_greatest(scratch.maxima.data(), n_scored, best.k(), 0));
+    }
+    offer(positions, n_scored);
   }
   const uint32_t reached = std::max(halved(base::key_score(best.threshold())), kNothing + 1);
   if (reached >= scored_from) return n_scored;
@@ -133,7 +138,8 @@ size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_do
     }
     n_reached = n_left;
   }
-  score(positions, n_reached, nullptr);
+  score(positions, n_reached);
+  offer(positions, n_reached);
   return n_scored + n_reached;
 }
 

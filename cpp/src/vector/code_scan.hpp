@@ -19,6 +19,7 @@ struct CodeScanScratch {
   std::vector<uint32_t> bounds;  // sortable floats, halved
   std::vector<uint32_t> maxima;
   std::vector<uint32_t> positions;
+  std::vector<uint32_t> scores;  // sortable similarities
 };
 
 // As scan_chunk(), over a column that has codes; query.code is prepared. Returns how many originals it looked
@@ -26,9 +27,8 @@ struct CodeScanScratch {
 size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query,
                   float margin, CodeScanScratch& scratch, base::TopK& best);
 
-// Scores documents from the originals and offers them to `best`; all of them have vectors. `scores`, if not
-// null, receives the sortable similarities, halved.
-void score_documents(const Column& column, uint32_t chunk, const uint32_t* docs, size_t n,
-                     const PreparedQuery& query, uint32_t* scores, base::TopK& best);
+// The similarities of documents by their originals, as sortable numbers; all of them have vectors.
+void score_documents(const Column& column, const uint32_t* docs, size_t n, const PreparedQuery& query,
+                     uint32_t* scores);
 
 }  // namespace scrubjay::vector

@@ -104,9 +104,16 @@ def recognise(connection: sqlite3.Connection, path: str) -> bool:
     Raises:
         StoreFormatError: it is something else, or newer than this version of Scrubjay.
     """
-    (application_id,) = connection.execute("PRAGMA application_id").fetchone()
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    alone = not connection.in_transaction
+    if alone:
+        connection.execute("BEGIN")  # or another process could make the tables between one look and the next
+    try:
+        (application_id,) = connection.execute("PRAGMA application_id").fetchone()
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
+    finally:
+        if alone and connection.in_transaction:
+            connection.execute("ROLLBACK")
     if n_tables == 0 and application_id in (0, APPLICATION_ID):
         return False
     if application_id != APPLICATION_ID:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -73,8 +74,7 @@ class SqliteStore(ReadingStore):
     def _prepare(self, identity: Identity) -> None:
         if not schema.recognise(self._writer, str(self.path)):
             self._writer.execute("PRAGMA page_size = 8192")  # images are read in half the time of 4096
-            if self._writer.execute("PRAGMA journal_mode = WAL").fetchone() != ("wal",):
-                raise StoreError(f"the file system does not allow a write-ahead log: {self.path}")
+            self._write_ahead()
             self._writer.execute("BEGIN IMMEDIATE")
             if not schema.recognise(self._writer, str(self.path)):  # another process may have been first
                 schema.create(self._writer, identity if self.collection == "" else unsettled(identity))
@@ -83,6 +83,20 @@ class SqliteStore(ReadingStore):
             self._writer.execute("BEGIN IMMEDIATE")
             schema.migrate(self._writer)
             self._writer.execute("COMMIT")
+
+    def _write_ahead(self) -> None:
+        """Switch the file to a write-ahead log. SQLite does not wait here for another process that does the same."""
+        last = time.monotonic() + self._busy_seconds
+        while True:
+            try:
+                mode = self._writer.execute("PRAGMA journal_mode = WAL").fetchone()
+                break
+            except sqlite3.OperationalError as error:
+                if "locked" not in str(error) or time.monotonic() >= last:
+                    raise
+                time.sleep(0.002)
+        if mode != ("wal",):
+            raise StoreError(f"the file system does not allow a write-ahead log: {self.path}")
 
     def _prepare_collection(self, identity: Identity) -> Tables:
         if self.collection == "":
