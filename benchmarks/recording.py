@@ -48,6 +48,27 @@ def interleaved(
     return {name: {**tail_us(passes[name]), "queries": len(chosen[name])} for name in calls}
 
 
+def added(
+    calls: Mapping[str, Callable[[Item], Any]], items: Sequence[Item], *, rounds: int = 15
+) -> dict[str, dict[str, float]]:
+    """What each call takes beyond the first: of the differences, item by item, as :func:`tail_us`.
+
+    All calls ask for an item in turn, each time after an untimed one, and the least of the rounds counts: so what a
+    neighbour on the machine takes away, and caches that are cold for whoever comes first, fall out of the difference.
+    """
+    least = {name: np.full(len(items), np.iinfo(np.int64).max) for name in calls}
+    base = next(iter(calls))
+    for _ in range(rounds):
+        for number, item in enumerate(items):
+            calls[base](item)
+            for name, call in calls.items():
+                started = perf_counter_ns()
+                call(item)
+                least[name][number] = min(least[name][number], perf_counter_ns() - started)
+    others = [name for name in calls if name != base]
+    return {name: {**tail_us([least[name] - least[base]]), "queries": len(items)} for name in others}
+
+
 def tail_us(passes: Sequence[NDArray[np.int64]]) -> dict[str, float]:
     """p50, p95, p99 and p99.9 in microseconds: of each the median over the passes."""
     return {

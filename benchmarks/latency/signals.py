@@ -8,6 +8,7 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from benchmarks import memories as memories_of
+from benchmarks import recording
 from benchmarks.latency import engine as asked
 from benchmarks.latency.single import measured
 from benchmarks.latency.sizes import Part, Sizes
@@ -18,7 +19,10 @@ EPOCH = datetime(2026, 1, 1, tzinfo=timezone.utc)
 
 
 def signals(sizes: Sizes) -> Part:
-    """user-10k, every memory with a time; plain RRF over 100 candidates, each signal added to it, and all."""
+    """user-10k, every memory with a time; plain RRF over 100 candidates, each signal added to it, and all.
+
+    The rows "added" are paired differences from plain RRF.
+    """
     import scrubjay
     from scrubjay.payload import encode
 
@@ -45,7 +49,13 @@ def signals(sizes: Sizes) -> Part:
         "with all three": scrubjay.Ranking(plain, coverage=0.3, recency=recency, mmr=0.5),
     }
     calls = {name: _asker(engine, fusion) for name, fusion in given.items()}
-    return {"rows": measured("signals", calls, questions, Exact(memories), sizes, check=False)}
+    rows = measured("signals", calls, questions, Exact(memories), sizes, check=False)
+    costs = recording.added(calls, questions[: max(1, len(questions) // 4)])
+    rows += [
+        {"workload": "signals, added", "how": how, "visible": sizes.large, **cost, "recall": None}
+        for how, cost in costs.items()
+    ]
+    return {"rows": rows}
 
 
 def _asker(engine: Any, fusion: Any) -> Callable[[Question], Any]:

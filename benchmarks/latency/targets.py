@@ -14,6 +14,7 @@ LIMITS: list[Limit] = [
     ("10,000 memories, p50 us", "user-10k", "hybrid", "p50", 55.0),
     ("10,000 memories, p95 us", "user-10k", "hybrid", "p95", 80.0),
     ("one partition of 1,000,000, p95 us", "big", "hybrid, default", "p95", 1_000.0),
+    ("coverage, recency and marginal relevance, us more", "signals, added", "with all three", "p50", 15.0),
 ]
 RATIOS: list[tuple[str, tuple[str, str], tuple[str, str], str, float]] = [
     # what, row, row it is held against, percentile, at most
