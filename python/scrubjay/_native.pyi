@@ -313,8 +313,8 @@ class Engine:
         Builds an HNSW graph for every partition with at least `min_vectors` vectors and returns for how many.
 
         Searches and writes go on meanwhile; documents written later are scanned beside the graph until it is extended (in the
-        background, see `background`) or built again. What a graph finds is scored from the stored originals; only the choice of candidates is approximate (search with recall="exact" to
-        scan). Below some 20,000 vectors the scan is faster.
+        background, see `background`) or built again. What a graph finds is scored from the stored originals; only the choice of
+        candidates is approximate (search with recall="exact" to scan). Below some 20,000 vectors the scan is faster.
         """
     def compact(self) -> int:
         """

@@ -110,13 +110,17 @@ bool PostingTable::adopt(uint64_t key, std::string_view term, std::span<const ui
     for (uint32_t i = 0; i < n; ++i) slot.set_inline_posting(i, pack(offsets[i], payloads[i]));
     slot.count.store(n, std::memory_order_release);
   } else {
-    Block* block = Block::make((n + 3) & ~3u);
+    // Both before either is in the slot, which knows of neither until it has a count.
+    std::unique_ptr<Block, decltype(&Block::destroy)> made(Block::make((n + 3) & ~3u), &Block::destroy);
+    RankedBitmap* ranked =
+        RankedBitmap::pays(n, offsets.back()) ? RankedBitmap::make(offsets.back()) : nullptr;
+    Block* block = made.release();
     for (uint32_t i = 0; i < n; ++i) block->put(i, offsets[i], payloads[i]);
     slot.set_block(block);
     slot.set_ranked(nullptr);
-    if (RankedBitmap::pays(n, offsets.back())) {
-      set_ranked(slot, RankedBitmap::make(offsets.back()));
-      slot.ranked()->add_all(offsets.data(), n);
+    if (ranked) {
+      ranked->add_all(offsets.data(), n);
+      set_ranked(slot, ranked);
     }
     slot.count.store(n | kListBit, std::memory_order_release);
     block_bytes_ += Block::held_bytes(block->capacity);

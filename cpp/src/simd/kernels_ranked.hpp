@@ -21,8 +21,7 @@ size_t complete_ranked(const uint64_t* words, uint32_t n_words, const uint16_t* 
       frequencies[lane] = static_cast<float>(static_cast<int>(payload >> 11));
       lengths[lane] = norms[payload & 0x7ffu];
     }
-    const U32x16 contribution = contributions(weight, load<F32x16>(frequencies), load<F32x16>(lengths));
-    __builtin_memcpy(impacts, &contribution, sizeof(impacts));
+    store(impacts, contributions(weight, load<F32x16>(frequencies), load<F32x16>(lengths)));
     for (size_t lane = 0; lane < n; ++lane) {
       const uint32_t score = scores[begin + lane] + (impacts[lane] & held[lane]) * count;
       positions[n_kept] = positions[begin + lane];
