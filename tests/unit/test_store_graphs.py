@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 
 from scrubjay import Index, Scope
-from scrubjay.store import housekeeping, residency
+from tests.unit.test_store_housekeeping import wait_for
 
 JANE = Scope("acme", user="jane")
 N_ROWS, DIM = 1_100, 16  # fewer than 1,024 vectors of a chunk are left to the scan
@@ -19,19 +18,6 @@ N_ROWS, DIM = 1_100, 16  # fewer than 1,024 vectors of a chunk are left to the s
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "memories.scrubjay"
-
-
-@pytest.fixture
-def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(housekeeping, "_PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(residency, "_REST_SECONDS", 0.01)
-
-
-def wait_for(condition: Any, seconds: float = 20.0) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
 
 
 def vectors() -> np.ndarray[Any, Any]:

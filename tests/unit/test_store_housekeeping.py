@@ -15,7 +15,6 @@ import pytest
 
 import scrubjay
 from scrubjay import Index, Scope
-from scrubjay.store import housekeeping, residency
 from scrubjay.store.budget import Budget
 from scrubjay.store.partition import Partition
 
@@ -25,12 +24,6 @@ JANE = Scope("acme", user="jane")
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
     return tmp_path / "memories.scrubjay"
-
-
-@pytest.fixture
-def hurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(housekeeping, "_PAUSE_SECONDS", 0.01)
-    monkeypatch.setattr(residency, "_REST_SECONDS", 0.01)
 
 
 def wait_for(condition: Any, seconds: float = 20.0) -> None:

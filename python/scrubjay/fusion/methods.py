@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Real
 from typing import Any, ClassVar
 
 from scrubjay._native import CompiledRanking
 
-__all__ = ["RRF", "Auto", "Boost", "Fusion", "Production", "Weighted", "compile_ranking", "numbers"]
+__all__ = ["RRF", "Auto", "Boost", "Fusion", "Production", "Weighted", "compile_ranking", "number", "numbers"]
 
 
 class Fusion:
@@ -165,12 +166,23 @@ class Production(Fusion):
 
 
 def compile_ranking(fusion: Fusion, **options: Any) -> CompiledRanking:
-    """Make the engine's own form, which checks the numbers.
+    """Make the engine's own form, which checks the ranges of numbers.
 
     Raises:
+        TypeError: an option is no number where one is expected, or no bool.
         ValueError: a number is out of its range.
     """
-    return CompiledRanking(fusion._method, **fusion._options(), **options)
+    given = {**fusion._options(), **options}
+    for name, value in given.items():
+        if name in _NUMBERS:
+            number(value, name)
+        elif name in _BOOLS and not isinstance(value, bool):
+            raise TypeError(f"{name}: expected a bool, got {type(value).__name__} {value!r}")
+    return CompiledRanking(fusion._method, **given)
+
+
+_NUMBERS = {"rrf_k", "boost", "gate", "floor", "coverage", "recency", "entities", "prior"}
+_BOOLS = {"literal", "identifier_tier"}
 
 
 @lru_cache(maxsize=1024)
@@ -178,11 +190,15 @@ def _compiled(fusion: Fusion) -> CompiledRanking:
     return compile_ranking(fusion)
 
 
+def number(value: Any, name: str, expected: str = "a number") -> float:
+    """Return what was given as a number, NumPy's included, or raise TypeError."""
+    if isinstance(value, bool) or not isinstance(value, Real):
+        raise TypeError(f"{name}: expected {expected}, got {type(value).__name__} {value!r}")
+    return float(value)
+
+
 def numbers(values: Any, name: str) -> tuple[float, ...]:
     """Return what was given as numbers, or raise TypeError."""
     if isinstance(values, (str, bytes)) or not isinstance(values, Sequence):
         raise TypeError(f"{name}: expected a sequence of numbers, got {type(values).__name__} {values!r}")
-    for value in values:
-        if isinstance(value, (bool, str)) or not isinstance(value, (int, float)):
-            raise TypeError(f"{name}: expected numbers, got {type(value).__name__} {value!r}")
-    return tuple(float(value) for value in values)
+    return tuple(number(value, name, "numbers") for value in values)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay._native import CompiledRanking
-from scrubjay.fusion.methods import RRF, Auto, Boost, Fusion, Production, Weighted, compile_ranking
+from scrubjay.fusion.methods import RRF, Auto, Boost, Fusion, Production, Weighted, compile_ranking, number
 from scrubjay.fusion.signals import Entities, Prior, Recency, Relevance
 
 __all__ = ["Ranking", "as_ranking", "load", "save", "weighs_entities"]
@@ -61,6 +61,16 @@ class Ranking:
                 object.__setattr__(self, name, signal() if given else None)
         if isinstance(self.relevance, str):
             object.__setattr__(self, "relevance", Relevance(self.relevance))
+        for name, kind in _PARTS.items():
+            if not isinstance(part := getattr(self, name), (kind, type(None))):
+                also = "one of its tiers" if kind is Relevance else "a bool"
+                raise TypeError(
+                    f"{name}: expected {kind.__name__} or {also}, got {type(part).__name__} {part!r}"
+                )
+        number(self.coverage, "coverage")
+        for name in ("mmr", "min_score"):
+            if (value := getattr(self, name)) is not None:
+                number(value, name)
 
     @property
     def compiled(self) -> CompiledRanking:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from scrubjay.fusion.methods import Auto, compile_ranking, numbers
+from scrubjay.fusion.methods import Auto, compile_ranking, number, numbers
 from scrubjay.payload import CreatedAt, microseconds, to_utc
 
 __all__ = ["Entities", "Prior", "Recency", "Relevance"]
@@ -65,6 +65,7 @@ class Recency:
 
     def __post_init__(self) -> None:
         to_utc(self.now, "now")
+        number(self.half_life_hours, "half_life_hours")
         compile_ranking(Auto(), **self._options())
 
     def _options(self) -> dict[str, Any]:

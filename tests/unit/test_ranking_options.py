@@ -1,0 +1,62 @@
+"""What says a ranking to an option of the wrong type? It names the argument, what was expected and what was given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import scrubjay
+from scrubjay import Index, Scope
+
+SCOPE = Scope("acme")
+
+
+@pytest.fixture(scope="module")
+def index() -> Index:
+    made = Index(dim=4)
+    made.upsert("a", "oak", scope=SCOPE, vector=[1.0, 0.0, 0.0, 0.0])
+    return made
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("mmr", "x", "mmr: expected a number, got str 'x'"),
+        ("mmr", True, "mmr: expected a number, got bool True"),
+        ("coverage", "x", "coverage: expected a number, got str 'x'"),
+        ("min_score", [1], r"min_score: expected a number, got list \[1\]"),
+        ("identifier_tier", "x", "identifier_tier: expected a bool, got str 'x'"),
+        ("recency", "x", "recency: expected Recency or a bool, got str 'x'"),
+        ("prior", 3, "prior: expected Prior or a bool, got int 3"),
+        ("relevance", 0.5, "relevance: expected Relevance or one of its tiers, got float 0.5"),
+    ],
+)
+def test_an_option_of_a_search(index: Index, option: str, value: Any, said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        index.search("oak", vector=[1.0, 0.0, 0.0, 0.0], scope=SCOPE, **{option: value})
+    assert len(index.search("oak", scope=SCOPE)) == 1
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda: scrubjay.RRF("x"), "rrf_k: expected a number"),  # type: ignore[arg-type]
+        (lambda: scrubjay.Boost("x"), "gate: expected a number"),  # type: ignore[arg-type]
+        (lambda: scrubjay.Production(floor="x"), "floor: expected a number"),  # type: ignore[arg-type]
+        (lambda: scrubjay.Recency("x"), "recency: expected a number"),  # type: ignore[arg-type]
+        (lambda: scrubjay.Recency(half_life_hours="x"), "half_life_hours: expected a number"),  # type: ignore[arg-type]
+        (lambda: scrubjay.Entities("x"), "entities: expected a number"),  # type: ignore[arg-type]
+        (lambda: scrubjay.Prior("x"), "prior: expected a number"),  # type: ignore[arg-type]
+    ],
+)
+def test_a_part_of_a_ranking(make: Callable[[], Any], said: str) -> None:
+    with pytest.raises(TypeError, match=said):
+        make()
+
+
+def test_numbers_of_numpy_are_numbers(index: Index) -> None:
+    options: dict[str, Any] = {"mmr": np.float32(0.5), "coverage": np.float64(0.25), "recency": True}
+    assert len(index.search("oak", vector=[1.0, 0.0, 0.0, 0.0], scope=SCOPE, **options)) == 1
