@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.compare import machine
 from benchmarks.micro import filters, guard, instructions, primitives
 
-LEVELS = ("baseline", "avx2", "avx512")
+LEVELS = ("baseline", "avx2", "avx512", "avx512-gather")
 
 
 def at_each_level(options: argparse.Namespace) -> dict[str, Any]:

@@ -91,7 +91,7 @@ class CheckedTable {
   static void check_ranked(const TermPostings& found, uint32_t n_docs) {
     if (!found.ranked()) return;
     const std::vector<float> norms(kMaxLengthCode + 17, 0.5f);
-    std::vector<uint32_t> docs(n_docs), scores(n_docs, 1);
+    std::vector<uint32_t> docs(n_docs + 16), scores(n_docs + 16, 1);  // a kernel may write beyond
     std::iota(docs.begin(), docs.end(), 0u);
     const simd::Kernels& kernels = simd::kernels();
     const size_t n =

@@ -206,6 +206,8 @@ TEST(simd_completing_looks_up_every_candidate_at_every_level) {
         }
         positions = candidates;
         completed = scores;
+        positions.resize(candidates.size() + 16);
+        completed.resize(candidates.size() + 16);
         const size_t n_ranked = level->complete_ranked(
             words.data(), static_cast<uint32_t>(words.size()), payloads.data(), weight, count, norms.data(),
             rest, threshold, positions.data(), completed.data(), candidates.size());

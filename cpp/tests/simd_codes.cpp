@@ -173,7 +173,7 @@ TEST(bounds_order_like_the_floats_and_are_selected) {
     if (first.empty()) first = bounds;
     CHECK_EQ(bounds, first);
     const uint32_t threshold = order[40].second;
-    std::vector<uint32_t> positions(80), expected;
+    std::vector<uint32_t> positions(80 + 16), expected;
     for (uint32_t i = 0; i < 80; ++i) {
       if (bounds[i] > threshold) expected.push_back(i);
     }

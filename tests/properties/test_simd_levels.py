@@ -20,7 +20,7 @@ from tests.data.engines import Kit, engine_kit
 from tests.data.strategies import IDENTIFIERS, WORDS
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-LEVELS = ("baseline", "avx2", "avx512")
+LEVELS = ("baseline", "avx2", "avx512", "avx512-gather")
 SELECTION = "not long_documents and not saturate"  # lengths know nothing of SIMD, and these take the longest
 PROPERTIES = ("test_lexical.py", "test_vector.py", "test_hybrid.py")
 
@@ -47,7 +47,7 @@ def refusal(level: str) -> str | None:
         assert finished.stdout.split()[-1] == level, f"asked for {level}, got {finished.stdout}"
         return None
     flags = Path("/proc/cpuinfo").read_text() if Path("/proc/cpuinfo").is_file() else ""
-    needed = {"avx2": "avx2", "avx512": "avx512bw"}.get(level)
+    needed = {"avx2": "avx2", "avx512": "avx512bw", "avx512-gather": "avx512bw"}.get(level)
     assert needed is not None and f" {needed} " not in flags, finished.stderr[-2000:]
     return f"this CPU has no {level}"
 

@@ -1,5 +1,6 @@
 #include <cstdlib>
 #include <string>
+#include <utility>
 
 #include "base/errors.hpp"
 #include "simd/kernels.hpp"
@@ -14,7 +15,7 @@ namespace avx2 {
 extern const Kernels kTable;
 }
 namespace avx512 {
-extern const Kernels kTable;
+extern const Kernels kTable, kGatheringTable;
 }
 #endif
 
@@ -29,6 +30,8 @@ std::vector<const Kernels*> available_kernels() {
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl") &&
         __builtin_cpu_supports("avx512cd") && __builtin_cpu_supports("avx512vnni")) {
       levels.push_back(&avx512::kTable);
+      levels.push_back(&avx512::kGatheringTable);
+      if (__builtin_cpu_is("amd")) std::swap(levels.back(), levels[levels.size() - 2]);
     }
   }
 #endif

@@ -2,8 +2,8 @@
 //
 // Every kernel is written once (kernels_impl.hpp) and compiled once per level by a four-line file with that
 // level's flags; one table per level, one dispatcher that picks the best level of this CPU when it is first
-// asked (SCRUBJAY_SIMD=baseline|avx2|avx512 forces one; forcing a level that the CPU lacks is an error). All
-// levels give the same bits: one virtual width, no fused multiply-add.
+// asked (SCRUBJAY_SIMD=baseline|avx2|avx512|avx512-gather forces one; forcing a level that the CPU lacks is
+// an error). All levels give the same bits: one virtual width, no fused multiply-add.
 #pragma once
 
 #include <cstddef>
@@ -55,7 +55,8 @@ struct Kernels {
 
   // For every candidate whose position occurs among the n ascending offsets: scores[i] += the contribution of
   // its payload, as fill_impacts has it. Then keeps the candidates with scores[i] + rest > threshold, in
-  // their order; returns how many. Two bytes beyond payloads[n] are readable.
+  // their order; returns how many. May write 16 entries beyond them, as far as n_candidates + 16. Two bytes
+  // beyond payloads[n] are readable.
   size_t (*complete)(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, float weight,
                      uint32_t count, const float* norms, uint32_t rest, uint32_t threshold,
                      uint32_t* positions, uint32_t* scores, size_t n_candidates);
@@ -109,7 +110,7 @@ struct Kernels {
   void (*bound_codes)(const int32_t* dots, const float* factors, const float* biases, const float* errors,
                       size_t n, int32_t offset, float scale, float margin, float shift, uint32_t* bounds);
   // Positions of values[i] > threshold for i < n (a multiple of 16), ascending; all below 2^31. Returns how
-  // many.
+  // many; `positions` has room for n + 16.
   size_t (*select_above)(const uint32_t* values, size_t n, uint32_t threshold, uint32_t* positions);
   // out[0, n_elements) = the sum of rows[ids[0]], rows[ids[1]], ... in this order, n_elements a multiple
   // of 16.

@@ -369,15 +369,16 @@ void bound_codes(const int32_t* dots, const float* factors, const float* biases,
 }
 
 size_t select_above(const uint32_t* values, size_t n, uint32_t threshold, uint32_t* positions) {
-  size_t n_found = 0;
-  const auto take = [&](size_t i) {
-    for (unsigned bits = above(values + i, threshold); bits != 0; bits &= bits - 1) {
-      positions[n_found++] = static_cast<uint32_t>(i) + static_cast<uint32_t>(__builtin_ctz(bits));
-    }
-  };
-  size_t i = 0;
+  size_t n_found = 0, i = 0;
 #if defined(__AVX512F__)
   const __m512i limit = _mm512_set1_epi32(static_cast<int>(threshold));
+  const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const auto take = [&](size_t at) {
+    const __mmask16 bits = _mm512_cmpgt_epu32_mask(_mm512_loadu_si512(values + at), limit);
+    const __m512i position = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(at)));
+    _mm512_storeu_si512(positions + n_found, _mm512_maskz_compress_epi32(bits, position));
+    n_found += static_cast<size_t>(__builtin_popcount(bits_of(bits)));
+  };
   for (; i + 64 <= n; i += 64) {  // four vectors between branches: few are above
     const __m512i greatest = _mm512_max_epu32(
         _mm512_max_epu32(_mm512_loadu_si512(values + i), _mm512_loadu_si512(values + i + 16)),
@@ -385,7 +386,12 @@ size_t select_above(const uint32_t* values, size_t n, uint32_t threshold, uint32
     if (bits_of(_mm512_cmpgt_epu32_mask(greatest, limit)) == 0) continue;
     for (size_t j = 0; j < 64; j += 16) take(i + j);
   }
-#endif
   for (; i < n; i += 16) take(i);
+#else
+  for (; i < n; i += 16) {
+    for (unsigned bits = above(values + i, threshold); bits != 0; bits &= bits - 1)
+      positions[n_found++] = static_cast<uint32_t>(i) + static_cast<uint32_t>(__builtin_ctz(bits));
+  }
+#endif
   return n_found;
 }

@@ -127,24 +127,15 @@ void fill_impacts(float weight, uint32_t count, const float* norms, uint32_t max
 void accumulate(const uint16_t* offsets, const uint16_t* payloads, size_t n, const uint32_t* table,
                 uint32_t* sums) {
   size_t i = 0;
-#if defined(__AVX512F__)
-  // Gather and scatter, ten to twenty per cent faster than the loop below; the offsets are distinct.
-  for (; i + 16 <= n; i += 16) {
-    const __m512i at =
-        _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(offsets + i)));
-    const __m512i payload =
-        _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(payloads + i)));
-    const __m512i impact = _mm512_i32gather_epi32(payload, table, 4);
-    _mm512_i32scatter_epi32(sums, at, _mm512_add_epi32(_mm512_i32gather_epi32(at, sums, 4), impact), 4);
-  }
-#endif
   for (; i + 4 <= n; i += 4) {  // four at a time: the loads of one need not wait for the stores of another
+    uint64_t at;                // of all four by one load, for loads are what there are too few of
+    __builtin_memcpy(&at, offsets + i, sizeof(at));
     const uint32_t a = table[payloads[i]], b = table[payloads[i + 1]];
     const uint32_t c = table[payloads[i + 2]], d = table[payloads[i + 3]];
-    sums[offsets[i]] += a;
-    sums[offsets[i + 1]] += b;
-    sums[offsets[i + 2]] += c;
-    sums[offsets[i + 3]] += d;
+    sums[at & 0xffff] += a;
+    sums[(at >> 16) & 0xffff] += b;
+    sums[(at >> 32) & 0xffff] += c;
+    sums[at >> 48] += d;
   }
   for (; i < n; ++i) sums[offsets[i]] += table[payloads[i]];
 }
@@ -245,80 +236,6 @@ size_t harvest(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions
   return n_found;
 }
 
-#if defined(__AVX512F__)
-// 16 candidates to a vector and kVectors vectors at once: one bisection without branches for all lanes, by
-// gathers, whose latency the vectors hide for one another. Returns how many of the n_candidates, at most 16 *
-// kVectors, it kept; they go to kept_positions and kept_scores, which do not lie behind what is read.
-template <int kVectors>
-inline size_t complete_vectors(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, float weight,
-                               uint32_t count, const float* norms, uint32_t rest, uint32_t threshold,
-                               const uint32_t* positions, const uint32_t* scores, size_t n_candidates,
-                               uint32_t* kept_positions, uint32_t* kept_scores) {
-  const __m512i low_half = _mm512_set1_epi32(0xffff);
-  __m512i wanted[kVectors], score[kVectors];
-  __mmask16 lanes[kVectors];
-  for (int v = 0; v < kVectors; ++v) {
-    const size_t first = static_cast<size_t>(v) * 16,
-                 n_left = n_candidates > first ? n_candidates - first : 0;
-    lanes[v] = static_cast<__mmask16>(n_left < 16 ? (1u << n_left) - 1 : 0xffffu);
-    wanted[v] = _mm512_maskz_loadu_epi32(lanes[v], positions + first);
-    score[v] = _mm512_maskz_loadu_epi32(lanes[v], scores + first);
-  }
-  if (n != 0) {
-    // Invariant: the last offset <= wanted, if there is one, is at [at, at + left).
-    __m512i at[kVectors];
-    for (int v = 0; v < kVectors; ++v) at[v] = _mm512_setzero_si512();
-    for (uint32_t left = n; left > 1;) {
-      const uint32_t half = left / 2;
-      const __m512i step = _mm512_set1_epi32(static_cast<int>(half));
-      for (int v = 0; v < kVectors; ++v) {
-        const __m512i middle = _mm512_add_epi32(at[v], step);
-        const __m512i offset = _mm512_and_si512(_mm512_i32gather_epi32(middle, offsets, 2), low_half);
-        at[v] = _mm512_mask_mov_epi32(at[v], _mm512_cmple_epu32_mask(offset, wanted[v]), middle);
-      }
-      left -= half;
-    }
-    for (int v = 0; v < kVectors; ++v) {
-      const __m512i offset = _mm512_and_si512(_mm512_i32gather_epi32(at[v], offsets, 2), low_half);
-      const __mmask16 found = _mm512_mask_cmpeq_epu32_mask(lanes[v], offset, wanted[v]);
-      if (bits_of(found) == 0) continue;
-      const __m512i payload =
-          _mm512_and_si512(_mm512_mask_i32gather_epi32(low_half, found, at[v], payloads, 2), low_half);
-      const __m512i length = _mm512_and_si512(payload, _mm512_set1_epi32(0x7ff));
-      const __m512 one = _mm512_set1_ps(1.0f);
-      const __m512 norm = _mm512_mask_i32gather_ps(one, found, length, norms, 4);
-      const __m512 tf = _mm512_cvtepi32_ps(_mm512_srli_epi32(payload, 11));
-      const U32x16 impact = contributions(weight, (F32x16)tf, (F32x16)norm) * count;
-      score[v] = _mm512_mask_add_epi32(score[v], found, score[v], (__m512i)impact);
-    }
-  }
-  size_t n_kept = 0;
-  for (int v = 0; v < kVectors; ++v) {
-    const __m512i best = _mm512_add_epi32(score[v], _mm512_set1_epi32(static_cast<int>(rest)));
-    const __mmask16 kept =
-        _mm512_mask_cmpgt_epu32_mask(lanes[v], best, _mm512_set1_epi32(static_cast<int>(threshold)));
-    _mm512_storeu_si512(kept_positions + n_kept, _mm512_maskz_compress_epi32(kept, wanted[v]));
-    _mm512_storeu_si512(kept_scores + n_kept, _mm512_maskz_compress_epi32(kept, score[v]));
-    n_kept += static_cast<size_t>(__builtin_popcount(bits_of(kept)));
-  }
-  return n_kept;
-}
-
-size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, float weight, uint32_t count,
-                const float* norms, uint32_t rest, uint32_t threshold, uint32_t* positions, uint32_t* scores,
-                size_t n_candidates) {
-  size_t n_kept = 0, i = 0;
-  const auto some = [&](auto complete_some, size_t n_some) {
-    n_kept += complete_some(offsets, payloads, n, weight, count, norms, rest, threshold, positions + i,
-                            scores + i, n_some, positions + n_kept, scores + n_kept);
-    i += n_some;
-  };
-  for (; n_candidates - i > 32;) some(complete_vectors<4>, n_candidates - i < 64 ? n_candidates - i : 64);
-  if (n_candidates - i > 16) some(complete_vectors<2>, n_candidates - i);
-  if (n_candidates - i > 0) some(complete_vectors<1>, n_candidates - i);
-  return n_kept;
-}
-#else
 // Eight candidates at once: bisections without branches, whose loads wait for one another in no order.
 size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, float weight, uint32_t count,
                 const float* norms, uint32_t rest, uint32_t threshold, uint32_t* positions, uint32_t* scores,
@@ -352,18 +269,17 @@ size_t complete(const uint16_t* offsets, const uint16_t* payloads, uint32_t n, f
   }
   return n_kept;
 }
-#endif
 
 #include "simd/kernels_codes.hpp"
 #include "simd/kernels_filter.hpp"
 #include "simd/kernels_ranked.hpp"
 #include "simd/kernels_selection.hpp"
+#if defined(__AVX512F__)
+#include "simd/kernels_gathers.hpp"
+#endif
 #include "simd/pooling_impl.hpp"
 
-}  // namespace
-
-extern const Kernels kTable;
-const Kernels kTable = {
+constexpr Kernels kKernels = {
     .level = SCRUBJAY_LEVEL_NAME,
     .dot_rows_f16 = dot_rows_f16,
     .dot_rows_f32 = dot_rows_f32,
@@ -397,3 +313,12 @@ const Kernels kTable = {
     .sum_rows_f16 = sum_rows_f16,
     .sum_rows_f32 = sum_rows_f32,
 };
+
+}  // namespace
+
+extern const Kernels kTable;
+const Kernels kTable = kKernels;
+#if defined(__AVX512F__)
+extern const Kernels kGatheringTable;
+const Kernels kGatheringTable = with_gathers(kKernels);
+#endif

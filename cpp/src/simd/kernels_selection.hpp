@@ -89,19 +89,6 @@ size_t keep_above(uint32_t* positions, uint32_t* scores, size_t n, uint32_t thre
 size_t harvest_listed(const uint16_t* offsets, size_t n, uint32_t* sums, uint32_t threshold,
                       uint32_t* positions, uint32_t* scores) {
   size_t n_found = 0, i = 0;
-#if defined(__AVX512F__)
-  const __m512i limit = _mm512_set1_epi32(static_cast<int>(threshold));
-  for (; i + 16 <= n; i += 16) {
-    const __m512i at =
-        _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(offsets + i)));
-    const __m512i sum = _mm512_i32gather_epi32(at, sums, 4);
-    _mm512_i32scatter_epi32(sums, at, _mm512_setzero_si512(), 4);
-    const __mmask16 found = _mm512_cmpgt_epu32_mask(sum, limit);
-    _mm512_storeu_si512(positions + n_found, _mm512_maskz_compress_epi32(found, at));
-    _mm512_storeu_si512(scores + n_found, _mm512_maskz_compress_epi32(found, sum));
-    n_found += static_cast<size_t>(__builtin_popcount(bits_of(found)));
-  }
-#endif
   for (; i < n; ++i) {
     const uint32_t sum = sums[offsets[i]];
     sums[offsets[i]] = 0;

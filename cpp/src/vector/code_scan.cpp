@@ -98,7 +98,7 @@ size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_do
   const size_t padded = (size_t{n} + 15) / 16 * 16;
   scratch.dots.resize(base::RowBlocks::kRowsPerBlock);
   scratch.bounds.resize(padded);
-  scratch.positions.resize(padded);
+  scratch.positions.resize(padded + 16);  // what a kernel may write beyond
   bound_all(vectors, codes, first_doc, n_docs, query, margin, scratch);
   std::fill(scratch.bounds.begin() + n, scratch.bounds.end(), kNothing);
 
