@@ -8,6 +8,7 @@
 #include "base/bitmap.hpp"
 #include "base/epoch.hpp"
 #include "check.hpp"
+#include "vector/code_scan.hpp"
 #include "vector/scan.hpp"
 
 using namespace scrubjay::vector;
@@ -68,6 +69,52 @@ TEST(scan_equals_a_loop_over_all_vectors) {
     const size_t k = 1 + random() % (random() % 2 ? 10 : 4000);
     CHECK_EQ(scan({seen, bitmap, &column}, chunk, first, query, k),
              scan_one_by_one(column, seen, bitmap, chunk, first, query, k));
+  }
+  base::collect_retired();
+}
+
+// With bounds so wide that codes exclude nothing that belongs among the best. Runs of documents without
+// vectors are longer than the blocks that codes lie in.
+TEST(scan_and_gathering_of_codes_equal_a_loop_over_all_vectors) {
+  constexpr float kWide = 40.0f;
+  std::mt19937 random(3);
+  CodeScanScratch scratch;
+  for (int round = 0; round < 120; ++round) {
+    const uint32_t dim = kLeastCodedDim + random() % 80;
+    const auto metric = static_cast<Metric>(random() % 3);
+    Column column({dim, metric, random() % 2 ? Storage::f16 : Storage::f32});
+    const uint32_t n_docs = 1 + random() % (round % 4 == 0 ? 6000 : 300);
+    base::Bitmap dead(n_docs + 1);
+    std::vector<uint16_t> live;
+    for (uint32_t doc = 0, run_end = 0, sparsity = 0; doc < n_docs; ++doc) {
+      if (doc == run_end) {
+        run_end += 1 + random() % 3000;
+        sparsity = random() % 3;  // 0: no vectors in this run
+      }
+      column.append(
+          doc, sparsity != 0 && random() % sparsity == 0 ? random_vector(random, dim) : std::vector<float>{});
+      if (random() % 5 == 0) dead.set(doc);
+    }
+    if (!column.codes()) continue;
+    const uint32_t seen = random() % (n_docs + 1), first = random() % 2 ? 0 : random() % (seen + 1);
+    for (uint32_t doc = 0; doc < seen; ++doc) {
+      if (!dead.test(doc)) live.push_back(static_cast<uint16_t>(doc));
+    }
+    PreparedQuery query;
+    prepare_query(column.options(), random_vector(random, dim), query);
+    CHECK(prepare_code_query(column.options(), query.elements, query.square, query.code));
+    const size_t k = 1 + random() % (random() % 2 ? 10 : 100);
+    const ChunkVectors vectors{seen, &dead, &column};
+    base::TopK best;
+    best.reset(k);
+    scan_codes(vectors, 2, first, query, kWide, scratch, best);
+    CHECK_EQ(best.finish(), scan_one_by_one(column, seen, &dead, 2, first, query, k));
+    best.reset(k);
+    gather_codes(vectors, 2, live, query, kWide, scratch, best);
+    CHECK_EQ(best.finish(), scan_one_by_one(column, seen, &dead, 2, 0, query, k));
+    best.reset(k);
+    gather_chunk(vectors, 2, live, query, best);
+    CHECK_EQ(best.finish(), scan_one_by_one(column, seen, &dead, 2, 0, query, k));
   }
   base::collect_retired();
 }

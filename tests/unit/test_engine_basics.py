@@ -124,6 +124,19 @@ def test_the_given_array_may_change_afterwards(kit: Kit, home: Any) -> None:
     assert engine.search(vector=[1.0, 1.0], scope=home).scores[0] == pytest.approx(3.0, rel=1e-3)
 
 
+def test_vectors_among_thousands_of_documents_without(kit: Kit, home: Any) -> None:
+    """Blocks of rows and codes in which nothing was stored are not there."""
+    engine = kit.Engine(64)
+    vectors = np.random.default_rng(5).normal(size=(100, 64)).astype(np.float32)
+    engine.upsert_many(list(range(100)), ["jay"] * 100, scope=home, vectors=vectors)
+    engine.upsert_many(list(range(100, 3000)), ["oak"] * 2900, scope=home)
+    assert engine.search(vector=vectors[7], scope=home).ids[0] == 7
+    engine.upsert(3000, "jay", scope=home, vector=vectors[7])
+    engine.upsert_many(list(range(3001, 6000)), ["oak"] * 2999, scope=home)
+    assert list(engine.search(vector=vectors[7], scope=home).ids[:2]) == [7, 3000]
+    assert list(engine.search("jay", vector=vectors[9], scope=home).ids[:1]) == [9]
+
+
 def test_contains_len_count(engine: Any, home: Any, kit: Kit) -> None:
     assert "m1" in engine
     assert "m9" not in engine

@@ -3,9 +3,9 @@
 // A candidate is one 64-bit key: the score in the upper half (as an unsigned number that grows with it), the
 // complement of the document in the lower. A greater key is a better candidate: higher score, then lower
 // document. Small k: a heap whose least key is the threshold, always tight. Large k: candidates are appended
-// to a buffer and counted in a histogram of their scores; the lower edge of the best bins that hold k of them
-// is the threshold, tight to a bin, and nothing is moved until the end (or until the buffer is many times k,
-// when std::nth_element trims it).
+// to a buffer; once it holds twice as many as are wanted they are counted in a histogram of their scores, and
+// the lower edge of the best bins that hold k of them is the threshold, tight to a bin. Nothing is moved
+// until the end (or until the buffer is many times k, when std::nth_element trims it).
 #pragma once
 
 #include <algorithm>
@@ -15,6 +15,8 @@
 #include <functional>
 #include <span>
 #include <vector>
+
+#include "base/key_sorter.hpp"
 
 namespace scrubjay::base {
 
@@ -51,10 +53,7 @@ class TopK {
     least_ = least;
     const unsigned width = static_cast<unsigned>(std::bit_width(greatest - least));
     shift_ = width > kBinBits ? width - kBinBits : 0;
-    histogram_.assign(size_t{1} << kBinBits, 0);
-    threshold_bin_ = 0;
-    n_at_threshold_ = 0;
-    trimmed_ = false;
+    counting_ = false;
   }
 
   [[nodiscard]] size_t k() const noexcept { return k_; }
@@ -66,15 +65,18 @@ class TopK {
   void raise_threshold(uint32_t score) noexcept {
     if (score == 0) return;
     threshold_ = std::max(threshold_, (static_cast<uint64_t>(score) << 32) - 1);
-    if (k_ > kHeapK && keys_.empty()) threshold_bin_ = bin_of(threshold_ + 1);  // nothing will be below it
   }
 
   void push(uint64_t key) {
     if (key <= threshold_) return;
     if (k_ > kHeapK) {
       keys_.push_back(key);
-      count(key);
-      if (keys_.size() >= limit_) trim();
+      if (counting_) {
+        count(key);
+        if (keys_.size() >= limit_) trim();
+      } else if (keys_.size() > 2 * k_ + kFew) {
+        start_counting();
+      }
     } else if (keys_.size() < k_) {
       keys_.push_back(key);
       std::push_heap(keys_.begin(), keys_.end(), std::greater<>());
@@ -95,15 +97,15 @@ class TopK {
   [[nodiscard]] const std::vector<uint64_t>& finish() {
     if (finished_) return keys_;
     finished_ = true;
-    if (k_ <= kHeapK || !sort_by_bins()) {
-      if (keys_.size() > k_) trim();
-      std::sort(keys_.begin(), keys_.end(), std::greater<>());
-    }
+    if (k_ > kHeapK) std::erase_if(keys_, [&](uint64_t key) { return key < threshold_; });
+    sorter_.sort(keys_);
+    if (keys_.size() > k_) keys_.resize(k_);
     return keys_;
   }
 
  private:
   static constexpr size_t kHeapK = 32;
+  static constexpr size_t kFew = 64;  // not worth counting
   static constexpr unsigned kBinBits = 10;
 
   [[nodiscard]] uint32_t bin_of(uint64_t key) const noexcept {
@@ -112,32 +114,14 @@ class TopK {
     return std::min(above >> shift_, (1u << kBinBits) - 1);
   }
 
-  // Sorts by the bins that were counted anyway, then within them; keeps the best k. A third of the time of
-  // std::sort. False, and nothing done, if the scores crowd in few bins or the buffer was trimmed.
-  [[nodiscard]] bool sort_by_bins() {
-    constexpr uint32_t kCrowded = 24;
-    if (trimmed_ || keys_.size() < 2 * kHeapK) return false;
-    starts_.resize(histogram_.size());
-    uint32_t start = 0;
-    for (size_t bin = histogram_.size(); bin-- > threshold_bin_;) {
-      if (histogram_[bin] > kCrowded) return false;
-      starts_[bin] = start;
-      start += histogram_[bin];
-    }
-    sorted_.resize(start);
+  void start_counting() {
+    histogram_.assign(size_t{1} << kBinBits, 0);
+    threshold_bin_ = threshold_ == 0 ? 0 : bin_of(threshold_ + 1);  // nothing more will be below it
+    n_at_threshold_ = 0;
+    counting_ = true;
     for (const uint64_t key : keys_) {
-      const uint32_t bin = bin_of(key);
-      if (bin >= threshold_bin_) sorted_[starts_[bin]++] = key;
+      if (bin_of(key) >= threshold_bin_) count(key);
     }
-    for (size_t i = 1; i < sorted_.size(); ++i) {
-      const uint64_t key = sorted_[i];
-      size_t hole = i;
-      for (; hole > 0 && sorted_[hole - 1] < key; --hole) sorted_[hole] = sorted_[hole - 1];
-      sorted_[hole] = key;
-    }
-    if (sorted_.size() > k_) sorted_.resize(k_);
-    keys_.swap(sorted_);
-    return true;
   }
 
   // Counts a key of the buffer; raises the threshold to the greatest bin edge that k keys reach.
@@ -171,7 +155,6 @@ class TopK {
     keys_.resize(k_);
     threshold_ = std::max(threshold_, keys_.back());
     limit_ = std::max(limit_, 2 * k_);
-    trimmed_ = true;
   }
 
   size_t k_ = 1;
@@ -183,10 +166,9 @@ class TopK {
   std::vector<uint32_t> histogram_;
   uint32_t threshold_bin_ = 0;
   uint64_t n_at_threshold_ = 0;
-  bool trimmed_ = false;
+  bool counting_ = false;
   bool finished_ = false;
-  std::vector<uint32_t> starts_;
-  std::vector<uint64_t> sorted_;
+  KeySorter sorter_;
 };
 
 }  // namespace scrubjay::base

@@ -33,6 +33,8 @@ struct ByteCost {
   }
 };
 inline constexpr ByteCost kRowByte{37.0, 56.0}, kPickedRowByte{45.0, 200.0}, kCodeByte{18.0, 36.0};
+// Codes picked out.
+inline constexpr double kPickedCodeByte = 90.0;
 // Rotating the query and choosing, in picoseconds.
 inline constexpr double kCodeStart = 600'000.0;
 // Of the wanted k, how many originals a scan of codes looks at.
@@ -94,11 +96,27 @@ inline constexpr uint64_t kGraphBytes = 8u << 20;
 inline constexpr uint64_t kBesideShare = 16;
 inline constexpr uint64_t kDeadShare = 4;
 
-// A search of a graph that has asked this often whether a vector is visible has lost its way among hidden
-// ones: scanning is better then.
-[[nodiscard]] inline size_t most_asked(uint64_t n_docs) noexcept {
-  return std::max<size_t>(4096, static_cast<size_t>(n_docs / 8));
-}
+// A search of a graph has lost its way when most of what it comes by is hidden, for then the nearest that are
+// visible lie elsewhere, or when it has come by too much: scanning is better then.
+class GraphProgress {
+ public:
+  explicit GraphProgress(uint64_t n_docs) noexcept
+      : n_most_(std::max<size_t>(4096, static_cast<size_t>(n_docs / 8))) {}
+
+  void note(bool visible) noexcept {
+    ++n_asked_;
+    n_visible_ += visible ? 1 : 0;
+  }
+  [[nodiscard]] bool lost() const noexcept {
+    return n_asked_ >= n_most_ ||
+           (n_asked_ >= kFew && static_cast<double>(n_visible_) < kLeastMet * static_cast<double>(n_asked_));
+  }
+
+ private:
+  static constexpr size_t kFew = 256;
+  static constexpr double kLeastMet = 0.8 * kLeastVisibleShare;
+  size_t n_most_, n_asked_ = 0, n_visible_ = 0;
+};
 
 // Whether looking at n_matches rows by themselves beats scanning all of them, by codes or not.
 [[nodiscard]] inline bool gathering_repays(uint32_t n_matches, uint32_t n_docs, size_t k, bool coded,
@@ -106,6 +124,17 @@ inline constexpr uint64_t kDeadShare = 4;
   const bool by_codes = coded && codes_repay(n_docs, k, options);
   return picked_rows_cost(n_matches, n_docs, options) <
          (by_codes ? code_scan_cost(n_docs, k, options) : row_scan_cost(n_docs, options));
+}
+
+// Whether looking at the codes of n_matches beats the other ways.
+[[nodiscard]] inline bool gathering_codes_repays(uint32_t n_matches, uint32_t n_docs, size_t k,
+                                                 const vector::ColumnOptions& options) noexcept {
+  const double rows = picked_rows_cost(kLookedAt * static_cast<double>(k), n_docs, options);
+  const double bytes = static_cast<double>(n_matches) * static_cast<double>(vector::code_bytes(options.dim));
+  const double cost = kCodeStart + kPickedCodeByte * bytes + rows;
+  return cost < picked_rows_cost(n_matches, n_docs, options) &&
+         cost < (codes_repay(n_docs, k, options) ? code_scan_cost(n_docs, k, options)
+                                                 : row_scan_cost(n_docs, options));
 }
 
 }  // namespace scrubjay::engine::planner

@@ -49,16 +49,23 @@ void VectorArm::scan(size_t c, uint32_t first_doc) {
   if (!column || first_doc >= chunk.n_docs) return;
   const vector::ChunkVectors vectors{chunk.n_docs, chunk.dead, column};
   const bool coded = codes_ != Codes::refused && column->codes();
+  const size_t k = s_.vector_best.k();
+  if (s_.filtered && first_doc == 0 && coded && plan_ != VectorPlan::rows &&
+      planner::gathering_codes_repays(s_.admitted[c].n, chunk.n_docs, k, options_) && code_query_ready()) {
+    vector::gather_codes(vectors, static_cast<uint32_t>(c), s_.admitted_in(c), s_.vector_query, margin_,
+                         s_.code_scan, s_.vector_best);
+    gathered_ = true;
+    return;
+  }
   if (s_.filtered && first_doc == 0 && plan_ == VectorPlan::automatic &&
-      planner::gathering_repays(s_.admitted[c].n, chunk.n_docs, s_.vector_best.k(), coded, options_)) {
+      planner::gathering_repays(s_.admitted[c].n, chunk.n_docs, k, coded, options_)) {
     vector::gather_chunk(vectors, static_cast<uint32_t>(c), s_.admitted_in(c), s_.vector_query,
                          s_.vector_best);
     gathered_ = true;
     return;
   }
   if (coded &&
-      (plan_ != VectorPlan::automatic ||
-       planner::codes_repay(chunk.n_docs - first_doc, s_.vector_best.k(), options_)) &&
+      (plan_ != VectorPlan::automatic || planner::codes_repay(chunk.n_docs - first_doc, k, options_)) &&
       code_query_ready()) {
     vector::scan_codes(vectors, static_cast<uint32_t>(c), first_doc, s_.vector_query, margin_, s_.code_scan,
                        s_.vector_best);
@@ -80,17 +87,18 @@ bool VectorArm::code_query_ready() {
 // What the graph finds is scored again from the originals. False: the graph could not be asked.
 bool VectorArm::search_graph(const vector::Graph& graph, uint32_t first, double recall) {
   if (graph.coded() && !code_query_ready()) return false;
-  size_t n_left = planner::most_asked(graph.size());
+  planner::GraphProgress progress(graph.size());
   const auto visible = [&](uint32_t doc) {
-    if (n_left == 0) return true;  // ends the search; what it finds is not used
-    --n_left;
+    if (progress.lost()) return true;  // ends the search; what it finds is not used
     const ChunkSnapshot& chunk = s_.chunks[first + (doc >> 16)];
-    return (doc & 0xffffu) < chunk.n_docs && !(chunk.dead && chunk.dead->test(doc & 0xffffu));
+    const bool seen = (doc & 0xffffu) < chunk.n_docs && !(chunk.dead && chunk.dead->test(doc & 0xffffu));
+    progress.note(seen);
+    return seen;
   };
   const size_t expansion = planner::expansion_for(recall, s_.vector_best.k());
   s_.graph_docs.clear();
   if (!graph.search(s_.vector_query, expansion, expansion, visible, s_.graph, s_.graph_docs)) return false;
-  if (n_left == 0) return false;
+  if (progress.lost()) return false;
   // Chunk by chunk within a run of the graph's order.
   for (size_t i = 0; i < s_.graph_docs.size();) {
     const uint32_t chunk = s_.graph_docs[i] >> 16;

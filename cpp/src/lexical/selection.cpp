@@ -1,8 +1,6 @@
 #include "lexical/selection.hpp"
 
 #include <algorithm>
-#include <bit>
-#include <functional>
 #include <utility>
 
 namespace scrubjay::lexical {
@@ -64,39 +62,10 @@ void Selection::drop_last_of(uint32_t score, size_t surplus) {
 
 void Selection::finish(base::TopK& best) {
   if (n_ > k_) tighten();
-  sort();
+  keys_.clear();
+  for (size_t i = 0; i < n_; ++i) keys_.push_back(base::candidate_key(scores_[i], docs_[i]));
+  sorter_.sort(keys_);
   best.assign(keys_);
-}
-
-// Into bins by score, twice as many as candidates, then by insertion: candidates of one score are mostly in
-// their order already. A third of the time of std::sort, which takes over where scores crowd.
-void Selection::sort() {
-  keys_.resize(n_);
-  if (n_ == 0) return;
-  const auto [least, greatest] = std::minmax_element(scores_.get(), scores_.get() + n_);
-  const uint32_t from = *greatest;
-  const auto n_bins = static_cast<uint32_t>(std::bit_ceil(2 * n_));
-  const int width = std::bit_width(from - *least), bin_width = std::bit_width(n_bins - 1);
-  const int shift = std::max(0, width - bin_width);
-  bins_.assign(n_bins, 0);
-  for (size_t i = 0; i < n_; ++i) ++bins_[(from - scores_[i]) >> shift];
-  uint32_t start = 0;
-  for (uint32_t& bin : bins_) start += std::exchange(bin, start);
-  for (size_t i = 0; i < n_; ++i) {
-    keys_[bins_[(from - scores_[i]) >> shift]++] = base::candidate_key(scores_[i], docs_[i]);
-  }
-  size_t n_moves = 0;
-  for (size_t i = 1; i < n_; ++i) {
-    const uint64_t key = keys_[i];
-    size_t hole = i;
-    for (; hole > 0 && keys_[hole - 1] < key; --hole) keys_[hole] = keys_[hole - 1];
-    keys_[hole] = key;
-    n_moves += i - hole;
-    if (n_moves > 8 * n_) {
-      std::sort(keys_.begin(), keys_.end(), std::greater<>());
-      return;
-    }
-  }
 }
 
 }  // namespace scrubjay::lexical

@@ -12,6 +12,7 @@
 #include <memory>
 #include <vector>
 
+#include "base/key_sorter.hpp"
 #include "base/topk.hpp"
 #include "simd/kernels.hpp"
 
@@ -51,7 +52,6 @@ class Selection {
  private:
   void tighten();
   void drop_last_of(uint32_t score, size_t surplus);
-  void sort();
 
   const simd::Kernels& kernels_;
   size_t k_ = 1;
@@ -60,8 +60,9 @@ class Selection {
   bool tight_ = false;  // the threshold is the k-th best score, and n_ == k_
   size_t capacity_ = 0;
   std::unique_ptr<uint32_t[]> docs_, scores_;
+  std::vector<uint32_t> equal_;
   std::vector<uint64_t> keys_;
-  std::vector<uint32_t> bins_, equal_;
+  base::KeySorter sorter_;
 };
 
 }  // namespace scrubjay::lexical

@@ -17,6 +17,8 @@ constexpr uint32_t kWord = 64;  // documents of one word of a bitmap
 // The bound of what cannot be found: no vector, dead, hidden.
 const uint32_t kNothing = halved(base::sortable_float(-std::numeric_limits<float>::infinity()));
 
+[[nodiscard]] bool has_code(float bias) noexcept { return bias != CodeScale{}.bias; }
+
 void bound_all(const ChunkVectors& vectors, const Codes& codes, uint32_t first, uint32_t n_docs,
                const PreparedQuery& query, float margin, CodeScanScratch& scratch) {
   const simd::Kernels& kernels = simd::kernels();
@@ -25,14 +27,21 @@ void bound_all(const ChunkVectors& vectors, const Codes& codes, uint32_t first, 
   const float* biases = codes.biases();
   const float* errors = codes.errors();
   constexpr uint32_t kRows = base::RowBlocks::kRowsPerBlock;
-  for (uint32_t begin = first; begin < n_docs; begin = (begin / kRows + 1) * kRows) {
-    const uint32_t end = std::min(n_docs, (begin / kRows + 1) * kRows);
+  for (uint32_t next = first; next < n_docs;) {
+    uint32_t begin = next, end = std::min(n_docs, (next / kRows + 1) * kRows);
+    // A block reaches only as far as codes were stored in it, and is not there if none was.
+    const auto place = [&](uint32_t doc) { return scratch.bounds.data() + (doc - first); };
+    while (begin < end && !has_code(biases[begin])) ++begin;
+    std::fill(place(next), place(begin), kNothing);
+    next = end;
+    while (end > begin && !has_code(biases[end - 1])) --end;
+    std::fill(place(end), place(next), kNothing);
+    if (begin == end) continue;
     int32_t* dots = scratch.dots.data();
     kernels.dot_codes(reinterpret_cast<const uint8_t*>(codes.rows().row(begin)), end - begin,
                       codes.n_blocks(), code.elements.data(), dots);
     kernels.bound_codes(dots, factors + begin, biases + begin, errors + begin, end - begin, code.offset,
-                        code.scale, margin * code.length, code.shift,
-                        scratch.bounds.data() + (begin - first));
+                        code.scale, margin * code.length, code.shift, place(begin));
   }
   if (!vectors.dead) return;
   const uint32_t n = (n_docs - first + 15) / 16 * 16;
@@ -88,22 +97,18 @@ void score_documents(const Column& column, const uint32_t* docs, size_t n, const
   }
 }
 
-size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query,
-                  float margin, CodeScanScratch& scratch, base::TopK& best) {
-  const Column& column = *vectors.column;
-  const Codes& codes = *column.codes();
-  const uint32_t n_docs = std::min({vectors.n_docs, column.size(), codes.size()});
-  if (first_doc >= n_docs) return 0;
-  const uint32_t n = n_docs - first_doc;
-  const size_t padded = (size_t{n} + 15) / 16 * 16;
-  scratch.dots.resize(base::RowBlocks::kRowsPerBlock);
-  scratch.bounds.resize(padded);
-  scratch.positions.resize(padded + 16);  // what a kernel may write beyond
-  bound_all(vectors, codes, first_doc, n_docs, query, margin, scratch);
-  std::fill(scratch.bounds.begin() + n, scratch.bounds.end(), kNothing);
+namespace {
 
+// The bounds are there: scores the originals of those that can be among the best. `doc_of` a position in the
+// bounds.
+template <class DocOf>
+size_t look_at_originals(const Column& column, uint32_t chunk, size_t n, const PreparedQuery& query,
+                         CodeScanScratch& scratch, base::TopK& best, DocOf&& doc_of) {
+  const size_t padded = (n + 15) / 16 * 16;
+  std::fill(scratch.bounds.begin() + static_cast<ptrdiff_t>(n), scratch.bounds.end(), kNothing);
+  scratch.positions.resize(padded + 16);  // what a kernel may write beyond
   const auto score = [&](uint32_t* docs, size_t n_scored) {
-    for (size_t i = 0; i < n_scored; ++i) docs[i] += first_doc;
+    for (size_t i = 0; i < n_scored; ++i) docs[i] = doc_of(docs[i]);
     scratch.scores.resize(n_scored);
     score_documents(column, docs, n_scored, query, scratch.scores.data());
   };
@@ -141,6 +146,64 @@ size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_do
   score(positions, n_reached);
   offer(positions, n_reached);
   return n_scored + n_reached;
+}
+
+}  // namespace
+
+size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query,
+                  float margin, CodeScanScratch& scratch, base::TopK& best) {
+  const Column& column = *vectors.column;
+  const Codes& codes = *column.codes();
+  const uint32_t n_docs = std::min({vectors.n_docs, column.size(), codes.size()});
+  if (first_doc >= n_docs) return 0;
+  const uint32_t n = n_docs - first_doc;
+  scratch.dots.resize(base::RowBlocks::kRowsPerBlock);
+  scratch.bounds.resize((size_t{n} + 15) / 16 * 16);
+  bound_all(vectors, codes, first_doc, n_docs, query, margin, scratch);
+  return look_at_originals(column, chunk, n, query, scratch, best,
+                           [&](uint32_t position) { return first_doc + position; });
+}
+
+size_t gather_codes(const ChunkVectors& vectors, uint32_t chunk, std::span<const uint16_t> offsets,
+                    const PreparedQuery& query, float margin, CodeScanScratch& scratch, base::TopK& best) {
+  constexpr size_t kAtOnce = 64;
+  const Column& column = *vectors.column;
+  const Codes& codes = *column.codes();
+  const uint32_t n_docs = std::min({vectors.n_docs, column.size(), codes.size()});
+  while (!offsets.empty() && offsets.back() >= n_docs) offsets = offsets.first(offsets.size() - 1);
+  if (offsets.empty()) return 0;
+  scratch.bounds.resize((offsets.size() + 15) / 16 * 16);
+  const simd::Kernels& kernels = simd::kernels();
+  const CodeQuery& code = query.code;
+  const size_t row_bytes = codes.rows().row_bytes();
+  const uint8_t* rows[kAtOnce];
+  float factors[kAtOnce], biases[kAtOnce], errors[kAtOnce];
+  int32_t dots[kAtOnce];
+  static constexpr uint8_t kNoCode[code_bytes(kMaxDim)] = {};
+  const auto code_of = [&](size_t i) {
+    return has_code(codes.biases()[offsets[i]])
+               ? reinterpret_cast<const uint8_t*>(codes.rows().row(offsets[i]))
+               : kNoCode;
+  };
+  for (size_t begin = 0; begin < offsets.size(); begin += kAtOnce) {
+    const size_t n = std::min(kAtOnce, offsets.size() - begin);
+    // The codes of the next round are on their way while these are compared.
+    for (size_t i = begin + n; i < std::min(begin + 2 * n, offsets.size()); ++i)
+      for (size_t byte = 0; byte < row_bytes; byte += base::kCacheLineBytes)
+        __builtin_prefetch(code_of(i) + byte);
+    for (size_t i = 0; i < n; ++i) {
+      const uint32_t offset = offsets[begin + i];
+      rows[i] = code_of(begin + i);
+      factors[i] = codes.factors()[offset];
+      biases[i] = codes.biases()[offset];
+      errors[i] = codes.errors()[offset];
+    }
+    kernels.dot_picked_codes(rows, n, codes.n_blocks(), code.elements.data(), dots);
+    kernels.bound_codes(dots, factors, biases, errors, n, code.offset, code.scale, margin * code.length,
+                        code.shift, scratch.bounds.data() + begin);
+  }
+  return look_at_originals(column, chunk, offsets.size(), query, scratch, best,
+                           [&](uint32_t position) { return uint32_t{offsets[position]}; });
 }
 
 }  // namespace scrubjay::vector

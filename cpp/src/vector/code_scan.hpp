@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "base/topk.hpp"
@@ -26,6 +27,10 @@ struct CodeScanScratch {
 // at.
 size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc, const PreparedQuery& query,
                   float margin, CodeScanScratch& scratch, base::TopK& best);
+
+// The same for the documents at the given offsets, ascending, all of them live and below n_docs.
+size_t gather_codes(const ChunkVectors& vectors, uint32_t chunk, std::span<const uint16_t> offsets,
+                    const PreparedQuery& query, float margin, CodeScanScratch& scratch, base::TopK& best);
 
 // The similarities of documents by their originals, as sortable numbers; all of them have vectors.
 void score_documents(const Column& column, const uint32_t* docs, size_t n, const PreparedQuery& query,

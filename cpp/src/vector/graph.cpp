@@ -1,7 +1,9 @@
 #include "vector/graph.hpp"
 
+#include <cstring>
 #include <new>
 #include <optional>
+#include <type_traits>
 
 #include "base/epoch.hpp"
 #include "vector/graph_distance.hpp"
@@ -27,22 +29,35 @@ namespace {
   return docs;
 }
 
-// The lists of a finished index.
+// The lists of a finished index. A node of usearch lies in one piece: its number and level first, then the
+// list of the ground level, a count and so many slots. It is found beside the vector's place, which was
+// looked at already, not by usearch's table.
+template <class Node>
 struct Lists {
   const Index& index;
+  const std::vector<Node>& nodes;
 
   template <class Visit>
   void neighbours(uint32_t slot, uint32_t level, Visit&& visit) const {
-    const auto list = index.neighbors(slot, level);
-    for (size_t i = 0, n = list.size(); i < n; ++i) visit(static_cast<uint32_t>(list[i].slot));
+    if (level != 0) {
+      const auto list = index.neighbors(slot, level);
+      for (size_t i = 0, n = list.size(); i < n; ++i) visit(static_cast<uint32_t>(list[i].slot));
+      return;
+    }
+    const char* list = nodes[slot].list + sizeof(Index::vector_key_t) + sizeof(int16_t);
+    const auto number = [&](size_t i) {
+      uint32_t value;
+      std::memcpy(&value, list + i * sizeof(value), sizeof(value));
+      return value;
+    };
+    for (uint32_t i = 1, n = number(0); i <= n; ++i) visit(number(i));
   }
-  // A node of usearch lies in one piece: its number first, then the list of the ground level.
   void prefetch(uint32_t slot) const {
-    const char* node = index.at(slot).key.ptr();
     for (size_t byte = 0; byte < 3 * base::kCacheLineBytes; byte += base::kCacheLineBytes)
-      __builtin_prefetch(node + byte);
+      __builtin_prefetch(nodes[slot].list + byte);
   }
 };
+static_assert(std::is_same_v<Index::compressed_slot_t, uint32_t>);
 
 enum class Inserted : uint8_t { all, cancelled, not_coded };
 
@@ -110,9 +125,9 @@ void Graph::State::note(std::span<const Column* const> columns, std::span<const 
     if (by_codes) {
       const Codes& from = *column.codes();
       codes.push_back({reinterpret_cast<const uint8_t*>(from.rows().row(offset)), from.factors()[offset],
-                       from.biases()[offset]});
+                       from.biases()[offset], doc});
     } else {
-      rows.push_back({column.rows().row(offset), column.scales()[offset]});
+      rows.push_back({column.rows().row(offset), column.scales()[offset], doc});
     }
   }
 }
@@ -122,6 +137,7 @@ void Graph::State::note(std::span<const Column* const> columns, std::span<const 
 Graph::Graph(std::unique_ptr<State> state) : state_(std::move(state)) {
   while (state_->entry < size() && state_->index.level_of(state_->entry) < state_->index.max_level())
     ++state_->entry;
+  for (uint32_t slot = 0; slot < size(); ++slot) state_->list_of(slot) = state_->index.at(slot).key.ptr();
   n_bytes_ = sizeof(State) + state_->rows.capacity() * sizeof(RowNode) +
              state_->codes.capacity() * sizeof(CodeNode) + state_->n_covered.capacity() * sizeof(uint32_t) +
              state_->index.memory_usage(0) - state_->index.stats().allocated_bytes +
@@ -191,19 +207,19 @@ bool Graph::search(const PreparedQuery& query, size_t wanted, size_t expansion,
                    std::vector<uint32_t>& out) const {
   if (size() == 0) return true;
   const Index& index = state_->index;
-  const auto admits = [&](uint32_t slot) { return visible(index.at(slot).key); };
-  const auto walk_by = [&](const auto& distance) {
-    walk(Lists{index}, static_cast<uint32_t>(size()), state_->entry, static_cast<uint32_t>(index.max_level()),
-         expansion, distance, admits, scratch);
+  const auto admits = [&](uint32_t slot) { return visible(state_->doc_of(slot)); };
+  const auto walk_by = [&](const auto& nodes, const auto& distance) {
+    walk(Lists{index, nodes}, static_cast<uint32_t>(size()), state_->entry,
+         static_cast<uint32_t>(index.max_level()), expansion, distance, admits, scratch);
   };
   try {
     if (coded()) {
-      walk_by(CodesFromQuery(state_->codes, state_->options, query, scratch));
+      walk_by(state_->codes, CodesFromQuery(state_->codes, state_->options, query, scratch));
     } else {
-      walk_by(RowsFromQuery(state_->rows, state_->options, query));
+      walk_by(state_->rows, RowsFromQuery(state_->rows, state_->options, query));
     }
     for (size_t i = 0; i < std::min(wanted, scratch.found.size()); ++i)
-      out.push_back(index.at(static_cast<uint32_t>(scratch.found[i])).key);
+      out.push_back(state_->doc_of(static_cast<uint32_t>(scratch.found[i])));
   } catch (const std::bad_alloc&) {
     return false;
   }

@@ -124,6 +124,7 @@ class RowsFromQuery {
                 const PreparedQuery& query) noexcept
       : nodes_(nodes), row_bytes_(options.row_bytes()), one_(nodes, options), query_(query) {}
 
+  void announce(uint32_t slot) const noexcept { __builtin_prefetch(&nodes_[slot]); }
   void prefetch(uint32_t slot) const noexcept { prefetch_bytes(nodes_[slot], row_bytes_); }
   void measure(const uint32_t* slots, size_t n, float* out) const noexcept {
     for (size_t i = 0; i < n; ++i) out[i] = one_(query_, Slot{slots[i]});
@@ -145,6 +146,7 @@ class CodesFromQuery {
                  GraphScratch& scratch) noexcept
       : nodes_(nodes), n_blocks_(n_code_blocks(options.dim)), query_(query.code), scratch_(scratch) {}
 
+  void announce(uint32_t slot) const noexcept { __builtin_prefetch(&nodes_[slot]); }
   void prefetch(uint32_t slot) const noexcept { prefetch_bytes(nodes_[slot], 64 * n_blocks_); }
   void measure(const uint32_t* slots, size_t n, float* out) const {
     scratch_.codes.resize(n);

@@ -127,7 +127,7 @@ GraphLinks Graph::links(const std::function<uint32_t(uint32_t)>& renumbered) con
   out.connectivity = state_->build.connectivity;
   std::vector<uint32_t> slots(n, GraphLinks::kGone);  // the new ones
   for (uint32_t slot = 0; slot < n; ++slot) {
-    const uint32_t doc = renumbered(index.at(slot).key);
+    const uint32_t doc = renumbered(state_->doc_of(slot));
     if (doc == GraphLinks::kGone) continue;
     slots[slot] = static_cast<uint32_t>(out.docs.size());
     out.docs.push_back(doc);

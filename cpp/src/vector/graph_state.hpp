@@ -15,11 +15,15 @@ namespace scrubjay::vector {
 struct RowNode {
   const char* row;
   RowScale scale;
+  uint32_t doc;
+  const char* list = nullptr;  // its neighbours on the ground level (Lists), of a finished graph
 };
 struct CodeNode {
   const uint8_t* code;
   float factor;
   float bias;
+  uint32_t doc;
+  const char* list = nullptr;
 };
 
 struct Graph::State {
@@ -33,6 +37,13 @@ struct Graph::State {
 
   [[nodiscard]] bool coded() const noexcept { return !codes.empty(); }
   [[nodiscard]] size_t size() const noexcept { return rows.size() + codes.size(); }
+  // usearch knows it too, but where a walk would wait for it.
+  [[nodiscard]] uint32_t doc_of(uint32_t slot) const noexcept {
+    return coded() ? codes[slot].doc : rows[slot].doc;
+  }
+  [[nodiscard]] const char*& list_of(uint32_t slot) noexcept {
+    return coded() ? codes[slot].list : rows[slot].list;
+  }
 
   // An index without nodes. Throws std::bad_alloc.
   void make_index();

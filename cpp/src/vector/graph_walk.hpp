@@ -24,7 +24,8 @@ namespace scrubjay::vector {
 }
 
 // Lists: neighbours(slot, level, visit) calls visit(slot of a neighbour) for each; prefetch(slot) asks for
-// the ground list of a node. Distance: prefetch(slot) asks for what measure(slots, n, out) reads. Leaves in
+// the ground list of a node. Distance: announce(slot) and, some time later, prefetch(slot) ask for what
+// measure(slots, n, out) reads. Leaves in
 // scratch.found the `expansion` nearest nodes that `admits`, nearest first.
 template <class Lists, class Distance, class Admits>
 void walk(const Lists& lists, uint32_t n_nodes, uint32_t entry, uint32_t highest_level, size_t expansion,
@@ -32,6 +33,7 @@ void walk(const Lists& lists, uint32_t n_nodes, uint32_t entry, uint32_t highest
   std::vector<uint32_t>& slots = scratch.slots;
   std::vector<float>& distances = scratch.distances;
   const auto measure = [&] {
+    for (const uint32_t slot : slots) distance.prefetch(slot);
     distances.resize(slots.size());
     distance.measure(slots.data(), slots.size(), distances.data());
   };
@@ -43,7 +45,7 @@ void walk(const Lists& lists, uint32_t n_nodes, uint32_t entry, uint32_t highest
       nearer = false;
       slots.clear();
       lists.neighbours(static_cast<uint32_t>(nearest), level, [&](uint32_t slot) {
-        distance.prefetch(slot);
+        distance.announce(slot);
         slots.push_back(slot);
       });
       measure();
@@ -73,6 +75,7 @@ void walk(const Lists& lists, uint32_t n_nodes, uint32_t entry, uint32_t highest
     if (key >= farthest) return;
     frontier.push_back(key);
     std::push_heap(frontier.begin(), frontier.end(), std::greater<>());
+    if (frontier.front() == key) lists.prefetch(static_cast<uint32_t>(key));
     if (!admits(static_cast<uint32_t>(key))) return;
     if (found.size() == expansion) {
       std::pop_heap(found.begin(), found.end());
@@ -93,7 +96,7 @@ void walk(const Lists& lists, uint32_t n_nodes, uint32_t entry, uint32_t highest
     slots.clear();
     lists.neighbours(next, 0, [&](uint32_t slot) {
       if (!first_seen(slot)) return;
-      distance.prefetch(slot);
+      distance.announce(slot);
       slots.push_back(slot);
     });
     measure();

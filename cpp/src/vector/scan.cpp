@@ -13,15 +13,22 @@ class Offers {
  public:
   Offers(base::TopK& best, const simd::Kernels& kernels) noexcept : best_(best), kernels_(kernels) {}
 
-  void add(uint32_t score, uint32_t doc) {
+  // Room for `n` more at most, of which the caller adds some.
+  void make_room(size_t n) {
+    if (n_ + n > kRoom) flush();
+  }
+  // Without branches: what does not count is overwritten.
+  void add_if(bool counts, uint32_t score, uint32_t doc) noexcept {
     keys_[n_] = base::candidate_key(score, doc);
-    halves_[n_++] = score >> 1;
-    if (n_ == kRoom) flush();
+    halves_[n_] = score >> 1;
+    n_ += counts ? 1 : 0;
   }
   void flush() {
     if (best_.threshold() == 0 && n_ > best_.k())
       best_.raise_threshold(2 * kernels_.kth_greatest(halves_, n_, best_.k(), 0));
-    for (size_t i = 0; i < n_; ++i) best_.push(keys_[i]);
+    for (size_t i = 0; i < n_; ++i) {
+      if (keys_[i] > best_.threshold()) best_.push(keys_[i]);
+    }
     n_ = 0;
   }
 
@@ -30,8 +37,8 @@ class Offers {
   base::TopK& best_;
   const simd::Kernels& kernels_;
   size_t n_ = 0;
-  uint64_t keys_[kRoom];
-  uint32_t halves_[kRoom];
+  uint64_t keys_[kRoom + 1];
+  uint32_t halves_[kRoom + 1];
 };
 
 }  // namespace
@@ -45,6 +52,8 @@ void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc,
   const uint32_t n_docs = std::min(vectors.n_docs, column.size());
   constexpr uint32_t kBatch = 64;  // one word of the bitmap; the products stay in L1
   float dots[kBatch];
+  const Metric metric = options.metric;
+  const base::Bitmap* dead = vectors.dead;
   Offers offers(best, kernels);
   for (uint32_t begin = first_doc; begin < n_docs;) {
     const uint32_t end =
@@ -65,11 +74,11 @@ void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc,
         kernels.dot_rows_f32(reinterpret_cast<const float*>(rows), last - first, options.padded_dim(),
                              query.elements.data(), dots);
       }
+      offers.make_room(last - first);
       for (uint32_t doc = first; doc < last; ++doc) {
-        if (scales[doc].scale == 0.0f || (vectors.dead && vectors.dead->test(doc))) continue;
-        const float similarity =
-            finish_similarity(options.metric, dots[doc - first], scales[doc], query.square);
-        offers.add(base::sortable_float(similarity), (chunk << 16) | doc);
+        const float similarity = finish_similarity(metric, dots[doc - first], scales[doc], query.square);
+        const bool counts = scales[doc].scale != 0.0f && !(dead && dead->test(doc));
+        offers.add_if(counts, base::sortable_float(similarity), (chunk << 16) | doc);
       }
     }
     begin = end;
@@ -85,7 +94,7 @@ void gather_chunk(const ChunkVectors& vectors, uint32_t chunk, std::span<const u
   const size_t row_bytes = column.options().row_bytes();
   constexpr size_t kAhead = 4;  // rows on their way while one is worked on
   for (size_t i = 0; i < offsets.size(); ++i) {
-    if (i + kAhead < offsets.size() && offsets[i + kAhead] < n_docs) {
+    if (i + kAhead < offsets.size() && column.has(offsets[i + kAhead])) {
       const char* next = column.rows().row(offsets[i + kAhead]);
       for (size_t byte = 0; byte < row_bytes; byte += base::kCacheLineBytes) __builtin_prefetch(next + byte);
     }

@@ -1,0 +1,71 @@
+// Sorting a search's candidates, best first: a third of the time of std::sort for some fifty to a thousand.
+//
+// Keys are those of topk.hpp, distinct. They go into bins by score, twice as many as there are keys, and then
+// into place by insertion; where scores crowd in few bins std::sort takes over. One per thread, reused.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <utility>
+#include <vector>
+
+namespace scrubjay::base {
+
+class KeySorter {
+ public:
+  void sort(std::vector<uint64_t>& keys) {
+    if (keys.size() <= kFew) {
+      (void)insert(keys);
+      return;
+    }
+    deal(keys);
+    if (!insert(keys)) std::sort(keys.begin(), keys.end(), std::greater<>());
+  }
+
+ private:
+  static constexpr size_t kFew = 16, kMostMoves = 8;  // moves a key
+
+  // Into bins, the best scores first; in a bin the keys stay as they were.
+  void deal(std::vector<uint64_t>& keys) {
+    uint32_t least = 0xffffffffu, greatest = 0;
+    for (const uint64_t key : keys) {
+      const auto score = static_cast<uint32_t>(key >> 32);
+      least = std::min(least, score);
+      greatest = std::max(greatest, score);
+    }
+    const auto n_bins = static_cast<uint32_t>(std::bit_ceil(2 * keys.size()));
+    const int width = static_cast<int>(std::bit_width(greatest - least));
+    const int shift = std::max(0, width - static_cast<int>(std::bit_width(n_bins - 1)));
+    const auto bin_of = [&](uint64_t key) { return (greatest - static_cast<uint32_t>(key >> 32)) >> shift; };
+    bins_.assign(n_bins, 0);
+    for (const uint64_t key : keys) ++bins_[bin_of(key)];
+    uint32_t start = 0;
+    for (uint32_t& bin : bins_) start += std::exchange(bin, start);
+    dealt_.resize(keys.size());
+    for (const uint64_t key : keys) dealt_[bins_[bin_of(key)]++] = key;
+    keys.swap(dealt_);
+  }
+
+  // By insertion; false, and the keys in any order, if they had far to go.
+  static bool insert(std::vector<uint64_t>& keys) noexcept {
+    const size_t n = keys.size();
+    size_t n_moves = 0;
+    for (size_t i = 1; i < n; ++i) {
+      const uint64_t key = keys[i];
+      size_t hole = i;
+      for (; hole > 0 && keys[hole - 1] < key; --hole) keys[hole] = keys[hole - 1];
+      keys[hole] = key;
+      n_moves += i - hole;
+      if (n_moves > kMostMoves * std::max(n, kFew)) return false;
+    }
+    return true;
+  }
+
+  std::vector<uint32_t> bins_;
+  std::vector<uint64_t> dealt_;
+};
+
+}  // namespace scrubjay::base
