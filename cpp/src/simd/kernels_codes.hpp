@@ -150,15 +150,26 @@ inline int32_t lane_sum(__m512i lanes) {
   return _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32(two, 0xb1)));
 }
 
-// The sums of the lanes of 16 vectors, as one vector.
+// The sums of the lanes of 16 vectors, as one vector. `narrow`: the lanes fit 16 bits.
+template <bool kNarrow>
 inline __m512i sums_of_16(__m512i* rows) {
   for (int i = 0; i < 16; i += 2) {
-    rows[i] = _mm512_add_epi32(_mm512_unpacklo_epi32(rows[i], rows[i + 1]),
-                               _mm512_unpackhi_epi32(rows[i], rows[i + 1]));
+    if constexpr (kNarrow) {
+      rows[i] = _mm512_madd_epi16(_mm512_packs_epi32(rows[i], rows[i + 1]), _mm512_set1_epi16(1));
+    } else {
+      rows[i] = _mm512_add_epi32(_mm512_unpacklo_epi32(rows[i], rows[i + 1]),
+                                 _mm512_unpackhi_epi32(rows[i], rows[i + 1]));
+    }
   }
   for (int i = 0; i < 16; i += 4) {
-    rows[i] = _mm512_add_epi32(_mm512_unpacklo_epi64(rows[i], rows[i + 2]),
-                               _mm512_unpackhi_epi64(rows[i], rows[i + 2]));
+    if constexpr (kNarrow) {  // two sums of one row, then two of the other, in each quarter
+      const __m512 a = _mm512_castsi512_ps(rows[i]), b = _mm512_castsi512_ps(rows[i + 2]);
+      rows[i] = _mm512_add_epi32(_mm512_castps_si512(_mm512_shuffle_ps(a, b, 0x88)),
+                                 _mm512_castps_si512(_mm512_shuffle_ps(a, b, 0xdd)));
+    } else {
+      rows[i] = _mm512_add_epi32(_mm512_unpacklo_epi64(rows[i], rows[i + 2]),
+                                 _mm512_unpackhi_epi64(rows[i], rows[i + 2]));
+    }
   }
   for (int i = 0; i < 16; i += 8) {
     rows[i] = _mm512_add_epi32(_mm512_shuffle_i32x4(rows[i], rows[i + 4], 0x88),
@@ -187,14 +198,16 @@ inline __m512i dot_code_lanes(const uint8_t* codes, size_t n_blocks, const int8_
 }
 
 inline constexpr size_t kRowsAtOnce = 16;
-template <class Rows>
+template <size_t kBlocks, class Rows>
 inline void dot_some_codes(Rows codes, size_t r, size_t n_blocks, const int8_t* query, int32_t* out) {
+  // Eight products of a nibble and a signed byte, and those of a second block, fit 16 bits.
+  constexpr bool kNarrow = kBlocks == 1 || kBlocks == 2;
   __m512i rows[kRowsAtOnce];
   for (size_t i = 0; i < kRowsAtOnce; ++i) {
     codes.prefetch_after(r + i);
     rows[i] = dot_code_lanes(codes[r + i], n_blocks, query);
   }
-  _mm512_storeu_si512(out + r, sums_of_16(rows));
+  _mm512_storeu_si512(out + r, sums_of_16<kNarrow>(rows));
 }
 
 inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t* query) {
@@ -237,7 +250,7 @@ inline int32_t dot_code_row(const uint8_t* codes, size_t n_blocks, const int8_t*
 }
 
 inline constexpr size_t kRowsAtOnce = 8;
-template <class Rows>
+template <size_t kBlocks, class Rows>
 inline void dot_some_codes(Rows codes, size_t r, size_t n_blocks, const int8_t* query, int32_t* out) {
   __m256i pairs[4];
   for (size_t i = 0; i < 4; ++i) {
@@ -270,7 +283,7 @@ inline void dot_all_codes(Rows codes, size_t n_rows, size_t n_blocks, const int8
   if (kBlocks != 0) n_blocks = kBlocks;  // known to the compiler: the query stays in registers
   size_t r = 0;
 #if defined(__AVX2__)
-  for (; r + kRowsAtOnce <= n_rows; r += kRowsAtOnce) dot_some_codes(codes, r, n_blocks, query, out);
+  for (; r + kRowsAtOnce <= n_rows; r += kRowsAtOnce) dot_some_codes<kBlocks>(codes, r, n_blocks, query, out);
 #endif
   for (; r < n_rows; ++r) out[r] = dot_code_row(codes[r], n_blocks, query);
 }
