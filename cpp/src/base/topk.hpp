@@ -29,7 +29,7 @@ namespace scrubjay::base {
 // Floats as unsigned integers of the same order (negative zero counts as zero). No NaN.
 [[nodiscard]] inline uint32_t sortable_float(float value) noexcept {
   const uint32_t bits = std::bit_cast<uint32_t>(value + 0.0f);
-  return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+  return bits ^ ((0u - (bits >> 31)) | 0x80000000u);  // without a branch, which would be a guess
 }
 [[nodiscard]] inline float unsortable_float(uint32_t sortable) noexcept {
   return std::bit_cast<float>(sortable & 0x80000000u ? sortable & 0x7fffffffu : ~sortable);
