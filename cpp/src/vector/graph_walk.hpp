@@ -25,8 +25,8 @@ namespace scrubjay::vector {
 
 // Lists: neighbours(slot, level, visit) calls visit(slot of a neighbour) for each; prefetch(slot) asks for
 // the ground list of a node. Distance: announce(slot) and, some time later, prefetch(slot) ask for what
-// measure(slots, n, out) reads. Leaves in
-// scratch.found the `expansion` nearest nodes that `admits`, nearest first.
+// measure(slots, n, out) reads. Leaves in scratch.found the `expansion` nearest nodes that `admits`, nearest
+// first.
 template <class Lists, class Distance, class Admits>
 void walk(const Lists& lists, uint32_t n_nodes, uint32_t entry, uint32_t highest_level, size_t expansion,
           const Distance& distance, Admits&& admits, GraphScratch& scratch) {
