@@ -82,8 +82,12 @@ void PostingTable::undo_tiny(TinyPostings& tiny, uint64_t key, std::string_view 
 
 void PostingTable::copy_tiny(const TinyPostings& tiny, uint64_t key, std::string_view term, uint32_t n_docs,
                              const base::Bitmap* dead, TermPostings& out) const noexcept {
+  // First the count, then the bytes of long terms, which are then those of all that are counted: as arguments
+  // of one call they might be read the other way round.
+  const uint32_t n = tiny.size();
+  const char* long_terms = long_terms_.read();
   // At most one for each document that the reader sees; what follows is not published.
-  tiny.find(key, term, tiny.size(), long_terms_.read(), [&](uint32_t i) {
+  tiny.find(key, term, n, long_terms, [&](uint32_t i) {
     const uint32_t offset = tiny.offset(i);
     if (offset >= n_docs) return false;
     out.inline_offsets_[out.n] = static_cast<uint16_t>(offset);
@@ -108,11 +112,12 @@ void PostingTable::append_all_tiny(const PostingTable& from, const TinyPostings&
 void PostingTable::for_each_tiny(const TinyPostings& tiny,
                                  const std::function<void(const List&)>& visit) const {
   uint16_t offsets[TinyPostings::kDocs], payloads[TinyPostings::kDocs];
-  for (uint32_t i = 0; i < tiny.size(); ++i) {
+  const uint32_t n = tiny.size();
+  for (uint32_t i = 0; i < n; ++i) {
     List list;
     list.long_term = tiny_term(tiny, i, list.key);
     if (find_tiny(tiny, list.key, list.long_term) != i) continue;  // told with the first of its postings
-    tiny.find(list.key, list.long_term, tiny.size(), long_terms_.read(), [&](uint32_t at) {
+    tiny.find(list.key, list.long_term, n, long_terms_.read(), [&](uint32_t at) {
       offsets[list.n] = static_cast<uint16_t>(tiny.offset(at));
       payloads[list.n++] = tiny.payload(at);
       return true;
