@@ -71,6 +71,8 @@ class PrunedSearch {
   static void prefetch(const Cursor& cursor, uint32_t begin, uint32_t end, uint32_t n_docs) noexcept;
   uint32_t seed_early(const Query& query, const ChunkPostings& postings, uint32_t begin, uint32_t end,
                       size_t& n_waiting);
+  [[nodiscard]] size_t take_best_sums(size_t n_wanted, uint32_t begin, size_t n_sums,
+                                      const base::Bitmap* dead);
   void seed_threshold(const ChunkPostings& postings, uint32_t begin, uint32_t end);
   void clear_dead(const base::Bitmap& dead, uint32_t begin, uint32_t end) noexcept;
   [[nodiscard]] size_t take_candidates(uint32_t begin, uint32_t end, uint32_t threshold);

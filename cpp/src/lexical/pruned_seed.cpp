@@ -36,27 +36,40 @@ uint32_t PrunedSearch::seed_early(const Query& query, const ChunkPostings& posti
   if (n_added < k) return n_added;
 
   const size_t n_sums = (end - begin + 15) / 16 * 16;
-  if (postings.filtered) {
-    kernels_.hide(sums_.get(), n_sums, postings.dead->words(), begin, 0);
-  } else if (postings.dead) {
-    clear_dead(*postings.dead, begin, end);
+  // Where many are hidden their sums go. The dead are mostly few: they are left out of somewhat more than k.
+  if (postings.filtered) kernels_.hide(sums_.get(), n_sums, postings.dead->words(), begin, 0);
+  const base::Bitmap* dead = postings.filtered ? nullptr : postings.dead;
+  size_t n = take_best_sums(dead ? k + k / 8 + 2 : k, begin, n_sums, dead);
+  if (n < k && dead) {
+    clear_dead(*dead, begin, end);
+    n = take_best_sums(k, begin, n_sums, nullptr);
   }
+  if (n < k) return n_added;
+  const uint32_t* positions = selection_.positions();
+  for (size_t j = 0; j < first; ++j) cursors_[j].begin = cursors_[j].position;
+  n = complete_candidates(query, first, 0, n, positions[0], positions[n - 1]);
+  for (size_t j = 0; j < first; ++j) cursors_[j].position = cursors_[j].begin;
+  selection_.raise_threshold(kernels_.kth_greatest(selection_.scores(), n, k, 0));
+  return n_added;
+}
+
+// Makes candidates of about `n_wanted` documents of the window, those with the best sums, which stay where
+// they are, and of none that is dead. Returns how many.
+size_t PrunedSearch::take_best_sums(size_t n_wanted, uint32_t begin, size_t n_sums,
+                                    const base::Bitmap* dead) {
   selection_.make_room(n_sums + 16);
   uint32_t *positions = selection_.positions(), *scores = selection_.scores();
   const size_t n_groups =
-      kernels_.group_maxima(sums_.get(), n_sums, std::max<size_t>(1, n_sums / (4 * k)), scores);
-  const uint32_t kth = n_groups < k ? 0 : kernels_.kth_greatest(scores, n_groups, k, 0);
-  if (kth == 0) return n_added;
-  size_t n = std::min(kernels_.select_above(sums_.get(), n_sums, kth - 1, positions), kMostSeeds * k);
+      kernels_.group_maxima(sums_.get(), n_sums, std::max<size_t>(1, n_sums / (4 * n_wanted)), scores);
+  const uint32_t least = n_groups < n_wanted ? 0 : kernels_.kth_greatest(scores, n_groups, n_wanted, 0);
+  if (least == 0) return 0;
+  const size_t n =
+      std::min(kernels_.select_above(sums_.get(), n_sums, least - 1, positions), kMostSeeds * n_wanted);
   for (size_t i = 0; i < n; ++i) {
     scores[i] = sums_[positions[i]];
     positions[i] += begin;
   }
-  for (size_t j = 0; j < first; ++j) cursors_[j].begin = cursors_[j].position;
-  n = complete_candidates(query, first, 0, n, positions[0], positions[n - 1]);
-  for (size_t j = 0; j < first; ++j) cursors_[j].position = cursors_[j].begin;
-  selection_.raise_threshold(kernels_.kth_greatest(scores, n, k, 0));
-  return n_added;
+  return dead ? drop_dead(*dead, n) : n;
 }
 
 // Before the first candidates are taken there is no threshold, and every match would be one. The k-th best of
