@@ -60,8 +60,9 @@ void Engine::keep_up(Partition& partition) noexcept {
     {
       const std::lock_guard lock(maintenance_->mutex);
       maintenance_->waiting.push_back(partition.scope());
+      // Before the thread can take it up and say that it waits no more: or it would be said to wait for ever.
+      partition.waits_for_upkeep.store(true);
     }
-    partition.waits_for_upkeep.store(true);
     maintenance_->wake.notify_one();
   } catch (...) {
     return;
