@@ -128,10 +128,11 @@ void accumulate(const uint16_t* offsets, const uint16_t* payloads, size_t n, con
                 uint32_t* sums) {
   size_t i = 0;
   for (; i + 4 <= n; i += 4) {  // four at a time: the loads of one need not wait for the stores of another
-    uint64_t at;                // of all four by one load, for loads are what there are too few of
+    uint64_t at, payload;       // of all four by one load, for loads are what there are too few of
     __builtin_memcpy(&at, offsets + i, sizeof(at));
-    const uint32_t a = table[payloads[i]], b = table[payloads[i + 1]];
-    const uint32_t c = table[payloads[i + 2]], d = table[payloads[i + 3]];
+    __builtin_memcpy(&payload, payloads + i, sizeof(payload));
+    const uint32_t a = table[payload & 0xffff], b = table[(payload >> 16) & 0xffff];
+    const uint32_t c = table[(payload >> 32) & 0xffff], d = table[payload >> 48];
     sums[at & 0xffff] += a;
     sums[(at >> 16) & 0xffff] += b;
     sums[(at >> 32) & 0xffff] += c;
@@ -157,14 +158,19 @@ void accumulate_directly(const uint16_t* offsets, const uint16_t* payloads, size
   }
 }
 
-// A lane over `group` consecutive vectors is a group: no horizontal maximum is needed.
+// A lane over `group` consecutive vectors is a group: no horizontal maximum is needed. Four maxima at once,
+// as each waits for itself.
 size_t group_maxima(const uint32_t* sums, size_t n, size_t group, uint32_t* maxima) {
   size_t n_groups = 0;
   for (size_t begin = 0; begin < n; begin += 16 * group) {
     const size_t end = begin + 16 * group < n ? begin + 16 * group : n;
-    I32x16 most = {};
-    for (size_t i = begin; i < end; i += 16) most = greater(load<I32x16>(sums + i), most);
-    store(maxima + n_groups, most);
+    I32x16 most[4] = {};
+    size_t i = begin;
+    for (; i + 64 <= end; i += 64) {
+      for (size_t j = 0; j < 4; ++j) most[j] = greater(load<I32x16>(sums + i + 16 * j), most[j]);
+    }
+    for (; i < end; i += 16) most[0] = greater(load<I32x16>(sums + i), most[0]);
+    store(maxima + n_groups, greater(greater(most[0], most[1]), greater(most[2], most[3])));
     n_groups += 16;
   }
   return n_groups;
@@ -203,24 +209,35 @@ size_t harvest(uint32_t* sums, size_t n, uint32_t threshold, uint32_t* positions
   size_t n_found = 0;
   const U32x16 zero = {};
 #if defined(__AVX512F__)
-  // Four vectors between branches: candidates are rare.
+  // Where candidates are rare, four vectors between branches; where they are not, a branch would be a guess,
+  // and none is faster. What the last stretch held says which.
+  constexpr size_t kStretch = 1024, kNotRare = 4;
   const __m512i limit = _mm512_set1_epi32(static_cast<int>(threshold));
   const __m512i lanes = _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+  const auto take = [&](__m512i sum, size_t at) {
+    const __mmask16 bits = _mm512_cmpgt_epu32_mask(sum, limit);
+    const __m512i position = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(at)));
+    _mm512_storeu_si512(positions + n_found, _mm512_maskz_compress_epi32(bits, position));
+    _mm512_storeu_si512(scores + n_found, _mm512_maskz_compress_epi32(bits, sum));
+    n_found += static_cast<size_t>(__builtin_popcount(bits_of(bits)));
+  };
   size_t i = 0;
-  for (; i + 64 <= n; i += 64) {
-    const __m512i sum[4] = {_mm512_loadu_si512(sums + i), _mm512_loadu_si512(sums + i + 16),
-                            _mm512_loadu_si512(sums + i + 32), _mm512_loadu_si512(sums + i + 48)};
-    for (size_t j = 0; j < 64; j += 16) store(sums + i + j, zero);
-    const __m512i greatest =
-        _mm512_max_epu32(_mm512_max_epu32(sum[0], sum[1]), _mm512_max_epu32(sum[2], sum[3]));
-    if (bits_of(_mm512_cmpgt_epu32_mask(greatest, limit)) == 0) continue;
-    for (size_t j = 0; j < 4; ++j) {
-      const __mmask16 bits = _mm512_cmpgt_epu32_mask(sum[j], limit);
-      const __m512i position = _mm512_add_epi32(lanes, _mm512_set1_epi32(static_cast<int>(i + 16 * j)));
-      _mm512_storeu_si512(positions + n_found, _mm512_maskz_compress_epi32(bits, position));
-      _mm512_storeu_si512(scores + n_found, _mm512_maskz_compress_epi32(bits, sum[j]));
-      n_found += static_cast<size_t>(__builtin_popcount(bits_of(bits)));
+  for (size_t n_before = 0, n_in_stretch = 0; i + 64 <= n;) {
+    const size_t end = i + kStretch < n ? i + kStretch : n;
+    const bool rare = n_in_stretch < kNotRare;
+    for (; i + 64 <= end; i += 64) {
+      const __m512i sum[4] = {_mm512_loadu_si512(sums + i), _mm512_loadu_si512(sums + i + 16),
+                              _mm512_loadu_si512(sums + i + 32), _mm512_loadu_si512(sums + i + 48)};
+      for (size_t j = 0; j < 64; j += 16) store(sums + i + j, zero);
+      if (rare) {
+        const __m512i greatest =
+            _mm512_max_epu32(_mm512_max_epu32(sum[0], sum[1]), _mm512_max_epu32(sum[2], sum[3]));
+        if (bits_of(_mm512_cmpgt_epu32_mask(greatest, limit)) == 0) continue;
+      }
+      for (size_t j = 0; j < 4; ++j) take(sum[j], i + 16 * j);
     }
+    n_in_stretch = n_found - n_before;
+    n_before = n_found;
   }
 #else
   size_t i = 0;

@@ -29,38 +29,129 @@ inline size_t count_above(const uint32_t* values, size_t n, uint32_t bound) {
   return n_above;
 }
 
-uint32_t kth_greatest(const uint32_t* values, size_t n, size_t k, uint32_t below) {
+inline void count_above_three(const uint32_t* values, size_t n, const uint32_t* bounds, size_t* n_above) {
+#if defined(__AVX512F__)
+  __m512i limits[3], counts[3];
+  for (size_t j = 0; j < 3; ++j) {
+    limits[j] = _mm512_set1_epi32(static_cast<int>(bounds[j]));
+    counts[j] = _mm512_setzero_si512();
+  }
+  const __m512i one = _mm512_set1_epi32(1);
+  for (size_t i = 0; i < n; i += 16) {
+    const auto lanes = static_cast<__mmask16>(n - i < 16 ? (1u << (n - i)) - 1 : 0xffffu);
+    const __m512i value = _mm512_maskz_loadu_epi32(lanes, values + i);
+    for (size_t j = 0; j < 3; ++j)
+      counts[j] = _mm512_mask_add_epi32(counts[j], _mm512_cmpgt_epu32_mask(value, limits[j]), counts[j], one);
+  }
+  for (size_t j = 0; j < 3; ++j) n_above[j] = static_cast<unsigned>(_mm512_reduce_add_epi32(counts[j]));
+#else
+  for (size_t j = 0; j < 3; ++j) n_above[j] = count_above(values, n, bounds[j]);
+#endif
+}
+
+// Appends what is above `low` and not above `high` to `out`, which has room for 16 more; returns how many.
+inline size_t select_between(const uint32_t* values, size_t n, uint32_t low, uint32_t high, uint32_t* out) {
+  size_t n_found = 0, i = 0;
+#if defined(__AVX512F__)
+  const __m512i least = _mm512_set1_epi32(static_cast<int>(low));
+  const __m512i most = _mm512_set1_epi32(static_cast<int>(high));
+  for (; i < n; i += 16) {
+    const auto lanes = static_cast<__mmask16>(n - i < 16 ? (1u << (n - i)) - 1 : 0xffffu);
+    const __m512i value = _mm512_maskz_loadu_epi32(lanes, values + i);
+    const __mmask16 between =
+        _mm512_mask_cmple_epu32_mask(_mm512_mask_cmpgt_epu32_mask(lanes, value, least), value, most);
+    _mm512_storeu_si512(out + n_found, _mm512_maskz_compress_epi32(between, value));
+    n_found += static_cast<size_t>(__builtin_popcount(bits_of(between)));
+  }
+#endif
+  for (; i < n; ++i) {
+    out[n_found] = values[i];
+    n_found += values[i] > low && values[i] <= high ? 1 : 0;
+  }
+  return n_found;
+}
+
+// The least of those above `low`, of which there is one.
+inline uint32_t least_above(const uint32_t* values, size_t n, uint32_t low) {
+  const auto limit = all<I32x16>(static_cast<int>(low)), none = all<I32x16>(0x7fffffff);
+  auto least_lanes = none;
   size_t i = 0;
-  auto most_lanes = all<I32x16>(static_cast<int>(below));
-  for (; i + 16 <= n; i += 16) most_lanes = greater(load<I32x16>(values + i), most_lanes);
-  auto most = static_cast<uint32_t>(greatest<I32x4>(most_lanes));
-  for (; i < n; ++i) most = values[i] > most ? values[i] : most;
-  // Invariant: at least k values exceed `low`, fewer than k exceed `high`. (The caller may err about the
-  // first; then `below` it is.)
-  uint32_t low = below, high = most;
-  bool reached = false;
-  while (high > low + 1) {
-    const uint32_t middle = low + (high - low) / 2;
-    const size_t n_above = count_above(values, n, middle);
-    if (n_above >= k) {
-      low = middle;
-      reached = true;
-      if (n_above == k) break;
-    } else {
-      high = middle;
+  for (; i + 16 <= n; i += 16) {
+    const auto value = load<I32x16>(values + i);
+    least_lanes = lesser(select(limit < value, value, none), least_lanes);
+  }
+  auto found = static_cast<uint32_t>(least<I32x4>(least_lanes));
+  for (; i < n; ++i) found = values[i] > low && values[i] < found ? values[i] : found;
+  return found;
+}
+
+// The k-th greatest of `n` values, at most 16: the one that fewer than k exceed and no other such is less.
+inline uint32_t kth_of_few(const uint32_t* values, size_t n, size_t k) {
+  uint32_t padded[16] = {};
+  for (size_t i = 0; i < n; ++i) padded[i] = values[i];
+  const auto lanes = load<I32x16>(padded);
+  auto n_greater = I32x16{};
+  for (size_t i = 0; i < n; ++i) n_greater = n_greater - (lanes < all<I32x16>(static_cast<int>(padded[i])));
+  const I32x16 few = n_greater < all<I32x16>(static_cast<int>(k));
+  return static_cast<uint32_t>(least<I32x4>(select(few, lanes, all<I32x16>(0x7fffffff))));
+}
+
+// Cuts an interval of scores into quarters until few values lie in it, and selects among those.
+uint32_t kth_greatest(const uint32_t* values, size_t n, size_t k, uint32_t below) {
+  constexpr size_t kFew = 16;
+  // Invariant: n_low values exceed `low`, at least k; n_high exceed `high`, fewer than k.
+  uint32_t low = 0x7fffffff, high = 0;
+  {
+    auto most = I32x16{}, least_lanes = all<I32x16>(static_cast<int>(low));
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+      const auto value = load<I32x16>(values + i);
+      most = greater(value, most);
+      least_lanes = lesser(value, least_lanes);
+    }
+    low = static_cast<uint32_t>(least<I32x4>(least_lanes));
+    high = static_cast<uint32_t>(greatest<I32x4>(most));
+    for (; i < n; ++i) {
+      low = values[i] < low ? values[i] : low;
+      high = values[i] > high ? values[i] : high;
     }
   }
-  if (!reached && count_above(values, n, low) < k) return below;
-  // The least value above `low`.
-  const auto limit = all<I32x16>(static_cast<int>(low));
-  auto least_lanes = all<I32x16>(static_cast<int>(most));
-  for (i = 0; i + 16 <= n; i += 16) {
-    const I32x16 value = load<I32x16>(values + i), candidate = select(limit < value, value, least_lanes);
-    least_lanes = select(candidate < least_lanes, candidate, least_lanes);
+  size_t n_low = n, n_high = 0;
+  if (low > below) {
+    --low;
+  } else {
+    low = below;
+    n_low = count_above(values, n, below);
   }
-  auto kth = static_cast<uint32_t>(least<I32x4>(least_lanes));
-  for (; i < n; ++i) kth = values[i] > low && values[i] < kth ? values[i] : kth;
-  return kth;
+  if (n_low < k) return below;
+  while (n_low - n_high > kFew && n_low != k && high - low > 3) {
+    const uint32_t quarter = (high - low) / 4;
+    uint32_t borders[3];
+    size_t n_above[3];
+    for (uint32_t i = 0; i < 3; ++i) borders[i] = low + (i + 1) * quarter;
+    count_above_three(values, n, borders, n_above);
+    for (size_t i = 0; i < 3; ++i) {  // as selections, which need not be guessed
+      const bool enough = n_above[i] >= k;
+      low = enough ? borders[i] : low;
+      n_low = enough ? n_above[i] : n_low;
+    }
+    for (size_t i = 3; i-- > 0;) {
+      const bool enough = n_above[i] >= k;
+      high = enough ? high : borders[i];
+      n_high = enough ? n_high : n_above[i];
+    }
+  }
+  if (n_low == k) return least_above(values, n, low);
+  uint32_t few[kFew + 16];
+  while (n_low - n_high > kFew) {  // many are equal
+    if (high - low <= 1) return high;
+    const uint32_t middle = low + (high - low) / 2;
+    const size_t n_above = count_above(values, n, middle);
+    (n_above >= k ? low : high) = middle;
+    (n_above >= k ? n_low : n_high) = n_above;
+  }
+  const size_t n_few = select_between(values, n, low, high, few);
+  return kth_of_few(few, n_few, k - n_high);
 }
 
 size_t keep_above(uint32_t* positions, uint32_t* scores, size_t n, uint32_t threshold) {

@@ -153,6 +153,28 @@ template <class Lanes>
 inline Lanes greater(Lanes a, Lanes b) {
   return select(b < a, a, b);
 }
+template <class Lanes>
+inline Lanes lesser(Lanes a, Lanes b) {
+  return select(a < b, a, b);
+}
+#if defined(__AVX512F__)
+// One instruction, which GCC does not see in a comparison and a selection.
+inline I32x16 greater(I32x16 a, I32x16 b) { return (I32x16)_mm512_max_epi32((__m512i)a, (__m512i)b); }
+inline I32x16 lesser(I32x16 a, I32x16 b) { return (I32x16)_mm512_min_epi32((__m512i)a, (__m512i)b); }
+inline F32x16 greater(F32x16 a, F32x16 b) { return (F32x16)_mm512_max_ps((__m512)a, (__m512)b); }
+#elif defined(__AVX2__)
+inline I32x8 greater(I32x8 a, I32x8 b) { return (I32x8)_mm256_max_epi32((__m256i)a, (__m256i)b); }
+inline I32x8 lesser(I32x8 a, I32x8 b) { return (I32x8)_mm256_min_epi32((__m256i)a, (__m256i)b); }
+inline F32x8 greater(F32x8 a, F32x8 b) { return (F32x8)_mm256_max_ps((__m256)a, (__m256)b); }
+template <class Half>
+inline Pair<Half> greater(Pair<Half> a, Pair<Half> b) {
+  return {greater(a.low, b.low), greater(a.high, b.high)};
+}
+template <class Half>
+inline Pair<Half> lesser(Pair<Half> a, Pair<Half> b) {
+  return {lesser(a.low, b.low), lesser(a.high, b.high)};
+}
+#endif
 
 // Four lanes, into which the halves of wider ones are folded.
 template <class Four, class Lanes, class Fold>
@@ -190,7 +212,7 @@ inline auto greatest(Lanes lanes) {
 }
 template <class Four, class Lanes>
 inline auto least(Lanes lanes) {
-  const Four four = folded<Four>(lanes, [](auto a, auto b) { return select(a < b, a, b); });
+  const Four four = folded<Four>(lanes, [](auto a, auto b) { return lesser(a, b); });
   const auto even = four[2] < four[0] ? four[2] : four[0], odd = four[3] < four[1] ? four[3] : four[1];
   return odd < even ? odd : even;
 }
