@@ -36,11 +36,15 @@ struct Statistics {
                             (static_cast<double>(df) + 0.5));
 }
 
+// To the nearest integer, ties to even, of what is not negative: beyond 2^23 there is nothing but integers.
+[[nodiscard]] inline uint32_t rounded(float exact) noexcept {
+  return static_cast<uint32_t>(exact < 0x1p23f ? (exact + 0x1p23f) - 0x1p23f : exact);
+}
+
 // At least 1, so that a positive score is the same as a match.
 [[nodiscard]] inline uint32_t contribution(float weight, uint32_t tf, float norm) noexcept {
   const float frequency = static_cast<float>(tf);
-  const auto fixed = static_cast<uint32_t>(std::nearbyintf((weight * frequency) / (frequency + norm)));
-  return std::max(fixed, 1u);
+  return std::max(rounded((weight * frequency) / (frequency + norm)), 1u);
 }
 
 // The weights of one query: one per term, and one norm per length code.
@@ -63,19 +67,10 @@ class Weighting {
     while (fraction_bits_ > 0 && std::ldexp(total, static_cast<int>(fraction_bits_)) >= 0x1p30)
       --fraction_bits_;
     unit_ = std::ldexp(1.0, -static_cast<int>(fraction_bits_));
-    greatest_score_ = static_cast<uint32_t>(std::ldexp(total, static_cast<int>(fraction_bits_)));
-    for (size_t t = 0; t < dfs.size(); ++t) {
-      weights_[t] = static_cast<float>(std::ldexp(idfs_[t], static_cast<int>(fraction_bits_)));
-    }
-    max_length_code_ = max_length_code;
-    norms_.resize(max_length_code + 1 + 16);  // a kernel may read a vector beyond
-    const double average = statistics.n_docs == 0 ? 0.0
-                                                  : static_cast<double>(statistics.total_length) /
-                                                        static_cast<double>(statistics.n_docs);
-    for (uint32_t code = 0; code <= max_length_code; ++code) {
-      const double ratio = average > 0.0 ? static_cast<double>(decode_length(code)) / average : 0.0;
-      norms_[code] = static_cast<float>(parameters.k1 * ((1.0 - parameters.b) + parameters.b * ratio));
-    }
+    const double scale = std::ldexp(1.0, static_cast<int>(fraction_bits_));  // a power of two: exact
+    greatest_score_ = static_cast<uint32_t>(total * scale);
+    for (size_t t = 0; t < dfs.size(); ++t) weights_[t] = static_cast<float>(idfs_[t] * scale);
+    prepare_norms(parameters, statistics, max_length_code);
   }
 
   [[nodiscard]] float weight(size_t term) const noexcept { return weights_[term]; }
@@ -87,8 +82,35 @@ class Weighting {
   [[nodiscard]] double score(uint64_t fixed) const noexcept { return static_cast<double>(fixed) * unit_; }
 
  private:
+  // Whoever asks again in the same scope finds them as they are.
+  void prepare_norms(const Bm25Parameters& parameters, const Statistics& statistics,
+                     uint32_t max_length_code) {
+    const double average = statistics.n_docs == 0 ? 0.0
+                                                  : static_cast<double>(statistics.total_length) /
+                                                        static_cast<double>(statistics.n_docs);
+    if (!norms_.empty() && max_length_code == max_length_code_ && average == average_ &&
+        parameters.k1 == parameters_.k1 && parameters.b == parameters_.b)
+      return;
+    norms_.clear();                           // if there is no memory
+    norms_.resize(max_length_code + 1 + 16);  // a kernel may read a vector beyond
+    const auto norm = [&](uint32_t length) {
+      const double ratio = average > 0.0 ? static_cast<double>(length) / average : 0.0;
+      return static_cast<float>(parameters.k1 * ((1.0 - parameters.b) + parameters.b * ratio));
+    };
+    const auto n_exact = static_cast<int>(std::min(max_length_code, kExactLength) + 1);
+    for (int code = 0; code < n_exact; ++code)
+      norms_[static_cast<uint32_t>(code)] = norm(static_cast<uint32_t>(code));
+    for (uint32_t code = kExactLength + 1; code <= max_length_code; ++code)
+      norms_[code] = norm(decode_length(code));
+    max_length_code_ = max_length_code;
+    average_ = average;
+    parameters_ = parameters;
+  }
+
   unsigned fraction_bits_ = kFractionBits;
   uint32_t max_length_code_ = 0;
+  double average_ = 0.0;
+  Bm25Parameters parameters_;
   double unit_ = 0.0;
   uint32_t greatest_score_ = 0;
   std::vector<double> idfs_;

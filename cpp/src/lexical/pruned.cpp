@@ -136,7 +136,7 @@ void PrunedSearch::open_chunk(const Query& query, const ChunkPostings& chunk) {
       const auto tf = static_cast<float>(c + 1 < Shortest::kClasses ? c + 1 : postings.max_tf);
       greatest = std::max(greatest, (weight * tf) / (tf + norms[shortest]));
     }
-    const uint32_t most = std::max(static_cast<uint32_t>(std::nearbyintf(greatest)), 1u);
+    const uint32_t most = std::max(rounded(greatest), 1u);
     cursors_.push_back({postings.offsets(), postings.payloads(), postings.ranked(), postings.n, 0, 0,
                         query.counts[t] * (most + 2 + (most >> 21)), t});
   }
