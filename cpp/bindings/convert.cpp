@@ -1,5 +1,7 @@
 #include "convert.hpp"
 
+#include "instances.hpp"
+
 namespace py = pybind11;
 
 namespace scrubjay::bindings {
@@ -133,6 +135,11 @@ ScopePtr to_scope(py::handle value, const std::string& name) {
     throw py::type_error(name + ": expected a scrubjay.Scope, got " + type_name(value));
   }
   return py::cast<std::shared_ptr<engine::Scope>>(value);
+}
+
+const engine::Scope& as_scope(py::handle value, const char* name) {
+  if (const engine::Scope* scope = Instances<engine::Scope>::behind(value.ptr())) return *scope;
+  return *to_scope(value, name);  // which Python's object owns, too
 }
 
 size_t to_count(py::handle value, const std::string& name, size_t least) {

@@ -43,6 +43,8 @@ using ScopePtr = std::shared_ptr<const engine::Scope>;
 }
 
 [[nodiscard]] ScopePtr to_scope(pybind11::handle value, const std::string& name);
+// The same as long as the argument lives.
+[[nodiscard]] const engine::Scope& as_scope(pybind11::handle value, const char* name);
 
 // A non-negative count argument: TypeError for what is not an integer, ValueError below `least`; values
 // beyond 2^62 are as good as 2^62.

@@ -3,6 +3,7 @@
 #include "base/epoch.hpp"
 #include "bindings.hpp"
 #include "convert.hpp"
+#include "instances.hpp"
 #include "result.hpp"
 
 namespace py = pybind11;
@@ -34,10 +35,24 @@ const Hit& hit_at(const Result& result, py::ssize_t i) {
   return result.found.hits[static_cast<size_t>(i < 0 ? i + n : i)];
 }
 
+// A new array of n elements, not set; `data` receives where they are. pybind11's constructors go through two
+// vectors for shape and strides.
+template <class T>
+py::array_t<T> new_array(size_t n, T*& data) {
+  const auto& numpy = py::detail::npy_api::get();
+  auto size = static_cast<Py_intptr_t>(n);
+  PyObject* array =
+      numpy.PyArray_NewFromDescr_(numpy.PyArray_Type_, numpy.PyArray_DescrFromType_(py::dtype::num_of<T>()),
+                                  1, &size, nullptr, nullptr, 0, nullptr);
+  if (!array) throw py::error_already_set();
+  data = reinterpret_cast<T*>(py::detail::array_proxy(array)->data);
+  return py::reinterpret_steal<py::array_t<T>>(array);
+}
+
 template <class T, class Get>
 py::array_t<T> to_array(const Result& result, Get&& get) {
-  py::array_t<T> array(static_cast<py::ssize_t>(result.found.hits.size()));
-  T* out = array.mutable_data();
+  T* out = nullptr;
+  py::array_t<T> array = new_array(result.found.hits.size(), out);
   for (const Hit& hit : result.found.hits) *out++ = static_cast<T>(get(hit));
   return array;
 }
@@ -63,6 +78,28 @@ py::array_t<double> scores(const Result& result) {
   return to_array<double>(result, [](const Hit& hit) { return hit.score; });
 }
 
+py::tuple unpacked(const Result& result) {
+  auto pair = py::reinterpret_steal<py::tuple>(PyTuple_New(2));
+  if (!pair) throw py::error_already_set();
+  PyTuple_SET_ITEM(pair.ptr(), 0, ids(result).release().ptr());
+  PyTuple_SET_ITEM(pair.ptr(), 1, scores(result).release().ptr());
+  return pair;
+}
+
+// iter(result) without pybind11's dispatcher, for `ids, scores = engine.search(...)`; what it does not know,
+// and every error, goes the usual way.
+getiterfunc usual_iterator = nullptr;
+PyObject* iterator_of(PyObject* object) {
+  const Result* result = Instances<Result>::behind(object);
+  if (!result) return usual_iterator(object);
+  try {
+    return PyObject_GetIter(unpacked(*result).ptr());
+  } catch (...) {
+    PyErr_Clear();
+    return usual_iterator(object);
+  }
+}
+
 }  // namespace
 
 py::object payload_object(const engine::Chunk& chunk, uint32_t offset) {
@@ -72,12 +109,14 @@ py::object payload_object(const engine::Chunk& chunk, uint32_t offset) {
 }
 
 void register_result(py::module_& module) {
-  py::class_<Result>(
+  py::class_<Result> type(
       module, "Result",
       R"(What one search of an Engine found, best first; equal scores in order of partition, then of writing.
 
-Arrays are made when asked for. Texts and payloads are those of the moment of the search. Unpacks into `ids, scores`.)")
-      .def_property_readonly(
+Arrays are made when asked for. Texts and payloads are those of the moment of the search. Unpacks into `ids, scores`.)");
+  Instances<Result>::remember(type);
+  Instances<Result>::dispose_quickly();
+  type.def_property_readonly(
           "ids", [](const Result& r) -> py::array { return ids(r); },
           "int64 (n,), or an object array of str.")
       .def_property_readonly(
@@ -173,7 +212,7 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
           },
           "The arms ('lexical', 'vector') that went through the matches of a rare filter one by one.")
       .def("__len__", [](const Result& r) { return r.found.hits.size(); })
-      .def("__iter__", [](const Result& r) { return py::iter(py::make_tuple(ids(r), scores(r))); })
+      .def("__iter__", [](const Result& r) { return py::iter(unpacked(r)); })
       .def("__repr__", [](const Result& r) {
         std::string text = "Result(mode='" + std::string(mode_name(r.found.mode)) +
                            "', n=" + std::to_string(r.found.hits.size());
@@ -182,6 +221,9 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
           text += ", best=" + r.found.chunk_of(r.found.hits[0]).id(r.found.hits[0].offset).to_string();
         return text + ")";
       });
+  auto* python_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+  usual_iterator = python_type->tp_iter;
+  python_type->tp_iter = iterator_of;
 }
 
 }  // namespace scrubjay::bindings

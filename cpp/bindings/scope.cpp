@@ -2,6 +2,7 @@
 
 #include "bindings.hpp"
 #include "convert.hpp"
+#include "instances.hpp"
 
 namespace py = pybind11;
 
@@ -46,7 +47,7 @@ std::string repr_scope(const Scope& scope) {
 }  // namespace
 
 void register_scope(py::module_& module) {
-  py::class_<Scope, std::shared_ptr<Scope>>(
+  py::class_<Scope, std::shared_ptr<Scope>> type(
       module, "Scope", R"(Whose memory this is: a tenant, and optionally a user and an agent of it.
 
 A missing user or agent means "shared by all users / agents of the tenant". A search from a scope sees its own memories
@@ -69,8 +70,9 @@ Scope('acme', user='jane')
 True
 >>> Scope("acme").contains(Scope("acme", user="jane"))
 True
-)")
-      .def(py::init([](py::object tenant, py::object user, py::object agent) {
+)");
+  Instances<Scope>::remember(type);
+  type.def(py::init([](py::object tenant, py::object user, py::object agent) {
              return make_scope(tenant, user, agent);
            }),
            py::arg("tenant"), py::arg("user") = py::none(), py::arg("agent") = py::none())

@@ -7,6 +7,7 @@
 #include "embedder.hpp"
 #include "engine/engine.hpp"
 #include "filter.hpp"
+#include "instances.hpp"
 #include "ranking.hpp"
 #include "result.hpp"
 #include "sequences.hpp"
@@ -31,17 +32,29 @@ double to_recall(const py::object& recall) {
   throw py::value_error("recall: expected a number in (0, 1] or 'exact', got " + quoted(recall));
 }
 
+// As py::gil_scoped_release, which besides looks up pybind11's own state.
+class WithoutGil {
+ public:
+  WithoutGil() : state_(PyEval_SaveThread()) {}
+  ~WithoutGil() { PyEval_RestoreThread(state_); }
+  WithoutGil(const WithoutGil&) = delete;
+  WithoutGil& operator=(const WithoutGil&) = delete;
+
+ private:
+  PyThreadState* state_;
+};
+
 // The options of a search that have nothing to do with its text and vector.
 struct Options {
   engine::SearchRequest request;
-  ScopePtr scope;
   RankingChoice ranking;
 
   Options(const py::object& k, const py::object& mode, const py::object& candidates, const py::object& rrf_k,
           const py::object& weights, const py::object& fusion, bool explain, const py::object& recall)
       : ranking(fusion, rrf_k, weights) {
     request.k = to_count(k, "k", 1);
-    const std::string name = PyUnicode_Check(mode.ptr()) ? py::cast<std::string>(mode) : std::string();
+    py::object keep;
+    const std::string_view name = PyUnicode_Check(mode.ptr()) ? to_text(mode, "mode", keep) : "";
     if (name != "hybrid" && name != "lexical" && name != "vector") {
       throw py::value_error("mode: expected 'hybrid', 'lexical' or 'vector', got " + quoted(mode));
     }
@@ -104,8 +117,7 @@ Result search(const Engine& engine, const py::object& text, const py::object& ve
   request.embedder = to_embedder(embedder);
   py::object keep_text;
   FloatArray floats;
-  options.scope = to_scope(scope, "scope");
-  request.scope = options.scope.get();
+  request.scope = &as_scope(scope, "scope");  // the caller's argument keeps it
   if (!text.is_none()) request.text = to_text(text, "text", keep_text);
   if (!vector.is_none()) {
     floats = to_vector(vector, "vector");
@@ -126,7 +138,7 @@ Result search(const Engine& engine, const py::object& text, const py::object& ve
     }
     request.rankings = extra;
   }
-  const py::gil_scoped_release release;
+  const WithoutGil without_gil;
   return {engine.search(request), engine.id_kind()};
 }
 
@@ -168,7 +180,7 @@ std::vector<Result> search_batch(const Engine& engine, const py::object& texts, 
   }
   std::vector<engine::SearchResult> found;
   {
-    const py::gil_scoped_release release;
+    const WithoutGil without_gil;
     found = engine.search_batch(requests, static_cast<unsigned>(std::min<size_t>(n_threads, 1024)));
   }
   std::vector<Result> results;
@@ -178,10 +190,9 @@ std::vector<Result> search_batch(const Engine& engine, const py::object& texts, 
 }
 
 // --- the fast way in -----------------------------------------------------------------------------
-// pybind11
-// builds a dict of the keyword arguments and probes it once per parameter, half a microsecond a call. This
-// entry compares interned names instead. Whatever is unusual, and every error, goes through pybind11's entry,
-// which stands behind it with the same signature and the same documentation.
+// pybind11 builds a dict of the keyword arguments and probes it once per parameter, half a microsecond a
+// call. This entry compares interned names instead. Whatever is unusual, and every error, goes through
+// pybind11's entry, which stands behind it with the same signature and the same documentation.
 
 enum Parameter {
   kText,
@@ -209,7 +220,8 @@ constexpr const char* kNames[kNParameters] = {
 
 struct FastSearch {
   PyObject* names[kNParameters];
-  PyObject* slow;  // pybind11's entry
+  PyObject* hybrid;  // the mode unless given
+  PyObject* slow;    // pybind11's entry
   std::string documentation;
   PyMethodDef definition;
 };
@@ -239,24 +251,25 @@ PyObject* search_fast(PyObject* self, PyObject* const* arguments, Py_ssize_t n_p
         return search_slowly(self, arguments, n_positional, keywords);
       given[parameter] = arguments[n_positional + i];
     }
-    const auto usual = [&](Parameter parameter, bool (*check)(PyObject*)) {
-      return !given[parameter] || check(given[parameter]);
-    };
-    if (!given[kScope] || !usual(kExplain, [](PyObject* o) { return PyBool_Check(o) != 0; })) {
+    if (!given[kScope] || (given[kExplain] && !PyBool_Check(given[kExplain])))
       return search_slowly(self, arguments, n_positional, keywords);
-    }
-    const auto object = [&](Parameter parameter) {
-      return py::reinterpret_borrow<py::object>(given[parameter] ? given[parameter] : Py_None);
+    py::object objects[kNParameters];
+    for (int i = 0; i < kNParameters; ++i)
+      if (given[i]) objects[i] = py::reinterpret_borrow<py::object>(given[i]);
+    const py::object none = py::none();
+    const auto object = [&](Parameter parameter) -> const py::object& {
+      return given[parameter] ? objects[parameter] : none;
     };
-    const auto& engine = py::cast<const Engine&>(py::handle(self));
-    const py::object k = given[kK] ? object(kK) : py::object(py::int_(kDefaultK));
-    const py::object mode = given[kMode] ? object(kMode) : py::object(py::str("hybrid"));
-    return py::cast(search(engine, object(kText), object(kVector), object(kScope), k, mode,
-                           object(kCandidates), object(kRrfK), object(kWeights), object(kRankings),
-                           object(kFusion), given[kExplain] == Py_True, object(kRecall), object(kEmbedder),
-                           object(kFilter), object(kIds), object(kExcludeIds), object(kEntities)))
-        .release()
-        .ptr();
+    if (!given[kK]) objects[kK] = py::int_(kDefaultK);
+    if (!given[kMode]) objects[kMode] = py::reinterpret_borrow<py::object>(fast_search_state->hybrid);
+    const Engine* engine = Instances<Engine>::behind(self);
+    if (!engine) engine = &py::cast<const Engine&>(py::handle(self));
+    auto result = std::make_unique<Result>(
+        search(*engine, object(kText), object(kVector), object(kScope), objects[kK], objects[kMode],
+               object(kCandidates), object(kRrfK), object(kWeights), object(kRankings), object(kFusion),
+               given[kExplain] == Py_True, object(kRecall), object(kEmbedder), object(kFilter), object(kIds),
+               object(kExcludeIds), object(kEntities)));
+    return Instances<Result>::make(std::move(result)).release().ptr();
   } catch (...) {  // pybind11's entry raises the same error properly
     PyErr_Clear();
     return search_slowly(self, arguments, n_positional, keywords);
@@ -266,6 +279,7 @@ PyObject* search_fast(PyObject* self, PyObject* const* arguments, Py_ssize_t n_p
 void install_fast_search(py::class_<Engine>& type) {
   auto* state = new FastSearch;
   for (int i = 0; i < kNParameters; ++i) state->names[i] = PyUnicode_InternFromString(kNames[i]);
+  state->hybrid = PyUnicode_InternFromString("hybrid");
   state->slow = py::object(type.attr("search")).release().ptr();
   state->documentation = py::cast<std::string>(type.attr("search").attr("__doc__"));
   state->definition = {"search", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&search_fast)),
@@ -312,6 +326,7 @@ Raises:
 }  // namespace
 
 void register_search(py::class_<Engine>& type) {
+  Instances<Engine>::remember(type);
   type.def("search", &search, py::arg("text") = py::none(), py::kw_only(), py::arg("vector") = py::none(),
            py::arg("scope"), py::arg("k") = kDefaultK, py::arg("mode") = "hybrid",
            py::arg("candidates") = py::none(), py::arg("rrf_k") = py::none(), py::arg("weights") = py::none(),
