@@ -86,6 +86,23 @@ class TopK {
     }
   }
 
+  // As if each were pushed: key_of(i) for i < n.
+  template <class KeyOf>
+  void push_all(size_t n, KeyOf&& key_of) {
+    if (k_ <= kHeapK || counting_ || keys_.size() + n > 2 * k_ + kFew) {
+      for (size_t i = 0; i < n; ++i) push(key_of(i));
+      return;
+    }
+    size_t n_kept = keys_.size();  // too few to count: without a branch for each
+    keys_.resize(n_kept + n);
+    for (size_t i = 0; i < n; ++i) {
+      const uint64_t key = key_of(i);
+      keys_[n_kept] = key;
+      n_kept += key > threshold_ ? 1 : 0;
+    }
+    keys_.resize(n_kept);
+  }
+
   // Takes the best k as somebody else found them: best first, after a reset and instead of every push.
   void assign(std::span<const uint64_t> keys) {
     keys_.assign(keys.begin(), keys.end());

@@ -165,7 +165,7 @@ class Engine {
   [[nodiscard]] ImageIdentity image_identity() const noexcept;
   void check(std::span<const DocumentInput> documents) const;
   static constexpr size_t kOnlyRow = SIZE_MAX;  // for messages: the argument is one item, not row i of many
-  void check_vector(std::span<const float> vector, uint32_t dim, size_t row) const;
+  double check_vector(std::span<const float> vector, uint32_t dim, size_t row) const;  // returns its norm
   void check_kind(const Id& id, const char* name, size_t row) const;
   [[nodiscard]] SearchResult search_row(const SearchRequest& request, size_t row) const;
   [[nodiscard]] SearchResult search_embedded(const SearchRequest& request, size_t row) const;

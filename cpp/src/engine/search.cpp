@@ -59,7 +59,8 @@ class Search {
     }
   }
 
-  [[nodiscard]] SearchResult run(const vector::ColumnOptions& vectors, const lexical::Bm25Parameters& bm25) {
+  [[nodiscard]] SearchResult run(const vector::ColumnOptions& vectors, double length,
+                                 const lexical::Bm25Parameters& bm25) {
     uint64_t n_live = 0;
     for (const ChunkSnapshot& chunk : s_.chunks) n_live += chunk.n_live;
     const size_t k = static_cast<size_t>(std::min<uint64_t>(request_.k, std::max<uint64_t>(n_live, 1)));
@@ -74,7 +75,7 @@ class Search {
     s_.vector_docs.clear();
     if (lexical_) lexical_arm_.rank(bm25, candidates);
     if (semantic_ && vectors.dim != 0)
-      vector_arm_.rank(request_.vector, vectors, candidates, request_.recall);
+      vector_arm_.rank(request_.vector, length, vectors, candidates, request_.recall);
 
     SearchResult result;
     result.n_admitted = s_.n_admitted();
@@ -180,8 +181,9 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
     return search_embedded(request, row);
   check_request(request);
   const vector::ColumnOptions vectors = column_options();
+  double length = 0.0;  // of the vector
   if (request.semantic && !request.vector.empty() && vectors.dim != 0)
-    check_vector(request.vector, vectors.dim, row);
+    length = check_vector(request.vector, vectors.dim, row);
   const base::EpochGuard guard;
   SearchScratch& scratch = SearchScratch::of_thread();
   const ScratchUse use(scratch);
@@ -199,7 +201,7 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
     for (size_t i = 0; i < ids.size(); ++i) check_kind(ids[i], name.c_str(), i);
     search.add_ranking(ids, limit, [&](const Id& id) { return find(id); });
   }
-  return search.run(vectors, options_.bm25);
+  return search.run(vectors, length, options_.bm25);
 }
 
 std::vector<SearchResult> Engine::search_batch(std::span<const SearchRequest> requests,

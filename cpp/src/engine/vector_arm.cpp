@@ -9,10 +9,10 @@
 
 namespace scrubjay::engine {
 
-void VectorArm::rank(std::span<const float> vector, const vector::ColumnOptions& options, size_t candidates,
-                     double recall) {
+void VectorArm::rank(std::span<const float> vector, double length, const vector::ColumnOptions& options,
+                     size_t candidates, double recall) {
   options_ = options;
-  vector::prepare_query(options, vector, s_.vector_query);
+  vector::prepare_query(options, vector, length, s_.vector_query);
   const bool exact = recall >= 1.0;
   codes_ = exact || plan_ == VectorPlan::rows || options.dim < vector::kLeastCodedDim ? Codes::refused
                                                                                       : Codes::unasked;

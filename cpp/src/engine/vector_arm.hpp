@@ -16,8 +16,8 @@ class VectorArm {
   VectorArm(SearchScratch& scratch, VectorPlan plan) noexcept : s_(scratch), plan_(plan) {}
 
   // Fills scratch.vector_docs, best first. `recall` is the wanted share of the true nearest, 1: exactly them.
-  void rank(std::span<const float> vector, const vector::ColumnOptions& options, size_t candidates,
-            double recall);
+  void rank(std::span<const float> vector, double length, const vector::ColumnOptions& options,
+            size_t candidates, double recall);
 
   // Whether some chunk was gone through match by match of the filter.
   [[nodiscard]] bool gathered() const noexcept { return gathered_; }

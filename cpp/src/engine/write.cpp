@@ -48,7 +48,7 @@ vector::ColumnOptions Engine::column_options() const noexcept {
   return {dim(), options_.metric, options_.storage};
 }
 
-void Engine::check_vector(std::span<const float> vector, uint32_t dim, size_t row) const {
+double Engine::check_vector(std::span<const float> vector, uint32_t dim, size_t row) const {
   const std::string name = row == kOnlyRow ? "vector" : "vectors[" + std::to_string(row) + "]";
   if (vector.size() != dim) {
     throw base::InvalidArgument(name + ": expected " + std::to_string(dim) + " dimensions, got " +
@@ -67,6 +67,7 @@ void Engine::check_vector(std::span<const float> vector, uint32_t dim, size_t ro
     throw base::InvalidArgument(name + ": expected a norm of at most " + std::to_string(limit) + ", got " +
                                 std::to_string(length));
   }
+  return length;
 }
 
 void Engine::check_kind(const Id& id, const char* name, size_t row) const {

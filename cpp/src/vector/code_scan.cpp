@@ -113,8 +113,8 @@ size_t look_at_originals(const Column& column, uint32_t chunk, size_t n, const P
     score_documents(column, docs, n_scored, query, scratch.scores.data());
   };
   const auto offer = [&](const uint32_t* docs, size_t n_scored) {
-    for (size_t i = 0; i < n_scored; ++i)
-      best.push(base::candidate_key(scratch.scores[i], (chunk << 16) | docs[i]));
+    best.push_all(n_scored,
+                  [&](size_t i) { return base::candidate_key(scratch.scores[i], (chunk << 16) | docs[i]); });
   };
   const simd::Kernels& kernels = simd::kernels();
   uint32_t* positions = scratch.positions.data();

@@ -134,8 +134,12 @@ float Column::similarity(uint32_t doc, const PreparedQuery& query) const {
 }
 
 void prepare_query(const ColumnOptions& options, std::span<const float> query, PreparedQuery& out) {
+  prepare_query(options, query, norm(query), out);
+}
+
+void prepare_query(const ColumnOptions& options, std::span<const float> query, double length,
+                   PreparedQuery& out) {
   out.elements.assign(options.padded_dim(), 0.0f);
-  const double length = norm(query);
   const double factor = options.metric == Metric::cosine ? 1.0 / length : 1.0;
   for (size_t i = 0; i < query.size(); ++i)
     out.elements[i] = static_cast<float>(static_cast<double>(query[i]) * factor);

@@ -110,6 +110,9 @@ class Column {
 
 // `query` has dim finite elements, not all zero for the cosine.
 void prepare_query(const ColumnOptions& options, std::span<const float> query, PreparedQuery& out);
+// The same for a query whose norm is known.
+void prepare_query(const ColumnOptions& options, std::span<const float> query, double length,
+                   PreparedQuery& out);
 
 // The similarity from the inner product with a row.
 [[nodiscard]] inline float finish_similarity(Metric metric, float dot, const RowScale& scale,

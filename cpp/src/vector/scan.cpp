@@ -26,9 +26,7 @@ class Offers {
   void flush() {
     if (best_.threshold() == 0 && n_ > best_.k())
       best_.raise_threshold(2 * kernels_.kth_greatest(halves_, n_, best_.k(), 0));
-    for (size_t i = 0; i < n_; ++i) {
-      if (keys_[i] > best_.threshold()) best_.push(keys_[i]);
-    }
+    best_.push_all(n_, [&](size_t i) { return keys_[i]; });
     n_ = 0;
   }
 
