@@ -1,7 +1,9 @@
 // Sorting a search's candidates, best first: a third of the time of std::sort for some fifty to a thousand.
 //
-// Keys are those of topk.hpp, distinct. They go into bins by score, twice as many as there are keys, and then
-// into place by insertion; where scores crowd in few bins std::sort takes over. One per thread, reused.
+// Keys are those of topk.hpp, distinct. Some dozens are compared each with each, a vector of scores
+// at a time, which needs no branch: how many are greater is where a key belongs. More go into bins by score,
+// twice as many as there are keys, and then into place by insertion; where scores crowd in few bins std::sort
+// takes over. One per thread, reused.
 #pragma once
 
 #include <algorithm>
@@ -21,12 +23,43 @@ class KeySorter {
       (void)insert(keys);
       return;
     }
-    deal(keys);
+    if (keys.size() <= kMostCompared) {
+      compare_all(keys);
+    } else {
+      deal(keys);
+    }
     if (!insert(keys)) std::sort(keys.begin(), keys.end(), std::greater<>());
   }
 
  private:
-  static constexpr size_t kFew = 16, kMostMoves = 8;  // moves a key
+  static constexpr size_t kFew = 16, kMostCompared = 64;
+  static constexpr size_t kMostMoves = 8;  // a key
+
+  // By score; those of equal scores are neighbours.
+  void compare_all(std::vector<uint64_t>& keys) {
+    constexpr size_t kTogether = 16;
+    int32_t scores[kMostCompared], n_greater[kMostCompared];
+    uint8_t n_placed[kMostCompared] = {};  // there already
+    const size_t n = keys.size();
+    for (size_t i = 0; i < n; ++i)  // signed, as vectors compare
+      scores[i] = static_cast<int32_t>(static_cast<uint32_t>(keys[i] >> 32) ^ 0x80000000u);
+    for (size_t i = n; i % kTogether != 0; ++i) scores[i] = 0;
+    for (size_t i = 0; i < n; i += kTogether) {
+      int32_t some[kTogether], counts[kTogether] = {};
+      std::copy_n(scores + i, kTogether, some);
+      for (size_t j = 0; j < n; ++j) {
+        const int32_t other = scores[j];
+        for (size_t lane = 0; lane < kTogether; ++lane) counts[lane] += other > some[lane] ? 1 : 0;
+      }
+      std::copy_n(counts, kTogether, n_greater + i);
+    }
+    dealt_.resize(n);
+    for (size_t i = 0; i < n; ++i) {
+      const auto place = static_cast<size_t>(n_greater[i]);
+      dealt_[place + n_placed[place]++] = keys[i];
+    }
+    keys.swap(dealt_);
+  }
 
   // Into bins, the best scores first; in a bin the keys stay as they were.
   void deal(std::vector<uint64_t>& keys) {

@@ -105,18 +105,13 @@ class Search {
     return scratch.counter.count(scratch.tokens);
   }
 
-  [[nodiscard]] Hit hit_for(uint32_t doc) const {
-    Hit hit;
-    hit.chunk = doc >> 16;
-    hit.offset = doc & 0xffffu;
-    return hit;
-  }
-
   void take_single(size_t k, SearchResult& result) {
     const std::vector<uint32_t>& docs = lexical_ ? s_.lexical_docs : s_.vector_docs;
-    result.hits.reserve(std::min(k, docs.size()));
-    for (uint32_t rank = 1; rank <= std::min(k, docs.size()); ++rank) {
-      Hit hit = hit_for(docs[rank - 1]);
+    result.hits.resize(std::min(k, docs.size()));
+    for (uint32_t rank = 1; rank <= result.hits.size(); ++rank) {
+      Hit& hit = result.hits[rank - 1];
+      hit.chunk = docs[rank - 1] >> 16;
+      hit.offset = docs[rank - 1] & 0xffffu;
       if (lexical_) {
         hit.lexical_rank = rank;
         hit.score = hit.bm25 = lexical_arm_.score_at(rank);
@@ -124,7 +119,6 @@ class Search {
         hit.vector_rank = rank;
         hit.score = hit.similarity = vector_arm_.similarity_at(rank);
       }
-      result.hits.push_back(hit);
     }
   }
 
@@ -156,12 +150,17 @@ class Search {
   // From ordinals among the visible chunks to references that outlive the search.
   void own_chunks(SearchResult& result) {
     result.chunks.reserve(std::min(result.hits.size(), s_.chunks.size()));
+    uint32_t last = 0xffffffffu, place = 0;  // of the hit before, mostly in the same chunk
     for (Hit& hit : result.hits) {
-      const Chunk* chunk = s_.chunks[hit.chunk].chunk;
-      const auto known = std::find_if(result.chunks.begin(), result.chunks.end(),
-                                      [&](const ChunkRef& ref) { return ref.get() == chunk; });
-      hit.chunk = static_cast<uint32_t>(known - result.chunks.begin());
-      if (known == result.chunks.end()) result.chunks.emplace_back(chunk);
+      if (hit.chunk != last) {
+        last = hit.chunk;
+        const Chunk* chunk = s_.chunks[last].chunk;
+        const auto known = std::find_if(result.chunks.begin(), result.chunks.end(),
+                                        [&](const ChunkRef& ref) { return ref.get() == chunk; });
+        place = static_cast<uint32_t>(known - result.chunks.begin());
+        if (known == result.chunks.end()) result.chunks.emplace_back(chunk);
+      }
+      hit.chunk = place;
     }
   }
 

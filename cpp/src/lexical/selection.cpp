@@ -61,10 +61,11 @@ void Selection::drop_last_of(uint32_t score, size_t surplus) {
 }
 
 void Selection::finish(base::TopK& best) {
-  if (n_ > k_) tighten();
-  keys_.clear();
-  for (size_t i = 0; i < n_; ++i) keys_.push_back(base::candidate_key(scores_[i], docs_[i]));
+  if (n_ > k_ + k_ / 4) tighten();  // a few more are sorted sooner than counted
+  keys_.resize(n_);
+  for (size_t i = 0; i < n_; ++i) keys_[i] = base::candidate_key(scores_[i], docs_[i]);
   sorter_.sort(keys_);
+  if (n_ > k_) keys_.resize(k_);
   best.assign(keys_);
 }
 
