@@ -147,7 +147,7 @@ class Search {
     }
   }
 
-  // From ordinals among the visible chunks to references that outlive the search.
+  // From ordinals among the visible chunks to references that outlive the search. Its ids are soon asked for.
   void own_chunks(SearchResult& result) {
     result.chunks.reserve(std::min(result.hits.size(), s_.chunks.size()));
     uint32_t last = 0xffffffffu, place = 0;  // of the hit before, mostly in the same chunk
@@ -160,6 +160,7 @@ class Search {
         place = static_cast<uint32_t>(known - result.chunks.begin());
         if (known == result.chunks.end()) result.chunks.emplace_back(chunk);
       }
+      s_.chunks[last].chunk->prefetch(hit.offset);
       hit.chunk = place;
     }
   }

@@ -15,7 +15,6 @@ namespace {
 constexpr uint32_t kTableEntries = ((kMaxTf + 1) << kLengthBits) + 16;
 constexpr uint32_t kStagger = 5 * 16;  // entries between tables, so that their rows do not share cache sets
 constexpr size_t kMaxTables = 64;      // of 256 KB address space each; only the lines in use take memory
-constexpr uint32_t kFirstWindow = 32768;
 constexpr uint32_t kSparse = 12;  // fewer postings than a 12th of the window: visit them, not all the sums
 constexpr double kDense = 0.5;    // postings a document from which on smaller windows are faster
 
@@ -159,8 +158,7 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk) {
   const ChunkPostings& postings = query.chunks[chunk];
   const uint32_t n_docs = postings.n_docs;
   const size_t n_terms = cursors_.size();
-  uint32_t width = selection_.threshold() == 0 ? std::min(window_, kFirstWindow) : window_;
-  for (uint32_t begin = 0, end = 0; begin < n_docs; begin = end, width = std::min(window_, 2 * width)) {
+  for (uint32_t begin = 0, end = 0; begin < n_docs; begin = end) {
     uint32_t threshold = selection_.threshold();
     size_t n_safe = 0;  // how many of the cursors may be non-essential
     while (n_safe < n_terms && bound_sums_[n_safe] <= threshold) ++n_safe;
@@ -170,7 +168,7 @@ void PrunedSearch::search_chunk(const Query& query, uint32_t chunk) {
     const uint32_t widest = plan.n_essential > kDense * n_docs              ? window_ / 4
                             : uint64_t{plan.n_essential} * kSparse > n_docs ? window_ / 2
                                                                             : window_;
-    end = std::min(n_docs, begin + std::min(width, std::max(widest, 16u)));
+    end = std::min(n_docs, begin + std::max(widest, 16u));
 
     uint32_t n_added = 0;
     size_t n_waiting = n_terms;  // cursors whose postings are not yet added
