@@ -4,7 +4,7 @@
 // put in its place in one publication, for which writers wait a few milliseconds at most (a full chunk's ids
 // are told their new places). Neighbours that fit into one chunk become one. compact() does this for every
 // dead document, on the caller's thread; in the background (EngineOptions::background) a thread of the engine
-// does it for chunks of which a third is dead (upkeep.cpp).
+// does it for chunks of which a sixth is dead (upkeep.cpp).
 
 #include <algorithm>
 
