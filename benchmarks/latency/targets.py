@@ -13,7 +13,7 @@ LIMITS: list[Limit] = [
     ("1,000 memories, p95 us", "user-1k", "hybrid", "p95", 25.0),
     ("10,000 memories, p50 us", "user-10k", "hybrid", "p50", 55.0),
     ("10,000 memories, p95 us", "user-10k", "hybrid", "p95", 80.0),
-    ("one partition of 1,000,000, p95 us", "big", "hybrid, default", "p95", 1_000.0),
+    ("one partition of 1,000,000 at recall .98, p95 us", "big", "hybrid, recall=0.98", "p95", 1_000.0),
     ("coverage, recency and marginal relevance, us more", "signals, added", "with all three", "p50", 15.0),
 ]
 RATIOS: list[tuple[str, tuple[str, str], tuple[str, str], str, float]] = [
@@ -50,13 +50,14 @@ RATIOS: list[tuple[str, tuple[str, str], tuple[str, str], str, float]] = [
     ("p95, 10% filter over none", ("filter", "10.0% of the documents"), ("filter", "no filter"), "p95", 1.2),
     ("p95, 1% filter over none", ("filter", "1.0% of the documents"), ("filter", "no filter"), "p95", 1.2),
 ]
-RECALL = {
-    "user-1k": 0.99,
-    "user-10k": 0.99,
-    "user-1k scattered": 0.99,
-    "multi": 0.99,
-    "big": 0.98,
-    "filter": 0.99,
+RECALL: dict[str, tuple[str, float]] = {
+    # workload -> the one row that promises it ("": the worst of all rows), at least
+    "user-1k": ("", 0.99),
+    "user-10k": ("", 0.99),
+    "user-1k scattered": ("", 0.99),
+    "multi": ("", 0.99),
+    "big": ("hybrid, recall=0.98", 0.98),
+    "filter": ("", 0.99),
 }
 THREADS = 1.8
 
@@ -74,15 +75,15 @@ def judged(report: dict[str, Any]) -> list[dict[str, Any]]:
         if name in rows and against in rows:
             ratio = rows[name][at] / rows[against][at]
             found.append({"what": what, "wanted": f"<= {most:g}", "measured": ratio, "met": ratio <= most})
-    for workload, least in RECALL.items():
+    for workload, (how, least) in RECALL.items():
         recalls = [
             row["recall"]
             for row in report["rows"]
-            if row["workload"] == workload and row["recall"] is not None
+            if row["workload"] == workload and how in ("", row["how"]) and row["recall"] is not None
         ]
         if recalls:
             worst = min(recalls)
-            what = f"recall@10, {workload} (the worst row)"
+            what = f"recall@10, {workload} ({how or 'the worst row'})"
             found.append({"what": what, "wanted": f">= {least:g}", "measured": worst, "met": worst >= least})
     for row in report.get("threads", []):
         if row["how"] == "one call each":
