@@ -134,6 +134,8 @@ ScopePtr to_scope(py::handle value, const std::string& name) {
   if (!py::isinstance<engine::Scope>(value)) {
     throw py::type_error(name + ": expected a scrubjay.Scope, got " + type_name(value));
   }
+  if (!Instances<engine::Scope>::initialised(value.ptr()))
+    throw py::type_error(name + ": expected a scrubjay.Scope, got one whose __init__ never ran");
   return py::cast<std::shared_ptr<engine::Scope>>(value);
 }
 

@@ -7,6 +7,7 @@
 #include "embedder.hpp"
 #include "engine/engine.hpp"
 #include "filter.hpp"
+#include "gil.hpp"
 #include "instances.hpp"
 #include "ranking.hpp"
 #include "result.hpp"
@@ -31,18 +32,6 @@ double to_recall(const py::object& recall) {
   }
   throw py::value_error("recall: expected a number in (0, 1] or 'exact', got " + quoted(recall));
 }
-
-// As py::gil_scoped_release, which besides looks up pybind11's own state.
-class WithoutGil {
- public:
-  WithoutGil() : state_(PyEval_SaveThread()) {}
-  ~WithoutGil() { PyEval_RestoreThread(state_); }
-  WithoutGil(const WithoutGil&) = delete;
-  WithoutGil& operator=(const WithoutGil&) = delete;
-
- private:
-  PyThreadState* state_;
-};
 
 // The options of a search that have nothing to do with its text and vector.
 struct Options {
@@ -263,6 +252,11 @@ PyObject* search_fast(PyObject* self, PyObject* const* arguments, Py_ssize_t n_p
     if (!given[kK]) objects[kK] = py::int_(kDefaultK);
     if (!given[kMode]) objects[kMode] = py::reinterpret_borrow<py::object>(fast_search_state->hybrid);
     const Engine* engine = Instances<Engine>::behind(self);
+    if (!engine && !Instances<Engine>::initialised(self)) {
+      PyErr_SetString(PyExc_TypeError,
+                      "Engine: expected one whose __init__ ran, got one that is not made yet");
+      return nullptr;
+    }
     if (!engine) engine = &py::cast<const Engine&>(py::handle(self));
     auto result = std::make_unique<Result>(
         search(*engine, object(kText), object(kVector), object(kScope), objects[kK], objects[kMode],
