@@ -70,6 +70,43 @@ TEST(topk_equals_sorting_whatever_scores_are_expected) {
   }
 }
 
+TEST(topk_pushes_many_at_once_as_one_by_one) {
+  std::mt19937 random(6);
+  TopK best;
+  for (int round = 0; round < 2000; ++round) {
+    const size_t k = 1 + random() % 100;
+    const uint32_t n_scores = random() % 2 ? 5 : 0x7fffffff;
+    std::vector<uint64_t> keys;
+    best.reset(k);
+    for (uint32_t doc = 0; doc < 400;) {
+      const size_t n = random() % 90;
+      for (size_t i = 0; i < n; ++i) keys.push_back(candidate_key(1 + random() % n_scores, doc++));
+      best.push_all(n, [&](size_t i) { return keys[keys.size() - n + i]; });
+      if (random() % 4 == 0 && keys.size() >= k)
+        best.raise_threshold(key_score(best_by_sorting(keys, k).back()));
+    }
+    CHECK_EQ(best.finish(), best_by_sorting(keys, k));
+  }
+}
+
+TEST(key_sorter_equals_sorting) {
+  std::mt19937_64 random(7);
+  KeySorter sorter;
+  for (int round = 0; round < 4000; ++round) {
+    const size_t n = random() % (round % 10 == 0 ? 700 : 140);
+    // All alike, few, crowded, spread over all numbers.
+    const uint64_t n_scores = round % 4 == 0 ? 1 : round % 4 == 1 ? 6 : round % 4 == 2 ? 1000 : 0x100000000u;
+    std::vector<uint64_t> keys;
+    for (uint32_t doc = 0; doc < n; ++doc)
+      keys.push_back(candidate_key(static_cast<uint32_t>(random() % n_scores), doc));
+    std::shuffle(keys.begin(), keys.end(), random);
+    std::vector<uint64_t> sorted = keys;
+    sorter.sort(keys);
+    std::sort(sorted.begin(), sorted.end(), std::greater<>());
+    CHECK_EQ(keys, sorted);
+  }
+}
+
 TEST(topk_finishes_twice_with_the_same_answer) {
   std::mt19937 random(6);
   TopK best;

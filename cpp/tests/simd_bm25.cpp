@@ -92,11 +92,13 @@ TEST(simd_accumulating_adds_every_posting_once_at_every_level) {
 
 TEST(simd_harvest_takes_what_exceeds_and_clears_all_at_every_level) {
   std::mt19937 random(3);
-  for (const size_t n : {0, 16, 32, 48, 1024}) {
+  for (const size_t n : {0, 16, 32, 48, 1024, 1040, 7216}) {
     for (const uint32_t threshold : {0u, 1u, 500u, 0x40000000u, 0x7ffffffeu, 0x7fffffffu}) {
       std::vector<uint32_t> sums(n);
-      for (uint32_t& sum : sums)
-        sum = random() % 3 == 0 ? static_cast<uint32_t>(random() >> 1) : random() % 3 * 500;
+      for (size_t i = 0; i < n; ++i) {  // many in one stretch, few in the next
+        if (i / 1500 % 2 != 0 && random() % 300 != 0) continue;
+        sums[i] = random() % 3 == 0 ? static_cast<uint32_t>(random() >> 1) : random() % 3 * 500;
+      }
       if (n != 0) sums[n - 1] = 0x7fffffffu;
       std::vector<uint32_t> expected_positions, expected_scores;
       for (uint32_t i = 0; i < n; ++i) {
