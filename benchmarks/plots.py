@@ -50,6 +50,37 @@ def hybrid_by_size(axes: Any, reports: Reports) -> bool:
     return True
 
 
+def hybrid_bars(axes: Any, reports: Reports) -> bool:
+    """p95 of every engine as it was tuned, a bar for each workload, the fastest on top."""
+    found = of_kind(reports, "hybrid")
+    if not found:
+        return False
+    workloads = found[-1]["workloads"]
+    by_engine: dict[str, dict[str, dict[str, Any]]] = {}
+    for workload, measured in workloads.items():
+        for row in measured["rows"]:
+            if not row["engine"].endswith("(default)"):
+                by_engine.setdefault(row["engine"], {})[workload] = row
+    slowest = sorted(by_engine, key=lambda engine: -max(row["p95"] for row in by_engine[engine].values()))
+    height = 0.8 / len(workloads)
+    for n, (workload, measured) in enumerate(workloads.items()):
+        for place, engine in enumerate(slowest):
+            row = by_engine[engine].get(workload)
+            if row is None:
+                continue
+            own = engine.startswith("scrubjay")
+            at = place + height * ((len(workloads) - 1) / 2 - n)
+            colour = OWN_COLOUR if own else "#888888"
+            axes.barh(at, row["p95"], height, color=colour, alpha=1.0 if n == 0 else 0.6)
+            text = f" {row['p95']:,.0f}  ({measured['visible']:,} memories, recall {row['recall']:.3f})"
+            axes.text(row["p95"], at, text, va="center", fontsize=6)
+    axes.set_yticks(range(len(slowest)), slowest, fontsize=8)
+    axes.set_xscale("log")
+    axes.set_xlim(left=5, right=100 * max(row["p95"] for rows in by_engine.values() for row in rows.values()))
+    axes.set_xlabel("p95 of a hybrid search, microseconds")
+    return True
+
+
 def hybrid_recall(axes: Any, reports: Reports) -> bool:
     """Recall against p95 of every engine, a mark for each workload."""
     found = of_kind(reports, "hybrid")
@@ -181,6 +212,7 @@ def lines(axes: Any, points: dict[str, list[tuple[int, float]]], across: str, up
 
 
 PLOTS: dict[str, tuple[str, Callable[[Any, Reports], bool]]] = {
+    "hybrid.png": ("A hybrid search of one user's memories, from Python", hybrid_bars),
     "hybrid_latency_by_size.png": ("Hybrid search of one user's memories", hybrid_by_size),
     "hybrid_recall_by_latency.png": ("Recall against latency, hybrid", hybrid_recall),
     "vector_latency_by_size.png": ("Vector search at recall .99 (scrubjay: each setting)", vector_by_size),
