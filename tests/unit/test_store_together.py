@@ -293,3 +293,49 @@ def test_a_search_that_overlaps_a_catching_up_in_two_steps_runs_again(tmp_path: 
             change.delete(["m0"], reason="exchanged")
             put(change, ["m1"], JANE, vector=None)
         assert found(index, JANE) == ["m1"] and not residency.held(view, stamp)
+
+
+class Restless:
+    """A native engine beside whose first `n` calls the documents that they look at leave the memory."""
+
+    def __init__(self, residency: Any, n: int) -> None:
+        self._residency, self._engine, self._n = residency, residency.engine, n
+
+    def __getattr__(self, name: str) -> Any:
+        def disturbed(*given: Any, **named: Any) -> Any:
+            if self._n > 0:
+                self._n -= 1
+                for partition in self._residency.view(JANE)[0]:
+                    with partition.lock:
+                        self._residency.drop(partition)
+            return getattr(self._engine, name)(*given, **named)
+
+        asks = name in ("search", "search_batch", "count", "find_substring")
+        return disturbed if asks else getattr(self._engine, name)
+
+
+@pytest.mark.parametrize("n", [1, 8, 9, 12])
+def test_a_search_that_is_disturbed_again_and_again_still_finds_everything(index: Index, n: int) -> None:
+    """Also while nothing is evicted: then partitions leave that are replaced, or whose key is away."""
+    ids = [f"m{i}" for i in range(5)]
+    with index.changing("writing") as change:
+        put(change, ids, JANE)
+    residency = index.engine.residency  # type: ignore[union-attr]
+    native = residency.engine
+    asked = {
+        "search": lambda: found(index, JANE),
+        "search with options": lambda: sorted(
+            hit.id for hit in index.search("oak", scope=JANE, mode="lexical", filter={"x": {"$exists": False}})
+        ),
+        "batch": lambda: sorted(
+            hit.id for hit in index.search_batch(["oak"], scope=JANE, mode="lexical", vectors=None)[0]
+        ),
+        "substring": lambda: sorted(index.engine.find_substring("oak", scope=JANE).ids.tolist()),
+        "count": lambda: ids if index.count(JANE, filter={"x": {"$exists": False}}) == 5 else [],
+    }
+    for name, ask in asked.items():
+        residency.engine = Restless(residency, n)
+        try:
+            assert ask() == ids, name
+        finally:
+            residency.engine = native

@@ -13,7 +13,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import suppress
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from scrubjay.store.feedback import Feedback, read_notes, write_note
 from scrubjay.store.files import rewrite_file
 from scrubjay.store.filling import graph_lost
 from scrubjay.store.listing import Asked, admitted, asked, slices
-from scrubjay.store.partition import visible_from
+from scrubjay.store.partition import Partition, visible_from
 from scrubjay.store.place import place_of
 from scrubjay.store.protocol import RowId, StoredDocument
 from scrubjay.store.residency import Residency
@@ -37,6 +37,9 @@ from scrubjay.store.vectors import decode
 from scrubjay.store.writing import checked_id
 
 __all__ = ["DurableEngine", "StoredDocument"]
+
+_T = TypeVar("_T")
+_View = tuple[Partition, ...]
 
 _PATIENCE = 8  # disturbed searches before eviction is held off
 
@@ -144,11 +147,28 @@ class DurableEngine(ChangingEngine):
                 result = engine.search(text, vector=vector, scope=scope, k=k, mode=mode, embedder=embedder)
             if residency.held(view, stamp):
                 return result
-        with residency.without_eviction():
-            engine = residency.engine if residency.view(scope)[0] else self.empty_native()
-            return engine.search(
+        (seen,), result = self._settled(
+            [scope],
+            lambda: residency.engine.search(
+                text, vector=vector, scope=scope, k=k, mode=mode, embedder=embedder, **options
+            ),
+        )
+        if not seen:
+            return self.empty_native().search(
                 text, vector=vector, scope=scope, k=k, mode=mode, embedder=embedder, **options
             )
+        return result
+
+    def _settled(self, scopes: Sequence[Scope], ask: Callable[[], _T]) -> tuple[list[_View], _T]:
+        """Ask, while nothing is evicted, until nothing left the engine meanwhile: a scope's partitions also leave when
+        they are replaced, or cannot be read any more. Returns as well which partitions each scope sees."""
+        residency = self.residency
+        with residency.without_eviction():
+            while True:
+                views = [residency.view(scope) for scope in scopes]
+                answer = ask()
+                if all(residency.held(view, stamp) for view, stamp in views):
+                    return [view for view, _ in views], answer
 
     def search_batch(
         self,
@@ -165,15 +185,16 @@ class DurableEngine(ChangingEngine):
             views = [residency.view(one) for one in scopes if isinstance(one, Scope)]
             results = residency.engine.search_batch(texts, scope=scope, **options)
             if all(residency.held(view, stamp) for view, stamp in views):
+                seen = [view for view, _ in views]
                 break
         else:
-            with residency.without_eviction():
-                views = [residency.view(one) for one in scopes]
-                results = residency.engine.search_batch(texts, scope=scope, **options)
-        if all(view for view, _ in views):
+            seen, results = self._settled(
+                scopes, lambda: residency.engine.search_batch(texts, scope=scope, **options)
+            )
+        if all(seen):
             return results
         nothing = self.empty_native().search_batch(texts, scope=scope, **options)
-        erased = {one for one, (view, _) in zip(scopes, views, strict=True) if not view}
+        erased = {one for one, view in zip(scopes, seen, strict=True) if not view}
         asked = [scope] * len(results) if isinstance(scope, Scope) else scope
         return [
             none if one in erased else found for one, found, none in zip(asked, results, nothing, strict=True)
@@ -204,9 +225,10 @@ class DurableEngine(ChangingEngine):
     def find_substring(self, text: str | bytes, *, scope: Scope, k: int = 10) -> Result:
         """Look for a text in the texts of what `scope` sees; its partitions are read in first."""
         self._check_open()
-        with self.residency.without_eviction():
-            engine = self.residency.engine if self.residency.view(scope)[0] else self.empty_native()
-            return engine.find_substring(text, scope=scope, k=k)
+        (seen,), found = self._settled(
+            [scope], lambda: self.residency.engine.find_substring(text, scope=scope, k=k)
+        )
+        return found if seen else self.empty_native().find_substring(text, scope=scope, k=k)
 
     def warm(self, scope: Scope, *, pin: bool = False) -> None:
         """Read what `scope` sees into memory; with `pin` it stays there."""
@@ -249,8 +271,8 @@ class DurableEngine(ChangingEngine):
             counted = residency.engine.count(scope, **filters)
             if residency.held(view, stamp):
                 return counted
-        with residency.without_eviction():
-            return residency.engine.count(scope, **filters) if residency.view(scope)[0] else 0
+        (seen,), counted = self._settled([scope], lambda: residency.engine.count(scope, **filters))
+        return counted if seen else 0
 
     def listed(
         self,
