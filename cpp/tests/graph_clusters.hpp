@@ -28,6 +28,15 @@ inline GraphScratch& scratch() {
   return one;
 }
 
+// At most `wanted` of what a search finds. Whether it went on to its end.
+inline bool search(const Graph& graph, const PreparedQuery& query, size_t wanted, size_t expansion,
+                   const std::function<bool(uint32_t)>& visible, std::vector<uint32_t>& found) {
+  const GraphAnswer answer = graph.search(query, {wanted, expansion}, visible, scratch(), found);
+  CHECK_EQ(answer.rank <= expansion, found.size() >= wanted);
+  if (found.size() > wanted) found.resize(wanted);
+  return answer.end == GraphAnswer::End::found;
+}
+
 // Points around centres, as embeddings of a topic lie together; three columns, some documents without a
 // vector.
 struct Clustered {
@@ -84,14 +93,14 @@ struct Clustered {
   [[nodiscard]] std::vector<std::vector<uint32_t>> found_by(const Graph& searched) const {
     std::vector<std::vector<uint32_t>> found(queries.size());
     for (size_t q = 0; q < queries.size(); ++q)
-      CHECK(searched.search(queries[q], kWanted, 64, everything, scratch(), found[q]));
+      CHECK(search(searched, queries[q], kWanted, 64, everything, found[q]));
     return found;
   }
   [[nodiscard]] double recall(const std::function<bool(uint32_t)>& visible, const Graph* of = nullptr) const {
     size_t n_found = 0, n_wanted = 0;
     for (const PreparedQuery& query : queries) {
       std::vector<uint32_t> found;
-      CHECK((of ? of : graph.get())->search(query, kWanted, 128, visible, scratch(), found));
+      CHECK(search(of ? *of : *graph, query, kWanted, 128, visible, found));
       CHECK(found.size() <= kWanted);
       CHECK_EQ(std::set<uint32_t>(found.begin(), found.end()).size(), found.size());
       for (const uint32_t doc : found) {

@@ -124,7 +124,7 @@ TEST(graph_serves_while_it_is_extended) {
       for (size_t i = t; !done.load(); ++i) {
         const size_t q = i % expected.size();
         std::vector<uint32_t> found;
-        CHECK(part->search(data.queries[q], kWanted, 64, everything, scratch(), found));
+        CHECK(search(*part, data.queries[q], kWanted, 64, everything, found));
         CHECK_EQ(found, expected[q]);
       }
     });

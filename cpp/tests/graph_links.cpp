@@ -72,7 +72,7 @@ TEST(graph_without_what_is_gone_is_nearly_as_good_as_one_built_without_it) {
     }
     for (size_t q = 0; q < 8 && neighbourhoods; ++q) {
       std::vector<uint32_t> found;
-      CHECK(data.graph->search(data.queries[q], 60, 128, everything, scratch(), found));
+      CHECK(search(*data.graph, data.queries[q], 60, 128, everything, found));
       for (const uint32_t doc : found) gone[doc >> 16][doc & 0xffffu] = true;
     }
     // The columns without what is gone, as the images of chunks have them.

@@ -1,6 +1,7 @@
 // Does the graph find nearly all of the nearest vectors, none that is hidden, from any number of threads?
 #include <algorithm>
 #include <functional>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -37,8 +38,47 @@ TEST(graph_returns_only_what_is_visible) {
   CHECK(data.recall([](uint32_t doc) { return doc % 2 == 0; }) >= 0.95);
   CHECK(data.recall([](uint32_t doc) { return doc >> 16 == 1; }) >= 0.9);
   std::vector<uint32_t> found;
-  CHECK(data.graph->search(data.queries[0], kWanted, 128, [](uint32_t) { return false; }, scratch(), found));
+  CHECK(search(*data.graph, data.queries[0], kWanted, 128, [](uint32_t) { return false; }, found));
   CHECK(found.empty());
+}
+
+TEST(graph_says_as_how_manieth_the_last_wanted_came) {
+  const Clustered& data = cosine_f16();
+  const auto even = [](uint32_t doc) { return doc % 2 == 0; };
+  for (const PreparedQuery& query : data.queries) {
+    std::vector<uint32_t> all, found;
+    (void)data.graph->search(query, {kWanted, 128}, everything, scratch(), all);
+    const GraphAnswer answer = data.graph->search(query, {kWanted, 128}, even, scratch(), found);
+    CHECK(answer.end == GraphAnswer::End::found);
+    CHECK(answer.rank >= kWanted && answer.rank <= 128);
+    CHECK_EQ(all[answer.rank - 1], found[kWanted - 1]);
+    CHECK_EQ(std::count_if(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(answer.rank), even),
+             kWanted);
+  }
+  std::vector<uint32_t> found;
+  const GraphAnswer few = data.graph->search(data.queries[0], {200, 128}, even, scratch(), found);
+  CHECK(few.end == GraphAnswer::End::found && few.rank > 128);
+}
+
+TEST(graph_gives_up_where_all_is_hidden_or_after_too_many_distances) {
+  const Clustered& data = cosine_f16();
+  size_t n_hidden = 0;
+  for (const PreparedQuery& query : data.queries) {
+    std::vector<uint32_t> near, found;
+    (void)data.graph->search(query, {kWanted, 128}, everything, scratch(), near);
+    const std::set<uint32_t> hidden(near.begin(), near.end());
+    const auto shown = [&](uint32_t doc) { return !hidden.contains(doc); };
+    GraphAsk ask{kWanted, 128};
+    CHECK(data.graph->search(query, ask, shown, scratch(), found).end == GraphAnswer::End::found);
+    ask.least_visible = 0.5;
+    n_hidden += data.graph->search(query, ask, shown, scratch(), found).end == GraphAnswer::End::hidden;
+    CHECK(data.graph->search(query, ask, everything, scratch(), found).end == GraphAnswer::End::found);
+    found.clear();
+    ask.most_measured = 50;
+    CHECK(data.graph->search(query, ask, everything, scratch(), found).end == GraphAnswer::End::too_long);
+    CHECK(found.empty());
+  }
+  CHECK(n_hidden > data.queries.size() / 2);
 }
 
 TEST(graph_knows_what_it_covers) {
@@ -60,13 +100,13 @@ TEST(graph_of_missing_columns_and_of_nothing) {
   const auto graph = Graph::build(columns, n_docs, {}, [] { return false; });
   CHECK_EQ(graph->n_covered(0), 300);
   std::vector<uint32_t> found;
-  CHECK(graph->search(data.queries[0], kWanted, 128, everything, scratch(), found));
+  CHECK(search(*graph, data.queries[0], kWanted, 128, everything, found));
   CHECK_EQ(found.size(), kWanted);
   for (const uint32_t doc : found) CHECK_EQ(doc >> 16, 1);
 
   const auto empty = Graph::build({}, {}, {}, [] { return false; });
   found.clear();
-  CHECK(empty->search(data.queries[0], kWanted, 128, everything, scratch(), found));
+  CHECK(search(*empty, data.queries[0], kWanted, 128, everything, found));
   CHECK(found.empty());
 }
 
@@ -75,8 +115,8 @@ TEST(graph_build_is_deterministic_and_can_be_cancelled) {
   const Clustered again(Metric::cosine, Storage::f16);
   for (size_t q = 0; q < data.queries.size(); ++q) {
     std::vector<uint32_t> first, second;
-    CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, scratch(), first));
-    CHECK(again.graph->search(data.queries[q], kWanted, 64, everything, scratch(), second));
+    CHECK(search(*data.graph, data.queries[q], kWanted, 64, everything, first));
+    CHECK(search(*again.graph, data.queries[q], kWanted, 64, everything, second));
     CHECK_EQ(first, second);
   }
   int n_asked = 0;
@@ -88,14 +128,14 @@ TEST(graph_serves_many_threads) {
   const Clustered& data = cosine_f16();
   std::vector<std::vector<uint32_t>> expected(data.queries.size());
   for (size_t q = 0; q < expected.size(); ++q)
-    CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, scratch(), expected[q]));
+    CHECK(search(*data.graph, data.queries[q], kWanted, 64, everything, expected[q]));
   std::vector<std::thread> threads;
   for (size_t t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       for (size_t i = 0; i < 3 * expected.size(); ++i) {
         const size_t q = (i * 7 + t * 13) % expected.size();
         std::vector<uint32_t> found;
-        CHECK(data.graph->search(data.queries[q], kWanted, 64, everything, scratch(), found));
+        CHECK(search(*data.graph, data.queries[q], kWanted, 64, everything, found));
         CHECK_EQ(found, expected[q]);
       }
     });

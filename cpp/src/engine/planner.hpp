@@ -41,8 +41,6 @@ inline constexpr double kCodeStart = 600'000.0;
 inline constexpr double kLookedAt = 1.8;
 // A search of a graph, in picoseconds per vector kept in view and block of code.
 inline constexpr double kInView = 400'000.0;
-// A graph is asked only where most of what it holds may be returned: the rest is walked through in vain.
-inline constexpr double kLeastVisibleShare = 0.5;
 
 [[nodiscard]] inline double row_scan_cost(double n_docs, const vector::ColumnOptions& options) noexcept {
   const double bytes = n_docs * static_cast<double>(options.row_bytes());
@@ -76,16 +74,23 @@ inline constexpr double kLeastVisibleShare = 0.5;
   return static_cast<size_t>((61.0 + 1.4 * static_cast<double>(k)) * std::pow(0.05 / misses, 0.78)) + 1;
 }
 
-// Whether the graph over `n_docs` documents, of which `n_visible` may be returned, beats scanning their
-// codes.
-[[nodiscard]] inline bool graph_repays(uint64_t n_docs, uint64_t n_visible, size_t k, double recall,
-                                       const vector::ColumnOptions& options) noexcept {
-  const auto docs = static_cast<double>(n_docs), visible = static_cast<double>(n_visible);
-  if (visible < kLeastVisibleShare * docs) return false;
-  const double blocks = vector::n_code_blocks(options.dim);
-  const double cost =
-      static_cast<double>(expansion_for(recall, k)) * kInView * (1.0 + 0.15 * blocks) * docs / visible;
-  return cost < code_scan_cost(docs, k, options);
+// The same for the best k that are visible where a share is: they are as near as the best k / share of all.
+[[nodiscard]] inline size_t expansion_among(double recall, size_t k, double visible_share) noexcept {
+  return expansion_for(recall, static_cast<size_t>(std::ceil(static_cast<double>(k) / visible_share)));
+}
+
+// Whether a search that kept `expansion` in view has gone far enough, as the last one wanted was found as the
+// rank-th: it has not where fewer about the query are visible than elsewhere.
+[[nodiscard]] inline bool far_enough(double recall, size_t rank, size_t expansion) noexcept {
+  constexpr double kFewerInView = 0.7;
+  return rank <= expansion &&
+         static_cast<double>(expansion) >= kFewerInView * static_cast<double>(expansion_for(recall, rank));
+}
+// A search is given up when of those about the query fewer are visible than this part of what is to be
+// expected, or when it has measured too much.
+inline constexpr double kLeastMet = 0.5;
+[[nodiscard]] inline size_t most_measured(uint64_t n_docs) noexcept {
+  return std::max<size_t>(4096, static_cast<size_t>(n_docs / 8));
 }
 
 // A partition with this many bytes of codes has a graph built beside it. It is extended when what was written
@@ -96,28 +101,6 @@ inline constexpr uint64_t kGraphBytes = 8u << 20;
 inline constexpr uint64_t kBesideShare = 16;
 inline constexpr uint64_t kDeadShare = 4;
 
-// A search of a graph has lost its way when most of what it comes by is hidden, for then the nearest that are
-// visible lie elsewhere, or when it has come by too much: scanning is better then.
-class GraphProgress {
- public:
-  explicit GraphProgress(uint64_t n_docs) noexcept
-      : n_most_(std::max<size_t>(4096, static_cast<size_t>(n_docs / 8))) {}
-
-  void note(bool visible) noexcept {
-    ++n_asked_;
-    n_visible_ += visible ? 1 : 0;
-  }
-  [[nodiscard]] bool lost() const noexcept {
-    return n_asked_ >= n_most_ ||
-           (n_asked_ >= kFew && static_cast<double>(n_visible_) < kLeastMet * static_cast<double>(n_asked_));
-  }
-
- private:
-  static constexpr size_t kFew = 256;
-  static constexpr double kLeastMet = 0.8 * kLeastVisibleShare;
-  size_t n_most_, n_asked_ = 0, n_visible_ = 0;
-};
-
 // Whether looking at n_matches rows by themselves beats scanning all of them, by codes or not.
 [[nodiscard]] inline bool gathering_repays(uint32_t n_matches, uint32_t n_docs, size_t k, bool coded,
                                            const vector::ColumnOptions& options) noexcept {
@@ -126,15 +109,31 @@ class GraphProgress {
          (by_codes ? code_scan_cost(n_docs, k, options) : row_scan_cost(n_docs, options));
 }
 
+[[nodiscard]] inline double picked_codes_cost(double n_matches, double n_docs, size_t k,
+                                              const vector::ColumnOptions& options) noexcept {
+  return kCodeStart + kPickedCodeByte * n_matches * static_cast<double>(vector::code_bytes(options.dim)) +
+         picked_rows_cost(kLookedAt * static_cast<double>(k), n_docs, options);
+}
+
 // Whether looking at the codes of n_matches beats the other ways.
 [[nodiscard]] inline bool gathering_codes_repays(uint32_t n_matches, uint32_t n_docs, size_t k,
                                                  const vector::ColumnOptions& options) noexcept {
-  const double rows = picked_rows_cost(kLookedAt * static_cast<double>(k), n_docs, options);
-  const double bytes = static_cast<double>(n_matches) * static_cast<double>(vector::code_bytes(options.dim));
-  const double cost = kCodeStart + kPickedCodeByte * bytes + rows;
+  const double cost = picked_codes_cost(n_matches, n_docs, k, options);
   return cost < picked_rows_cost(n_matches, n_docs, options) &&
          cost < (codes_repay(n_docs, k, options) ? code_scan_cost(n_docs, k, options)
                                                  : row_scan_cost(n_docs, options));
+}
+
+// Whether the graph over `n_docs` documents, of which this share may be returned, beats looking at their
+// codes: at all of them, or, with a filter, at those of the matches.
+[[nodiscard]] inline bool graph_repays(uint64_t n_docs, double visible_share, bool filtered, size_t k,
+                                       double recall, const vector::ColumnOptions& options) noexcept {
+  const auto docs = static_cast<double>(n_docs);
+  const double blocks = vector::n_code_blocks(options.dim);
+  const double cost =
+      static_cast<double>(expansion_among(recall, k, visible_share)) * kInView * (1.0 + 0.15 * blocks);
+  return cost < code_scan_cost(docs, k, options) &&
+         (!filtered || cost < picked_codes_cost(visible_share * docs, docs, k, options));
 }
 
 }  // namespace scrubjay::engine::planner

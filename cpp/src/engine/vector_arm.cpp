@@ -20,8 +20,8 @@ void VectorArm::rank(std::span<const float> vector, double length, const vector:
   s_.vector_best.reset(candidates, base::sortable_float(0.03125f), base::sortable_float(1.0f));
   for (size_t p = 0; p < s_.partitions.size(); ++p) {
     const uint32_t first = s_.partitions[p].first_chunk;
-    const vector::Graph* graph = recall < 1.0 ? graph_for(p, recall) : nullptr;
-    if (graph && !search_graph(*graph, first, recall)) graph = nullptr;
+    GraphChoice graph = recall < 1.0 ? graph_for(p, recall) : GraphChoice{};
+    if (graph && !search_graph(graph, first, recall)) graph = {};
     for (size_t c = first; c < s_.end_of(p); ++c) scan(c, graph ? graph->n_covered(c - first) : 0);
   }
   keys_ = s_.vector_best.finish();
@@ -29,18 +29,21 @@ void VectorArm::rank(std::span<const float> vector, double length, const vector:
 }
 
 // The graph of a partition, if it has one and asking it is cheaper than scanning.
-const vector::Graph* VectorArm::graph_for(size_t p, double recall) const {
+VectorArm::GraphChoice VectorArm::graph_for(size_t p, double recall) const {
   const PartitionGraph* built = s_.partitions[p].graph;
-  if (!built || plan_ == VectorPlan::rows || plan_ == VectorPlan::codes) return nullptr;
-  if (plan_ == VectorPlan::graph) return built->graph.get();
+  if (!built || plan_ == VectorPlan::rows || plan_ == VectorPlan::codes) return {};
   uint64_t n_docs = 0, n_visible = 0;
   for (size_t c = s_.partitions[p].first_chunk; c < s_.end_of(p); ++c) {
     if (built->graph->n_covered(c - s_.partitions[p].first_chunk) == 0) continue;
     n_docs += s_.chunks[c].n_docs;
     n_visible += s_.filtered ? s_.admitted[c].n : s_.chunks[c].n_live;
   }
-  const bool repays = planner::graph_repays(n_docs, n_visible, s_.vector_best.k(), recall, options_);
-  return repays ? built->graph.get() : nullptr;
+  if (n_visible == 0) return {};
+  const double share = static_cast<double>(n_visible) / static_cast<double>(n_docs);
+  if (plan_ != VectorPlan::graph &&
+      !planner::graph_repays(n_docs, share, s_.filtered, s_.vector_best.k(), recall, options_))
+    return {};
+  return {built->graph.get(), share};
 }
 
 void VectorArm::scan(size_t c, uint32_t first_doc) {
@@ -84,21 +87,23 @@ bool VectorArm::code_query_ready() {
   return codes_ == Codes::ready;
 }
 
-// What the graph finds is scored again from the originals. False: the graph could not be asked.
-bool VectorArm::search_graph(const vector::Graph& graph, uint32_t first, double recall) {
-  if (graph.coded() && !code_query_ready()) return false;
-  planner::GraphProgress progress(graph.size());
+// What the graph finds is scored again from the originals. False: the graph could not be asked, or has lost
+// its way.
+bool VectorArm::search_graph(const GraphChoice& graph, uint32_t first, double recall) {
+  if (graph->coded() && !code_query_ready()) return false;
   const auto visible = [&](uint32_t doc) {
-    if (progress.lost()) return true;  // ends the search; what it finds is not used
     const ChunkSnapshot& chunk = s_.chunks[first + (doc >> 16)];
-    const bool seen = (doc & 0xffffu) < chunk.n_docs && !(chunk.dead && chunk.dead->test(doc & 0xffffu));
-    progress.note(seen);
-    return seen;
+    return (doc & 0xffffu) < chunk.n_docs && !(chunk.dead && chunk.dead->test(doc & 0xffffu));
   };
-  const size_t expansion = planner::expansion_for(recall, s_.vector_best.k());
+  const size_t k = s_.vector_best.k();
+  vector::GraphAsk ask{k, planner::expansion_among(recall, k, graph.visible_share)};
+  ask.least_visible = graph.visible_share < 1.0 ? planner::kLeastMet * graph.visible_share : 0.0;
+  ask.most_measured = planner::most_measured(graph->size());
   s_.graph_docs.clear();
-  if (!graph.search(s_.vector_query, expansion, expansion, visible, s_.graph, s_.graph_docs)) return false;
-  if (progress.lost()) return false;
+  const vector::GraphAnswer answer = graph->search(s_.vector_query, ask, visible, s_.graph, s_.graph_docs);
+  if (answer.end != vector::GraphAnswer::End::found ||
+      !planner::far_enough(recall, answer.rank, ask.expansion))
+    return false;
   // Chunk by chunk within a run of the graph's order.
   for (size_t i = 0; i < s_.graph_docs.size();) {
     const uint32_t chunk = s_.graph_docs[i] >> 16;

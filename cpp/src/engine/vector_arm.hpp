@@ -38,8 +38,16 @@ class VectorArm {
  private:
   void scan(size_t chunk, uint32_t first_doc);
   [[nodiscard]] bool code_query_ready();
-  [[nodiscard]] const vector::Graph* graph_for(size_t partition, double recall) const;
-  [[nodiscard]] bool search_graph(const vector::Graph& graph, uint32_t first, double recall);
+  // A graph to ask; of what it holds this share may be returned.
+  struct GraphChoice {
+    const vector::Graph* graph = nullptr;
+    double visible_share = 1.0;
+    explicit operator bool() const noexcept { return graph != nullptr; }
+    const vector::Graph* operator->() const noexcept { return graph; }
+  };
+
+  [[nodiscard]] GraphChoice graph_for(size_t partition, double recall) const;
+  [[nodiscard]] bool search_graph(const GraphChoice& graph, uint32_t first, double recall);
 
   SearchScratch& s_;
   const VectorPlan plan_;

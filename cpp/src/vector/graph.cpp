@@ -59,6 +59,9 @@ struct Lists {
 };
 static_assert(std::is_same_v<Index::compressed_slot_t, uint32_t>);
 
+// So many of those found first tell what share of those about the query is visible.
+constexpr size_t kLookedAbout = 64;
+
 enum class Inserted : uint8_t { all, cancelled, not_coded };
 
 // Inserts the documents, whose vectors are noted from slot `first` on. `guard` is renewed now and then: a
@@ -202,28 +205,50 @@ std::unique_ptr<Graph> Graph::extend(std::span<const Column* const> columns, std
 
 bool Graph::coded() const noexcept { return state_->coded(); }
 
-bool Graph::search(const PreparedQuery& query, size_t wanted, size_t expansion,
-                   const std::function<bool(uint32_t)>& visible, GraphScratch& scratch,
-                   std::vector<uint32_t>& out) const {
-  if (size() == 0) return true;
-  const Index& index = state_->index;
-  const auto admits = [&](uint32_t slot) { return visible(state_->doc_of(slot)); };
-  const auto walk_by = [&](const auto& nodes, const auto& distance) {
-    walk(Lists{index, nodes}, static_cast<uint32_t>(size()), state_->entry,
-         static_cast<uint32_t>(index.max_level()), expansion, distance, admits, scratch);
-  };
+GraphAnswer Graph::search(const PreparedQuery& query, const GraphAsk& ask,
+                          const std::function<bool(uint32_t)>& visible, GraphScratch& scratch,
+                          std::vector<uint32_t>& out) const {
+  using End = GraphAnswer::End;
+  if (size() == 0) return {End::found, ask.expansion + 1};
   try {
-    if (coded()) {
-      walk_by(state_->codes, CodesFromQuery(state_->codes, state_->options, query, scratch));
-    } else {
-      walk_by(state_->rows, RowsFromQuery(state_->rows, state_->options, query));
-    }
-    for (size_t i = 0; i < std::min(wanted, scratch.found.size()); ++i)
-      out.push_back(state_->doc_of(static_cast<uint32_t>(scratch.found[i])));
+    if (coded())
+      return search_by(state_->codes, CodesFromQuery(state_->codes, state_->options, query, scratch), ask,
+                       visible, scratch, out);
+    return search_by(state_->rows, RowsFromQuery(state_->rows, state_->options, query), ask, visible, scratch,
+                     out);
   } catch (const std::bad_alloc&) {
-    return false;
+    return {End::no_memory};
   }
-  return true;
+}
+
+template <class Node, class Distance>
+GraphAnswer Graph::search_by(const std::vector<Node>& nodes, const Distance& distance, const GraphAsk& ask,
+                             const std::function<bool(uint32_t)>& visible, GraphScratch& scratch,
+                             std::vector<uint32_t>& out) const {
+  using End = GraphAnswer::End;
+  const Index& index = state_->index;
+  const Lists<Node> lists{index, nodes};
+  Walk<Lists<Node>, Distance> walk(lists, distance, scratch);
+  const auto n_nodes = static_cast<uint32_t>(size());
+  const auto shown = [&](uint32_t slot) { return visible(nodes[slot].doc); };
+  WalkLimits limits{ask.most_measured, ~size_t{0}};
+  if (ask.least_visible > 0.0) limits.look_after = std::min(kLookedAbout, ask.expansion);
+  const uint32_t start = walk.descend(state_->entry, static_cast<uint32_t>(index.max_level()));
+  const WalkEnd end = walk.ground(start, n_nodes, ask.expansion, limits, [&](const auto& found) {
+    const auto n = std::count_if(found.begin(), found.end(),
+                                 [&](uint64_t key) { return shown(static_cast<uint32_t>(key)); });
+    return static_cast<double>(n) >= ask.least_visible * static_cast<double>(found.size());
+  });
+  if (end == WalkEnd::too_long) return {End::too_long};
+  if (end == WalkEnd::not_wanted) return {End::hidden};
+  GraphAnswer answer{End::found, ask.expansion + 1};
+  for (size_t i = 0; i < scratch.found.size(); ++i) {
+    const auto slot = static_cast<uint32_t>(scratch.found[i]);
+    if (!shown(slot)) continue;
+    out.push_back(nodes[slot].doc);
+    if (out.size() == ask.wanted) answer.rank = i + 1;
+  }
+  return answer;
 }
 
 uint32_t Graph::n_covered(size_t column) const noexcept {

@@ -34,6 +34,22 @@ struct GraphScratch {
   std::vector<int32_t> dots;
 };
 
+// What is asked of a search of a graph.
+struct GraphAsk {
+  size_t wanted;     // visible documents
+  size_t expansion;  // the paper's ef: higher finds more and takes longer
+  // Given up where fewer than this share of what lies about the query is visible, and
+  double least_visible = 0.0;
+  size_t most_measured = ~size_t{0};  // where it would measure more distances than this.
+};
+
+struct GraphAnswer {
+  enum class End : uint8_t { found, hidden, too_long, no_memory } end;
+  // As how manieth the last one wanted was found, the hidden ones counted; more than the expansion: too few
+  // were found.
+  size_t rank = 0;
+};
+
 class Graph {
  public:
   // Builds over the vectors of `columns` that `admits` (asked once for each, in order; null: all); document d
@@ -69,11 +85,11 @@ class Graph {
   // Whether the distances are those of codes: then a search needs query.code prepared.
   [[nodiscard]] bool coded() const noexcept;
 
-  // Numbers of about `wanted` near documents that `visible` admits, best first by the graph's distance.
-  // `expansion` is the paper's ef: higher finds more and takes longer. False if memory ran out.
-  [[nodiscard]] bool search(const PreparedQuery& query, size_t wanted, size_t expansion,
-                            const std::function<bool(uint32_t)>& visible, GraphScratch& scratch,
-                            std::vector<uint32_t>& out) const;
+  // Leaves in `out` the documents that were found and that `visible` admits, best first by the graph's
+  // distance. Any number of threads.
+  [[nodiscard]] GraphAnswer search(const PreparedQuery& query, const GraphAsk& ask,
+                                   const std::function<bool(uint32_t)>& visible, GraphScratch& scratch,
+                                   std::vector<uint32_t>& out) const;
 
   // Documents of column c below this were considered when the graph was made.
   [[nodiscard]] uint32_t n_covered(size_t column) const noexcept;
@@ -84,6 +100,10 @@ class Graph {
 
  private:
   explicit Graph(std::unique_ptr<State> state);
+  template <class Node, class Distance>
+  [[nodiscard]] GraphAnswer search_by(const std::vector<Node>& nodes, const Distance& distance,
+                                      const GraphAsk& ask, const std::function<bool(uint32_t)>& visible,
+                                      GraphScratch& scratch, std::vector<uint32_t>& out) const;
   std::unique_ptr<State> state_;
   size_t n_bytes_ = 0;
 };

@@ -23,86 +23,123 @@ namespace scrubjay::vector {
   return (uint64_t{base::sortable_float(distance)} << 32) | slot;
 }
 
+// Where a search is given up.
+struct WalkLimits {
+  size_t most_measured;  // distances
+  size_t look_after;     // so many found, those that lie about the query are looked at
+};
+
+enum class WalkEnd : uint8_t { found, too_long, not_wanted };
+
 // Lists: neighbours(slot, level, visit) calls visit(slot of a neighbour) for each; prefetch(slot) asks for
 // the ground list of a node. Distance: announce(slot) and, some time later, prefetch(slot) ask for what
-// measure(slots, n, out) reads. Leaves in scratch.found the `expansion` nearest nodes that `admits`, nearest
-// first.
-template <class Lists, class Distance, class Admits>
-void walk(const Lists& lists, uint32_t n_nodes, uint32_t entry, uint32_t highest_level, size_t expansion,
-          const Distance& distance, Admits&& admits, GraphScratch& scratch) {
-  std::vector<uint32_t>& slots = scratch.slots;
-  std::vector<float>& distances = scratch.distances;
-  const auto measure = [&] {
-    for (const uint32_t slot : slots) distance.prefetch(slot);
-    distances.resize(slots.size());
-    distance.measure(slots.data(), slots.size(), distances.data());
-  };
-  slots.assign(1, entry);
-  measure();
-  uint64_t nearest = walk_key(distances[0], entry);
-  for (uint32_t level = highest_level; level > 0; --level) {
-    for (bool nearer = true; nearer;) {
-      nearer = false;
-      slots.clear();
-      lists.neighbours(static_cast<uint32_t>(nearest), level, [&](uint32_t slot) {
-        distance.announce(slot);
-        slots.push_back(slot);
-      });
-      measure();
-      for (size_t i = 0; i < slots.size(); ++i) {
-        const uint64_t key = walk_key(distances[i], slots[i]);
-        if (key >= nearest) continue;
-        nearest = key;
-        nearer = true;
+// measure(slots, n, out) reads.
+template <class Lists, class Distance>
+class Walk {
+ public:
+  Walk(const Lists& lists, const Distance& distance, GraphScratch& scratch) noexcept
+      : lists_(lists), distance_(distance), scratch_(scratch) {}
+
+  // The node of the ground level at which greed arrives from `entry` on the highest.
+  [[nodiscard]] uint32_t descend(uint32_t entry, uint32_t highest_level) {
+    scratch_.slots.assign(1, entry);
+    measure();
+    uint64_t nearest = walk_key(scratch_.distances[0], entry);
+    for (uint32_t level = highest_level; level > 0; --level) {
+      for (bool nearer = true; nearer;) {
+        nearer = false;
+        scratch_.slots.clear();
+        lists_.neighbours(static_cast<uint32_t>(nearest), level, [&](uint32_t slot) {
+          distance_.announce(slot);
+          scratch_.slots.push_back(slot);
+        });
+        measure();
+        for (size_t i = 0; i < scratch_.slots.size(); ++i) {
+          const uint64_t key = walk_key(scratch_.distances[i], scratch_.slots[i]);
+          if (key >= nearest) continue;
+          nearest = key;
+          nearer = true;
+        }
       }
     }
+    return static_cast<uint32_t>(nearest);
   }
 
-  scratch.seen.assign((size_t{n_nodes} + 63) / 64, 0);
-  const auto first_seen = [&](uint32_t slot) {
-    uint64_t& word = scratch.seen[slot / 64];
+  // From `start` on the ground level. Leaves in scratch.found the `expansion` nearest that it came by,
+  // nearest first. `wanted` is asked once whether those found so far (unordered) are worth going on.
+  template <class Wanted>
+  [[nodiscard]] WalkEnd ground(uint32_t start, uint32_t n_nodes, size_t expansion, const WalkLimits& limits,
+                               const Wanted& wanted) {
+    std::vector<uint64_t>& frontier = scratch_.frontier;
+    std::vector<uint64_t>& found = scratch_.found;
+    scratch_.seen.assign((size_t{n_nodes} + 63) / 64, 0);
+    frontier.clear();
+    found.clear();
+    uint64_t farthest = ~uint64_t{0};  // of those found, once there are enough
+    const auto consider = [&](uint64_t key) {
+      if (key >= farthest) return;
+      frontier.push_back(key);
+      std::push_heap(frontier.begin(), frontier.end(), std::greater<>());
+      if (frontier.front() == key) lists_.prefetch(static_cast<uint32_t>(key));
+      if (found.size() == expansion) {
+        std::pop_heap(found.begin(), found.end());
+        found.back() = key;
+      } else {
+        found.push_back(key);
+      }
+      std::push_heap(found.begin(), found.end());
+      if (found.size() == expansion) farthest = found.front();
+    };
+    const auto consider_all = [&] {
+      measure();
+      for (size_t i = 0; i < scratch_.slots.size(); ++i)
+        consider(walk_key(scratch_.distances[i], scratch_.slots[i]));
+    };
+    scratch_.slots.assign(1, start);
+    (void)first_seen(start);
+    consider_all();
+    size_t n_measured = 0;
+    bool looked = false;
+    while (!frontier.empty() && frontier.front() <= farthest) {
+      const auto next = static_cast<uint32_t>(frontier.front());
+      std::pop_heap(frontier.begin(), frontier.end(), std::greater<>());
+      frontier.pop_back();
+      if (!frontier.empty()) lists_.prefetch(static_cast<uint32_t>(frontier.front()));
+      scratch_.slots.clear();
+      lists_.neighbours(next, 0, [&](uint32_t slot) {
+        if (!first_seen(slot)) return;
+        distance_.announce(slot);
+        scratch_.slots.push_back(slot);
+      });
+      n_measured += scratch_.slots.size();
+      if (n_measured > limits.most_measured) return WalkEnd::too_long;
+      consider_all();
+      if (!looked && found.size() >= limits.look_after) {
+        looked = true;
+        if (!wanted(found)) return WalkEnd::not_wanted;
+      }
+    }
+    std::sort_heap(found.begin(), found.end());
+    return WalkEnd::found;
+  }
+
+ private:
+  void measure() {
+    for (const uint32_t slot : scratch_.slots) distance_.prefetch(slot);
+    scratch_.distances.resize(scratch_.slots.size());
+    distance_.measure(scratch_.slots.data(), scratch_.slots.size(), scratch_.distances.data());
+  }
+  [[nodiscard]] bool first_seen(uint32_t slot) noexcept {
+    uint64_t& word = scratch_.seen[slot / 64];
     const uint64_t bit = uint64_t{1} << (slot % 64);
     const bool first = (word & bit) == 0;
     word |= bit;
     return first;
-  };
-  std::vector<uint64_t>& frontier = scratch.frontier;
-  std::vector<uint64_t>& found = scratch.found;
-  frontier.clear();
-  found.clear();
-  uint64_t farthest = ~uint64_t{0};  // of those found, once there are enough
-  const auto consider = [&](uint64_t key) {
-    if (key >= farthest) return;
-    frontier.push_back(key);
-    std::push_heap(frontier.begin(), frontier.end(), std::greater<>());
-    if (frontier.front() == key) lists.prefetch(static_cast<uint32_t>(key));
-    if (!admits(static_cast<uint32_t>(key))) return;
-    if (found.size() == expansion) {
-      std::pop_heap(found.begin(), found.end());
-      found.back() = key;
-    } else {
-      found.push_back(key);
-    }
-    std::push_heap(found.begin(), found.end());
-    if (found.size() == expansion) farthest = found.front();
-  };
-  (void)first_seen(static_cast<uint32_t>(nearest));
-  consider(nearest);
-  while (!frontier.empty() && frontier.front() <= farthest) {
-    const auto next = static_cast<uint32_t>(frontier.front());
-    std::pop_heap(frontier.begin(), frontier.end(), std::greater<>());
-    frontier.pop_back();
-    if (!frontier.empty()) lists.prefetch(static_cast<uint32_t>(frontier.front()));
-    slots.clear();
-    lists.neighbours(next, 0, [&](uint32_t slot) {
-      if (!first_seen(slot)) return;
-      distance.announce(slot);
-      slots.push_back(slot);
-    });
-    measure();
-    for (size_t i = 0; i < slots.size(); ++i) consider(walk_key(distances[i], slots[i]));
   }
-  std::sort_heap(found.begin(), found.end());
-}
+
+  const Lists& lists_;
+  const Distance& distance_;
+  GraphScratch& scratch_;
+};
 
 }  // namespace scrubjay::vector
