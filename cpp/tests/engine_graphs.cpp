@@ -118,6 +118,51 @@ TEST(engine_graphs_through_updates_deletes_and_compaction) {
   CHECK_EQ(base::n_retired(), 0);
 }
 
+// Any half, third or tenth, and all but what is nearest: then the graph has lost its way, and codes or rows
+// are scanned.
+TEST(engine_finds_what_a_filter_leaves_of_a_graph) {
+  Vectors v(1100);
+  constexpr int64_t kDocs = 2200;
+  for (int64_t id = 0; id < kDocs; ++id) v.write(id);
+  CHECK_EQ(v.engine->build_graphs(100), 2);
+  size_t n_found = 0, n_wanted = 0;
+  for (int i = 0; i < 60; ++i) {
+    const std::vector<float> query = v.any_vector();
+    SearchRequest request;
+    request.vector = query;
+    request.scope = v.own.get();
+    std::vector<int64_t> given;
+    if (i % 4 == 3) {
+      request.k = 400;
+      const SearchResult nearest = v.engine->search(request);
+      for (const Hit& hit : nearest.hits) given.push_back(id_of(nearest, hit));
+      request.k = 10;
+    } else {
+      const std::vector<uint32_t> parts{2, 3, 10};
+      for (int64_t id = 0; id < kDocs; ++id) {
+        if (v.random() % parts[static_cast<size_t>(i % 4)] == 0) given.push_back(id);
+      }
+    }
+    const auto set = scrubjay::filter::IdSet::of_integers(given);
+    (i % 4 == 3 ? request.filter.without_ids : request.filter.ids) = &set;
+    const SearchResult found = v.engine->search(request);
+    request.recall = 1.0;
+    const SearchResult wanted = v.engine->search(request);
+    CHECK_EQ(found.hits.size(), wanted.hits.size());
+    std::set<int64_t> ids;
+    for (const Hit& hit : found.hits) {
+      ids.insert(id_of(found, hit));
+      CHECK_EQ(set.contains(id_of(found, hit)), i % 4 != 3);
+    }
+    for (const Hit& hit : wanted.hits) {
+      ++n_wanted;
+      n_found += ids.count(id_of(wanted, hit));
+    }
+  }
+  CHECK(n_wanted == 600);
+  CHECK(n_found * 100 >= n_wanted * 97);
+}
+
 TEST(engine_builds_graphs_only_where_they_are_worth_it) {
   Vectors v(50);
   for (int64_t id = 0; id < 300; ++id) v.write(id);  // 180 vectors shared, 90 of one's own
