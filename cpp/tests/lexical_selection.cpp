@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <functional>
 #include <random>
+#include <unordered_map>
 #include <vector>
 
 #include "base/topk.hpp"
@@ -12,6 +13,36 @@
 using scrubjay::lexical::Selection;
 namespace base = scrubjay::base;
 namespace simd = scrubjay::simd;
+
+TEST(simd_few_values_are_counted_and_found_at_every_level) {
+  std::mt19937 random(5);
+  for (size_t n = 0; n <= simd::kFewValues; ++n) {
+    for (const uint32_t range : {4u, 100u, 0xffffffffu}) {
+      std::vector<int32_t> values(simd::kFewValues), counts(simd::kFewValues);
+      std::vector<uint32_t> among(simd::kFewValues, 7), wanted, places;
+      std::unordered_map<uint32_t, uint32_t> place_of;
+      for (size_t i = 0; i < simd::kFewValues; ++i) values[i] = static_cast<int32_t>(random() % range);
+      while (place_of.size() < n) {
+        const auto value = static_cast<uint32_t>(random() % std::max(range, 128u));
+        if (!place_of.emplace(value, static_cast<uint32_t>(place_of.size() + 1)).second) continue;
+        among[place_of.size() - 1] = value;
+        wanted.push_back(value);
+      }
+      for (size_t i = 0; i < 40; ++i) wanted.push_back(static_cast<uint32_t>(random() % range));
+      std::shuffle(wanted.begin(), wanted.end(), random);
+      places.resize(wanted.size());
+      for (const simd::Kernels* level : simd::available_kernels()) {
+        level->count_greater(values.data(), n, counts.data());
+        for (size_t i = 0; i < n; ++i)
+          CHECK_EQ(counts[i], std::count_if(values.begin(), values.begin() + static_cast<ptrdiff_t>(n),
+                                            [&](int32_t value) { return value > values[i]; }));
+        level->find_among(wanted.data(), wanted.size(), among.data(), n, places.data());
+        for (size_t i = 0; i < wanted.size(); ++i)
+          CHECK_EQ(places[i], place_of.contains(wanted[i]) ? place_of[wanted[i]] : 0u);
+      }
+    }
+  }
+}
 
 TEST(simd_kth_greatest_is_that_of_a_sorted_copy_at_every_level) {
   std::mt19937 random(1);

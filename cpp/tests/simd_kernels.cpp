@@ -159,7 +159,7 @@ TEST(simd_to_f16_rounds_to_nearest_even_at_every_level) {
 
 TEST(simd_dot_products_have_the_same_bits_at_every_level) {
   std::mt19937 random(2);
-  const size_t n_rows = 5;
+  const size_t n_rows = 9;
   for (const size_t n : kSizes) {
     for (const bool any_magnitude : {false, true}) {
       std::vector<uint16_t> halves = random_halves(random, n_rows * n, any_magnitude);
@@ -182,6 +182,18 @@ TEST(simd_dot_products_have_the_same_bits_at_every_level) {
           CHECK_EQ(bits(got[r]), bits(expected_f32[r]));
           // A row by itself, against the query as a row, is the same sum.
           CHECK_EQ(bits(level->dot_f32_f32(singles.data() + r * n, query.data(), n)), bits(expected_f32[r]));
+        }
+        std::vector<const uint16_t*> picked_halves;
+        std::vector<const float*> picked_singles;
+        for (size_t r = n_rows; r-- > 0;) {
+          picked_halves.push_back(halves.data() + r * n);
+          picked_singles.push_back(singles.data() + r * n);
+        }
+        for (size_t n_picked = 0; n_picked <= n_rows; ++n_picked) {
+          level->dot_picked_rows_f16(picked_halves.data(), n_picked, n, query.data(), got.data());
+          for (size_t i = 0; i < n_picked; ++i) CHECK_EQ(bits(got[i]), bits(expected_f16[n_rows - 1 - i]));
+          level->dot_picked_rows_f32(picked_singles.data(), n_picked, n, query.data(), got.data());
+          for (size_t i = 0; i < n_picked; ++i) CHECK_EQ(bits(got[i]), bits(expected_f32[n_rows - 1 - i]));
         }
         const uint16_t* a = halves.data();
         const uint16_t* b = halves.data() + n;

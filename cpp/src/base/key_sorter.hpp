@@ -1,7 +1,7 @@
 // Sorting a search's candidates, best first: a third of the time of std::sort for some fifty to a thousand.
 //
-// Keys are those of topk.hpp, distinct. Some dozens are compared each with each, a vector of scores
-// at a time, which needs no branch: how many are greater is where a key belongs. More go into bins by score,
+// Keys are those of topk.hpp, distinct. Some dozens are compared each with each, which needs no
+// branch: how many are greater is where a key belongs. More go into bins by score,
 // twice as many as there are keys, and then into place by insertion; where scores crowd in few bins std::sort
 // takes over. One per thread, reused.
 #pragma once
@@ -16,15 +16,25 @@
 
 namespace scrubjay::base {
 
+// counts[i] = how many of values[0, n) are greater than values[i]; n <= 64, there is room for 64 of each.
+using CountGreater = void (*)(const int32_t* values, size_t n, int32_t* counts);
+inline void count_greater(const int32_t* values, size_t n, int32_t* counts) {
+  for (size_t i = 0; i < n; ++i) {
+    counts[i] = 0;
+    for (size_t j = 0; j < n; ++j) counts[i] += values[j] > values[i] ? 1 : 0;
+  }
+}
+
 class KeySorter {
  public:
-  void sort(std::vector<uint64_t>& keys) {
+  // `count`: the kernel, or as good.
+  void sort(std::vector<uint64_t>& keys, CountGreater count = count_greater) {
     if (keys.size() <= kFew) {
       (void)insert(keys);
       return;
     }
     if (keys.size() <= kMostCompared) {
-      compare_all(keys);
+      compare_all(keys, count);
     } else {
       deal(keys);
     }
@@ -36,23 +46,13 @@ class KeySorter {
   static constexpr size_t kMostMoves = 8;  // a key
 
   // By score; those of equal scores are neighbours.
-  void compare_all(std::vector<uint64_t>& keys) {
-    constexpr size_t kTogether = 16;
-    int32_t scores[kMostCompared], n_greater[kMostCompared];
+  void compare_all(std::vector<uint64_t>& keys, CountGreater count) {
+    int32_t scores[kMostCompared] = {}, n_greater[kMostCompared];
     uint8_t n_placed[kMostCompared] = {};  // there already
     const size_t n = keys.size();
     for (size_t i = 0; i < n; ++i)  // signed, as vectors compare
       scores[i] = static_cast<int32_t>(static_cast<uint32_t>(keys[i] >> 32) ^ 0x80000000u);
-    for (size_t i = n; i % kTogether != 0; ++i) scores[i] = 0;
-    for (size_t i = 0; i < n; i += kTogether) {
-      int32_t some[kTogether], counts[kTogether] = {};
-      std::copy_n(scores + i, kTogether, some);
-      for (size_t j = 0; j < n; ++j) {
-        const int32_t other = scores[j];
-        for (size_t lane = 0; lane < kTogether; ++lane) counts[lane] += other > some[lane] ? 1 : 0;
-      }
-      std::copy_n(counts, kTogether, n_greater + i);
-    }
+    count(scores, n, n_greater);
     dealt_.resize(n);
     for (size_t i = 0; i < n; ++i) {
       const auto place = static_cast<size_t>(n_greater[i]);

@@ -110,12 +110,12 @@ class TopK {
   }
 
   // The best k, best first. The reference stays valid until the next reset, and nothing may be pushed before
-  // that.
-  [[nodiscard]] const std::vector<uint64_t>& finish() {
+  // that. `count` as for KeySorter::sort.
+  [[nodiscard]] const std::vector<uint64_t>& finish(CountGreater count = count_greater) {
     if (finished_) return keys_;
     finished_ = true;
     if (k_ > kHeapK) std::erase_if(keys_, [&](uint64_t key) { return key < threshold_; });
-    sorter_.sort(keys_);
+    sorter_.sort(keys_, count);
     if (keys_.size() > k_) keys_.resize(k_);
     return keys_;
   }

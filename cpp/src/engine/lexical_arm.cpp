@@ -13,7 +13,7 @@ void LexicalArm::rank(const lexical::Bm25Parameters& bm25, size_t candidates) {
   if (terms_.empty()) return;
   s_.lexical_best.reset(candidates, 0, s_.weighting.greatest_score());
   s_.pruned.run(query(), s_.lexical_best);
-  keys_ = s_.lexical_best.finish();
+  keys_ = s_.lexical_best.finish(simd::kernels().count_greater);
   for (const uint64_t key : keys_) s_.lexical_docs.push_back(base::key_doc(key));
 }
 

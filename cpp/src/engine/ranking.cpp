@@ -57,8 +57,18 @@ void Ranker::collect() {
   s_.candidates.reset(s_.lexical_docs.size() + s_.vector_docs.size() + 16);
   for (uint32_t rank = 1; rank <= s_.lexical_docs.size(); ++rank)
     s_.candidates.add_lexical(s_.lexical_docs[rank - 1], lexical_.score_at(rank));
-  for (uint32_t rank = 1; rank <= s_.vector_docs.size(); ++rank)
-    s_.candidates.add_vector(s_.vector_docs[rank - 1], vector_.similarity_at(rank));
+  const size_t n_lexical = s_.lexical_docs.size(), n_vector = s_.vector_docs.size();
+  if (n_lexical > simd::kFewValues) {
+    for (uint32_t rank = 1; rank <= n_vector; ++rank)
+      s_.candidates.add_vector(s_.vector_docs[rank - 1], vector_.similarity_at(rank));
+    return;
+  }
+  uint32_t docs[simd::kFewValues] = {};
+  std::copy(s_.lexical_docs.begin(), s_.lexical_docs.end(), docs);
+  s_.places.resize(n_vector);
+  simd::kernels().find_among(s_.vector_docs.data(), n_vector, docs, n_lexical, s_.places.data());
+  for (uint32_t rank = 1; rank <= n_vector; ++rank)
+    s_.candidates.add_vector(s_.vector_docs[rank - 1], vector_.similarity_at(rank), s_.places[rank - 1]);
 }
 
 // Documents that hold an identifier are candidates even where a long query's other words crowd them out.

@@ -24,7 +24,7 @@ void VectorArm::rank(std::span<const float> vector, double length, const vector:
     if (graph && !search_graph(graph, first, recall)) graph = {};
     for (size_t c = first; c < s_.end_of(p); ++c) scan(c, graph ? graph->n_covered(c - first) : 0);
   }
-  keys_ = s_.vector_best.finish();
+  keys_ = s_.vector_best.finish(simd::kernels().count_greater);
   for (const uint64_t key : keys_) s_.vector_docs.push_back(base::key_doc(key));
 }
 

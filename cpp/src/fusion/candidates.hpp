@@ -1,8 +1,8 @@
 // Candidates: what is known of each document that some ranking of a search returned?
 //
 // One entry per document, in order of first appearance: the lexical ranking first, then the vector ranking,
-// then the rest. An open-addressing table finds the entry of a document. Reuse one per thread: after the
-// first searches nothing is allocated.
+// then the rest. An open-addressing table finds the entry of a document, once somebody asks for one. Reuse
+// one per thread: after the first searches nothing is allocated.
 #pragma once
 
 #include <algorithm>
@@ -33,38 +33,41 @@ class Candidates {
   // Forgets all; makes room for n documents without growing.
   void reset(size_t n) {
     entries_.clear();
+    entries_.reserve(n);
     by_vector_rank_.clear();
     n_lexical_ = 0;
-    grow_table(std::bit_ceil(2 * n + 2));
+    n_in_table_ = kNoTable;
   }
 
-  // The next of the lexical ranking (all of it before the vector ranking).
+  // The next of the lexical ranking (all of it before the vector ranking), each document once.
   void add_lexical(uint32_t doc, double bm25) {
-    Candidate& entry = at(doc);
+    Candidate& entry = entries_.emplace_back();
+    entry.doc = doc;
     entry.lexical_rank = static_cast<uint32_t>(++n_lexical_);
     entry.bm25 = bm25;
   }
-  // The next of the vector ranking.
-  void add_vector(uint32_t doc, double similarity) {
-    Candidate& entry = at(doc);
-    by_vector_rank_.push_back(static_cast<uint32_t>(&entry - entries_.data()));
-    entry.vector_rank = static_cast<uint32_t>(by_vector_rank_.size());
-    entry.similarity = similarity;
+  // The next of the vector ranking, each document once.
+  void add_vector(uint32_t doc, double similarity) { add_vector(at(doc), similarity); }
+  // The same where the caller knows its place in the lexical ranking, from 1; 0: it is not there.
+  void add_vector(uint32_t doc, double similarity, uint32_t lexical_rank) {
+    if (lexical_rank == 0) entries_.emplace_back().doc = doc;
+    add_vector(lexical_rank == 0 ? entries_.back() : entries_[lexical_rank - 1], similarity);
   }
   // The entry of a document, made if there is none. Valid until the next call.
   Candidate& at(uint32_t doc) {
     size_t slot = slot_of(doc);
     if (table_[slot] == 0) {
-      if (2 * (entries_.size() + 1) > table_size_) {
-        grow_table(2 * table_size_);
-        slot = slot_of(doc);
-      }
       entries_.emplace_back().doc = doc;
+      if (2 * entries_.size() > table_size_) {
+        fill_table();
+        return entries_.back();
+      }
       table_[slot] = static_cast<uint32_t>(entries_.size());
+      n_in_table_ = entries_.size();
     }
     return entries_[table_[slot] - 1];
   }
-  [[nodiscard]] Candidate* find(uint32_t doc) noexcept {
+  [[nodiscard]] Candidate* find(uint32_t doc) {
     const uint32_t entry = table_[slot_of(doc)];
     return entry == 0 ? nullptr : &entries_[entry - 1];
   }
@@ -77,16 +80,25 @@ class Candidates {
   [[nodiscard]] std::span<const uint32_t> by_vector_rank() const noexcept { return by_vector_rank_; }
 
  private:
-  [[nodiscard]] size_t slot_of(uint32_t doc) const noexcept {
+  static constexpr size_t kNoTable = ~size_t{0};
+
+  void add_vector(Candidate& entry, double similarity) {
+    by_vector_rank_.push_back(static_cast<uint32_t>(&entry - entries_.data()));
+    entry.vector_rank = static_cast<uint32_t>(by_vector_rank_.size());
+    entry.similarity = similarity;
+  }
+  [[nodiscard]] size_t slot_of(uint32_t doc) {
+    if (n_in_table_ != entries_.size()) fill_table();
     size_t slot = static_cast<size_t>((doc * 0x9e3779b97f4a7c15ull) >> shift_);
     while (table_[slot] != 0 && entries_[table_[slot] - 1].doc != doc) slot = (slot + 1) & (table_size_ - 1);
     return slot;
   }
-  void grow_table(size_t n_slots) {
-    table_size_ = n_slots;
-    shift_ = 64 - static_cast<unsigned>(std::bit_width(n_slots) - 1);
-    if (table_.size() < n_slots) table_.resize(n_slots);
-    std::fill_n(table_.begin(), n_slots, 0u);
+  void fill_table() {
+    table_size_ = std::bit_ceil(4 * entries_.size() + 32);
+    shift_ = 64 - static_cast<unsigned>(std::bit_width(table_size_) - 1);
+    if (table_.size() < table_size_) table_.resize(table_size_);
+    std::fill_n(table_.begin(), table_size_, 0u);
+    n_in_table_ = entries_.size();
     for (size_t i = 0; i < entries_.size(); ++i)
       table_[slot_of(entries_[i].doc)] = static_cast<uint32_t>(i + 1);
   }
@@ -94,8 +106,8 @@ class Candidates {
   std::vector<Candidate> entries_;
   std::vector<uint32_t> by_vector_rank_;
   size_t n_lexical_ = 0;
-  std::vector<uint32_t> table_;  // open addressing; index + 1 into entries_
-  size_t table_size_ = 0;
+  std::vector<uint32_t> table_;  // open addressing; index + 1 into entries_; made when it is asked
+  size_t table_size_ = 0, n_in_table_ = kNoTable;
   unsigned shift_ = 63;
 };
 

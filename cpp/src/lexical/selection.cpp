@@ -64,7 +64,7 @@ void Selection::finish(base::TopK& best) {
   if (n_ > k_ + k_ / 4) tighten();  // a few more are sorted sooner than counted
   keys_.resize(n_);
   for (size_t i = 0; i < n_; ++i) keys_[i] = base::candidate_key(scores_[i], docs_[i]);
-  sorter_.sort(keys_);
+  sorter_.sort(keys_, kernels_.count_greater);
   if (n_ > k_) keys_.resize(k_);
   best.assign(keys_);
 }

@@ -47,16 +47,70 @@ inline float dot(const First* a, const Second* b, size_t n_elements) {
   return sum((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
-template <class Element>
-inline void dot_rows(const Element* rows, size_t n_rows, size_t n_elements, const float* query, float* out) {
-  for (size_t r = 0; r < n_rows; ++r) out[r] = dot(rows + r * n_elements, query, n_elements);
+// Four rows share the loads of the query and the last additions, which are those of dot() and sum().
+#if defined(__AVX512F__)
+template <class Rows>
+inline void dot_four_rows(Rows rows, size_t first, size_t n_elements, const float* query, float* out) {
+  F32x16 sums[4][4] = {};
+  const auto add = [&](size_t lanes, size_t i) {
+    const F32x16 of_query = widen(query + i);
+    for (size_t r = 0; r < 4; ++r) sums[r][lanes] = sums[r][lanes] + widen(rows[first + r] + i) * of_query;
+  };
+  size_t i = 0;
+  for (; i + 64 <= n_elements; i += 64) {
+    add(0, i);
+    add(1, i + 16);
+    add(2, i + 32);
+    add(3, i + 48);
+  }
+  if (i < n_elements) add(0, i);
+  if (i + 16 < n_elements) add(1, i + 16);
+  if (i + 32 < n_elements) add(2, i + 32);
+  __m512 rest[4];
+  for (size_t r = 0; r < 4; ++r) rest[r] = (__m512)((sums[r][0] + sums[r][1]) + (sums[r][2] + sums[r][3]));
+  // Lane i with lane i + 8, with + 4, of all rows in quarters, with + 2, with + 1.
+  const auto eights = [](__m512 a, __m512 b) {
+    return _mm512_add_ps(_mm512_shuffle_f32x4(a, b, 0x44), _mm512_shuffle_f32x4(a, b, 0xee));
+  };
+  const __m512 low = eights(rest[0], rest[1]), high = eights(rest[2], rest[3]);
+  const __m512 fours =
+      _mm512_add_ps(_mm512_shuffle_f32x4(low, high, 0x88), _mm512_shuffle_f32x4(low, high, 0xdd));
+  const __m512 twos = _mm512_add_ps(fours, _mm512_permute_ps(fours, 0x4e));
+  const __m512 ones = _mm512_add_ps(twos, _mm512_permute_ps(twos, 0xb1));
+  const __m512i firsts = _mm512_setr_epi32(0, 4, 8, 12, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+  _mm_storeu_ps(out + first, _mm512_castps512_ps128(_mm512_permutexvar_ps(firsts, ones)));
+}
+#endif
+
+template <class Rows>
+inline void dot_all_rows(Rows rows, size_t n_rows, size_t n_elements, const float* query, float* out) {
+  size_t r = 0;
+#if defined(__AVX512F__)
+  for (; r + 4 <= n_rows; r += 4) dot_four_rows(rows, r, n_elements, query, out);
+#endif
+  for (; r < n_rows; ++r) out[r] = dot(rows[r], query, n_elements);
 }
 
+template <class Element>
+struct VectorsInOrder {
+  const Element* first;
+  size_t step;
+  const Element* operator[](size_t row) const { return first + row * step; }
+};
+
 void dot_rows_f16(const uint16_t* rows, size_t n_rows, size_t n_elements, const float* query, float* out) {
-  dot_rows(rows, n_rows, n_elements, query, out);
+  dot_all_rows(VectorsInOrder<uint16_t>{rows, n_elements}, n_rows, n_elements, query, out);
 }
 void dot_rows_f32(const float* rows, size_t n_rows, size_t n_elements, const float* query, float* out) {
-  dot_rows(rows, n_rows, n_elements, query, out);
+  dot_all_rows(VectorsInOrder<float>{rows, n_elements}, n_rows, n_elements, query, out);
+}
+void dot_picked_rows_f16(const uint16_t* const* rows, size_t n_rows, size_t n_elements, const float* query,
+                         float* out) {
+  dot_all_rows(rows, n_rows, n_elements, query, out);
+}
+void dot_picked_rows_f32(const float* const* rows, size_t n_rows, size_t n_elements, const float* query,
+                         float* out) {
+  dot_all_rows(rows, n_rows, n_elements, query, out);
 }
 
 float dot_f16_f16(const uint16_t* a, const uint16_t* b, size_t n_elements) { return dot(a, b, n_elements); }
@@ -300,6 +354,8 @@ constexpr Kernels kKernels = {
     .level = SCRUBJAY_LEVEL_NAME,
     .dot_rows_f16 = dot_rows_f16,
     .dot_rows_f32 = dot_rows_f32,
+    .dot_picked_rows_f16 = dot_picked_rows_f16,
+    .dot_picked_rows_f32 = dot_picked_rows_f32,
     .dot_f16_f16 = dot_f16_f16,
     .dot_f32_f32 = dot_f32_f32,
     .fill_impacts = fill_impacts,
@@ -311,6 +367,8 @@ constexpr Kernels kKernels = {
     .complete = complete,
     .complete_ranked = complete_ranked,
     .kth_greatest = kth_greatest,
+    .count_greater = count_greater,
+    .find_among = find_among,
     .keep_above = keep_above,
     .hide = hide,
     .complement = complement,

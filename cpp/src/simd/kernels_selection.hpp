@@ -189,3 +189,50 @@ size_t harvest_listed(const uint16_t* offsets, size_t n, uint32_t* sums, uint32_
   }
   return n_found;
 }
+
+void count_greater(const int32_t* values, size_t n, int32_t* counts) {
+  constexpr size_t kGroups = 4;  // of the 64 values that there may be
+  I32x16 some[kGroups], n_greater[kGroups] = {};
+  for (size_t g = 0; g < kGroups; ++g) some[g] = load<I32x16>(values + 16 * g);
+  for (size_t j = 0; j < n; ++j) {
+    const auto other = all<I32x16>(values[j]);
+#if defined(__AVX512F__)
+    const __m512i one = _mm512_set1_epi32(1);
+    for (size_t g = 0; g < kGroups; ++g) {
+      const __mmask16 less = _mm512_cmplt_epi32_mask((__m512i)some[g], (__m512i)other);
+      n_greater[g] = (I32x16)_mm512_mask_add_epi32((__m512i)n_greater[g], less, (__m512i)n_greater[g], one);
+    }
+#else
+    for (size_t g = 0; g < kGroups; ++g) n_greater[g] = n_greater[g] - (some[g] < other);
+#endif
+  }
+  for (size_t g = 0; g < kGroups; ++g) store(counts + 16 * g, n_greater[g]);
+}
+
+void find_among(const uint32_t* wanted, size_t n, const uint32_t* values, size_t n_values, uint32_t* places) {
+#if defined(__AVX512F__)
+  const uint64_t there = n_values < 64 ? (uint64_t{1} << n_values) - 1 : ~uint64_t{0};
+  __m512i some[4];
+  for (size_t g = 0; g < 4; ++g) some[g] = _mm512_loadu_si512(values + 16 * g);
+  for (size_t i = 0; i < n; ++i) {
+    const __m512i one = _mm512_set1_epi32(static_cast<int>(wanted[i]));
+    uint64_t equal = 0;
+    for (unsigned g = 0; g < 4; ++g)
+      equal |= static_cast<uint64_t>(bits_of(_mm512_cmpeq_epi32_mask(some[g], one))) << (16 * g);
+    equal &= there;
+    places[i] = equal == 0 ? 0 : 1 + static_cast<uint32_t>(__builtin_ctzll(equal));
+  }
+#else
+  uint32_t numbers[64];
+  for (uint32_t j = 0; j < 64; ++j) numbers[j] = j < n_values ? j + 1 : 0;
+  for (size_t i = 0; i < n; ++i) {
+    const auto one = all<U32x16>(wanted[i]);
+    U32x16 place = {};
+    for (size_t g = 0; 16 * g < n_values; ++g) {
+      const auto equal = load<U32x16>(values + 16 * g) == one;
+      place = place | select(equal, load<U32x16>(numbers + 16 * g), U32x16{});
+    }
+    places[i] = sum(place);
+  }
+#endif
+}

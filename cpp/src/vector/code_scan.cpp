@@ -70,30 +70,38 @@ void bound_all(const ChunkVectors& vectors, const Codes& codes, uint32_t first, 
 
 void score_documents(const Column& column, const uint32_t* docs, size_t n, const PreparedQuery& query,
                      uint32_t* scores) {
-  constexpr size_t kAhead = 4;
+  constexpr size_t kAtOnce = 4, kAhead = 2 * kAtOnce;
   const ColumnOptions& options = column.options();
   const simd::Kernels& kernels = simd::kernels();
   const RowScale* scales = column.scales();
   const base::RowBlocks& rows = column.rows();
-  const auto prefetch = [&](uint32_t doc) {
-    const char* row = rows.row(doc);
-    for (size_t byte = 0; byte < rows.row_bytes(); byte += base::kCacheLineBytes)
-      __builtin_prefetch(row + byte);
-    __builtin_prefetch(scales + doc);
-  };
-  for (size_t i = 0; i < std::min(kAhead, n); ++i) prefetch(docs[i]);
-  for (size_t i = 0; i < n; ++i) {
-    if (i + kAhead < n) prefetch(docs[i + kAhead]);
-    const uint32_t doc = docs[i];
-    float dot = 0.0f;
-    if (options.storage == Storage::f16) {
-      kernels.dot_rows_f16(reinterpret_cast<const uint16_t*>(rows.row(doc)), 1, options.padded_dim(),
-                           query.elements.data(), &dot);
-    } else {
-      kernels.dot_rows_f32(reinterpret_cast<const float*>(rows.row(doc)), 1, options.padded_dim(),
-                           query.elements.data(), &dot);
+  const auto prefetch = [&](size_t first, size_t last) {
+    for (size_t i = first; i < std::min(last, n); ++i) {
+      const char* row = rows.row(docs[i]);
+      for (size_t byte = 0; byte < rows.row_bytes(); byte += base::kCacheLineBytes)
+        __builtin_prefetch(row + byte);
+      __builtin_prefetch(scales + docs[i]);
     }
-    scores[i] = base::sortable_float(finish_similarity(options.metric, dot, scales[doc], query.square));
+  };
+  const auto score_some = [&]<class Element>(auto dot_picked_rows, const Element*) {
+    prefetch(0, kAhead);
+    for (size_t first = 0; first < n; first += kAtOnce) {
+      prefetch(first + kAhead, first + kAhead + kAtOnce);
+      const size_t n_rows = std::min(kAtOnce, n - first);
+      const Element* picked[kAtOnce];
+      float dots[kAtOnce];
+      for (size_t i = 0; i < n_rows; ++i)
+        picked[i] = reinterpret_cast<const Element*>(rows.row(docs[first + i]));
+      dot_picked_rows(picked, n_rows, options.padded_dim(), query.elements.data(), dots);
+      for (size_t i = 0; i < n_rows; ++i)
+        scores[first + i] = base::sortable_float(
+            finish_similarity(options.metric, dots[i], scales[docs[first + i]], query.square));
+    }
+  };
+  if (options.storage == Storage::f16) {
+    score_some(kernels.dot_picked_rows_f16, static_cast<const uint16_t*>(nullptr));
+  } else {
+    score_some(kernels.dot_picked_rows_f32, static_cast<const float*>(nullptr));
   }
 }
 
