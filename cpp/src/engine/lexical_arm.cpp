@@ -14,7 +14,8 @@ void LexicalArm::rank(const lexical::Bm25Parameters& bm25, size_t candidates) {
   s_.lexical_best.reset(candidates, 0, s_.weighting.greatest_score());
   s_.pruned.run(query(), s_.lexical_best);
   keys_ = s_.lexical_best.finish(simd::kernels().count_greater);
-  for (const uint64_t key : keys_) s_.lexical_docs.push_back(base::key_doc(key));
+  s_.lexical_docs.resize(keys_.size());
+  for (size_t i = 0; i < keys_.size(); ++i) s_.lexical_docs[i] = base::key_doc(keys_[i]);
 }
 
 void LexicalArm::prepare_weights(const lexical::Bm25Parameters& bm25) {

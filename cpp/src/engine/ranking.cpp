@@ -31,6 +31,10 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, size_t depth, SearchResu
     for (Candidate& candidate : s_.candidates.all())
       candidate.score = candidate.lexical_rank != 0 ? candidate.bm25 : candidate.similarity;
   }
+  if (!any_identifier_ && !options_.adjusts() && !options_.diversifies()) {
+    take_best(k);
+    return report(0.0, result);
+  }
   s_.ranked.clear();
   const std::span<const Candidate> all = s_.candidates.all();
   for (size_t i = 0; i < all.size(); ++i) {
@@ -273,12 +277,33 @@ void Ranker::refuse_by_thresholds() {
 
 namespace {
 
+// Some bits of a score, of its order and below 2^31.
+uint32_t coarse_score(double score) noexcept { return base::sortable_float(static_cast<float>(score)) >> 1; }
+
 bool better(const RankedCandidate& a, const RankedCandidate& b) noexcept {
   if (a.identifier != b.identifier) return a.identifier;
   return a.score != b.score ? a.score > b.score : a.doc < b.doc;
 }
 
 }  // namespace
+
+// The best n in order, where nothing but the fused scores decides.
+void Ranker::take_best(size_t n) {
+  constexpr uint32_t kRefused = 0;
+  const std::span<const Candidate> all = s_.candidates.all();
+  s_.coarse.resize(all.size());
+  for (size_t i = 0; i < all.size(); ++i)
+    s_.coarse[i] = all[i].refused ? kRefused : std::max(coarse_score(all[i].score), kRefused + 1);
+  uint32_t nth = kRefused + 1;
+  if (n < all.size()) nth = std::max(nth, simd::kernels().kth_greatest(s_.coarse.data(), all.size(), n, 0));
+  s_.ranked.clear();
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (s_.coarse[i] >= nth)
+      s_.ranked.push_back({all[i].score, all[i].doc, static_cast<uint32_t>(i), all[i].identifier});
+  }
+  std::sort(s_.ranked.begin(), s_.ranked.end(), better);
+  if (s_.ranked.size() > n) s_.ranked.resize(n);
+}
 
 // Drops all but the best n, which stand in any order then. A few bits of each score tell most of them apart,
 // without branches; only those that are equal in these are compared.
@@ -287,8 +312,7 @@ void Ranker::select_best(size_t n) {
   if (n >= n_ranked || n == 0) return s_.ranked.resize(std::min(n, n_ranked));
   s_.coarse.resize(n_ranked);
   for (size_t i = 0; i < n_ranked; ++i) {
-    const uint32_t score = base::sortable_float(static_cast<float>(s_.ranked[i].score)) >> 1;
-    s_.coarse[i] = s_.ranked[i].identifier ? (1u << 31) - 1 : score;
+    s_.coarse[i] = s_.ranked[i].identifier ? (1u << 31) - 1 : coarse_score(s_.ranked[i].score);
   }
   const uint32_t nth = simd::kernels().kth_greatest(s_.coarse.data(), n_ranked, n, 0);
   s_.ranked_before.clear();

@@ -53,6 +53,7 @@ class Ranker {
   void add_entities();
   void add_priors();
   void refuse_by_thresholds();
+  void take_best(size_t n);
   void select_best(size_t n);
   void keep_best(size_t n);
   [[nodiscard]] double least_score() const;

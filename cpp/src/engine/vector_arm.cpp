@@ -25,7 +25,8 @@ void VectorArm::rank(std::span<const float> vector, double length, const vector:
     for (size_t c = first; c < s_.end_of(p); ++c) scan(c, graph ? graph->n_covered(c - first) : 0);
   }
   keys_ = s_.vector_best.finish(simd::kernels().count_greater);
-  for (const uint64_t key : keys_) s_.vector_docs.push_back(base::key_doc(key));
+  s_.vector_docs.resize(keys_.size());
+  for (size_t i = 0; i < keys_.size(); ++i) s_.vector_docs[i] = base::key_doc(keys_[i]);
 }
 
 // The graph of a partition, if it has one and asking it is cheaper than scanning.
