@@ -1,10 +1,10 @@
 // Graph: which vectors of a large partition are near, without looking at all of them?
 //
 // HNSW (Malkov and Yashunin 2018) by usearch's index_gt over the codes where they lie (over the rows where
-// there are none): the graph holds neighbour lists and addresses, no copies. A graph, once made, is only
-// read; documents written since are scanned beside it until a longer graph is made of a copy of its lists
-// (extend()). What it returns is scored again from the stored originals, so similarities are exact and only
-// the choice is approximate. Any number of threads may search.
+// there are none): the graph holds neighbour lists and addresses, no copies. usearch builds it, then its
+// lists are packed: a graph, once made, is only read; documents written since are scanned beside it until a
+// longer one is made of its lists (extend()). What it returns is scored again from the stored originals, so
+// similarities are exact and only the choice is approximate. Any number of threads may search.
 #pragma once
 
 #include <cstdint>
@@ -65,9 +65,9 @@ class Graph {
                                                     const std::function<bool(uint32_t)>& admits = nullptr);
 
   // A graph of what this one holds and of what came since: the same columns, longer, and perhaps more behind
-  // them. Searches of this one may go on. As if built anew where documents came in ascending order. Null: it
-  // was cancelled, or cannot be, as the new vectors are of a kind that this graph cannot compare. Copying
-  // takes about 0.1 us a vector, inserting 100 to 200 us for each new one.
+  // them. Searches of this one may go on. As good as one built anew, though not the same. Null: it
+  // was cancelled, or cannot be, as the new vectors are of a kind that this graph cannot compare. What is
+  // there takes about 0.3 us a vector to take over, inserting 100 to 200 us for each new one.
   [[nodiscard]] std::unique_ptr<Graph> extend(std::span<const Column* const> columns,
                                               std::span<const uint32_t> n_docs,
                                               const std::function<bool()>& cancelled,
@@ -105,7 +105,6 @@ class Graph {
                                       const GraphAsk& ask, const std::function<bool(uint32_t)>& visible,
                                       GraphScratch& scratch, std::vector<uint32_t>& out) const;
   std::unique_ptr<State> state_;
-  size_t n_bytes_ = 0;
 };
 
 }  // namespace scrubjay::vector

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/growing.hpp"
+#include "vector/graph_links.hpp"
 
 namespace scrubjay::vector {
 
@@ -97,5 +98,22 @@ class NodeTape {
 using Index = unum::usearch::index_gt<float, uint32_t, uint32_t, NullAllocator<char>, NodeTape>;
 
 static_assert(unum::usearch::has_reset<NodeTape>(), "nodes would be freed one by one");
+
+// An index without nodes. Throws std::bad_alloc.
+[[nodiscard]] inline Index make_index(uint32_t connectivity) {
+  auto made = Index::make({connectivity, connectivity * 2});
+  if (made.error) {
+    (void)made.error.release();
+    throw std::bad_alloc();
+  }
+  return std::move(made.index);
+}
+// Room for so many nodes, added by one writer: adding never grows. Throws std::bad_alloc.
+inline void reserve(Index& index, size_t n_nodes) {
+  if (!index.try_reserve(unum::usearch::index_limits_t(std::max<size_t>(n_nodes, 1), 1)))
+    throw std::bad_alloc();
+}
+// An index with these nodes, to be extended (graph_links.cpp). Throws std::bad_alloc.
+[[nodiscard]] Index index_of(const GraphLinks& links);
 
 }  // namespace scrubjay::vector

@@ -1,5 +1,5 @@
-// Graphs that are kept: their lists taken out without what is gone, and put over columns again if they can be
-// trusted.
+// Graphs that are kept or extended: their lists taken out without what is gone, put over columns again if
+// they can be trusted, or given to usearch.
 
 #include "vector/graph_links.hpp"
 
@@ -9,6 +9,7 @@
 
 #include "base/epoch.hpp"
 #include "vector/graph.hpp"
+#include "vector/graph_index.hpp"
 #include "vector/graph_state.hpp"
 
 namespace scrubjay::vector {
@@ -120,18 +121,28 @@ class NodeStream {
 
 }  // namespace
 
+Index index_of(const GraphLinks& links) {
+  Index index = make_index(links.connectivity);
+  auto loaded = index.load_from_stream(NodeStream(links));
+  if (loaded.error) {  // what was given is as it must be, so it was memory
+    (void)loaded.error.release();
+    throw std::bad_alloc();
+  }
+  return index;
+}
+
 GraphLinks Graph::links(const std::function<uint32_t(uint32_t)>& renumbered) const {
-  const Index& index = state_->index;
+  const State& state = *state_;
   const auto n = static_cast<uint32_t>(size());
   GraphLinks out;
-  out.connectivity = state_->build.connectivity;
+  out.connectivity = state.build.connectivity;
   std::vector<uint32_t> slots(n, GraphLinks::kGone);  // the new ones
   for (uint32_t slot = 0; slot < n; ++slot) {
-    const uint32_t doc = renumbered(state_->doc_of(slot));
+    const uint32_t doc = renumbered(state.doc_of(slot));
     if (doc == GraphLinks::kGone) continue;
     slots[slot] = static_cast<uint32_t>(out.docs.size());
     out.docs.push_back(doc);
-    out.levels.push_back(static_cast<uint8_t>(index.level_of(slot)));
+    out.levels.push_back(static_cast<uint8_t>(state.level_of(slot)));
   }
   if (out.docs.empty()) return out;
   // The first on the highest level, as usearch has it.
@@ -140,21 +151,18 @@ GraphLinks Graph::links(const std::function<uint32_t(uint32_t)>& renumbered) con
   std::vector<uint32_t> list;
   for (uint32_t slot = 0; slot < n; ++slot) {
     if (slots[slot] == GraphLinks::kGone) continue;
-    for (size_t level = 0; level <= index.level_of(slot); ++level) {
-      const auto neighbours = index.neighbors(slot, level);
+    for (uint32_t level = 0, highest = state.level_of(slot); level <= highest; ++level) {
+      const std::span<const uint32_t> neighbours = state.neighbours(slot, level);
       list.clear();
-      for (size_t i = 0; i < neighbours.size(); ++i) {
-        const uint32_t other = slots[neighbours[i].slot];
-        if (other != GraphLinks::kGone) list.push_back(other);
+      for (const uint32_t neighbour : neighbours) {
+        if (slots[neighbour] != GraphLinks::kGone) list.push_back(slots[neighbour]);
       }
       // The place of one that is gone goes to the first of its own neighbours that is not linked yet, so that
       // what was reached through it still is.
       for (size_t i = 0; list.size() < neighbours.size() && i < neighbours.size(); ++i) {
-        const auto gone = static_cast<uint32_t>(neighbours[i].slot);
-        if (slots[gone] != GraphLinks::kGone) continue;
-        const auto beyond = index.neighbors(gone, level);
-        for (size_t j = 0; j < beyond.size(); ++j) {
-          const uint32_t other = slots[beyond[j].slot];
+        if (slots[neighbours[i]] != GraphLinks::kGone) continue;
+        for (const uint32_t beyond : state.neighbours(neighbours[i], level)) {
+          const uint32_t other = slots[beyond];
           if (other == GraphLinks::kGone || other == slots[slot] ||
               std::find(list.begin(), list.end(), other) != list.end())
             continue;
@@ -179,12 +187,20 @@ std::unique_ptr<Graph> Graph::restore(std::span<const Column* const> columns, co
   state->build = options;
   state->n_covered = links.n_covered;
   state->note(columns, links.docs, all_coded(columns, links.docs));
-  state->make_index();
-  auto loaded = state->index.load_from_stream(NodeStream(links));
-  if (loaded.error) {  // what was given is as it must be, so it was memory
-    (void)loaded.error.release();
-    throw std::bad_alloc();
+  std::vector<size_t> first_list, first_link;  // by slot, and by list
+  for (size_t slot = 0, n_lists = 0; slot < links.levels.size(); ++slot) {
+    first_list.push_back(n_lists);
+    n_lists += links.levels[slot] + size_t{1};
   }
+  for (size_t list = 0, n_links = 0; list < links.list_sizes.size(); ++list) {
+    first_link.push_back(n_links);
+    n_links += links.list_sizes[list];
+  }
+  state->take_lists([&](uint32_t slot) { return links.levels[slot]; },
+                    [&](uint32_t slot, uint32_t level) {
+                      const size_t list = first_list[slot] + level;
+                      return std::span(links.links).subspan(first_link[list], links.list_sizes[list]);
+                    });
   return std::unique_ptr<Graph>(new Graph(std::move(state)));
 }
 

@@ -1,57 +1,121 @@
 // Graph state: what a graph is made of. Private to the graph's files.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
+#include <new>
+#include <span>
 #include <vector>
 
 #include "vector/column.hpp"
 #include "vector/graph.hpp"
-#include "vector/graph_index.hpp"
 
 namespace scrubjay::vector {
 
-// Where a vector lies, and what makes a similarity of it. What is published never changes, so a copy is as
-// good.
+// Where a vector lies, what makes a similarity of it, and where its neighbours on the ground level are. What
+// is published never changes, so a copy is as good.
 struct RowNode {
   const char* row;
   RowScale scale;
   uint32_t doc;
-  const char* list = nullptr;  // its neighbours on the ground level (Lists), of a finished graph
+  uint32_t neighbours = 0;
 };
 struct CodeNode {
   const uint8_t* code;
   float factor;
   float bias;
   uint32_t doc;
-  const char* list = nullptr;
+  uint32_t neighbours = 0;
 };
 
+// A node that is on upper levels, and where its lists begin: one for each level from the first on.
+struct UpperNode {
+  uint32_t slot;
+  uint32_t neighbours;
+  uint32_t level;
+};
+
+// The lists lie one behind the other, each a count and so many slots: what usearch, which builds them, needs
+// for a node (room for the longest list, its number, its level, its address) is half as much again.
 struct Graph::State {
   GraphOptions build;
   ColumnOptions options;
   std::vector<RowNode> rows;  // by slot; one of these two is empty
   std::vector<CodeNode> codes;
   std::vector<uint32_t> n_covered;
-  Index index;
+  std::vector<uint32_t> ground;  // lists, by slot
+  std::vector<UpperNode> upper;  // by slot
+  std::vector<uint32_t> upper_lists;
   uint32_t entry = 0;  // where searches begin: the first node on the highest level
+  uint32_t highest_level = 0;
 
   [[nodiscard]] bool coded() const noexcept { return !codes.empty(); }
   [[nodiscard]] size_t size() const noexcept { return rows.size() + codes.size(); }
-  // usearch knows it too, but where a walk would wait for it.
   [[nodiscard]] uint32_t doc_of(uint32_t slot) const noexcept {
     return coded() ? codes[slot].doc : rows[slot].doc;
   }
-  [[nodiscard]] const char*& list_of(uint32_t slot) noexcept {
-    return coded() ? codes[slot].list : rows[slot].list;
+  [[nodiscard]] uint32_t level_of(uint32_t slot) const noexcept {
+    const auto found = find_upper(slot);
+    return found == upper.end() || found->slot != slot ? 0 : found->level;
   }
+  // The slots that a node is linked to on a level that it is on.
+  [[nodiscard]] std::span<const uint32_t> neighbours(uint32_t slot, uint32_t level) const noexcept {
+    if (level == 0) return list_at(ground, coded() ? codes[slot].neighbours : rows[slot].neighbours);
+    uint32_t at = find_upper(slot)->neighbours;
+    for (; level > 1; --level) at += 1 + upper_lists[at];
+    return list_at(upper_lists, at);
+  }
+  [[nodiscard]] size_t memory_bytes() const noexcept;
 
-  // An index without nodes. Throws std::bad_alloc.
-  void make_index();
-  // Room for so many nodes, added by one writer: adding never grows. Throws std::bad_alloc.
-  void reserve(size_t n_nodes);
   // Notes where the vectors of these documents lie, behind those that are noted.
   void note(std::span<const Column* const> columns, std::span<const uint32_t> docs, bool by_codes);
+  // Takes over who is linked to whom: level_of(slot), and list_of(slot, level) as a range of slots, which may
+  // be one and the same object each time.
+  template <class LevelOf, class ListOf>
+  void take_lists(LevelOf&& level_of, ListOf&& list_of);
+
+ private:
+  [[nodiscard]] static std::span<const uint32_t> list_at(const std::vector<uint32_t>& lists,
+                                                         uint32_t at) noexcept {
+    return {lists.data() + at + 1, lists[at]};
+  }
+  [[nodiscard]] std::vector<UpperNode>::const_iterator find_upper(uint32_t slot) const noexcept {
+    return std::lower_bound(upper.begin(), upper.end(), slot,
+                            [](const UpperNode& node, uint32_t wanted) { return node.slot < wanted; });
+  }
 };
+
+template <class LevelOf, class ListOf>
+void Graph::State::take_lists(LevelOf&& level_of, ListOf&& list_of) {
+  const auto n = static_cast<uint32_t>(size());
+  size_t n_ground = 0, n_upper = 0, n_nodes = 0;
+  for (uint32_t slot = 0; slot < n; ++slot) {
+    const auto level = static_cast<uint32_t>(level_of(slot));
+    n_ground += 1 + list_of(slot, 0).size();
+    for (uint32_t l = 1; l <= level; ++l) n_upper += 1 + list_of(slot, l).size();
+    n_nodes += level > 0 ? 1 : 0;
+    if (level > highest_level) {
+      highest_level = level;
+      entry = slot;
+    }
+  }
+  if (std::max(n_ground, n_upper) > std::numeric_limits<uint32_t>::max()) throw std::bad_alloc();
+  ground.reserve(n_ground);
+  upper_lists.reserve(n_upper);
+  upper.reserve(n_nodes);
+  const auto append = [](std::vector<uint32_t>& lists, const auto& list) {
+    lists.push_back(static_cast<uint32_t>(list.size()));
+    for (size_t i = 0; i < list.size(); ++i) lists.push_back(static_cast<uint32_t>(list[i]));
+  };
+  for (uint32_t slot = 0; slot < n; ++slot) {
+    (coded() ? codes[slot].neighbours : rows[slot].neighbours) = static_cast<uint32_t>(ground.size());
+    append(ground, list_of(slot, 0));
+    const auto level = static_cast<uint32_t>(level_of(slot));
+    if (level > 0) upper.push_back({slot, static_cast<uint32_t>(upper_lists.size()), level});
+    for (uint32_t l = 1; l <= level; ++l) append(upper_lists, list_of(slot, l));
+  }
+}
 
 // Whether every one of the documents has a code that can be compared (not one that is always looked at).
 [[nodiscard]] inline bool all_coded(std::span<const Column* const> columns,

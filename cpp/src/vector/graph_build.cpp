@@ -1,0 +1,152 @@
+// Building and extending graphs: usearch inserts vector by vector; then its lists are taken over.
+
+#include <new>
+#include <optional>
+
+#include "base/epoch.hpp"
+#include "vector/graph.hpp"
+#include "vector/graph_distance.hpp"
+#include "vector/graph_index.hpp"
+#include "vector/graph_state.hpp"
+
+namespace scrubjay::vector {
+namespace {
+
+// Documents as the graph numbers them, column << 16 | document, from the first that is not covered.
+[[nodiscard]] std::vector<uint32_t> documents_of(std::span<const Column* const> columns,
+                                                 std::span<const uint32_t> n_covered,
+                                                 std::span<const uint32_t> n_docs,
+                                                 const std::function<bool(uint32_t)>& admits) {
+  std::vector<uint32_t> docs;
+  for (size_t c = 0; c < columns.size(); ++c) {
+    if (!columns[c]) continue;
+    for (uint32_t offset = c < n_covered.size() ? n_covered[c] : 0; offset < n_docs[c]; ++offset) {
+      const uint32_t doc = static_cast<uint32_t>(c << 16) | offset;
+      if (columns[c]->has(offset) && (!admits || admits(doc))) docs.push_back(doc);
+    }
+  }
+  return docs;
+}
+
+enum class Inserted : uint8_t { all, cancelled, not_coded };
+
+// Inserts the documents, whose vectors are noted in the state. `guard` is renewed now and then: a build is
+// long, let what was retired meanwhile be freed.
+[[nodiscard]] Inserted insert(const Graph::State& state, Index& index, std::span<const Column* const> columns,
+                              std::span<const uint32_t> docs, std::optional<base::EpochGuard>& guard,
+                              const std::function<bool()>& cancelled) {
+  PreparedQuery inserted;
+  std::vector<float> vector(state.options.dim);
+  unum::usearch::index_update_config_t update;
+  update.expansion = state.build.expansion_build;
+  const auto insert_all = [&](const auto& distance, const auto& prefetch) {
+    for (size_t i = 0; i < docs.size(); ++i) {
+      if (i % 256 == 0) {
+        if (cancelled()) return Inserted::cancelled;
+        guard.emplace();
+      }
+      columns[docs[i] >> 16]->read(docs[i] & 0xffffu, vector);
+      prepare_query(state.options, vector, inserted);
+      if (state.coded() &&
+          !prepare_code_query(state.options, inserted.elements, inserted.square, inserted.code))
+        return Inserted::not_coded;  // its length is at the very border of what codes can be compared for
+      auto added =
+          index.add(docs[i], inserted, distance, update, unum::usearch::dummy_callback_t{}, prefetch);
+      if (added.error) {
+        (void)added.error.release();
+        throw std::bad_alloc();
+      }
+    }
+    return Inserted::all;
+  };
+  if (state.coded()) {
+    return insert_all(CodeDistance(state.codes, state.options),
+                      Prefetch<CodeNode>{state.codes, code_bytes(state.options.dim)});
+  }
+  return insert_all(RowDistance(state.rows, state.options),
+                    Prefetch<RowNode>{state.rows, state.options.row_bytes()});
+}
+
+// The slots of a list of usearch.
+template <class List>
+struct Slots {
+  List list;
+  [[nodiscard]] size_t size() const { return list.size(); }
+  [[nodiscard]] uint32_t operator[](size_t i) const { return static_cast<uint32_t>(list[i].slot); }
+};
+
+void take_lists_of(const Index& index, Graph::State& state) {
+  state.take_lists([&](uint32_t slot) { return index.level_of(slot); },
+                   [&](uint32_t slot, uint32_t level) { return Slots{index.neighbors(slot, level)}; });
+}
+
+}  // namespace
+
+void Graph::State::note(std::span<const Column* const> columns, std::span<const uint32_t> docs,
+                        bool by_codes) {
+  rows.reserve(by_codes ? 0 : rows.size() + docs.size());
+  codes.reserve(by_codes ? codes.size() + docs.size() : 0);
+  for (const uint32_t doc : docs) {
+    const Column& column = *columns[doc >> 16];
+    const uint32_t offset = doc & 0xffffu;
+    options = column.options();
+    if (by_codes) {
+      const Codes& from = *column.codes();
+      codes.push_back({reinterpret_cast<const uint8_t*>(from.rows().row(offset)), from.factors()[offset],
+                       from.biases()[offset], doc});
+    } else {
+      rows.push_back({column.rows().row(offset), column.scales()[offset], doc});
+    }
+  }
+}
+
+std::unique_ptr<Graph> Graph::build(std::span<const Column* const> columns, std::span<const uint32_t> n_docs,
+                                    const GraphOptions& options, const std::function<bool()>& cancelled,
+                                    const std::function<bool(uint32_t)>& admits) {
+  std::optional<base::EpochGuard> guard(std::in_place);
+  const std::vector<uint32_t> docs = documents_of(columns, {}, n_docs, admits);
+  bool by_codes = !docs.empty() && all_coded(columns, docs);
+  for (;;) {
+    auto state = std::make_unique<State>();
+    state->build = options;
+    state->n_covered.assign(n_docs.begin(), n_docs.end());
+    state->note(columns, docs, by_codes);
+    Index index = make_index(options.connectivity);
+    reserve(index, docs.size());
+    switch (insert(*state, index, columns, docs, guard, cancelled)) {
+      case Inserted::all:
+        take_lists_of(index, *state);
+        return std::unique_ptr<Graph>(new Graph(std::move(state)));
+      case Inserted::cancelled:
+        return nullptr;
+      case Inserted::not_coded:
+        by_codes = false;
+    }
+  }
+}
+
+std::unique_ptr<Graph> Graph::extend(std::span<const Column* const> columns, std::span<const uint32_t> n_docs,
+                                     const std::function<bool()>& cancelled,
+                                     const std::function<bool(uint32_t)>& admits) const {
+  if (size() == 0) return nullptr;
+  std::optional<base::EpochGuard> guard(std::in_place);
+  const std::vector<uint32_t> docs = documents_of(columns, state_->n_covered, n_docs, admits);
+  if (coded() && !all_coded(columns, docs)) return nullptr;
+  auto state = std::make_unique<State>();
+  state->build = state_->build;
+  state->n_covered.assign(n_docs.begin(), n_docs.end());
+  const size_t n_nodes = size() + docs.size();
+  state->rows.reserve(coded() ? 0 : n_nodes);
+  state->codes.reserve(coded() ? n_nodes : 0);
+  state->rows = state_->rows;
+  state->codes = state_->codes;
+  state->options = state_->options;
+  state->note(columns, docs, coded());
+  Index index = index_of(links([](uint32_t doc) { return doc; }));
+  reserve(index, n_nodes);
+  if (insert(*state, index, columns, docs, guard, cancelled) != Inserted::all) return nullptr;
+  take_lists_of(index, *state);
+  return std::unique_ptr<Graph>(new Graph(std::move(state)));
+}
+
+}  // namespace scrubjay::vector
