@@ -100,6 +100,20 @@ def test_extra_rankings_take_part(
     judge.same_result(pair.engine.search(text, **options), pair.model.search(text, **options), explain=True)
 
 
+@pytest.mark.parametrize("limit", [30, 64, 65, 200, 400])
+def test_a_long_ranking_counts_each_document_once(kit: Kit, limit: int) -> None:
+    pair = Pair(kit)
+    ids = list(range(300))
+    for engine in (pair.engine, pair.model):
+        engine.upsert_many(ids, ["oak"] * 300, scope=pair.scope(("acme", None, None)))
+    numbers = np.random.default_rng(limit)
+    ranking = [int(id) for id in numbers.integers(0, 350, size=2000)]
+    options: dict[str, Any] = {
+        "scope": pair.scope(("acme", None, None)), "candidates": limit, "rankings": [ranking], "k": 300,
+    }  # fmt: skip
+    judge.same_result(pair.engine.search("oak", **options), pair.model.search("oak", **options))
+
+
 @given(
     exact_histories, draw.queries, draw.exact_vectors, draw.scope_keys, st.sampled_from(["text", "vector"])
 )

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <unordered_set>
 
 #include "base/epoch.hpp"
 #include "base/errors.hpp"
@@ -51,11 +52,17 @@ class Search {
   // Documents that `rank` names in the visible chunks, best first and each once.
   template <class Find>
   void add_ranking(std::span<const Id> ids, size_t limit, Find&& find) {
+    constexpr size_t kFew = 64;  // gone through sooner than hashed
     std::vector<uint32_t>& docs = s_.extra_docs.emplace_back();
+    std::unordered_set<uint32_t> known;
     for (const Id& id : ids) {
       if (docs.size() == limit) break;
       const std::optional<uint32_t> doc = s_.find_visible(id, find(id));
-      if (doc && std::find(docs.begin(), docs.end(), *doc) == docs.end()) docs.push_back(*doc);
+      if (!doc) continue;
+      if (docs.size() >= kFew && known.empty()) known.insert(docs.begin(), docs.end());
+      const bool again = known.empty() ? std::find(docs.begin(), docs.end(), *doc) != docs.end()
+                                       : !known.insert(*doc).second;
+      if (!again) docs.push_back(*doc);
     }
   }
 

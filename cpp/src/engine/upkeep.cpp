@@ -69,9 +69,13 @@ void Engine::keep_up(Partition& partition) noexcept {
   }
 }
 
-// The writer, after a document died.
+// The writer, after a document died. Under a graph a chunk waits until most of it is dead: the thread need not
+// look after every one.
 void Engine::compact_later(Partition& partition, const Chunk& chunk) noexcept {
-  if (many_are_dead(chunk)) keep_up(partition);
+  constexpr uint32_t kNowAndThen = 64;
+  if (!many_are_dead(chunk)) return;
+  if (partition.graph() && (chunk.n_docs() - chunk.n_live()) % kNowAndThen != 0) return;
+  keep_up(partition);
 }
 
 // The writer, after a vector was added. Looks closely only now and then.
