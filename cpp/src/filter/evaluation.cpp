@@ -28,7 +28,12 @@ void add_code_run(const Track<uint16_t>::View& view, uint16_t first, uint16_t la
 
 void add_range(const Track<int64_t>::View& view, Range range, uint64_t* out) {
   if (view.dense) {
-    simd::kernels().match_range(view.values.data(), view.values.size(), range.least, range.greatest, out);
+    const auto n = static_cast<uint32_t>(view.values.size());
+    const int64_t* values = view.values.data();
+    const uint32_t n_matched =
+        view.digests ? view.digests->match(values, n, range.least, range.greatest, out) : 0;
+    simd::kernels().match_range(values + n_matched, n - n_matched, range.least, range.greatest,
+                                out + n_matched / 64);
     return;
   }
   for (size_t i = 0; i < view.values.size(); ++i) {

@@ -12,10 +12,21 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <type_traits>
 
 #include "base/growing.hpp"
+#include "filter/digests.hpp"
 
 namespace scrubjay::filter {
+
+// Codes are as small as digests.
+struct NoDigests {
+  void reserve(uint32_t) noexcept {}
+  void follow(const void*, uint32_t) noexcept {}
+  [[nodiscard]] size_t memory_bytes() const noexcept { return 0; }
+};
+template <class T>
+using DigestsOf = std::conditional_t<std::is_same_v<T, int64_t>, Digests, NoDigests>;
 
 template <class T>
 class Track {
@@ -33,6 +44,7 @@ class Track {
     bool dense = true;
     std::span<const T> values;
     const uint16_t* docs = nullptr;
+    const DigestsOf<T>* digests = nullptr;  // of dense numbers
 
     // kAbsent if the document has none.
     [[nodiscard]] T at(uint32_t doc) const noexcept {
@@ -47,11 +59,11 @@ class Track {
     if (!form) return {};
     uint32_t n = form->size.load(std::memory_order_acquire);
     const T* values = form->values.read();
-    if (form->dense) return {true, {values, std::min(n, n_docs)}, nullptr};
+    if (form->dense) return {true, {values, std::min(n, n_docs)}, nullptr, &form->digests};
     const uint16_t* docs = form->docs.read();
     if (n != 0 && docs[n - 1] >= n_docs)
       n = static_cast<uint32_t>(std::lower_bound(docs, docs + n, n_docs) - docs);
-    return {false, {values, n}, docs};
+    return {false, {values, n}, docs, nullptr};
   }
 
   // --- the writer: documents ascend --------------------------------------------------------------
@@ -65,6 +77,7 @@ class Track {
     const uint32_t size = form->size.load(std::memory_order_relaxed);
     if (dense) {
       form->values.reserve(doc + 1, size);
+      form->digests.reserve(doc + 1);
     } else {
       form->values.reserve(size + 1, size);
       form->docs.reserve(size + 1, size);
@@ -81,11 +94,14 @@ class Track {
     }
     form->values.data()[size] = value;
     ++form->n_present;
+    if (form->dense) form->digests.follow(form->values.data(), size + 1);
     form->size.store(size + 1, std::memory_order_release);
   }
   [[nodiscard]] size_t memory_bytes() const noexcept {
     const Form* form = form_.load(std::memory_order_relaxed);
-    return form ? sizeof(Form) + form->values.memory_bytes() + form->docs.memory_bytes() : 0;
+    return form ? sizeof(Form) + form->values.memory_bytes() + form->docs.memory_bytes() +
+                      form->digests.memory_bytes()
+                : 0;
   }
 
  private:
@@ -96,6 +112,7 @@ class Track {
     std::atomic<uint32_t> size{0};
     base::GrowingArray<T> values;
     base::GrowingArray<uint16_t> docs;
+    [[no_unique_address]] DigestsOf<T> digests;
   };
 
   [[nodiscard]] Form* rebuild(bool dense, uint32_t n_docs) {
@@ -110,6 +127,8 @@ class Track {
         rebuilt->values.reserve(size, 0);
         std::fill_n(rebuilt->values.data(), size, kAbsent);
         for (size_t i = 0; i < all.values.size(); ++i) rebuilt->values.data()[all.docs[i]] = all.values[i];
+        rebuilt->digests.reserve(size);
+        rebuilt->digests.follow(rebuilt->values.data(), size);
       } else {
         rebuilt->values.reserve(form->n_present, 0);
         rebuilt->docs.reserve(form->n_present, 0);

@@ -93,6 +93,10 @@ struct Kernels {
   // Sets bit i of `bits` where first <= values[i] <= first + span (codes) or least <= values[i] <= greatest;
   // leaves the others as they are.
   void (*match_codes)(const uint16_t* values, size_t n, uint16_t first, uint16_t span, uint64_t* bits);
+  // The same for n codes, a multiple of 64, where first < values[i] < last; ends[] are those of the others
+  // that equal one of the two.
+  void (*match_between)(const uint16_t* values, size_t n, uint16_t first, uint16_t last, uint64_t* bits,
+                        uint64_t* ends);
   // The same where the set of 65,536 bits holds the code.
   void (*match_code_set)(const uint16_t* values, size_t n, const uint32_t* set, uint64_t* bits);
   void (*match_range)(const int64_t* values, size_t n, int64_t least, int64_t greatest, uint64_t* bits);

@@ -93,6 +93,17 @@ void match_codes(const uint16_t* values, size_t n, uint16_t first, uint16_t span
   }
 }
 
+void match_between(const uint16_t* values, size_t n, uint16_t first, uint16_t last, uint64_t* bits,
+                   uint64_t* ends) {
+  const bool some = last > first + 1;
+  const auto span = static_cast<uint16_t>(some ? last - first - 2 : 0);
+  for (size_t i = 0; i < n; i += 64) {
+    const uint64_t between = codes_within(values + i, static_cast<uint16_t>(first + 1), span);
+    bits[i / 64] |= some ? between : 0;
+    ends[i / 64] = codes_within(values + i, first, 0) | codes_within(values + i, last, 0);
+  }
+}
+
 void match_code_set(const uint16_t* values, size_t n, const uint32_t* set, uint64_t* bits) {
   size_t i = 0;
 #if defined(__AVX512F__)

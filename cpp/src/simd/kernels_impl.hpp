@@ -373,6 +373,7 @@ constexpr Kernels kKernels = {
     .hide = hide,
     .complement = complement,
     .match_codes = match_codes,
+    .match_between = match_between,
     .match_code_set = match_code_set,
     .match_range = match_range,
     .to_f16 = to_f16,

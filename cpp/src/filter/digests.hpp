@@ -1,0 +1,52 @@
+// Digests: which of many numbers may lie in a range, at a quarter of the bytes?
+//
+// Of each full block of 1,024 values its least and greatest are kept, and of each value 16 bits: how far it
+// is above the least, without the low bits that do not fit. A block beyond the range is passed over, one
+// within it taken whole; in the others only values whose 16 bits are those of an end of the range are looked
+// at themselves. One writer, any number of readers under an epoch guard.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <limits>
+
+#include "base/growing.hpp"
+
+namespace scrubjay::filter {
+
+class Digests {
+ public:
+  static constexpr uint32_t kBlock = 1024;
+  static constexpr int64_t kAbsent = std::numeric_limits<int64_t>::min();  // no value, in no range
+
+  // --- the writer --------------------------------------------------------------------------------
+  // Makes room for those of the first `n` values; readers notice nothing.
+  void reserve(uint32_t n);
+  // There are `n` values, for which there is room.
+  void follow(const int64_t* values, uint32_t n) noexcept;
+  [[nodiscard]] size_t memory_bytes() const noexcept {
+    return blocks_.memory_bytes() + digests_.memory_bytes();
+  }
+
+  // --- readers -----------------------------------------------------------------------------------
+  // Sets the bits of those of the first `n` values that lie in [least, greatest], as far as there are
+  // digests; returns of how many values.
+  [[nodiscard]] uint32_t match(const int64_t* values, uint32_t n, int64_t least, int64_t greatest,
+                               uint64_t* bits) const;
+
+ private:
+  struct Block {
+    int64_t least, greatest;  // crosswise if all are absent
+    uint32_t shift;
+    bool full;  // none is absent
+  };
+  [[nodiscard]] static Block digest(const int64_t* values, uint16_t* digests) noexcept;
+  static void match_block(const Block& block, const int64_t* values, const uint16_t* digests, int64_t least,
+                          int64_t greatest, uint64_t* bits);
+
+  std::atomic<uint32_t> n_blocks_{0};
+  base::GrowingArray<Block> blocks_;
+  base::GrowingArray<uint16_t> digests_;
+};
+
+}  // namespace scrubjay::filter
