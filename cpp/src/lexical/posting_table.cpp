@@ -218,6 +218,18 @@ void PostingTable::find(uint64_t key, std::string_view term, uint32_t n_docs, co
   if (slot) read_slot(*slot, n_docs, dead, out);
 }
 
+namespace {
+
+// Asks for the first postings of a list, and so long a list's hardware will ask for the rest.
+void prefetch_first(const uint16_t* numbers, uint32_t n) noexcept {
+  constexpr size_t kMostBytes = 8 * base::kCacheLineBytes;
+  const auto* bytes = reinterpret_cast<const char*>(numbers);
+  for (size_t byte = 0; byte < std::min(n * sizeof(*numbers), kMostBytes); byte += base::kCacheLineBytes)
+    __builtin_prefetch(bytes + byte);
+}
+
+}  // namespace
+
 void PostingTable::find_all(std::span<const TermCount> terms, uint32_t n_docs, const base::Bitmap* dead,
                             TermPostings* out) const {
   constexpr size_t kAtOnce = 16;
@@ -243,7 +255,12 @@ void PostingTable::find_all(std::span<const TermCount> terms, uint32_t n_docs, c
       found.n = found.n_dead = 0;
       found.offsets_ = found.payloads_ = nullptr;
       found.ranked_ = nullptr;
-      if (slots[i]) read_slot(*slots[i], n_docs, dead, found);
+      if (!slots[i]) continue;
+      read_slot(*slots[i], n_docs, dead, found);
+      if (found.offsets_) {
+        prefetch_first(found.offsets_, found.n);
+        prefetch_first(found.payloads_, found.n);
+      }
     }
   }
 }
