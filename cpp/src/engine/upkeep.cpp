@@ -69,8 +69,8 @@ void Engine::keep_up(Partition& partition) noexcept {
   }
 }
 
-// The writer, after a document died. Under a graph a chunk waits until most of it is dead: the thread need not
-// look after every one.
+// The writer, after a document died. Under a graph a chunk waits until most of it is dead: the thread need
+// not look after every one.
 void Engine::compact_later(Partition& partition, const Chunk& chunk) noexcept {
   constexpr uint32_t kNowAndThen = 64;
   if (!many_are_dead(chunk)) return;
