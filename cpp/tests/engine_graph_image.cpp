@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <memory>
 #include <random>
 #include <string>
@@ -115,6 +116,30 @@ TEST(graph_image_comes_back_with_its_chunks) {
   }
   base::collect_retired();
   CHECK_EQ(base::n_retired(), 0);
+}
+
+TEST(graph_image_keeps_what_the_trial_found) {
+  EngineOptions wide;
+  wide.dim = kDim;
+  wide.background = false;
+  const auto scope = std::make_shared<Scope>("acme", "jane", kNone);
+  Engine engine(wide);
+  std::mt19937 random(5);
+  std::normal_distribution<float> normal;
+  std::vector<float> vector(kDim);
+  for (int64_t id = 0; id < 17'000; ++id) {  // nothing tells where to go among these
+    for (float& x : vector) x = normal(random);
+    const DocumentInput input{Id::of(id), "number", std::nullopt, scope, vector};
+    CHECK_EQ(engine.upsert({&input, 1}), 1);
+  }
+  CHECK_EQ(engine.build_graphs(1), 1);
+  const std::vector<std::string> images = engine.save_partition(*scope);
+  uint64_t scale = 0;
+  std::memcpy(&scale, images.back().data() + 48, sizeof scale);  // in 1,024ths
+  CHECK(scale > 1024 && scale <= 32 * 1024);
+  Engine read(wide);
+  CHECK_EQ(read.load_partition(scope, views(images)), 17'000);
+  CHECK(read.save_partition(*scope) == images);
 }
 
 TEST(graph_image_that_was_damaged_is_left_aside) {

@@ -118,7 +118,8 @@ TEST(graph_that_cannot_be_is_refused) {
     damage(links);
     return Graph::restore(data.pointers, links, {}) == nullptr;
   };
-  CHECK(refused([](GraphLinks& g) { g.connectivity = 17; }));
+  CHECK(refused([](GraphLinks& g) { g.connectivity = 3; }));
+  CHECK(refused([](GraphLinks& g) { g.connectivity = 65; }));
   CHECK(refused([&](GraphLinks& g) { g.entry = n; }));
   CHECK(refused([&](GraphLinks& g) { g.entry = g.entry == 0 ? 1 : 0; }));  // on no high level
   CHECK(refused([&](GraphLinks& g) { g.links[7] = n; }));

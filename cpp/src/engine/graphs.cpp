@@ -11,6 +11,7 @@
 #include "base/epoch.hpp"
 #include "engine/engine.hpp"
 #include "engine/graph_image.hpp"
+#include "engine/graph_trial.hpp"
 #include "engine/writing.hpp"
 
 namespace scrubjay::engine {
@@ -129,6 +130,7 @@ bool Engine::make_graph(const Scope& scope, GraphWork work, const std::atomic<bo
     made->graph = vector::Graph::build(columns, n_docs, {}, cancelled, admits);
   }
   if (!made->graph) return false;
+  made->expansion_scale = expansion_scale(*made->graph, columns, n_docs, dead, cancelled);
   return place_graph(scope, std::move(made));
 }
 

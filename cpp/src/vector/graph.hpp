@@ -19,7 +19,7 @@
 namespace scrubjay::vector {
 
 struct GraphOptions {
-  uint32_t connectivity = 16;      // M of the paper; twice as many on the ground level
+  uint32_t connectivity = 20;      // M of the paper; twice as many on the ground level
   uint32_t expansion_build = 128;  // efConstruction
 };
 

@@ -17,6 +17,7 @@ namespace {
 
 // On a level of their own are one in M of the vectors of the level below.
 constexpr uint8_t kMaxLevel = 32;
+constexpr uint32_t kLeastConnectivity = 4, kMostConnectivity = 64;
 // A node of usearch: its key and its level, then for each level a count and so many places.
 constexpr size_t kHeadBytes = sizeof(uint32_t) + sizeof(int16_t);
 
@@ -180,11 +181,12 @@ GraphLinks Graph::links(const std::function<uint32_t(uint32_t)>& renumbered) con
 std::unique_ptr<Graph> Graph::restore(std::span<const Column* const> columns, const GraphLinks& links,
                                       const GraphOptions& options) {
   const base::EpochGuard guard;
-  if (links.connectivity != options.connectivity || !well_linked(links) ||
-      !holds_what_is_covered(columns, links))
+  if (links.connectivity < kLeastConnectivity || links.connectivity > kMostConnectivity ||
+      !well_linked(links) || !holds_what_is_covered(columns, links))
     return nullptr;
   auto state = std::make_unique<State>();
   state->build = options;
+  state->build.connectivity = links.connectivity;  // it is extended as it was built
   state->n_covered = links.n_covered;
   state->note(columns, links.docs, all_coded(columns, links.docs));
   std::vector<size_t> first_list, first_link;  // by slot, and by list

@@ -1,0 +1,134 @@
+#include "engine/graph_trial.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/epoch.hpp"
+#include "base/hash.hpp"
+#include "base/topk.hpp"
+#include "engine/planner.hpp"
+#include "vector/code_scan.hpp"
+#include "vector/scan.hpp"
+
+namespace scrubjay::engine {
+namespace {
+
+constexpr size_t kLeastTried = 16384;  // vectors
+constexpr size_t kQuestions = 100, kWanted = 10;
+constexpr double kRecall = 0.99, kStep = 1.25;
+constexpr float kMoved = 0.5f;  // of its length
+
+struct Question {
+  vector::PreparedQuery query;
+  std::vector<uint32_t> nearest;
+  size_t n_missed = 0;
+};
+
+class Trial {
+ public:
+  Trial(const vector::Graph& graph, std::span<const vector::Column* const> columns,
+        std::span<const uint32_t> n_docs, std::span<const base::Bitmap> dead)
+      : graph_(graph), columns_(columns), n_docs_(n_docs), dead_(dead) {}
+
+  // One of the vectors at or behind this place of all, moved in a direction of its own.
+  [[nodiscard]] bool ask(uint64_t place, Question& out) {
+    const base::EpochGuard guard;
+    size_t c = 0;
+    while (place >= n_docs_[c]) place -= n_docs_[c++];
+    auto doc = static_cast<uint32_t>(place);
+    while (doc < n_docs_[c] && !shown(static_cast<uint32_t>(c << 16) | doc)) ++doc;
+    if (doc == n_docs_[c]) return false;
+    const vector::ColumnOptions& options = columns_[c]->options();
+    moved_.resize(options.dim);
+    columns_[c]->read(doc, moved_);
+    const double length = vector::norm(moved_);
+    const auto step = static_cast<float>(length / std::sqrt(static_cast<double>(options.dim))) * kMoved;
+    for (uint32_t i = 0; i < options.dim; ++i) moved_[i] += base::mix64(doc + 1, i + 1) & 1 ? step : -step;
+    if (!(vector::norm(moved_) > 0.0)) return false;
+    vector::prepare_query(options, moved_, out.query);
+    if (graph_.coded() &&
+        !vector::prepare_code_query(options, out.query.elements, out.query.square, out.query.code))
+      return false;
+    best_.reset(kWanted);
+    const float margin = vector::margin_for((1.0 - kRecall) * planner::kScanMissShare);
+    for (c = 0; c < columns_.size(); ++c) {
+      if (n_docs_[c] == 0) continue;
+      const vector::ChunkVectors vectors{n_docs_[c], dead_[c].n_words() == 0 ? nullptr : &dead_[c],
+                                         columns_[c]};
+      if (graph_.coded()) {
+        vector::scan_codes(vectors, static_cast<uint32_t>(c), 0, out.query, margin, scan_, best_);
+      } else {
+        vector::scan_chunk(vectors, static_cast<uint32_t>(c), 0, out.query, best_);
+      }
+    }
+    out.nearest.clear();
+    for (const uint64_t key : best_.finish()) out.nearest.push_back(base::key_doc(key));
+    return true;
+  }
+
+  // How many of the nearest a search does not come by.
+  [[nodiscard]] size_t n_missed(const Question& question, size_t expansion) {
+    const base::EpochGuard guard;
+    found_.clear();
+    (void)graph_.search(
+        question.query, {kWanted, expansion}, [&](uint32_t doc) { return shown(doc); }, walk_, found_);
+    return static_cast<size_t>(std::count_if(
+        question.nearest.begin(), question.nearest.end(),
+        [&](uint32_t doc) { return std::find(found_.begin(), found_.end(), doc) == found_.end(); }));
+  }
+
+ private:
+  [[nodiscard]] bool shown(uint32_t doc) const noexcept {
+    return columns_[doc >> 16]->has(doc & 0xffffu) && !dead_[doc >> 16].test(doc & 0xffffu);
+  }
+
+  const vector::Graph& graph_;
+  const std::span<const vector::Column* const> columns_;
+  const std::span<const uint32_t> n_docs_;
+  const std::span<const base::Bitmap> dead_;
+  std::vector<float> moved_;
+  std::vector<uint32_t> found_;
+  base::TopK best_;
+  vector::CodeScanScratch scan_;
+  vector::GraphScratch walk_;
+};
+
+}  // namespace
+
+double expansion_scale(const vector::Graph& graph, std::span<const vector::Column* const> columns,
+                       std::span<const uint32_t> n_docs, std::span<const base::Bitmap> dead,
+                       const std::function<bool()>& cancelled) {
+  if (graph.size() < kLeastTried) return 1.0;
+  Trial trial(graph, columns, n_docs, dead);
+  uint64_t n_all = 0;
+  for (const uint32_t n : n_docs) n_all += n;
+  std::vector<Question> questions;
+  size_t n_wanted = 0;
+  for (size_t q = 0; q < kQuestions && !cancelled(); ++q) {
+    Question& question = questions.emplace_back();
+    if (trial.ask((2 * q + 1) * n_all / (2 * kQuestions), question)) {
+      n_wanted += question.nearest.size();
+    } else {
+      questions.pop_back();
+    }
+  }
+  // Misses fall faster with what is kept in view where data is easy, so that no one recall speaks for all.
+  double scale = 1.0;
+  for (const double recall : {0.9, 0.95, kRecall}) {
+    for (Question& question : questions) question.n_missed = question.nearest.size();
+    for (;; scale *= kStep) {
+      size_t n_missed = 0;
+      for (Question& question : questions) {
+        if (question.n_missed == 0) continue;  // nor by a search that keeps more in view
+        question.n_missed = trial.n_missed(question, planner::expansion_for(recall, kWanted, scale));
+        n_missed += question.n_missed;
+      }
+      if (static_cast<double>(n_missed) <= (1.0 - recall) * static_cast<double>(n_wanted)) break;
+      if (scale * kStep > kGreatestExpansionScale || cancelled()) return scale;
+    }
+  }
+  return scale;
+}
+
+}  // namespace scrubjay::engine

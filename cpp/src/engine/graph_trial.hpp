@@ -1,0 +1,26 @@
+// Graph trial: how much more than usual must a search of this graph keep in view?
+//
+// How hard vectors are to find by a graph depends on how they lie: in a million around 256 centres a search
+// that finds .99 of the nearest among embeddings finds .94. So some of the vectors, moved by half their
+// length, are searched for by scan and by graph; what is kept in view grows until the graph finds what it is
+// to find. A recall that is asked for is kept, at the price that the data has.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "base/bitmap.hpp"
+#include "vector/column.hpp"
+#include "vector/graph.hpp"
+
+namespace scrubjay::engine {
+
+// 1 where the usual suffices, and for small graphs; at most kGreatestExpansionScale. Columns, n_docs and what
+// is dead are those that the graph was made of. Takes a hundred scans.
+inline constexpr double kGreatestExpansionScale = 32.0;
+[[nodiscard]] double expansion_scale(const vector::Graph& graph,
+                                     std::span<const vector::Column* const> columns,
+                                     std::span<const uint32_t> n_docs, std::span<const base::Bitmap> dead,
+                                     const std::function<bool()>& cancelled);
+
+}  // namespace scrubjay::engine
