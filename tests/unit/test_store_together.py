@@ -325,7 +325,8 @@ def test_a_search_that_is_disturbed_again_and_again_still_finds_everything(index
     asked = {
         "search": lambda: found(index, JANE),
         "search with options": lambda: sorted(
-            hit.id for hit in index.search("oak", scope=JANE, mode="lexical", filter={"x": {"$exists": False}})
+            hit.id
+            for hit in index.search("oak", scope=JANE, mode="lexical", filter={"x": {"$exists": False}})
         ),
         "batch": lambda: sorted(
             hit.id for hit in index.search_batch(["oak"], scope=JANE, mode="lexical", vectors=None)[0]

@@ -120,12 +120,13 @@ double expansion_scale(const vector::Graph& graph, std::span<const vector::Colum
     for (;; scale *= kStep) {
       size_t n_missed = 0;
       for (Question& question : questions) {
+        if (cancelled()) return scale;
         if (question.n_missed == 0) continue;  // nor by a search that keeps more in view
         question.n_missed = trial.n_missed(question, planner::expansion_for(recall, kWanted, scale));
         n_missed += question.n_missed;
       }
       if (static_cast<double>(n_missed) <= (1.0 - recall) * static_cast<double>(n_wanted)) break;
-      if (scale * kStep > kGreatestExpansionScale || cancelled()) return scale;
+      if (scale * kStep > kGreatestExpansionScale) return scale;
     }
   }
   return scale;
