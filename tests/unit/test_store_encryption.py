@@ -75,7 +75,7 @@ def fill(index: Index, n: int = 12) -> None:
 
 
 def ids(index: Index, scope: Scope = JANE, query: str = "oak") -> list[Any]:
-    return [hit.id for hit in index.search(query, scope=scope, k=1000)]
+    return [hit.id for hit in index.search(query, scope=scope, k=100_000)]
 
 
 def reopened(path: Path, provider: Any) -> Index:
