@@ -15,9 +15,10 @@
 
 namespace scrubjay::engine {
 
+inline constexpr double kGreatestExpansionScale = 32.0;
+
 // 1 where the usual suffices, and for small graphs; at most kGreatestExpansionScale. Columns, n_docs and what
 // is dead are those that the graph was made of. Takes a hundred scans.
-inline constexpr double kGreatestExpansionScale = 32.0;
 [[nodiscard]] double expansion_scale(const vector::Graph& graph,
                                      std::span<const vector::Column* const> columns,
                                      std::span<const uint32_t> n_docs, std::span<const base::Bitmap> dead,
