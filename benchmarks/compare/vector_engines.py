@@ -18,6 +18,7 @@ from benchmarks.memories import ROWS_A_CALL
 from benchmarks.vectors import Floats
 
 EFS = (10, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1_024)
+RECALLS = (0.9, 0.93, 0.95, 0.97, 0.98, 0.99)
 REFINED = (2, 4, 8, 16, 32, 64, 128)
 GRAPH_FROM = 50_000
 """From so many vectors on a scrubjay.Engine is asked to build its graph, if it does not by itself."""
@@ -60,10 +61,10 @@ class Scrubjay:
         self.engine.upsert_many(numbers, [""] * len(numbers), scope=self._scope, vectors=vectors[numbers])
 
     def settings(self, k: int) -> Sequence[Any]:
-        return list(recall_settings(self.engine.search))
+        return list(recall_settings(self.engine.search, RECALLS))
 
     def use(self, setting: Any) -> None:
-        self._options = recall_settings(self.engine.search)[setting]
+        self._options = recall_settings(self.engine.search, RECALLS)[setting]
 
     def search(self, vector: Floats, k: int) -> Any:
         ids, scores = self.engine.search(

@@ -25,11 +25,13 @@ def accepts(function: Callable[..., Any], name: str) -> bool:
         return re.search(rf"\b{name}:", first) is not None
 
 
-def recall_settings(search: Callable[..., Any]) -> dict[str, dict[str, Any]]:
+def recall_settings(
+    search: Callable[..., Any], recalls: Sequence[float] = RECALLS
+) -> dict[str, dict[str, Any]]:
     """The settings of recall that this build offers, by name: at least the default."""
     found: dict[str, dict[str, Any]] = {"default": {}}
     if accepts(search, "recall"):
-        found |= {f"recall={recall}": {"recall": recall} for recall in RECALLS}
+        found |= {f"recall={recall}": {"recall": recall} for recall in recalls}
         found["exact"] = {"recall": "exact"}
     elif accepts(search, "exact"):
         found["exact"] = {"exact": True}

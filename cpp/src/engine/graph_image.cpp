@@ -1,12 +1,10 @@
 #include "engine/graph_image.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <optional>
 
 #include "base/hash.hpp"
-#include "engine/graph_trial.hpp"
 #include "engine/image.hpp"
 #include "engine/image_bytes.hpp"
 
@@ -15,8 +13,6 @@ namespace {
 
 constexpr char kMagic[8] = {'S', 'J', 'G', 'R', 'A', 'P', 'H', '\n'};
 constexpr size_t kMostBytes = size_t{512} << 20;  // more than a store takes in one piece is not far
-
-constexpr double kScaleUnits = 1024.0;
 
 using vector::GraphLinks;
 
@@ -30,8 +26,8 @@ struct Header {
   uint32_t connectivity;
   uint32_t n_lists;
   uint64_t n_links;
-  uint64_t expansion_scale;  // in 1,024ths; 0: 1
-  uint64_t checksum;         // of the header with this field zero, and what follows
+  uint64_t scales;    // ExpansionScales::packed()
+  uint64_t checksum;  // of the header with this field zero, and what follows
 };
 static_assert(sizeof(Header) == 64 && std::is_trivially_copyable_v<Header>);
 
@@ -40,7 +36,8 @@ static_assert(sizeof(Header) == 64 && std::is_trivially_copyable_v<Header>);
   return checksum(body, checksum({reinterpret_cast<const char*>(&header), sizeof header}, 0));
 }
 
-[[nodiscard]] std::string write_links(const GraphLinks& links, uint64_t generation, double scale) {
+[[nodiscard]] std::string write_links(const GraphLinks& links, uint64_t generation,
+                                      const ExpansionScales& scales) {
   Header header{};
   std::memcpy(header.magic, kMagic, sizeof kMagic);
   header.version = kGraphImageVersion;
@@ -51,7 +48,7 @@ static_assert(sizeof(Header) == 64 && std::is_trivially_copyable_v<Header>);
   header.connectivity = links.connectivity;
   header.n_lists = static_cast<uint32_t>(links.list_sizes.size());
   header.n_links = links.links.size();
-  if (scale != 1.0) header.expansion_scale = static_cast<uint64_t>(std::ceil(scale * kScaleUnits));
+  header.scales = scales.packed();
   std::string out;
   out.reserve(sizeof header + 4 * (links.n_covered.size() + links.docs.size() + links.links.size()) +
               links.levels.size() + links.list_sizes.size());
@@ -68,7 +65,7 @@ static_assert(sizeof(Header) == 64 && std::is_trivially_copyable_v<Header>);
 
 // What the bytes say; that it makes sense is seen to where a graph is made of it.
 [[nodiscard]] std::optional<GraphLinks> read_links(std::string_view bytes, uint64_t generation,
-                                                   double& scale) {
+                                                   ExpansionScales& scales) {
   if (!is_graph_image(bytes) || bytes.size() < sizeof(Header)) return std::nullopt;
   ImageReader in(bytes);
   const auto header = in.value<Header>();
@@ -80,9 +77,7 @@ static_assert(sizeof(Header) == 64 && std::is_trivially_copyable_v<Header>);
     return std::nullopt;
   GraphLinks links;
   links.connectivity = header.connectivity;
-  scale = header.expansion_scale == 0 ? 1.0
-                                      : std::clamp(static_cast<double>(header.expansion_scale) / kScaleUnits,
-                                                   1.0, kGreatestExpansionScale);
+  scales = ExpansionScales::unpacked(header.scales);
   links.entry = header.entry;
   in.array(header.n_chunks, links.n_covered);
   in.array(header.n_nodes, links.docs);
@@ -108,7 +103,7 @@ uint64_t generation_of(std::span<const std::string_view> images) noexcept {
 }
 
 GraphKeeping::GraphKeeping(const PartitionGraph& graph, std::span<const ChunkRef> chunks, uint32_t chunk_docs)
-    : graph_(graph.graph), expansion_scale_(graph.expansion_scale), renumbered_(graph.chunks.size()) {
+    : graph_(graph.graph), scales_(graph.scales), renumbered_(graph.chunks.size()) {
   for (size_t c = 0; c < chunks.size(); ++c) {
     const Chunk& chunk = *chunks[c].get();
     if (chunk.n_live() == 0) continue;
@@ -132,14 +127,14 @@ std::string GraphKeeping::write(std::span<const std::string> images) const {
   if (links.docs.empty() || links.links.size() > kMostBytes / 8) return {};
   links.n_covered = n_covered_;
   const std::vector<std::string_view> views(images.begin(), images.end());
-  return write_links(links, generation_of(views), expansion_scale_);
+  return write_links(links, generation_of(views), scales_);
 }
 
 std::unique_ptr<PartitionGraph> read_graph_image(std::string_view bytes, std::span<const ChunkRef> chunks,
                                                  std::span<const std::string_view> images,
                                                  uint32_t chunk_docs) {
-  double scale = 1.0;
-  const std::optional<GraphLinks> links = read_links(bytes, generation_of(images), scale);
+  ExpansionScales scales;
+  const std::optional<GraphLinks> links = read_links(bytes, generation_of(images), scales);
   if (!links || links->n_covered.size() != chunks.size()) return nullptr;
   std::vector<const vector::Column*> columns;
   for (size_t c = 0; c < chunks.size(); ++c) {
@@ -151,7 +146,7 @@ std::unique_ptr<PartitionGraph> read_graph_image(std::string_view bytes, std::sp
   auto read = std::make_unique<PartitionGraph>();
   read->chunks.assign(chunks.begin(), chunks.end());
   read->graph = vector::Graph::restore(columns, *links, {});
-  read->expansion_scale = scale;
+  read->scales = scales;
   return read->graph ? std::move(read) : nullptr;
 }
 

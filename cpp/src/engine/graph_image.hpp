@@ -44,7 +44,7 @@ class GraphKeeping {
 
  private:
   std::shared_ptr<const vector::Graph> graph_;
-  double expansion_scale_;
+  ExpansionScales scales_;
   std::vector<std::vector<uint32_t>> renumbered_;  // by the graph's chunk and offset: the number, or kGone
   std::vector<uint32_t> n_covered_;                // by image
 };

@@ -1,6 +1,7 @@
 #include "engine/graph_trial.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <vector>
 
@@ -15,8 +16,8 @@ namespace scrubjay::engine {
 namespace {
 
 constexpr size_t kLeastTried = 16384;  // vectors
-constexpr size_t kQuestions = 100, kWanted = 10;
-constexpr double kRecall = 0.99, kStep = 1.25;
+constexpr size_t kQuestions = 200;
+constexpr double kStep = 1.15;
 constexpr float kMoved = 0.5f;  // of its length
 
 struct Question {
@@ -50,8 +51,9 @@ class Trial {
     if (graph_.coded() &&
         !vector::prepare_code_query(options, out.query.elements, out.query.square, out.query.code))
       return false;
-    best_.reset(kWanted);
-    const float margin = vector::margin_for((1.0 - kRecall) * planner::kScanMissShare);
+    best_.reset(ExpansionScales::kWanted.back());
+    const float margin =
+        vector::margin_for((1.0 - ExpansionScales::kRecalls.back()) * planner::kScanMissShare);
     for (c = 0; c < columns_.size(); ++c) {
       if (n_docs_[c] == 0) continue;
       const vector::ChunkVectors vectors{n_docs_[c], dead_[c].n_words() == 0 ? nullptr : &dead_[c],
@@ -67,15 +69,16 @@ class Trial {
     return true;
   }
 
-  // How many of the nearest a search does not come by.
-  [[nodiscard]] size_t n_missed(const Question& question, size_t expansion) {
+  // How many of the nearest a search for so many does not come by.
+  [[nodiscard]] size_t n_missed(const Question& question, size_t wanted, size_t expansion) {
     const base::EpochGuard guard;
     found_.clear();
     (void)graph_.search(
-        question.query, {kWanted, expansion}, [&](uint32_t doc) { return shown(doc); }, walk_, found_);
-    return static_cast<size_t>(std::count_if(
-        question.nearest.begin(), question.nearest.end(),
-        [&](uint32_t doc) { return std::find(found_.begin(), found_.end(), doc) == found_.end(); }));
+        question.query, {wanted, expansion}, [&](uint32_t doc) { return shown(doc); }, walk_, found_);
+    const auto nearest = std::span(question.nearest).first(std::min(wanted, question.nearest.size()));
+    return static_cast<size_t>(std::count_if(nearest.begin(), nearest.end(), [&](uint32_t doc) {
+      return std::find(found_.begin(), found_.end(), doc) == found_.end();
+    }));
   }
 
  private:
@@ -96,40 +99,43 @@ class Trial {
 
 }  // namespace
 
-double expansion_scale(const vector::Graph& graph, std::span<const vector::Column* const> columns,
-                       std::span<const uint32_t> n_docs, std::span<const base::Bitmap> dead,
-                       const std::function<bool()>& cancelled) {
-  if (graph.size() < kLeastTried) return 1.0;
+ExpansionScales tried(const vector::Graph& graph, std::span<const vector::Column* const> columns,
+                      std::span<const uint32_t> n_docs, std::span<const base::Bitmap> dead,
+                      const std::function<bool()>& cancelled) {
+  if (graph.size() < kLeastTried) return {};
   Trial trial(graph, columns, n_docs, dead);
   uint64_t n_all = 0;
   for (const uint32_t n : n_docs) n_all += n;
   std::vector<Question> questions;
-  size_t n_wanted = 0;
   for (size_t q = 0; q < kQuestions && !cancelled(); ++q) {
-    Question& question = questions.emplace_back();
-    if (trial.ask((2 * q + 1) * n_all / (2 * kQuestions), question)) {
-      n_wanted += question.nearest.size();
-    } else {
-      questions.pop_back();
-    }
+    if (!trial.ask((2 * q + 1) * n_all / (2 * kQuestions), questions.emplace_back())) questions.pop_back();
   }
-  // Misses fall faster with what is kept in view where data is easy, so that no one recall speaks for all.
-  double scale = 1.0;
-  for (const double recall : {0.9, 0.95, kRecall}) {
-    for (Question& question : questions) question.n_missed = question.nearest.size();
-    for (;; scale *= kStep) {
-      size_t n_missed = 0;
-      for (Question& question : questions) {
-        if (cancelled()) return scale;
-        if (question.n_missed == 0) continue;  // nor by a search that keeps more in view
-        question.n_missed = trial.n_missed(question, planner::expansion_for(recall, kWanted, scale));
-        n_missed += question.n_missed;
+  if (questions.size() < kQuestions / 2) return {};
+  ExpansionScales scales;
+  std::array<double, ExpansionScales::kRecalls.size()> found{};  // for fewer wanted: more need no less
+  for (size_t w = 0; w < ExpansionScales::kWanted.size(); ++w) {
+    const size_t wanted = ExpansionScales::kWanted[w];
+    for (Question& question : questions) question.n_missed = wanted;
+    double expansion = 0.0;
+    for (size_t r = 0; r < ExpansionScales::kRecalls.size(); ++r) {
+      const double recall = ExpansionScales::kRecalls[r], usual = usual_expansion(recall, wanted);
+      expansion = std::max({expansion, usual, found[r]});
+      for (; expansion < ExpansionScales::kGreatest * usual; expansion *= kStep) {
+        size_t n_missed = 0, n_nearest = 0;
+        for (Question& question : questions) {
+          if (cancelled()) return {};
+          if (question.n_missed != 0)  // if it is, a search that keeps more in view misses none either
+            question.n_missed = trial.n_missed(question, wanted, static_cast<size_t>(expansion));
+          n_missed += question.n_missed;
+          n_nearest += std::min(wanted, question.nearest.size());
+        }
+        if (static_cast<double>(n_missed) <= (1.0 - recall) * static_cast<double>(n_nearest)) break;
       }
-      if (static_cast<double>(n_missed) <= (1.0 - recall) * static_cast<double>(n_wanted)) break;
-      if (scale * kStep > kGreatestExpansionScale) return scale;
+      scales.set(r, w, expansion / usual);
+      found[r] = expansion;
     }
   }
-  return scale;
+  return scales;
 }
 
 }  // namespace scrubjay::engine

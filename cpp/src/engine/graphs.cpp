@@ -130,7 +130,7 @@ bool Engine::make_graph(const Scope& scope, GraphWork work, const std::atomic<bo
     made->graph = vector::Graph::build(columns, n_docs, {}, cancelled, admits);
   }
   if (!made->graph) return false;
-  made->expansion_scale = expansion_scale(*made->graph, columns, n_docs, dead, cancelled);
+  made->scales = tried(*made->graph, columns, n_docs, dead, cancelled);
   return place_graph(scope, std::move(made));
 }
 

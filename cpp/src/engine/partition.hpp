@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/chunk.hpp"
+#include "engine/expansion.hpp"
 #include "engine/scope.hpp"
 #include "vector/graph.hpp"
 
@@ -38,9 +39,9 @@ struct ChunkList {
 struct PartitionGraph {
   std::vector<ChunkRef> chunks;                // in the partition's order
   std::shared_ptr<const vector::Graph> graph;  // shared with who extends it meanwhile
-  uint64_t n_left_out = 0;       // of the documents it covers, those that were dead when it was made
-  uint32_t n_extensions = 0;     // since it was built
-  double expansion_scale = 1.0;  // what a search must keep in view, as a share of the usual (graph_trial.hpp)
+  uint64_t n_left_out = 0;    // of the documents it covers, those that were dead when it was made
+  uint32_t n_extensions = 0;  // since it was built
+  ExpansionScales scales;     // what a search must keep in view (graph_trial.hpp)
 };
 
 class Partition {

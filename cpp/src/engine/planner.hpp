@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "engine/expansion.hpp"
 #include "vector/column.hpp"
 
 namespace scrubjay::engine {
@@ -67,28 +68,6 @@ inline constexpr double kInView = 400'000.0;
   return code_scan_cost(n_docs, k, options) < row_scan_cost(n_docs, options);
 }
 
-// How many vectors a search of a graph keeps in view (ef) for a recall among the best k: fitted to real
-// embeddings, which are harder than drawn ones. The share of misses falls with the power 1.28 of it.
-// `scale`: of the graph, by its trial.
-[[nodiscard]] inline size_t expansion_for(double recall, size_t k, double scale) noexcept {
-  const double misses = std::max(1.0 - recall, 1e-4);
-  return static_cast<size_t>(scale * (53.0 + 1.2 * static_cast<double>(k)) * std::pow(0.05 / misses, 0.78)) +
-         1;
-}
-
-// The same for the best k that are visible where a share is: they are as near as the best k / share of all.
-[[nodiscard]] inline size_t expansion_among(double recall, size_t k, double visible_share,
-                                            double scale) noexcept {
-  return expansion_for(recall, static_cast<size_t>(std::ceil(static_cast<double>(k) / visible_share)), scale);
-}
-
-// Whether a search that kept `expansion` in view has gone far enough, as the last one wanted was found as the
-// rank-th: it has not where fewer about the query are visible than elsewhere.
-[[nodiscard]] inline bool far_enough(double recall, size_t rank, size_t expansion, double scale) noexcept {
-  constexpr double kFewerInView = 0.7;
-  return rank <= expansion && static_cast<double>(expansion) >=
-                                  kFewerInView * static_cast<double>(expansion_for(recall, rank, scale));
-}
 // A search is given up when of those about the query fewer are visible than this part of what is to be
 // expected, or when it has measured too much.
 inline constexpr double kLeastMet = 0.5;
@@ -129,13 +108,13 @@ inline constexpr uint64_t kDeadShare = 4;
 
 // Whether the graph over `n_docs` documents, of which this share may be returned, beats looking at their
 // codes: at all of them, or, with a filter, at those of the matches.
-[[nodiscard]] inline bool graph_repays(uint64_t n_docs, double visible_share, double scale, bool filtered,
-                                       size_t k, double recall,
+[[nodiscard]] inline bool graph_repays(uint64_t n_docs, double visible_share, const ExpansionScales& scales,
+                                       bool filtered, size_t k, double recall,
                                        const vector::ColumnOptions& options) noexcept {
   const auto docs = static_cast<double>(n_docs);
   const double blocks = vector::n_code_blocks(options.dim);
-  const double cost =
-      static_cast<double>(expansion_among(recall, k, visible_share, scale)) * kInView * (1.0 + 0.15 * blocks);
+  const double cost = static_cast<double>(expansion_among(recall, k, visible_share, scales)) * kInView *
+                      (1.0 + 0.15 * blocks);
   return cost < code_scan_cost(docs, k, options) &&
          (!filtered || cost < picked_codes_cost(visible_share * docs, docs, k, options));
 }

@@ -41,10 +41,10 @@ VectorArm::GraphChoice VectorArm::graph_for(size_t p, double recall) const {
   }
   if (n_visible == 0) return {};
   const double share = static_cast<double>(n_visible) / static_cast<double>(n_docs);
-  if (plan_ != VectorPlan::graph && !planner::graph_repays(n_docs, share, built->expansion_scale, s_.filtered,
-                                                           s_.vector_best.k(), recall, options_))
+  if (plan_ != VectorPlan::graph &&
+      !planner::graph_repays(n_docs, share, built->scales, s_.filtered, s_.vector_best.k(), recall, options_))
     return {};
-  return {built->graph.get(), share, built->expansion_scale};
+  return {built->graph.get(), share, built->scales};
 }
 
 void VectorArm::scan(size_t c, uint32_t first_doc) {
@@ -97,13 +97,13 @@ bool VectorArm::search_graph(const GraphChoice& graph, uint32_t first, double re
     return (doc & 0xffffu) < chunk.n_docs && !(chunk.dead && chunk.dead->test(doc & 0xffffu));
   };
   const size_t k = s_.vector_best.k();
-  vector::GraphAsk ask{k, planner::expansion_among(recall, k, graph.visible_share, graph.scale)};
+  vector::GraphAsk ask{k, expansion_among(recall, k, graph.visible_share, graph.scales)};
   ask.least_visible = graph.visible_share < 1.0 ? planner::kLeastMet * graph.visible_share : 0.0;
   ask.most_measured = planner::most_measured(graph->size());
   s_.graph_docs.clear();
   const vector::GraphAnswer answer = graph->search(s_.vector_query, ask, visible, s_.graph, s_.graph_docs);
   if (answer.end != vector::GraphAnswer::End::found ||
-      !planner::far_enough(recall, answer.rank, ask.expansion, graph.scale))
+      !far_enough(recall, answer.rank, ask.expansion, graph.scales))
     return false;
   // Chunk by chunk within a run of the graph's order.
   for (size_t i = 0; i < s_.graph_docs.size();) {

@@ -42,7 +42,7 @@ class VectorArm {
   struct GraphChoice {
     const vector::Graph* graph = nullptr;
     double visible_share = 1.0;
-    double scale = 1.0;  // PartitionGraph::expansion_scale
+    ExpansionScales scales;
     explicit operator bool() const noexcept { return graph != nullptr; }
     const vector::Graph* operator->() const noexcept { return graph; }
   };

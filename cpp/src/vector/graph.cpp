@@ -18,15 +18,12 @@ struct Lists {
 
   template <class Visit>
   void neighbours(uint32_t slot, uint32_t level, Visit&& visit) const {
-    if (level != 0) {
-      for (const uint32_t other : state.neighbours(slot, level)) visit(other);
-      return;
-    }
-    const uint32_t* list = state.ground.data() + nodes[slot].neighbours;
-    for (uint32_t i = 1, n = list[0]; i <= n; ++i) visit(list[i]);
+    const PackedLists::List list =
+        level == 0 ? state.ground[nodes[slot].neighbours] : state.neighbours(slot, level);
+    for (size_t i = 0, n = list.size(); i < n; ++i) visit(list[i]);
   }
   void prefetch(uint32_t slot) const {
-    const auto* list = reinterpret_cast<const char*>(state.ground.data() + nodes[slot].neighbours);
+    const uint8_t* list = state.ground.at(nodes[slot].neighbours);
     for (size_t byte = 0; byte < 2 * base::kCacheLineBytes; byte += base::kCacheLineBytes)
       __builtin_prefetch(list + byte);
   }
@@ -42,8 +39,8 @@ Graph::~Graph() = default;
 
 size_t Graph::State::memory_bytes() const noexcept {
   return sizeof(State) + rows.capacity() * sizeof(RowNode) + codes.capacity() * sizeof(CodeNode) +
-         upper.capacity() * sizeof(UpperNode) +
-         (n_covered.capacity() + ground.capacity() + upper_lists.capacity()) * sizeof(uint32_t);
+         upper.capacity() * sizeof(UpperNode) + n_covered.capacity() * sizeof(uint32_t) +
+         ground.memory_bytes() + upper_lists.memory_bytes();
 }
 
 bool Graph::coded() const noexcept { return state_->coded(); }

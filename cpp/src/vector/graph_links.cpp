@@ -18,6 +18,7 @@ namespace {
 // On a level of their own are one in M of the vectors of the level below.
 constexpr uint8_t kMaxLevel = 32;
 constexpr uint32_t kLeastConnectivity = 4, kMostConnectivity = 64;
+static_assert(2 * kMostConnectivity <= PackedLists::kLongest);
 // A node of usearch: its key and its level, then for each level a count and so many places.
 constexpr size_t kHeadBytes = sizeof(uint32_t) + sizeof(int16_t);
 
@@ -153,17 +154,18 @@ GraphLinks Graph::links(const std::function<uint32_t(uint32_t)>& renumbered) con
   for (uint32_t slot = 0; slot < n; ++slot) {
     if (slots[slot] == GraphLinks::kGone) continue;
     for (uint32_t level = 0, highest = state.level_of(slot); level <= highest; ++level) {
-      const std::span<const uint32_t> neighbours = state.neighbours(slot, level);
+      const PackedLists::List neighbours = state.neighbours(slot, level);
       list.clear();
-      for (const uint32_t neighbour : neighbours) {
-        if (slots[neighbour] != GraphLinks::kGone) list.push_back(slots[neighbour]);
+      for (size_t i = 0; i < neighbours.size(); ++i) {
+        if (slots[neighbours[i]] != GraphLinks::kGone) list.push_back(slots[neighbours[i]]);
       }
       // The place of one that is gone goes to the first of its own neighbours that is not linked yet, so that
       // what was reached through it still is.
       for (size_t i = 0; list.size() < neighbours.size() && i < neighbours.size(); ++i) {
         if (slots[neighbours[i]] != GraphLinks::kGone) continue;
-        for (const uint32_t beyond : state.neighbours(neighbours[i], level)) {
-          const uint32_t other = slots[beyond];
+        const PackedLists::List beyond = state.neighbours(neighbours[i], level);
+        for (size_t j = 0; j < beyond.size(); ++j) {
+          const uint32_t other = slots[beyond[j]];
           if (other == GraphLinks::kGone || other == slots[slot] ||
               std::find(list.begin(), list.end(), other) != list.end())
             continue;

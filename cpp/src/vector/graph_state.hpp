@@ -3,13 +3,12 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <limits>
-#include <new>
 #include <span>
 #include <vector>
 
 #include "vector/column.hpp"
 #include "vector/graph.hpp"
+#include "vector/packed_lists.hpp"
 
 namespace scrubjay::vector {
 
@@ -36,17 +35,17 @@ struct UpperNode {
   uint32_t level;
 };
 
-// The lists lie one behind the other, each a count and so many slots: what usearch, which builds them, needs
-// for a node (room for the longest list, its number, its level, its address) is half as much again.
+// The lists lie packed one behind the other: what usearch, which builds them, needs for a node (room for the
+// longest list, four bytes a slot, its number, its level, its address) is more than three times as much.
 struct Graph::State {
   GraphOptions build;
   ColumnOptions options;
   std::vector<RowNode> rows;  // by slot; one of these two is empty
   std::vector<CodeNode> codes;
   std::vector<uint32_t> n_covered;
-  std::vector<uint32_t> ground;  // lists, by slot
+  PackedLists ground;            // by slot
   std::vector<UpperNode> upper;  // by slot
-  std::vector<uint32_t> upper_lists;
+  PackedLists upper_lists;
   uint32_t entry = 0;  // where searches begin: the first node on the highest level
   uint32_t highest_level = 0;
 
@@ -60,11 +59,11 @@ struct Graph::State {
     return found == upper.end() || found->slot != slot ? 0 : found->level;
   }
   // The slots that a node is linked to on a level that it is on.
-  [[nodiscard]] std::span<const uint32_t> neighbours(uint32_t slot, uint32_t level) const noexcept {
-    if (level == 0) return list_at(ground, coded() ? codes[slot].neighbours : rows[slot].neighbours);
+  [[nodiscard]] PackedLists::List neighbours(uint32_t slot, uint32_t level) const noexcept {
+    if (level == 0) return ground[coded() ? codes[slot].neighbours : rows[slot].neighbours];
     uint32_t at = find_upper(slot)->neighbours;
-    for (; level > 1; --level) at += 1 + upper_lists[at];
-    return list_at(upper_lists, at);
+    for (; level > 1; --level) at += static_cast<uint32_t>(upper_lists.n_bytes(upper_lists[at].size()));
+    return upper_lists[at];
   }
   [[nodiscard]] size_t memory_bytes() const noexcept;
 
@@ -76,10 +75,6 @@ struct Graph::State {
   void take_lists(LevelOf&& level_of, ListOf&& list_of);
 
  private:
-  [[nodiscard]] static std::span<const uint32_t> list_at(const std::vector<uint32_t>& lists,
-                                                         uint32_t at) noexcept {
-    return {lists.data() + at + 1, lists[at]};
-  }
   [[nodiscard]] std::vector<UpperNode>::const_iterator find_upper(uint32_t slot) const noexcept {
     return std::lower_bound(upper.begin(), upper.end(), slot,
                             [](const UpperNode& node, uint32_t wanted) { return node.slot < wanted; });
@@ -89,31 +84,27 @@ struct Graph::State {
 template <class LevelOf, class ListOf>
 void Graph::State::take_lists(LevelOf&& level_of, ListOf&& list_of) {
   const auto n = static_cast<uint32_t>(size());
+  ground = upper_lists = PackedLists(n);
   size_t n_ground = 0, n_upper = 0, n_nodes = 0;
   for (uint32_t slot = 0; slot < n; ++slot) {
     const auto level = static_cast<uint32_t>(level_of(slot));
-    n_ground += 1 + list_of(slot, 0).size();
-    for (uint32_t l = 1; l <= level; ++l) n_upper += 1 + list_of(slot, l).size();
+    n_ground += ground.n_bytes(list_of(slot, 0).size());
+    for (uint32_t l = 1; l <= level; ++l) n_upper += upper_lists.n_bytes(list_of(slot, l).size());
     n_nodes += level > 0 ? 1 : 0;
     if (level > highest_level) {
       highest_level = level;
       entry = slot;
     }
   }
-  if (std::max(n_ground, n_upper) > std::numeric_limits<uint32_t>::max()) throw std::bad_alloc();
   ground.reserve(n_ground);
   upper_lists.reserve(n_upper);
   upper.reserve(n_nodes);
-  const auto append = [](std::vector<uint32_t>& lists, const auto& list) {
-    lists.push_back(static_cast<uint32_t>(list.size()));
-    for (size_t i = 0; i < list.size(); ++i) lists.push_back(static_cast<uint32_t>(list[i]));
-  };
   for (uint32_t slot = 0; slot < n; ++slot) {
-    (coded() ? codes[slot].neighbours : rows[slot].neighbours) = static_cast<uint32_t>(ground.size());
-    append(ground, list_of(slot, 0));
+    (coded() ? codes[slot].neighbours : rows[slot].neighbours) = ground.end();
+    ground.append(list_of(slot, 0));
     const auto level = static_cast<uint32_t>(level_of(slot));
-    if (level > 0) upper.push_back({slot, static_cast<uint32_t>(upper_lists.size()), level});
-    for (uint32_t l = 1; l <= level; ++l) append(upper_lists, list_of(slot, l));
+    if (level > 0) upper.push_back({slot, upper_lists.end(), level});
+    for (uint32_t l = 1; l <= level; ++l) upper_lists.append(list_of(slot, l));
   }
 }
 

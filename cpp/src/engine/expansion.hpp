@@ -1,0 +1,102 @@
+// Expansion: how many vectors must a search of a graph keep in view (ef) for a recall among the best k?
+//
+// The usual is fitted to real embeddings: the share of misses falls with the power 1.28 of what is kept in
+// view. How hard vectors are to find depends on how they lie, so a graph that is large enough is tried
+// (graph_trial.hpp), and what it needs is kept as a multiple of the usual.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+
+namespace scrubjay::engine {
+
+[[nodiscard]] inline double misses_of(double recall) noexcept { return std::max(1.0 - recall, 1e-4); }
+
+[[nodiscard]] inline double usual_expansion(double recall, size_t k) noexcept {
+  return (53.0 + 1.2 * static_cast<double>(k)) * std::pow(0.05 / misses_of(recall), 0.78);
+}
+
+// What a graph needs, by the recall and by how many are wanted, as a multiple of the usual.
+class ExpansionScales {
+ public:
+  static constexpr std::array<double, 3> kRecalls{0.9, 0.95, 0.99};
+  static constexpr std::array<size_t, 2> kWanted{10, 50};
+  static constexpr double kGreatest = 32.0;
+
+  // For kRecalls[r] and kWanted[w]: at least 1; rounded up, by 4% at most.
+  void set(size_t r, size_t w, double scale) noexcept {
+    const double steps = std::ceil(std::log2(scale) * kStepsAnOctave - 1e-6);
+    steps_[r * kWanted.size() + w] = static_cast<uint8_t>(std::clamp(steps, 0.0, kMost));
+  }
+
+  // Between what was tried by logarithms of misses, and evenly between the numbers wanted. Beyond it the same
+  // multiple of the usual as at its border.
+  [[nodiscard]] double expansion(double recall, size_t k) const noexcept {
+    constexpr size_t kFew = kWanted.front(), kMany = kWanted.back();
+    if (k <= kFew || k >= kMany) return scale(recall, k < kMany ? 0 : 1) * usual_expansion(recall, k);
+    const double way = static_cast<double>(k - kFew) / static_cast<double>(kMany - kFew);
+    return std::lerp(scale(recall, 0) * usual_expansion(recall, kFew),
+                     scale(recall, 1) * usual_expansion(recall, kMany), way);
+  }
+
+  // As a number, to be kept: 0 is the usual, below 2^16 one scale for all in 1,024ths (as it was kept once).
+  [[nodiscard]] uint64_t packed() const noexcept {
+    uint64_t number = 0;
+    for (size_t i = 0; i < steps_.size(); ++i) number |= uint64_t{steps_[i]} << (8 * i);
+    return number == 0 ? 0 : number | kMark;
+  }
+  [[nodiscard]] static ExpansionScales unpacked(uint64_t number) noexcept {
+    ExpansionScales scales;
+    for (size_t i = 0; number != 0 && i < scales.steps_.size(); ++i) {
+      if (number < 0x10000) {
+        scales.set(i / kWanted.size(), i % kWanted.size(), static_cast<double>(number) / 1024.0);
+      } else {
+        const auto steps = static_cast<double>((number >> (8 * i)) & 0xff);
+        scales.steps_[i] = static_cast<uint8_t>(std::min(steps, kMost));
+      }
+    }
+    return scales;
+  }
+
+ private:
+  static constexpr double kStepsAnOctave = 16.0, kMost = 5 * kStepsAnOctave;  // kGreatest is 2^5
+  static constexpr uint64_t kMark = uint64_t{1} << 56;
+
+  [[nodiscard]] double scale(double recall, size_t w) const noexcept {
+    size_t r = 1;
+    while (r + 1 < kRecalls.size() && recall > kRecalls[r]) ++r;
+    const double few = std::log(misses_of(kRecalls[r])), many = std::log(misses_of(kRecalls[r - 1]));
+    const double way = std::clamp((many - std::log(misses_of(recall))) / (many - few), 0.0, 1.0);
+    return std::exp2(std::lerp(octaves_at(r - 1, w), octaves_at(r, w), way));
+  }
+  [[nodiscard]] double octaves_at(size_t r, size_t w) const noexcept {
+    return steps_[r * kWanted.size() + w] / kStepsAnOctave;
+  }
+
+  std::array<uint8_t, kRecalls.size() * kWanted.size()> steps_{};
+};
+
+[[nodiscard]] inline size_t expansion_for(double recall, size_t k, const ExpansionScales& scales) noexcept {
+  return std::max(k, static_cast<size_t>(scales.expansion(recall, k))) + 1;
+}
+
+// The same for the best k that are visible where a share is: they are as near as the best k / share of all.
+[[nodiscard]] inline size_t expansion_among(double recall, size_t k, double visible_share,
+                                            const ExpansionScales& scales) noexcept {
+  return expansion_for(recall, static_cast<size_t>(std::ceil(static_cast<double>(k) / visible_share)),
+                       scales);
+}
+
+// Whether a search that kept `expansion` in view has gone far enough, as the last one wanted was found as the
+// rank-th: it has not where fewer about the query are visible than elsewhere.
+[[nodiscard]] inline bool far_enough(double recall, size_t rank, size_t expansion,
+                                     const ExpansionScales& scales) noexcept {
+  constexpr double kFewerInView = 0.7;
+  return rank <= expansion && static_cast<double>(expansion) >=
+                                  kFewerInView * static_cast<double>(expansion_for(recall, rank, scales));
+}
+
+}  // namespace scrubjay::engine
