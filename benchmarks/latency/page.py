@@ -53,7 +53,12 @@ def times(rows: list[dict[str, Any]]) -> str:
 
 def targets(found: list[dict[str, Any]]) -> str:
     rows = [
-        [one["what"], one["wanted"], number(one["measured"]), "yes" if one["met"] else "**no**"]
+        [
+            one["what"],
+            one["wanted"],
+            "-" if one["measured"] is None else number(one["measured"]),
+            "yes" if one["met"] else "**no**",
+        ]
         for one in found
     ]
     return table(["what", "wanted", "measured", "met"], rows)

@@ -150,7 +150,7 @@ def big(sizes: Sizes) -> Part:
         return {"notes": [{"note": "big: not asked for (--full)"}]}
     memories = memories_of.of_users(0, 0, sizes.big, sizes.dim, use_system=sizes.use_system, seed=sizes.seed)
     engine, built = store_row("big", memories, lambda: asked.filled(memories))
-    n_checked = max(4, sizes.n_checked // 4)
+    n_checked = max(4, sizes.n_checked // 2)
     part = replace(sizes, n_checked=n_checked)
     exact = Exact(memories)
     questions = memories.questions(memories.blocks, max(200, sizes.n_queries // 2), seed=sizes.seed + 3)

@@ -13,7 +13,6 @@ LIMITS: list[Limit] = [
     ("1,000 memories, p95 us", "user-1k", "hybrid", "p95", 25.0),
     ("10,000 memories, p50 us", "user-10k", "hybrid", "p50", 55.0),
     ("10,000 memories, p95 us", "user-10k", "hybrid", "p95", 80.0),
-    ("one partition of 1,000,000 at recall .98, p95 us", "big", "hybrid, recall=0.98", "p95", 1_000.0),
     ("coverage, recency and marginal relevance, us more", "signals, added", "with all three", "p50", 15.0),
 ]
 RATIOS: list[tuple[str, tuple[str, str], tuple[str, str], str, float]] = [
@@ -50,15 +49,18 @@ RATIOS: list[tuple[str, tuple[str, str], tuple[str, str], str, float]] = [
     ("p95, 10% filter over none", ("filter", "10.0% of the documents"), ("filter", "no filter"), "p95", 1.2),
     ("p95, 1% filter over none", ("filter", "1.0% of the documents"), ("filter", "no filter"), "p95", 1.2),
 ]
-RECALL: dict[str, tuple[str, float]] = {
-    # workload -> the one row that promises it ("": the worst of all rows), at least
-    "user-1k": ("", 0.99),
-    "user-10k": ("", 0.99),
-    "user-1k scattered": ("", 0.99),
-    "multi": ("", 0.99),
-    "big": ("hybrid, recall=0.98", 0.98),
-    "filter": ("", 0.99),
+RECALL: dict[str, float] = {
+    # workload -> the worst of all rows, at least
+    "user-1k": 0.99,
+    "user-10k": 0.99,
+    "user-1k scattered": 0.99,
+    "multi": 0.99,
+    "filter": 0.99,
 }
+AT_RECALL: list[tuple[str, str, float, str, float]] = [
+    # what, workload, the fastest row that was found right at least so often, percentile, at most
+    ("one partition of 1,000,000 at recall .98, p95 us", "big", 0.98, "p95", 1_000.0),
+]
 THREADS = 1.8
 
 
@@ -75,19 +77,31 @@ def judged(report: dict[str, Any]) -> list[dict[str, Any]]:
         if name in rows and against in rows:
             ratio = rows[name][at] / rows[against][at]
             found.append({"what": what, "wanted": f"<= {most:g}", "measured": ratio, "met": ratio <= most})
-    for workload, (how, least) in RECALL.items():
-        recalls = [
-            row["recall"]
-            for row in report["rows"]
-            if row["workload"] == workload and how in ("", row["how"]) and row["recall"] is not None
-        ]
-        if recalls:
-            worst = min(recalls)
-            what = f"recall@10, {workload} ({how or 'the worst row'})"
+    for workload, least in RECALL.items():
+        if checked := checked_rows(report, workload):
+            worst = min(row["recall"] for row in checked)
+            what = f"recall@10, {workload} (the worst row)"
             found.append({"what": what, "wanted": f">= {least:g}", "measured": worst, "met": worst >= least})
+    for what, workload, least, at, most in AT_RECALL:
+        if checked := checked_rows(report, workload):
+            right = [row for row in checked if row["recall"] >= least]
+            row = min(right, key=lambda one: float(one[at])) if right else None
+            found.append(
+                {
+                    "what": f"{what} ({row['how']})" if row else f"{what} (no row is)",
+                    "wanted": f"<= {most:g}",
+                    "measured": row[at] if row else None,
+                    "met": row is not None and row[at] <= most,
+                }
+            )
     for row in report.get("threads", []):
         if row["how"] == "one call each":
             what = f"two threads over one, {row['workload']}"
             met = row["ratio"] >= THREADS
             found.append({"what": what, "wanted": f">= {THREADS:g}", "measured": row["ratio"], "met": met})
     return found
+
+
+def checked_rows(report: dict[str, Any], workload: str) -> list[dict[str, Any]]:
+    """Those of which it was seen how right they are."""
+    return [row for row in report["rows"] if row["workload"] == workload and row["recall"] is not None]

@@ -205,6 +205,21 @@ def test_targets_are_judged_by_their_figures() -> None:
     assert not found["recall@10, user-1k (the worst row)"]["met"]
 
 
+def test_a_time_at_a_recall_is_that_of_the_fastest_row_that_has_it() -> None:
+    rows = [
+        {"workload": "big", "how": how, "p50": p95 / 2, "p95": p95, "recall": recall}
+        for how, p95, recall in (("a", 500.0, 0.97), ("b", 900.0, 0.985), ("c", 1_500.0, 0.999))
+    ]
+
+    def judged(some: list[dict[str, object]]) -> dict[str, object]:
+        (one,) = targets.judged({"rows": some})
+        return one
+
+    assert judged(rows)["measured"] == 900.0 and judged(rows)["met"] and "(b)" in str(judged(rows)["what"])
+    assert judged(rows[2:])["measured"] == 1_500.0 and not judged(rows[2:])["met"]
+    assert not judged(rows[:1])["met"]
+
+
 def test_an_unknown_workload_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         latency.main(["--only", "users,magic"])
