@@ -16,17 +16,15 @@ namespace scrubjay::bindings {
 class WithoutGil {
  public:
   WithoutGil() noexcept {
+    between_searches_.store(false, std::memory_order_relaxed);
     state_ = PyEval_SaveThread();
-    // Only now, lest who waits for it finds the GIL still in the act of being given back, and sleeps.
-    PyThreadState* own = state_;
-    between_searches_.compare_exchange_strong(own, nullptr, std::memory_order_relaxed);
   }
   ~WithoutGil() {
 #if !defined(Py_GIL_DISABLED)
     if (between_searches_.load(std::memory_order_relaxed)) wait();
 #endif
     PyEval_RestoreThread(state_);
-    between_searches_.store(state_, std::memory_order_relaxed);
+    between_searches_.store(true, std::memory_order_relaxed);
   }
   WithoutGil(const WithoutGil&) = delete;
   WithoutGil& operator=(const WithoutGil&) = delete;
@@ -34,13 +32,12 @@ class WithoutGil {
  private:
   static void wait() noexcept {
     using Clock = std::chrono::steady_clock;
-    constexpr int kPausesALook = 4;
+    constexpr int kPausesALook = 16;
     const Clock::time_point end = Clock::now() + std::chrono::microseconds(20);
-    while (PyThreadState* other = between_searches_.load(std::memory_order_relaxed)) {
+    while (between_searches_.load(std::memory_order_relaxed)) {
       for (int i = 0; i < kPausesALook; ++i) pause();
       if (Clock::now() < end) continue;
-      // It went on to something else.
-      between_searches_.compare_exchange_strong(other, nullptr, std::memory_order_relaxed);
+      between_searches_.store(false, std::memory_order_relaxed);  // it went on to something else
       return;
     }
   }
@@ -52,8 +49,7 @@ class WithoutGil {
 #endif
   }
 
-  // The thread that has the GIL since its last search; a hint, never followed.
-  alignas(64) static inline std::atomic<PyThreadState*> between_searches_{nullptr};
+  alignas(64) static inline std::atomic<bool> between_searches_{false};
   PyThreadState* state_;
 };
 
