@@ -147,7 +147,9 @@ std::unique_ptr<PartitionGraph> read_graph_image(std::string_view bytes, std::sp
   read->chunks.assign(chunks.begin(), chunks.end());
   read->graph = vector::Graph::restore(columns, *links, {});
   read->scales = scales;
-  return read->graph ? std::move(read) : nullptr;
+  if (!read->graph) return nullptr;
+  (void)read->graph->use_huge_pages(columns);
+  return read;
 }
 
 }  // namespace scrubjay::engine

@@ -130,6 +130,7 @@ bool Engine::make_graph(const Scope& scope, GraphWork work, const std::atomic<bo
     made->graph = vector::Graph::build(columns, n_docs, {}, cancelled, admits);
   }
   if (!made->graph) return false;
+  (void)made->graph->use_huge_pages(columns);
   made->scales = tried(*made->graph, columns, n_docs, dead, cancelled);
   return place_graph(scope, std::move(made));
 }

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "base/growing.hpp"
+#include "base/huge_pages.hpp"
 #include "vector/graph_distance.hpp"
 #include "vector/graph_state.hpp"
 #include "vector/graph_walk.hpp"
@@ -95,5 +96,22 @@ uint32_t Graph::n_covered(size_t column) const noexcept {
 }
 size_t Graph::size() const noexcept { return state_->size(); }
 size_t Graph::memory_bytes() const noexcept { return state_->memory_bytes(); }
+
+size_t Graph::use_huge_pages(std::span<const Column* const> columns) const noexcept {
+  try {
+    base::HugePages pages;
+    pages.add(state_->rows.data(), state_->rows.size() * sizeof(RowNode));
+    pages.add(state_->codes.data(), state_->codes.size() * sizeof(CodeNode));
+    pages.add(state_->ground.bytes().data(), state_->ground.bytes().size());
+    for (const CodeNode& node : state_->codes) pages.add(node.code, code_bytes(state_->options.dim));
+    for (uint32_t slot = 0; slot < size(); ++slot) {
+      const uint32_t doc = state_->doc_of(slot);
+      pages.add(columns[doc >> 16]->rows().row(doc & 0xffffu), state_->options.row_bytes());
+    }
+    return pages.use();
+  } catch (const std::bad_alloc&) {
+    return 0;  // it was but a wish
+  }
+}
 
 }  // namespace scrubjay::vector

@@ -95,6 +95,9 @@ class Graph {
   [[nodiscard]] uint32_t n_covered(size_t column) const noexcept;
   [[nodiscard]] size_t size() const noexcept;
   [[nodiscard]] size_t memory_bytes() const noexcept;
+  // Searches go to and fro in that and in the vectors themselves: asks for huge pages for both
+  // (base/huge_pages.hpp). Searches may go on. How many there are.
+  size_t use_huge_pages(std::span<const Column* const> columns) const noexcept;
 
   struct State;  // private to the graph's files
 

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <span>
 #include <vector>
 
 namespace scrubjay::vector {
@@ -63,6 +64,7 @@ class PackedLists {
 
   [[nodiscard]] const uint8_t* at(uint32_t place) const noexcept { return bytes_.data() + place; }
   [[nodiscard]] List operator[](uint32_t place) const noexcept { return {at(place), width_}; }
+  [[nodiscard]] std::span<const uint8_t> bytes() const noexcept { return bytes_; }
   [[nodiscard]] size_t memory_bytes() const noexcept { return bytes_.capacity(); }
 
  private:
