@@ -48,6 +48,8 @@ const char* graph_state(const Engine& engine, const py::object& scope) {
   switch (engine.graph_state(*wanted)) {
     case engine::GraphState::built:
       return "built";
+    case engine::GraphState::growing:
+      return "growing";
     case engine::GraphState::coming:
       return "coming";
     case engine::GraphState::none:
@@ -95,8 +97,8 @@ left aside (graph_state() tells), and built again.)")
           py::arg("image"), "Whether this is the image of a graph, and not of documents.")
       .def(
           "graph_state", &graph_state, py::arg("scope"),
-          R"(Of the partition of exactly this scope: 'built' if it has a graph, 'coming' while upkeep is due or under way that may build
-one, 'none' otherwise.)")
+          R"(Of the partition of exactly this scope: 'built' if it has a graph, 'growing' if upkeep is due or under way that takes into it
+what was written beside it, 'coming' while upkeep is due or under way that may build one, 'none' otherwise.)")
       .def(
           "partition_bytes",
           [](const Engine& e, const py::object& scope) {

@@ -217,3 +217,24 @@ TEST(graph_that_was_left_aside_is_built_behind) {
   CHECK(read.graph_state(*kept.scope) == GraphState::built);
   kept.check(read);
 }
+
+// And takes in what was written after the graph that was kept: until then it is not said to be built.
+TEST(graph_that_is_read_grows_by_what_was_beside_it) {
+  Kept kept(200);
+  for (int64_t id = 200; id < 400; ++id) kept.write(id);
+  const std::vector<std::string> images = kept.engine->save_partition(*kept.scope);
+  const uint64_t n_kept = kept.engine->stats(nullptr).n_in_graphs;
+  EngineOptions behind = options();
+  behind.background = true;
+  behind.graph_bytes = 0;
+  Engine read(behind);
+  static_cast<void>(read.load_partition(kept.scope, views(images)));
+  GraphState state = read.graph_state(*kept.scope);
+  for (int i = 0; i < 6000 && state != GraphState::built; ++i) {
+    CHECK(state == GraphState::growing);
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    state = read.graph_state(*kept.scope);
+  }
+  CHECK(read.stats(nullptr).n_in_graphs > n_kept);
+  kept.check(read);
+}

@@ -120,9 +120,9 @@ def test_a_graph_of_other_images_is_not_used(path: Path) -> None:
 class _Late:
     """The native engine, whose graph takes its time."""
 
-    def __init__(self, engine: Any) -> None:
+    def __init__(self, engine: Any, state: str) -> None:
         self._engine = engine
-        self.state = "coming"
+        self.state = state
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
@@ -137,7 +137,7 @@ def test_what_rests_waits_for_its_graph(path: Path) -> None:
         fill(index)
     with Index.open(path) as index:
         home = index.engine.residency  # type: ignore[union-attr]
-        late = _Late(home.engine)
+        late = _Late(home.engine, "coming")
         home.engine = late
         native(index)  # reads the image, which has no graph
         partition = home.partition(JANE)
@@ -148,6 +148,31 @@ def test_what_rests_waits_for_its_graph(path: Path) -> None:
         assert index.engine.native.build_graphs(min_vectors=1_000) == 1  # type: ignore[union-attr]
         late.state = "built"
         wait_for(lambda: len(images(index)) == 2 and partition not in home._changed)
+        assert index.check().clean
+
+
+@pytest.mark.usefixtures("hurried")
+def test_a_graph_that_grew_after_it_was_read_is_saved_once(path: Path) -> None:
+    with_graph(path)
+    with Index.open(path) as index:
+        home = index.engine.residency  # type: ignore[union-attr]
+        late = _Late(home.engine, "growing")  # as when a process ended before its graph had all that it wrote
+        home.engine = late
+        native(index)
+        partition = home.partition(JANE)
+        (_, before) = images(index)
+        for _ in range(3):
+            assert home.tidy()
+            assert partition in home._changed
+        assert images(index)[1] == before
+        written: list[bool] = []
+        save = home.save
+        home.save = lambda *given, **more: written.append(True) or save(*given, **more)
+        late.state = "built"
+        wait_for(lambda: bool(written) and partition not in home._changed)
+        assert not home.tidy()
+        assert written == [True]
+        assert not home.is_dirty(partition)
         assert index.check().clean
 
 

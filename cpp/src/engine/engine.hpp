@@ -81,8 +81,9 @@ struct SearchRequest {
   double recall = 0.99;  // of the vector arm, in (0, 1]; 1: the exactly nearest, by scanning every original
 };
 
-// Of a partition: coming while its upkeep is due or under way, which may end in a graph.
-enum class GraphState : uint8_t { none, coming, built };
+// Of a partition: coming while its upkeep is due or under way, which may end in a graph; growing while the
+// one that is there is to take in what was written beside it.
+enum class GraphState : uint8_t { none, coming, growing, built };
 
 struct EngineStats {
   uint64_t n_docs = 0, n_dead = 0, n_vectors = 0, n_partitions = 0, n_chunks = 0, n_terms = 0, n_postings = 0;

@@ -26,7 +26,7 @@ class ExpansionScales {
   static constexpr std::array<size_t, 2> kWanted{10, 50};
   static constexpr double kGreatest = 32.0;
 
-  // For kRecalls[r] and kWanted[w]: at least 1; rounded up, by 4% at most.
+  // For kRecalls[r] and kWanted[w]: at least 1; rounded up, by 2% at most.
   void set(size_t r, size_t w, double scale) noexcept {
     const double steps = std::ceil(std::log2(scale) * kStepsAnOctave - 1e-6);
     steps_[r * kWanted.size() + w] = static_cast<uint8_t>(std::clamp(steps, 0.0, kMost));
@@ -62,7 +62,7 @@ class ExpansionScales {
   }
 
  private:
-  static constexpr double kStepsAnOctave = 16.0, kMost = 5 * kStepsAnOctave;  // kGreatest is 2^5
+  static constexpr double kStepsAnOctave = 32.0, kMost = 5 * kStepsAnOctave;  // kGreatest is 2^5
   static constexpr uint64_t kMark = uint64_t{1} << 56;
 
   [[nodiscard]] double scale(double recall, size_t w) const noexcept {

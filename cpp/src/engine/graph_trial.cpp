@@ -16,8 +16,10 @@ namespace scrubjay::engine {
 namespace {
 
 constexpr size_t kLeastTried = 16384;  // vectors
-constexpr size_t kQuestions = 200;
-constexpr double kStep = 1.15;
+constexpr size_t kQuestions = 400;
+constexpr double kStep = 1.08;
+// Of the misses that are allowed: what is found for these questions should be found for others, too.
+constexpr double kMisses = 0.9;
 constexpr float kMoved = 0.5f;  // of its length
 
 struct Question {
@@ -129,7 +131,7 @@ ExpansionScales tried(const vector::Graph& graph, std::span<const vector::Column
           n_missed += question.n_missed;
           n_nearest += std::min(wanted, question.nearest.size());
         }
-        if (static_cast<double>(n_missed) <= (1.0 - recall) * static_cast<double>(n_nearest)) break;
+        if (static_cast<double>(n_missed) <= kMisses * (1.0 - recall) * static_cast<double>(n_nearest)) break;
       }
       scales.set(r, w, expansion / usual);
       found[r] = expansion;

@@ -19,7 +19,7 @@
 namespace scrubjay::engine {
 
 // The usual for small graphs and if it was cancelled. Columns, n_docs and what is dead are those that the
-// graph was made of. Takes two hundred scans.
+// graph was made of. Takes four hundred scans.
 [[nodiscard]] ExpansionScales tried(const vector::Graph& graph,
                                     std::span<const vector::Column* const> columns,
                                     std::span<const uint32_t> n_docs, std::span<const base::Bitmap> dead,

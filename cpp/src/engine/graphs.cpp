@@ -74,9 +74,9 @@ GraphState Engine::graph_state(const Scope& scope) const {
   const base::EpochGuard guard;
   const Partition* partition = partitions_.find(scope.key(), scope.hash());
   if (!partition) return GraphState::none;
-  if (partition->graph()) return GraphState::built;
-  return partition->waits_for_upkeep.load() || partition->in_upkeep.load() ? GraphState::coming
-                                                                           : GraphState::none;
+  const bool pending = partition->waits_for_upkeep.load() || partition->in_upkeep.load();
+  if (!partition->graph()) return pending ? GraphState::coming : GraphState::none;
+  return pending && graph_work(*partition) != GraphWork::none ? GraphState::growing : GraphState::built;
 }
 
 // Where there is nothing that could be extended a graph is built. False: it was stopped, or the chunks

@@ -18,10 +18,11 @@ from scrubjay.store.protocol import RowId, ScopeState
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.vectors import decode_many
 
-__all__ = ["FEW", "Filling", "decoded", "graph_lost", "readable"]
+__all__ = ["FEW", "UNFINISHED", "Filling", "decoded", "graph_lost", "readable"]
 
 _SLICE = 2000  # rows given to the engine at a time
 FEW = 32  # changes that are caught up in no time
+UNFINISHED = ("coming", "growing")  # graphs at which the engine is at work
 
 
 class Arriving(Protocol):
@@ -95,10 +96,10 @@ class Filling:
         return True
 
     def _await_graph(self, partition: Partition) -> None:
-        """Note whether the image brought a graph; one that is built now is to be saved when it is there."""
+        """Note whether the image brought a graph; one that is built or grows now is to be saved when it is there."""
         state = self.engine.graph_state(partition.scope)
         partition.graph_saved = state == "built"
-        if state == "coming":
+        if state in UNFINISHED:
             partition.changed_at = time.monotonic()
             self._changed[partition] = None
             self.housekeeper.note()
@@ -181,7 +182,7 @@ class Filling:
 
 def graph_lost(engine: Engine, scope: Scope, chunks: Sequence[bytes]) -> bool:
     """Whether images that the engine just took had a graph that it could not use."""
-    return any(map(engine.is_graph_image, chunks)) and engine.graph_state(scope) != "built"
+    return any(map(engine.is_graph_image, chunks)) and engine.graph_state(scope) in ("none", "coming")
 
 
 def readable(data: Sequence[bytes | None], engine: Engine) -> tuple[list[Any], list[int]]:

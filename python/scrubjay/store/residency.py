@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager
 from scrubjay._native import Engine, Scope
 from scrubjay.errors import EncryptionError, StoreError
 from scrubjay.store.budget import Budget
-from scrubjay.store.filling import FEW, Filling
+from scrubjay.store.filling import FEW, UNFINISHED, Filling
 from scrubjay.store.housekeeping import Housekeeper
 from scrubjay.store.partition import NEVER, Partition, visible_from
 from scrubjay.store.protocol import NewRow, Written
@@ -376,7 +376,7 @@ class Residency(Filling):
         for partition in list(self._changed):
             resting = now - partition.changed_at >= _REST_SECONDS
             if resting and not self.is_dirty(partition, share=_RESTING_SHARE):
-                if self.engine.graph_state(partition.scope) != "coming":
+                if self.engine.graph_state(partition.scope) not in UNFINISHED:
                     self._changed.pop(partition, None)
             elif resting or self.is_dirty(partition, share=_WORKING_SHARE):
                 self._changed.pop(partition, None)
