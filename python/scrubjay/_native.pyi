@@ -359,8 +359,8 @@ class Engine:
         """
     def graph_state(self, scope: typing.Any) -> str:
         """
-        Of the partition of exactly this scope: 'built' if it has a graph, 'coming' while upkeep is due or under way that may build
-        one, 'none' otherwise.
+        Of the partition of exactly this scope: 'built' if it has a graph, 'growing' if upkeep is due or under way that takes into it
+        what was written beside it, 'coming' while upkeep is due or under way that may build one, 'none' otherwise.
         """
     def load_partition(self, scope: typing.Any, images: list) -> int:
         """
