@@ -17,7 +17,7 @@ namespace {
 
 constexpr size_t kLeastTried = 16384;  // vectors
 constexpr size_t kQuestions = 400;
-constexpr double kStep = 1.08;
+constexpr double kStep = 1.08, kFarStep = 1.25;
 // Of the misses that are allowed: what is found for these questions should be found for others, too.
 constexpr double kMisses = 0.9;
 constexpr float kMoved = 0.5f;  // of its length
@@ -122,7 +122,7 @@ ExpansionScales tried(const vector::Graph& graph, std::span<const vector::Column
     for (size_t r = 0; r < ExpansionScales::kRecalls.size(); ++r) {
       const double recall = ExpansionScales::kRecalls[r], usual = usual_expansion(recall, wanted);
       expansion = std::max({expansion, usual, found[r]});
-      for (; expansion < ExpansionScales::kGreatest * usual; expansion *= kStep) {
+      while (expansion < ExpansionScales::kGreatest * usual) {
         size_t n_missed = 0, n_nearest = 0;
         for (Question& question : questions) {
           if (cancelled()) return {};
@@ -131,7 +131,10 @@ ExpansionScales tried(const vector::Graph& graph, std::span<const vector::Column
           n_missed += question.n_missed;
           n_nearest += std::min(wanted, question.nearest.size());
         }
-        if (static_cast<double>(n_missed) <= kMisses * (1.0 - recall) * static_cast<double>(n_nearest)) break;
+        const double over =
+            static_cast<double>(n_missed) / (kMisses * (1.0 - recall) * static_cast<double>(n_nearest));
+        if (over <= 1.0) break;
+        expansion *= over > 2.0 ? kFarStep : kStep;
       }
       scales.set(r, w, expansion / usual);
       found[r] = expansion;
