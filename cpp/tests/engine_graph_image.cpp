@@ -119,6 +119,9 @@ TEST(graph_image_comes_back_with_its_chunks) {
 }
 
 TEST(graph_image_keeps_what_the_trial_found) {
+#if defined(__SANITIZE_THREAD__)
+  SKIP("a trial is the work of one thread, and takes minutes here");
+#endif
   EngineOptions wide;
   wide.dim = kDim;
   wide.background = false;

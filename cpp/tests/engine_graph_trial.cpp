@@ -36,6 +36,9 @@ std::unique_ptr<vector::Column> around(uint32_t n_centres, std::mt19937& random)
 }  // namespace
 
 TEST(graph_trial_asks_for_more_where_vectors_are_hard_to_find) {
+#if defined(__SANITIZE_THREAD__)
+  SKIP("a trial is the work of one thread, and takes minutes here");
+#endif
   std::mt19937 random(3);
   const auto never = [] { return false; };
   const std::vector<uint32_t> n_docs{kDocs};
