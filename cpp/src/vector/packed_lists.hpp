@@ -44,7 +44,6 @@ class PackedLists {
   void reserve(size_t n_bytes_in_all) {
     if (n_bytes_in_all > std::numeric_limits<uint32_t>::max()) throw std::bad_alloc();
     bytes_.reserve(n_bytes_in_all + kReadBeyond);
-    bytes_.resize(kReadBeyond);
   }
   // Where the next list will be.
   [[nodiscard]] uint32_t end() const noexcept { return static_cast<uint32_t>(bytes_.size() - kReadBeyond); }
