@@ -153,25 +153,35 @@ TEST(bounds_order_like_the_floats_and_are_selected) {
   std::mt19937 random(23);
   std::vector<int32_t> dots(n);
   for (int32_t& dot : dots) dot = static_cast<int32_t>(random() % 20000) - 10000;
-  std::vector<float> factors = numbers(n, 29), biases(n, 0.0f), errors = numbers(n, 31);
-  biases[3] = -INFINITY;
-  biases[70] = INFINITY;
-  std::vector<uint32_t> first;
+  std::vector<float> factors = numbers(n, 29), given_biases = numbers(n, 37), given_errors = numbers(n, 31);
+  std::vector<uint16_t> errors(n);
+  given_errors[3] = -INFINITY;
+  given_errors[70] = INFINITY;
+  for (size_t i = 0; i < n; ++i) {
+    errors[i] = static_cast<uint16_t>(std::bit_cast<uint32_t>(given_errors[i]) >> 16);
+    given_errors[i] = std::bit_cast<float>(uint32_t{errors[i]} << 16);
+  }
+  std::vector<uint32_t> first[2];
   for (const Kernels* level : available_kernels()) {
     std::vector<uint32_t> bounds(80, 0);
-    level->bound_codes(dots.data(), factors.data(), biases.data(), errors.data(), n, 77, 0.01f, 0.5f, -1.0f,
-                       bounds.data());
     std::vector<std::pair<float, uint32_t>> order;
-    for (size_t i = 0; i < n; ++i) {
-      const float bound = (static_cast<float>(2 * dots[i] - 77) * (factors[i] * 0.01f) + errors[i] * 0.5f) +
-                          biases[i] + -1.0f;
-      order.emplace_back(bound, bounds[i]);
-      CHECK(bounds[i] < 0x80000000u);
+    for (const bool has_biases : {true, false}) {
+      level->bound_codes(dots.data(), factors.data(), has_biases ? given_biases.data() : nullptr,
+                         errors.data(), n, 77, 0.01f, 0.5f, -1.0f, bounds.data());
+      order.clear();
+      for (size_t i = 0; i < n; ++i) {
+        const float bias = has_biases ? given_biases[i] : 0.0f;
+        const float bound =
+            (static_cast<float>(2 * dots[i] - 77) * (factors[i] * 0.01f) + given_errors[i] * 0.5f) + bias +
+            -1.0f;
+        order.emplace_back(bound, bounds[i]);
+        CHECK(bounds[i] < 0x80000000u);
+      }
+      std::sort(order.begin(), order.end());
+      for (size_t i = 1; i < n; ++i) CHECK(order[i - 1].second <= order[i].second);
+      if (first[has_biases].empty()) first[has_biases] = bounds;
+      CHECK_EQ(bounds, first[has_biases]);
     }
-    std::sort(order.begin(), order.end());
-    for (size_t i = 1; i < n; ++i) CHECK(order[i - 1].second <= order[i].second);
-    if (first.empty()) first = bounds;
-    CHECK_EQ(bounds, first);
     const uint32_t threshold = order[40].second;
     std::vector<uint32_t> positions(80 + 16), expected;
     for (uint32_t i = 0; i < 80; ++i) {

@@ -202,6 +202,7 @@ TEST(column_leaves_out_documents_without_a_vector) {
       copy.append_copy(n_copied, column, doc);
       CHECK(read(copy, n_copied) == read(column, doc));  // bit for bit
       CHECK(copy.scales()[n_copied].scale == column.scales()[doc].scale);
+      CHECK(copy.scales()[n_copied].factor == column.scales()[doc].factor);
       n_copied += 1 + doc % 2;
     }
     CHECK(column.size() <= model.size());

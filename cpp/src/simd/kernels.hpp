@@ -124,8 +124,9 @@ struct Kernels {
   // <2a - 15, 2b - 15>.
   int32_t (*dot_code_pair)(const uint8_t* a, const uint8_t* b, size_t n_blocks);
   // bounds[i] = sortable(((2 dots[i] - offset) * (factors[i] * scale) + errors[i] * margin) + biases[i] +
-  // shift) / 2, where sortable is an unsigned number of the order of the floats.
-  void (*bound_codes)(const int32_t* dots, const float* factors, const float* biases, const float* errors,
+  // shift) / 2, where sortable is an unsigned number of the order of the floats, an error is the upper half
+  // of a float, and biases may be null.
+  void (*bound_codes)(const int32_t* dots, const float* factors, const float* biases, const uint16_t* errors,
                       size_t n, int32_t offset, float scale, float margin, float shift, uint32_t* bounds);
   // Positions of values[i] > threshold for i < n (a multiple of 16), ascending; all below 2^31. Returns how
   // many; `positions` has room for n + 16.

@@ -360,21 +360,24 @@ int32_t dot_code_pair(const uint8_t* a, const uint8_t* b, size_t n_blocks) {
   return total;
 }
 
-void bound_codes(const int32_t* dots, const float* factors, const float* biases, const float* errors,
+void bound_codes(const int32_t* dots, const float* factors, const float* biases, const uint16_t* errors,
                  size_t n, int32_t offset, float scale, float margin, float shift, uint32_t* bounds) {
   size_t i = 0;
   for (; i + 16 <= n; i += 16) {
     const I32x16 dot = load<I32x16>(dots + i), whole = dot + dot - all<I32x16>(offset);
     const F32x16 estimate = convert<F32x16>(whole) * (load<F32x16>(factors + i) * all<F32x16>(scale));
-    const F32x16 exact =
-        ((estimate + load<F32x16>(errors + i) * all<F32x16>(margin)) + load<F32x16>(biases + i)) +
-        all<F32x16>(shift);
+    F32x16 exact = estimate + widen_upper_halves(errors + i) * all<F32x16>(margin);
+    if (biases) exact = exact + load<F32x16>(biases + i);
+    exact = exact + all<F32x16>(shift);
     const I32x16 bits = as<I32x16>(exact + F32x16{});
     store(bounds + i, as<U32x16>(bits ^ ((bits >> 31) | all<I32x16>(static_cast<int>(0x80000000u)))) >> 1);
   }
   for (; i < n; ++i) {
     const float estimate = static_cast<float>(dots[i] * 2 - offset) * (factors[i] * scale);
-    const float bound = (((estimate + errors[i] * margin) + biases[i]) + shift) + 0.0f;
+    const uint32_t upper_half = static_cast<uint32_t>(errors[i]) << 16;
+    float error;
+    __builtin_memcpy(&error, &upper_half, sizeof(error));
+    const float bound = (((estimate + error * margin) + (biases ? biases[i] : 0.0f)) + shift) + 0.0f;
     int32_t bits;
     __builtin_memcpy(&bits, &bound, sizeof(bits));
     bounds[i] = static_cast<uint32_t>(bits ^ ((bits >> 31) | static_cast<int>(0x80000000u))) >> 1;

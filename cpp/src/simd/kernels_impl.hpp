@@ -25,6 +25,24 @@ inline F32x16 widen_f16(const unsigned short* from) {
 #endif
 }
 
+// Floats of which the lower half is zero.
+inline F32x16 widen_upper_halves(const unsigned short* from) {
+#if defined(__AVX512F__)
+  return (F32x16)_mm512_slli_epi32(
+      _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from))), 16);
+#elif defined(__AVX2__)
+  const auto half = [&](const unsigned short* eight) {
+    return (F32x8)_mm256_slli_epi32(
+        _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(eight))), 16);
+  };
+  return {half(from), half(from + 8)};
+#else
+  uint32_t wide[16];
+  for (int lane = 0; lane < 16; ++lane) wide[lane] = static_cast<uint32_t>(from[lane]) << 16;
+  return load<F32x16>(wide);
+#endif
+}
+
 inline F32x16 widen(const unsigned short* from) { return widen_f16(from); }
 inline F32x16 widen(const float* from) { return load<F32x16>(from); }
 

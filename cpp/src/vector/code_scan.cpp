@@ -17,31 +17,29 @@ constexpr uint32_t kWord = 64;  // documents of one word of a bitmap
 // The bound of what cannot be found: no vector, dead, hidden.
 const uint32_t kNothing = halved(base::sortable_float(-std::numeric_limits<float>::infinity()));
 
-[[nodiscard]] bool has_code(float bias) noexcept { return bias != CodeScale{}.bias; }
-
 void bound_all(const ChunkVectors& vectors, const Codes& codes, uint32_t first, uint32_t n_docs,
                const PreparedQuery& query, float margin, CodeScanScratch& scratch) {
   const simd::Kernels& kernels = simd::kernels();
   const CodeQuery& code = query.code;
   const float* factors = codes.factors();
   const float* biases = codes.biases();
-  const float* errors = codes.errors();
+  const CodeError* errors = codes.errors();
   constexpr uint32_t kRows = base::RowBlocks::kRowsPerBlock;
   for (uint32_t next = first; next < n_docs;) {
     uint32_t begin = next, end = std::min(n_docs, (next / kRows + 1) * kRows);
     // A block reaches only as far as codes were stored in it, and is not there if none was.
     const auto place = [&](uint32_t doc) { return scratch.bounds.data() + (doc - first); };
-    while (begin < end && !has_code(biases[begin])) ++begin;
+    while (begin < end && !errors[begin].has_code()) ++begin;
     std::fill(place(next), place(begin), kNothing);
     next = end;
-    while (end > begin && !has_code(biases[end - 1])) --end;
+    while (end > begin && !errors[end - 1].has_code()) --end;
     std::fill(place(end), place(next), kNothing);
     if (begin == end) continue;
     int32_t* dots = scratch.dots.data();
     kernels.dot_codes(reinterpret_cast<const uint8_t*>(codes.rows().row(begin)), end - begin,
                       codes.n_blocks(), code.elements.data(), dots);
-    kernels.bound_codes(dots, factors + begin, biases + begin, errors + begin, end - begin, code.offset,
-                        code.scale, margin * code.length, code.shift, place(begin));
+    kernels.bound_codes(dots, factors + begin, biases ? biases + begin : nullptr, &errors[begin].bits,
+                        end - begin, code.offset, code.scale, margin * code.length, code.shift, place(begin));
   }
   if (!vectors.dead) return;
   const uint32_t n = (n_docs - first + 15) / 16 * 16;
@@ -73,14 +71,14 @@ void score_documents(const Column& column, const uint32_t* docs, size_t n, const
   constexpr size_t kAtOnce = 4, kAhead = 2 * kAtOnce;
   const ColumnOptions& options = column.options();
   const simd::Kernels& kernels = simd::kernels();
-  const RowScale* scales = column.scales();
+  const RowScales scales = column.scales();
   const base::RowBlocks& rows = column.rows();
   const auto prefetch = [&](size_t first, size_t last) {
     for (size_t i = first; i < std::min(last, n); ++i) {
       const char* row = rows.row(docs[i]);
       for (size_t byte = 0; byte < rows.row_bytes(); byte += base::kCacheLineBytes)
         __builtin_prefetch(row + byte);
-      __builtin_prefetch(scales + docs[i]);
+      scales.prefetch(docs[i]);
     }
   };
   const auto score_some = [&]<class Element>(auto dot_picked_rows, const Element*) {
@@ -185,11 +183,12 @@ size_t gather_codes(const ChunkVectors& vectors, uint32_t chunk, std::span<const
   const CodeQuery& code = query.code;
   const size_t row_bytes = codes.rows().row_bytes();
   const uint8_t* rows[kAtOnce];
-  float factors[kAtOnce], biases[kAtOnce], errors[kAtOnce];
+  float factors[kAtOnce], biases[kAtOnce];
+  CodeError errors[kAtOnce];
   int32_t dots[kAtOnce];
   static constexpr uint8_t kNoCode[code_bytes(kMaxDim)] = {};
   const auto code_of = [&](size_t i) {
-    return has_code(codes.biases()[offsets[i]])
+    return codes.errors()[offsets[i]].has_code()
                ? reinterpret_cast<const uint8_t*>(codes.rows().row(offsets[i]))
                : kNoCode;
   };
@@ -203,12 +202,12 @@ size_t gather_codes(const ChunkVectors& vectors, uint32_t chunk, std::span<const
       const uint32_t offset = offsets[begin + i];
       rows[i] = code_of(begin + i);
       factors[i] = codes.factors()[offset];
-      biases[i] = codes.biases()[offset];
+      if (codes.biases()) biases[i] = codes.biases()[offset];
       errors[i] = codes.errors()[offset];
     }
     kernels.dot_picked_codes(rows, n, codes.n_blocks(), code.elements.data(), dots);
-    kernels.bound_codes(dots, factors, biases, errors, n, code.offset, code.scale, margin * code.length,
-                        code.shift, scratch.bounds.data() + begin);
+    kernels.bound_codes(dots, factors, codes.biases() ? biases : nullptr, &errors[0].bits, n, code.offset,
+                        code.scale, margin * code.length, code.shift, scratch.bounds.data() + begin);
   }
   return look_at_originals(column, chunk, offsets.size(), query, scratch, best,
                            [&](uint32_t position) { return uint32_t{offsets[position]}; });

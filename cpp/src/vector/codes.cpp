@@ -43,13 +43,13 @@ void Codes::append(uint32_t doc, std::span<const float> row, const RowScale& sca
   const uint32_t n_used = size_.load(std::memory_order_relaxed);
   CodeScale code_scale;
   if (!row.empty()) code_scale = encode(row, scale, reinterpret_cast<uint8_t*>(rows_.place(doc, n_used)));
-  const auto put = [&](base::GrowingArray<float>& array, float missing, float value) {
+  const auto put = [&](auto& array, auto missing, auto value) {
     array.reserve(doc + 1, n_used);
     for (uint32_t i = n_used; i < doc; ++i) array.data()[i] = missing;
     array.data()[doc] = value;
   };
   put(factors_, CodeScale{}.factor, code_scale.factor);
-  put(biases_, CodeScale{}.bias, code_scale.bias);
+  if (metric_ == Metric::l2) put(biases_, CodeScale{}.bias, code_scale.bias);
   put(errors_, CodeScale{}.error, code_scale.error);
   size_.store(doc + 1, std::memory_order_release);
 }
@@ -69,11 +69,11 @@ CodeScale Codes::encode(std::span<const float> row, const RowScale& scale, uint8
   CodeScale out;
   const double unit = metric_ == Metric::cosine ? 1.0 : metric_ == Metric::l2 ? 2.0 * length : length;
   if (metric_ != Metric::cosine && !(length > kShortest && length < kLongest)) {
-    out.bias = std::numeric_limits<float>::infinity();  // above every bound
+    out.error = CodeError(std::numeric_limits<float>::infinity());
     return out;
   }
   out.factor = static_cast<float>(unit * factor);
-  out.error = static_cast<float>(unit * error);
+  out.error = CodeError(static_cast<float>(unit * error));
   out.bias = metric_ == Metric::l2 ? -static_cast<float>(length * length) : 0.0f;
   return out;
 }
@@ -93,7 +93,7 @@ bool prepare_code_query(const ColumnOptions& options, std::span<const float> que
 }
 
 float margin_for(double miss_probability) noexcept {
-  const double p = std::clamp(miss_probability, 1e-12, 0.5);
+  const double p = std::clamp(miss_probability, 1e-12, 0.4);  // above zero, as errors may be infinite
   const double t = std::sqrt(-2.0 * std::log(p));
   return static_cast<float>(t - (2.515517 + t * (0.802853 + t * 0.010328)) /
                                     (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308))));

@@ -18,6 +18,7 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
 #include <limits>
 #include <span>
@@ -40,11 +41,26 @@ inline constexpr uint32_t kLeastCodedDim = 64;
 }
 [[nodiscard]] constexpr size_t code_bytes(uint32_t dim) noexcept { return 64 * n_code_blocks(dim); }
 
+// An error in two bytes, the upper half of a float, rounded up: it is no less than given and at most a
+// hundredth more. Minus infinity: no vector, below every bound; infinity: above every bound, always looked
+// at.
+struct CodeError {
+  uint16_t bits = 0xff80;
+
+  CodeError() = default;
+  explicit CodeError(float error) noexcept
+      : bits(static_cast<uint16_t>((std::bit_cast<uint32_t>(error) + 0xffffu) >> 16)) {}
+  [[nodiscard]] float value() const noexcept { return std::bit_cast<float>(uint32_t{bits} << 16); }
+  [[nodiscard]] bool has_code() const noexcept { return bits != CodeError().bits; }
+  // Whether there is a code whose estimate means something.
+  [[nodiscard]] bool comparable() const noexcept { return bits < 0x7f80; }
+};
+
 // similarity >= estimate means: factor * <q, u> + bias, and what the error is in that unit.
 struct CodeScale {
   float factor = 0.0f;
-  float bias = -std::numeric_limits<float>::infinity();  // no vector: below every bound
-  float error = 0.0f;
+  float bias = 0.0f;  // l2: -|u|^2 of the stored vector; otherwise zero
+  CodeError error;
 };
 
 // A rotated query of eight bits an element.
@@ -69,8 +85,8 @@ class Codes {
   [[nodiscard]] uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }
   [[nodiscard]] const base::RowBlocks& rows() const noexcept { return rows_; }
   [[nodiscard]] const float* factors() const noexcept { return factors_.read(); }
-  [[nodiscard]] const float* biases() const noexcept { return biases_.read(); }
-  [[nodiscard]] const float* errors() const noexcept { return errors_.read(); }
+  [[nodiscard]] const float* biases() const noexcept { return biases_.read(); }  // null but for l2
+  [[nodiscard]] const CodeError* errors() const noexcept { return errors_.read(); }
   [[nodiscard]] uint32_t n_blocks() const noexcept { return n_blocks_; }
 
   [[nodiscard]] size_t memory_bytes() const noexcept {
@@ -83,7 +99,8 @@ class Codes {
   const Metric metric_;
   const uint32_t n_blocks_;
   base::RowBlocks rows_;
-  base::GrowingArray<float> factors_, biases_, errors_;
+  base::GrowingArray<float> factors_, biases_;
+  base::GrowingArray<CodeError> errors_;
   std::atomic<uint32_t> size_{0};
   std::vector<float> rotated_;  // writer's scratch
 };

@@ -36,13 +36,22 @@ double norm(std::span<const float> vector) noexcept {
 
 void Column::reserve(uint32_t doc) {
   const uint32_t n_used = size_.load(std::memory_order_relaxed);
-  scales_.reserve(doc + 1, n_used);
-  for (uint32_t missing = n_used; missing < doc; ++missing) scales_.data()[missing] = RowScale{};
+  exponents_.reserve(doc + 1, n_used);
+  if (options_.metric != Metric::inner_product) values_.reserve(doc + 1, n_used);
+  for (uint32_t missing = n_used; missing < doc; ++missing) put(missing, {});
+}
+
+void Column::put(uint32_t doc, const RowScale& scale) noexcept {
+  exponents_.data()[doc] =
+      scale.scale == 0.0f ? RowScales::kNoVector : static_cast<int16_t>(std::ilogb(scale.scale));
+  if (options_.metric != Metric::inner_product)
+    values_.data()[doc] = options_.metric == Metric::cosine ? scale.factor : scale.square;
 }
 
 void Column::reserve_rows(uint32_t n_docs) {
   if (n_docs == 0) return;
-  scales_.reserve(n_docs, 0);
+  exponents_.reserve(n_docs, 0);
+  if (options_.metric != Metric::inner_product) values_.reserve(n_docs, 0);
   (void)rows_.place(std::min(n_docs, base::RowBlocks::kRowsPerBlock) - 1, 0);
 }
 
@@ -53,7 +62,7 @@ void Column::append_copy(uint32_t doc, const Column& from, uint32_t from_doc) {
 void Column::append_stored(uint32_t doc, const RowScale& scale, const char* row) {
   reserve(doc);
   std::memcpy(rows_.place(doc, size_.load(std::memory_order_relaxed)), row, rows_.row_bytes());
-  scales_.data()[doc] = scale;
+  put(doc, scale);
   append_code(doc);
   size_.store(doc + 1, std::memory_order_release);
 }
@@ -63,10 +72,10 @@ void Column::append_code(uint32_t doc) {
   if (options_.dim < kLeastCodedDim || doc + 1 < kCodedDocs) return;
   std::vector<float>& row = scratch_row();
   const auto append = [&](Codes& codes, uint32_t of) {
-    if (scales_.data()[of].scale == 0.0f) return codes.append(of, {}, {});
+    if (!scales().has(of)) return codes.append(of, {}, {});
     row.resize(options_.padded_dim());
     read_row(of, row);
-    codes.append(of, row, scales_.data()[of]);
+    codes.append(of, row, scales()[of]);
   };
   if (Codes* codes = codes_.load(std::memory_order_relaxed)) return append(*codes, doc);
   auto codes = std::make_unique<Codes>(options_);
@@ -108,9 +117,10 @@ void Column::append(uint32_t doc, std::span<const float> vector) {
     const double row_norm = norm(row);
     scale.scale = std::ldexp(1.0f, exponent);
     scale.factor = options_.metric == Metric::cosine ? static_cast<float>(1.0 / row_norm) : scale.scale;
-    scale.square = static_cast<float>(std::ldexp(row_norm * row_norm, 2 * exponent));
+    if (options_.metric == Metric::l2)
+      scale.square = static_cast<float>(std::ldexp(row_norm * row_norm, 2 * exponent));
   }
-  scales_.data()[doc] = scale;
+  put(doc, scale);
   append_code(doc);
   size_.store(doc + 1, std::memory_order_release);
 }

@@ -16,7 +16,9 @@
 #pragma once
 
 #include <atomic>
+#include <bit>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -41,7 +43,48 @@ struct ColumnOptions {
 struct RowScale {
   float scale = 0.0f;
   float factor = 0.0f;  // cosine: 1 / |row|; otherwise scale
-  float square = 0.0f;  // l2: |scale row|^2
+  float square = 0.0f;  // l2: |scale row|^2; otherwise zero
+};
+
+// The scales of a column's documents, kept as the exponent of the power of two and, where the metric needs
+// one, one number more: half the bytes, and each search of codes reads some of them.
+class RowScales {
+ public:
+  static constexpr int16_t kNoVector = std::numeric_limits<int16_t>::min();
+
+  RowScales(Metric metric, const int16_t* exponents, const float* values) noexcept
+      : metric_(metric), exponents_(exponents), values_(values) {}
+
+  [[nodiscard]] bool has(uint32_t doc) const noexcept { return exponents_[doc] != kNoVector; }
+  [[nodiscard]] RowScale operator[](uint32_t doc) const noexcept {
+    if (!has(doc)) return {};
+    const float scale = power_of_two(exponents_[doc]);
+    switch (metric_) {
+      case Metric::cosine:
+        return {scale, values_[doc], 0.0f};
+      case Metric::inner_product:
+        return {scale, scale, 0.0f};
+      case Metric::l2:
+        break;
+    }
+    return {scale, scale, values_[doc]};
+  }
+  // Asks for what operator[] reads.
+  void prefetch(uint32_t doc) const noexcept {
+    __builtin_prefetch(exponents_ + doc);
+    if (values_) __builtin_prefetch(values_ + doc);
+  }
+
+ private:
+  // Of those a float can hold, the smallest of which are subnormal.
+  [[nodiscard]] static float power_of_two(int exponent) noexcept {
+    const uint32_t normal = static_cast<uint32_t>(exponent + 127) << 23;
+    return std::bit_cast<float>(exponent >= -126 ? normal : uint32_t{1} << ((exponent + 149) & 31));
+  }
+
+  Metric metric_;
+  const int16_t* exponents_;
+  const float* values_;
 };
 
 // A query vector, ready for any number of rows. Cosine: normalised.
@@ -78,10 +121,12 @@ class Column {
   // Readers: documents >= the return value of size() have no vector; it may lag behind the chunk's document
   // count.
   [[nodiscard]] uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }
-  [[nodiscard]] const RowScale* scales() const noexcept { return scales_.read(); }
+  [[nodiscard]] RowScales scales() const noexcept {
+    return {options_.metric, exponents_.read(), values_.read()};
+  }
   [[nodiscard]] const base::RowBlocks& rows() const noexcept { return rows_; }
   [[nodiscard]] const ColumnOptions& options() const noexcept { return options_; }
-  [[nodiscard]] bool has(uint32_t doc) const noexcept { return doc < size() && scales()[doc].scale != 0.0f; }
+  [[nodiscard]] bool has(uint32_t doc) const noexcept { return doc < size() && scales().has(doc); }
 
   // The stored vector of a document that has one.
   void read(uint32_t doc, std::span<float> out) const;
@@ -93,18 +138,21 @@ class Column {
 
   [[nodiscard]] size_t memory_bytes() const noexcept {
     const Codes* codes = this->codes();
-    return rows_.memory_bytes() + scales_.memory_bytes() + (codes ? codes->memory_bytes() : 0);
+    return rows_.memory_bytes() + exponents_.memory_bytes() + values_.memory_bytes() +
+           (codes ? codes->memory_bytes() : 0);
   }
 
  private:
   void reserve(uint32_t doc);
+  void put(uint32_t doc, const RowScale& scale) noexcept;
   void append_code(uint32_t doc);
   void read_row(uint32_t doc, std::span<float> out) const;
 
   const ColumnOptions options_;
   std::atomic<uint32_t> size_{0};
   base::RowBlocks rows_;
-  base::GrowingArray<RowScale> scales_;
+  base::GrowingArray<int16_t> exponents_;
+  base::GrowingArray<float> values_;  // cosine: factors; l2: squares; else empty
   std::atomic<Codes*> codes_{nullptr};
 };
 

@@ -12,10 +12,10 @@
 namespace scrubjay::vector {
 namespace {
 
-template <class Node>
+template <class Nodes>
 struct Lists {
   const Graph::State& state;
-  const std::vector<Node>& nodes;
+  const Nodes& nodes;
 
   template <class Visit>
   void neighbours(uint32_t slot, uint32_t level, Visit&& visit) const {
@@ -39,7 +39,7 @@ Graph::Graph(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Graph::~Graph() = default;
 
 size_t Graph::State::memory_bytes() const noexcept {
-  return sizeof(State) + rows.capacity() * sizeof(RowNode) + codes.capacity() * sizeof(CodeNode) +
+  return sizeof(State) + rows.capacity() * sizeof(RowNode) + codes.memory_bytes() +
          upper.capacity() * sizeof(UpperNode) + n_covered.capacity() * sizeof(uint32_t) +
          ground.memory_bytes() + upper_lists.memory_bytes();
 }
@@ -62,13 +62,13 @@ GraphAnswer Graph::search(const PreparedQuery& query, const GraphAsk& ask,
   }
 }
 
-template <class Node, class Distance>
-GraphAnswer Graph::search_by(const std::vector<Node>& nodes, const Distance& distance, const GraphAsk& ask,
+template <class Nodes, class Distance>
+GraphAnswer Graph::search_by(const Nodes& nodes, const Distance& distance, const GraphAsk& ask,
                              const std::function<bool(uint32_t)>& visible, GraphScratch& scratch,
                              std::vector<uint32_t>& out) const {
   using End = GraphAnswer::End;
-  const Lists<Node> lists{*state_, nodes};
-  Walk<Lists<Node>, Distance> walk(lists, distance, scratch);
+  const Lists<Nodes> lists{*state_, nodes};
+  Walk<Lists<Nodes>, Distance> walk(lists, distance, scratch);
   const auto n_nodes = static_cast<uint32_t>(size());
   const auto shown = [&](uint32_t slot) { return visible(nodes[slot].doc); };
   WalkLimits limits{ask.most_measured, ~size_t{0}};
@@ -101,9 +101,10 @@ size_t Graph::use_huge_pages(std::span<const Column* const> columns) const noexc
   try {
     base::HugePages pages;
     pages.add(state_->rows.data(), state_->rows.size() * sizeof(RowNode));
-    pages.add(state_->codes.data(), state_->codes.size() * sizeof(CodeNode));
+    pages.add(state_->codes.nodes.data(), state_->codes.size() * sizeof(CodeNode));
     pages.add(state_->ground.bytes().data(), state_->ground.bytes().size());
-    for (const CodeNode& node : state_->codes) pages.add(node.code, code_bytes(state_->options.dim));
+    for (const CodeNode& node : state_->codes.nodes)
+      pages.add(state_->codes.code(node), state_->codes.code_bytes);
     for (uint32_t slot = 0; slot < size(); ++slot) {
       const uint32_t doc = state_->doc_of(slot);
       pages.add(columns[doc >> 16]->rows().row(doc & 0xffffu), state_->options.row_bytes());

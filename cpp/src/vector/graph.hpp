@@ -103,10 +103,10 @@ class Graph {
 
  private:
   explicit Graph(std::unique_ptr<State> state);
-  template <class Node, class Distance>
-  [[nodiscard]] GraphAnswer search_by(const std::vector<Node>& nodes, const Distance& distance,
-                                      const GraphAsk& ask, const std::function<bool(uint32_t)>& visible,
-                                      GraphScratch& scratch, std::vector<uint32_t>& out) const;
+  template <class Nodes, class Distance>
+  [[nodiscard]] GraphAnswer search_by(const Nodes& nodes, const Distance& distance, const GraphAsk& ask,
+                                      const std::function<bool(uint32_t)>& visible, GraphScratch& scratch,
+                                      std::vector<uint32_t>& out) const;
   std::unique_ptr<State> state_;
 };
 

@@ -61,10 +61,10 @@ enum class Inserted : uint8_t { all, cancelled, not_coded };
   };
   if (state.coded()) {
     return insert_all(CodeDistance(state.codes, state.options),
-                      Prefetch<CodeNode>{state.codes, code_bytes(state.options.dim)});
+                      Prefetch<CodeNodes>{state.codes, code_bytes(state.options.dim)});
   }
   return insert_all(RowDistance(state.rows, state.options),
-                    Prefetch<RowNode>{state.rows, state.options.row_bytes()});
+                    Prefetch<std::vector<RowNode>>{state.rows, state.options.row_bytes()});
 }
 
 // The slots of a list of usearch.
@@ -82,18 +82,30 @@ void take_lists_of(const Index& index, Graph::State& state) {
 
 }  // namespace
 
+void CodeNodes::add(const Codes& codes, Metric metric, uint32_t doc) {
+  const uint32_t offset = doc & 0xffffu, block = doc / base::RowBlocks::kRowsPerBlock;
+  nodes.push_back({codes.factors()[offset], doc});
+  if (metric == Metric::l2) biases.push_back(codes.biases()[offset]);
+  if (block >= blocks.size()) blocks.resize(block + 1);
+  blocks[block] =
+      reinterpret_cast<const uint8_t*>(codes.rows().block(offset / base::RowBlocks::kRowsPerBlock));
+  code_bytes = codes.rows().row_bytes();
+}
+
 void Graph::State::note(std::span<const Column* const> columns, std::span<const uint32_t> docs,
                         bool by_codes) {
-  rows.reserve(by_codes ? 0 : rows.size() + docs.size());
-  codes.reserve(by_codes ? codes.size() + docs.size() : 0);
+  if (docs.empty()) return;
+  options = columns[docs.front() >> 16]->options();
+  if (by_codes) {
+    codes.reserve(codes.size() + docs.size(), options.metric);
+  } else {
+    rows.reserve(rows.size() + docs.size());
+  }
   for (const uint32_t doc : docs) {
     const Column& column = *columns[doc >> 16];
     const uint32_t offset = doc & 0xffffu;
-    options = column.options();
     if (by_codes) {
-      const Codes& from = *column.codes();
-      codes.push_back({reinterpret_cast<const uint8_t*>(from.rows().row(offset)), from.factors()[offset],
-                       from.biases()[offset], doc});
+      codes.add(*column.codes(), options.metric, doc);
     } else {
       rows.push_back({column.rows().row(offset), column.scales()[offset], doc});
     }
@@ -136,10 +148,13 @@ std::unique_ptr<Graph> Graph::extend(std::span<const Column* const> columns, std
   state->build = state_->build;
   state->n_covered.assign(n_docs.begin(), n_docs.end());
   const size_t n_nodes = size() + docs.size();
-  state->rows.reserve(coded() ? 0 : n_nodes);
-  state->codes.reserve(coded() ? n_nodes : 0);
-  state->rows = state_->rows;
-  state->codes = state_->codes;
+  if (coded()) {
+    state->codes.reserve(n_nodes, state_->options.metric);
+    state->codes = state_->codes;
+  } else {
+    state->rows.reserve(n_nodes);
+    state->rows = state_->rows;
+  }
   state->options = state_->options;
   state->note(columns, docs, coded());
   Index index = index_of(links([](uint32_t doc) { return doc; }));

@@ -68,15 +68,16 @@ class RowDistance {
 };
 
 // `dot`: of a node's code and a query's.
-[[nodiscard]] inline float distance_by_code(int32_t dot, const CodeNode& node,
+[[nodiscard]] inline float distance_by_code(int32_t dot, const CodeNodes& nodes, uint32_t slot,
                                             const CodeQuery& query) noexcept {
-  return -(static_cast<float>(2 * dot - query.offset) * (node.factor * query.scale) + node.bias);
+  return -(static_cast<float>(2 * dot - query.offset) * (nodes[slot].factor * query.scale) +
+           nodes.bias(slot));
 }
 
 // The same as the codes estimate it (codes.hpp), at an eighth of the bytes.
 class CodeDistance {
  public:
-  CodeDistance(const std::vector<CodeNode>& nodes, const ColumnOptions& options) noexcept
+  CodeDistance(const CodeNodes& nodes, const ColumnOptions& options) noexcept
       : nodes_(nodes),
         n_blocks_(n_code_blocks(options.dim)),
         l2_(options.metric == Metric::l2),
@@ -84,37 +85,40 @@ class CodeDistance {
 
   template <class Entry>
   [[nodiscard]] float operator()(const PreparedQuery& query, const Entry& entry) const noexcept {
-    const CodeNode& node = nodes_[slot_of(entry)];
+    const uint32_t slot = slot_of(entry);
     int32_t dot = 0;
-    kernels_.dot_codes(node.code, 1, n_blocks_, query.code.elements.data(), &dot);
-    return distance_by_code(dot, node, query.code);
+    kernels_.dot_codes(nodes_.code(nodes_[slot]), 1, n_blocks_, query.code.elements.data(), &dot);
+    return distance_by_code(dot, nodes_, slot, query.code);
   }
   // A code stands for 128 factor (2c - 15) of the rotated vector, up to the error.
   template <class Entry>
   [[nodiscard]] float operator()(const Entry& a, const Entry& b) const noexcept {
     const CodeNode& one = nodes_[slot_of(a)];
     const CodeNode& other = nodes_[slot_of(b)];
-    const auto dot = static_cast<float>(kernels_.dot_code_pair(one.code, other.code, n_blocks_));
+    const auto dot =
+        static_cast<float>(kernels_.dot_code_pair(nodes_.code(one), nodes_.code(other), n_blocks_));
     const float product = static_cast<float>(kBlockDims) * (one.factor * other.factor) * dot;
-    return l2_ ? -0.5f * product - one.bias - other.bias : -product;
+    return l2_ ? -0.5f * product - nodes_.bias(slot_of(a)) - nodes_.bias(slot_of(b)) : -product;
   }
 
  private:
-  const std::vector<CodeNode>& nodes_;
+  const CodeNodes& nodes_;
   const size_t n_blocks_;
   const bool l2_;
   const simd::Kernels& kernels_;
 };
 
-[[nodiscard]] inline const char* bytes_of(const RowNode& node) noexcept { return node.row; }
-[[nodiscard]] inline const char* bytes_of(const CodeNode& node) noexcept {
-  return reinterpret_cast<const char*>(node.code);
+[[nodiscard]] inline const void* bytes_of(const std::vector<RowNode>& nodes, uint32_t slot) noexcept {
+  return nodes[slot].row;
+}
+[[nodiscard]] inline const void* bytes_of(const CodeNodes& nodes, uint32_t slot) noexcept {
+  return nodes.code(nodes[slot]);
 }
 
-template <class Node>
-void prefetch_bytes(const Node& node, size_t n_bytes) noexcept {
-  for (size_t byte = 0; byte < n_bytes; byte += base::kCacheLineBytes)
-    __builtin_prefetch(bytes_of(node) + byte);
+template <class Nodes>
+void prefetch_bytes(const Nodes& nodes, uint32_t slot, size_t n_bytes) noexcept {
+  const auto* bytes = static_cast<const char*>(bytes_of(nodes, slot));
+  for (size_t byte = 0; byte < n_bytes; byte += base::kCacheLineBytes) __builtin_prefetch(bytes + byte);
 }
 
 // From one query to many nodes at once, for walk().
@@ -125,7 +129,7 @@ class RowsFromQuery {
       : nodes_(nodes), row_bytes_(options.row_bytes()), one_(nodes, options), query_(query) {}
 
   void announce(uint32_t slot) const noexcept { __builtin_prefetch(&nodes_[slot]); }
-  void prefetch(uint32_t slot) const noexcept { prefetch_bytes(nodes_[slot], row_bytes_); }
+  void prefetch(uint32_t slot) const noexcept { prefetch_bytes(nodes_, slot, row_bytes_); }
   void measure(const uint32_t* slots, size_t n, float* out) const noexcept {
     for (size_t i = 0; i < n; ++i) out[i] = one_(query_, Slot{slots[i]});
   }
@@ -142,40 +146,37 @@ class RowsFromQuery {
 
 class CodesFromQuery {
  public:
-  CodesFromQuery(const std::vector<CodeNode>& nodes, const ColumnOptions& options, const PreparedQuery& query,
+  CodesFromQuery(const CodeNodes& nodes, const ColumnOptions& options, const PreparedQuery& query,
                  GraphScratch& scratch) noexcept
       : nodes_(nodes), n_blocks_(n_code_blocks(options.dim)), query_(query.code), scratch_(scratch) {}
 
-  void announce(uint32_t slot) const noexcept { __builtin_prefetch(&nodes_[slot]); }
-  void prefetch(uint32_t slot) const noexcept { prefetch_bytes(nodes_[slot], 64 * n_blocks_); }
+  void announce(uint32_t slot) const noexcept { nodes_.announce(slot); }
+  void prefetch(uint32_t slot) const noexcept { prefetch_bytes(nodes_, slot, 64 * n_blocks_); }
   void measure(const uint32_t* slots, size_t n, float* out) const {
     scratch_.codes.resize(n);
     scratch_.dots.resize(n);
-    for (size_t i = 0; i < n; ++i) scratch_.codes[i] = nodes_[slots[i]].code;
+    for (size_t i = 0; i < n; ++i) scratch_.codes[i] = nodes_.code(nodes_[slots[i]]);
     simd::kernels().dot_picked_codes(scratch_.codes.data(), n, n_blocks_, query_.elements.data(),
                                      scratch_.dots.data());
-    for (size_t i = 0; i < n; ++i) {
-      const CodeNode& node = nodes_[slots[i]];
-      out[i] = distance_by_code(scratch_.dots[i], node, query_);
-    }
+    for (size_t i = 0; i < n; ++i) out[i] = distance_by_code(scratch_.dots[i], nodes_, slots[i], query_);
   }
 
  private:
-  const std::vector<CodeNode>& nodes_;
+  const CodeNodes& nodes_;
   const size_t n_blocks_;
   const CodeQuery& query_;
   GraphScratch& scratch_;
 };
 
 // Asks for the vectors that the graph will visit next.
-template <class Node>
+template <class Nodes>
 struct Prefetch {
-  const std::vector<Node>& nodes;
+  const Nodes& nodes;
   size_t n_bytes;
 
   template <class Iterator>
   void operator()(Iterator begin, Iterator end) const noexcept {
-    for (; begin != end; ++begin) prefetch_bytes(nodes[get_slot(begin)], n_bytes);
+    for (; begin != end; ++begin) prefetch_bytes(nodes, get_slot(begin), n_bytes);
   }
 };
 

@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "base/growing.hpp"
 #include "vector/column.hpp"
 #include "vector/graph.hpp"
 #include "vector/packed_lists.hpp"
@@ -21,12 +22,43 @@ struct RowNode {
   uint32_t neighbours = 0;
 };
 struct CodeNode {
-  const uint8_t* code;
   float factor;
-  float bias;
   uint32_t doc;
   uint32_t neighbours = 0;
 };
+
+// By slot: as few bytes as possible, so that many nodes are in the caches; the code's place follows from the
+// document.
+struct CodeNodes {
+  std::vector<CodeNode> nodes;
+  std::vector<float> biases;           // l2; otherwise empty
+  std::vector<const uint8_t*> blocks;  // of base::RowBlocks, those of each column behind the others'
+  size_t code_bytes = 0;
+
+  [[nodiscard]] size_t size() const noexcept { return nodes.size(); }
+  [[nodiscard]] CodeNode& operator[](uint32_t slot) noexcept { return nodes[slot]; }
+  [[nodiscard]] const CodeNode& operator[](uint32_t slot) const noexcept { return nodes[slot]; }
+  [[nodiscard]] float bias(uint32_t slot) const noexcept { return biases.empty() ? 0.0f : biases[slot]; }
+  [[nodiscard]] const uint8_t* code(const CodeNode& node) const noexcept {
+    return blocks[node.doc / base::RowBlocks::kRowsPerBlock] +
+           node.doc % base::RowBlocks::kRowsPerBlock * code_bytes;
+  }
+  void announce(uint32_t slot) const noexcept {
+    __builtin_prefetch(&nodes[slot]);
+    if (!biases.empty()) __builtin_prefetch(&biases[slot]);
+  }
+  void reserve(size_t n, Metric metric) {
+    nodes.reserve(n);
+    if (metric == Metric::l2) biases.reserve(n);
+  }
+  void add(const Codes& codes, Metric metric, uint32_t doc);
+  [[nodiscard]] size_t memory_bytes() const noexcept {
+    return nodes.capacity() * sizeof(CodeNode) + biases.capacity() * sizeof(float) +
+           blocks.capacity() * sizeof(const uint8_t*);
+  }
+};
+// Documents are numbered column << 16 | offset, so one number tells column and block.
+static_assert(base::RowBlocks::kRowsPerBlock * base::RowBlocks::kMaxBlocks == 0x10000);
 
 // A node that is on upper levels, and where its lists begin: one for each level from the first on.
 struct UpperNode {
@@ -41,7 +73,7 @@ struct Graph::State {
   GraphOptions build;
   ColumnOptions options;
   std::vector<RowNode> rows;  // by slot; one of these two is empty
-  std::vector<CodeNode> codes;
+  CodeNodes codes;
   std::vector<uint32_t> n_covered;
   PackedLists ground;            // by slot
   std::vector<UpperNode> upper;  // by slot
@@ -49,7 +81,7 @@ struct Graph::State {
   uint32_t entry = 0;  // where searches begin: the first node on the highest level
   uint32_t highest_level = 0;
 
-  [[nodiscard]] bool coded() const noexcept { return !codes.empty(); }
+  [[nodiscard]] bool coded() const noexcept { return codes.size() != 0; }
   [[nodiscard]] size_t size() const noexcept { return rows.size() + codes.size(); }
   [[nodiscard]] uint32_t doc_of(uint32_t slot) const noexcept {
     return coded() ? codes[slot].doc : rows[slot].doc;
@@ -113,7 +145,8 @@ void Graph::State::take_lists(LevelOf&& level_of, ListOf&& list_of) {
                                     std::span<const uint32_t> docs) noexcept {
   for (const uint32_t doc : docs) {
     const Codes* codes = columns[doc >> 16]->codes();
-    if (!codes || codes->size() <= (doc & 0xffffu) || !(codes->biases()[doc & 0xffffu] <= 0.0f)) return false;
+    if (!codes || codes->size() <= (doc & 0xffffu) || !codes->errors()[doc & 0xffffu].comparable())
+      return false;
   }
   return true;
 }

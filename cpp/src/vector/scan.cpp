@@ -57,12 +57,12 @@ void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc,
     const uint32_t end =
         std::min({n_docs, (begin / kBatch + 1) * kBatch,
                   (begin / base::RowBlocks::kRowsPerBlock + 1) * base::RowBlocks::kRowsPerBlock});
-    const RowScale* scales = column.scales();
+    const RowScales scales = column.scales();
     // Rows of a block are consecutive, but only as far as a vector was stored: keep to the first and the last
     // of the run.
     uint32_t first = begin, last = end;
-    while (first < last && scales[first].scale == 0.0f) ++first;
-    while (last > first && scales[last - 1].scale == 0.0f) --last;
+    while (first < last && !scales.has(first)) ++first;
+    while (last > first && !scales.has(last - 1)) --last;
     if (first < last) {
       const char* rows = column.rows().row(first);
       if (options.storage == Storage::f16) {
@@ -75,7 +75,7 @@ void scan_chunk(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_doc,
       offers.make_room(last - first);
       for (uint32_t doc = first; doc < last; ++doc) {
         const float similarity = finish_similarity(metric, dots[doc - first], scales[doc], query.square);
-        const bool counts = scales[doc].scale != 0.0f && !(dead && dead->test(doc));
+        const bool counts = scales.has(doc) && !(dead && dead->test(doc));
         offers.add_if(counts, base::sortable_float(similarity), (chunk << 16) | doc);
       }
     }
@@ -97,7 +97,7 @@ void gather_chunk(const ChunkVectors& vectors, uint32_t chunk, std::span<const u
       for (size_t byte = 0; byte < row_bytes; byte += base::kCacheLineBytes) __builtin_prefetch(next + byte);
     }
     const uint32_t doc = offsets[i];
-    if (doc >= n_docs || column.scales()[doc].scale == 0.0f) continue;
+    if (doc >= n_docs || !column.has(doc)) continue;
     const float similarity = column.similarity(doc, query);
     best.push(base::candidate_key(base::sortable_float(similarity), (chunk << 16) | doc));
   }
