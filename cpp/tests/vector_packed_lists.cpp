@@ -1,6 +1,7 @@
-// Do lists come back from their bits, whatever the width of a slot?
+// Do lists come back from their bits, whatever they hold, and in as few as they need?
 #include "vector/packed_lists.hpp"
 
+#include <algorithm>
 #include <random>
 #include <vector>
 
@@ -8,54 +9,89 @@
 
 using scrubjay::vector::PackedLists;
 
-TEST(packed_lists_come_back) {
-  std::mt19937_64 random(7);
-  for (uint32_t width = 1; width <= 32; ++width) {
-    const auto greatest = static_cast<uint32_t>((uint64_t{1} << width) - 1);
-    // As many slots as fit the width, and the fewest that need it (two bits are the fewest that one slot more
-    // than two needs).
-    for (const uint64_t n_slots : {uint64_t{greatest} + 1, uint64_t{greatest} / 2 + 2}) {
-      if (n_slots > 0xffffffffu) continue;
-      PackedLists lists(static_cast<uint32_t>(n_slots));
-      std::vector<std::vector<uint32_t>> given;
-      size_t n_bytes = 0;
-      for (const size_t size :
-           {size_t{0}, size_t{1}, size_t{7}, size_t{40}, PackedLists::kLongest, size_t{3}}) {
-        std::vector<uint32_t>& list = given.emplace_back(size);
-        for (uint32_t& slot : list) slot = static_cast<uint32_t>(random() % n_slots);
-        if (size > 1) list.front() = static_cast<uint32_t>(n_slots - 1);
-        n_bytes += lists.n_bytes(size);
-      }
-      lists.reserve(n_bytes);
-      std::vector<uint32_t> places;
-      for (const std::vector<uint32_t>& list : given) {
-        places.push_back(lists.end());
-        lists.append(list);
-      }
-      CHECK_EQ(lists.end(), n_bytes);
-      for (size_t i = 0; i < given.size(); ++i) {
-        const PackedLists::List list = lists[places[i]];
-        CHECK_EQ(list.size(), given[i].size());
-        for (size_t j = 0; j < list.size(); ++j) CHECK_EQ(list[j], given[i][j]);
-      }
-    }
+namespace {
+
+using Lists = std::vector<std::vector<uint32_t>>;  // of node 0, 1, ..., ascending
+
+PackedLists packed(const Lists& lists, std::vector<uint32_t>& places) {
+  PackedLists::Counts counts;
+  for (uint32_t own = 0; own < lists.size(); ++own) counts.add(own, lists[own]);
+  PackedLists out(counts);
+  const size_t n_reserved = out.memory_bytes();
+  places.clear();
+  for (uint32_t own = 0; own < lists.size(); ++own) {
+    places.push_back(out.end());
+    out.append(own, lists[own]);
+  }
+  CHECK_EQ(out.memory_bytes(), n_reserved);  // there was room
+  places.push_back(out.end());
+  out.close();
+  CHECK(out.memory_bytes() <= n_reserved);
+  return out;
+}
+
+void check_come_back(const Lists& lists) {
+  std::vector<uint32_t> places;
+  const PackedLists kept = packed(lists, places);
+  for (uint32_t own = 0; own < lists.size(); ++own) {
+    std::vector<uint32_t> found;
+    kept.for_each(places[own], own, [&](uint32_t slot) { found.push_back(slot); });
+    CHECK_EQ(found, lists[own]);
+    CHECK_EQ(kept.next(places[own]), places[own + 1]);
   }
 }
 
-TEST(packed_lists_take_no_more_bits_than_slots_need) {
-  CHECK_EQ(PackedLists(100'000).n_bytes(16), 1 + 16 * 17 / 8);
-  CHECK_EQ(PackedLists(2).n_bytes(16), 1 + 2);
-  CHECK_EQ(PackedLists(1).n_bytes(0), 1);
-  PackedLists lists(1000);
-  lists.reserve(100);
-  CHECK(lists.memory_bytes() <= 120);
+}  // namespace
+
+TEST(packed_lists_come_back) {
+  std::mt19937_64 random(7);
+  for (uint32_t width = 0; width <= 32; ++width) {
+    const uint64_t n_slots = uint64_t{1} << width;
+    Lists lists;
+    for (const size_t size : {size_t{0}, size_t{1}, size_t{2}, size_t{7}, size_t{32}, size_t{33},
+                              PackedLists::kLongest, size_t{3}}) {
+      std::vector<uint32_t>& list = lists.emplace_back(size);
+      for (uint32_t& slot : list) slot = static_cast<uint32_t>(random() % n_slots);
+      if (size > 1) {
+        list.front() = 0;
+        list.back() = static_cast<uint32_t>(n_slots - 1);
+      }
+      std::sort(list.begin(), list.end());
+    }
+    check_come_back(lists);
+  }
+}
+
+TEST(packed_lists_without_anything_come_back) {
+  check_come_back({});
+  check_come_back({{}, {}, {}});
+  check_come_back({{0}, {1}, {2}});  // distances of no bits at all
+}
+
+TEST(packed_lists_take_the_best_widths) {
+  // Sixteen slots behind each node, side by side but for one that is far away: 2 bits name the class, 1 the
+  // distance to the next.
+  constexpr uint32_t kNodes = 1000, kFar = 1u << 20;
+  Lists lists(kNodes);
+  for (uint32_t own = 0; own < kNodes; ++own) {
+    for (uint32_t i = 0; i < 15; ++i) lists[own].push_back(own + i);
+    lists[own].push_back(own + kFar);
+  }
+  std::vector<uint32_t> places;
+  const PackedLists kept = packed(lists, places);
+  const size_t n_bits = 16 * 2 + 0 + 14 * 1 + 20;
+  CHECK_EQ(places.back(), kNodes * (1 + (n_bits + 7) / 8));
+  CHECK(kept.memory_bytes() <= places.back() + 64);
 }
 
 TEST(packed_lists_beyond_what_a_place_can_say_are_refused) {
-  PackedLists lists(1000);
+  PackedLists::Counts counts;
+  std::vector<uint32_t> list(PackedLists::kLongest);
+  for (uint32_t i = 0; i < list.size(); ++i) list[i] = i << 24;
+  for (int i = 0; i < 5'000'000; ++i) counts.add(0, list);
   bool refused = false;
   try {
-    lists.reserve(size_t{1} << 32);
+    const PackedLists lists(counts);
   } catch (const std::bad_alloc&) {
     refused = true;
   }

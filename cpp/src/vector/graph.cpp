@@ -19,9 +19,8 @@ struct Lists {
 
   template <class Visit>
   void neighbours(uint32_t slot, uint32_t level, Visit&& visit) const {
-    const PackedLists::List list =
-        level == 0 ? state.ground[nodes[slot].neighbours] : state.neighbours(slot, level);
-    for (size_t i = 0, n = list.size(); i < n; ++i) visit(list[i]);
+    if (level == 0) return state.ground.for_each(nodes[slot].neighbours, slot, visit);
+    state.for_each_neighbour(slot, level, visit);
   }
   void prefetch(uint32_t slot) const {
     const uint8_t* list = state.ground.at(nodes[slot].neighbours);

@@ -2,11 +2,14 @@
 
 #include <new>
 #include <optional>
+#include <span>
+#include <utility>
 
 #include "base/epoch.hpp"
 #include "vector/graph.hpp"
 #include "vector/graph_distance.hpp"
 #include "vector/graph_index.hpp"
+#include "vector/graph_order.hpp"
 #include "vector/graph_state.hpp"
 
 namespace scrubjay::vector {
@@ -76,8 +79,21 @@ struct Slots {
 };
 
 void take_lists_of(const Index& index, Graph::State& state) {
-  state.take_lists([&](uint32_t slot) { return index.level_of(slot); },
-                   [&](uint32_t slot, uint32_t level) { return Slots{index.neighbors(slot, level)}; });
+  const auto list_of = [&](uint32_t slot, uint32_t level) { return Slots{index.neighbors(slot, level)}; };
+  const auto order = order_by_links(static_cast<uint32_t>(state.size()), [&](uint32_t slot, auto&& visit) {
+    const auto list = list_of(slot, 0);
+    for (size_t i = 0; i < list.size(); ++i) visit(list[i]);
+  });
+  state.take_lists([&](uint32_t slot) { return index.level_of(slot); }, list_of, order);
+}
+
+template <class T>
+void reorder(std::vector<T>& values, std::span<const uint32_t> order) {
+  if (values.empty()) return;
+  std::vector<T> ordered;
+  ordered.reserve(order.size());
+  for (const uint32_t i : order) ordered.push_back(values[i]);
+  values = std::move(ordered);
 }
 
 }  // namespace
@@ -90,6 +106,13 @@ void CodeNodes::add(const Codes& codes, Metric metric, uint32_t doc) {
   blocks[block] =
       reinterpret_cast<const uint8_t*>(codes.rows().block(offset / base::RowBlocks::kRowsPerBlock));
   code_bytes = codes.rows().row_bytes();
+}
+
+void Graph::State::put_in_order(std::span<const uint32_t> order) {
+  if (order.empty()) return;
+  reorder(rows, order);
+  reorder(codes.nodes, order);
+  reorder(codes.biases, order);
 }
 
 void Graph::State::note(std::span<const Column* const> columns, std::span<const uint32_t> docs,

@@ -150,28 +150,30 @@ GraphLinks Graph::links(const std::function<uint32_t(uint32_t)>& renumbered) con
   // The first on the highest level, as usearch has it.
   out.entry =
       static_cast<uint32_t>(std::max_element(out.levels.begin(), out.levels.end()) - out.levels.begin());
-  std::vector<uint32_t> list;
+  std::vector<uint32_t> list, neighbours;
   for (uint32_t slot = 0; slot < n; ++slot) {
     if (slots[slot] == GraphLinks::kGone) continue;
     for (uint32_t level = 0, highest = state.level_of(slot); level <= highest; ++level) {
-      const PackedLists::List neighbours = state.neighbours(slot, level);
       list.clear();
-      for (size_t i = 0; i < neighbours.size(); ++i) {
-        if (slots[neighbours[i]] != GraphLinks::kGone) list.push_back(slots[neighbours[i]]);
-      }
-      // The place of one that is gone goes to the first of its own neighbours that is not linked yet, so that
-      // what was reached through it still is.
+      neighbours.clear();
+      state.for_each_neighbour(slot, level, [&](uint32_t other) {
+        neighbours.push_back(other);
+        if (slots[other] != GraphLinks::kGone) list.push_back(slots[other]);
+      });
+      // The place of one that is gone goes to that of its own neighbours not linked yet which lies nearest
+      // (as nodes near each other do, graph_order.hpp), so that what was reached through it still is.
       for (size_t i = 0; list.size() < neighbours.size() && i < neighbours.size(); ++i) {
         if (slots[neighbours[i]] != GraphLinks::kGone) continue;
-        const PackedLists::List beyond = state.neighbours(neighbours[i], level);
-        for (size_t j = 0; j < beyond.size(); ++j) {
-          const uint32_t other = slots[beyond[j]];
-          if (other == GraphLinks::kGone || other == slots[slot] ||
-              std::find(list.begin(), list.end(), other) != list.end())
-            continue;
-          list.push_back(other);
-          break;
-        }
+        uint32_t nearest = GraphLinks::kGone, nearest_by = GraphLinks::kGone;
+        state.for_each_neighbour(neighbours[i], level, [&](uint32_t beyond) {
+          const uint32_t by = beyond > slot ? beyond - slot : slot - beyond;
+          if (by >= nearest_by || slots[beyond] == GraphLinks::kGone || beyond == slot ||
+              std::find(list.begin(), list.end(), slots[beyond]) != list.end())
+            return;
+          nearest = slots[beyond];
+          nearest_by = by;
+        });
+        if (nearest != GraphLinks::kGone) list.push_back(nearest);
       }
       out.list_sizes.push_back(static_cast<uint8_t>(list.size()));
       out.links.insert(out.links.end(), list.begin(), list.end());

@@ -68,7 +68,7 @@ struct UpperNode {
 };
 
 // The lists lie packed one behind the other: what usearch, which builds them, needs for a node (room for the
-// longest list, four bytes a slot, its number, its level, its address) is more than three times as much.
+// longest list, four bytes a slot, its number, its level, its address) is more than four times as much.
 struct Graph::State {
   GraphOptions build;
   ColumnOptions options;
@@ -90,23 +90,29 @@ struct Graph::State {
     const auto found = find_upper(slot);
     return found == upper.end() || found->slot != slot ? 0 : found->level;
   }
-  // The slots that a node is linked to on a level that it is on.
-  [[nodiscard]] PackedLists::List neighbours(uint32_t slot, uint32_t level) const noexcept {
-    if (level == 0) return ground[coded() ? codes[slot].neighbours : rows[slot].neighbours];
-    uint32_t at = find_upper(slot)->neighbours;
-    for (; level > 1; --level) at += static_cast<uint32_t>(upper_lists.n_bytes(upper_lists[at].size()));
-    return upper_lists[at];
+  // Calls visit(slot) for those that a node is linked to on a level that it is on, ascending.
+  template <class Visit>
+  void for_each_neighbour(uint32_t slot, uint32_t level, Visit&& visit) const {
+    if (level == 0) {
+      const uint32_t place = coded() ? codes[slot].neighbours : rows[slot].neighbours;
+      return ground.for_each(place, slot, visit);
+    }
+    uint32_t place = find_upper(slot)->neighbours;
+    for (; level > 1; --level) place = upper_lists.next(place);
+    upper_lists.for_each(place, slot, visit);
   }
   [[nodiscard]] size_t memory_bytes() const noexcept;
 
   // Notes where the vectors of these documents lie, behind those that are noted.
   void note(std::span<const Column* const> columns, std::span<const uint32_t> docs, bool by_codes);
   // Takes over who is linked to whom: level_of(slot), and list_of(slot, level) as a range of slots, which may
-  // be one and the same object each time.
+  // be one and the same object each time. `order`: of the slots by those numbers, first to last; empty: as
+  // they are.
   template <class LevelOf, class ListOf>
-  void take_lists(LevelOf&& level_of, ListOf&& list_of);
+  void take_lists(LevelOf&& level_of, ListOf&& list_of, std::span<const uint32_t> order = {});
 
  private:
+  void put_in_order(std::span<const uint32_t> order);
   [[nodiscard]] std::vector<UpperNode>::const_iterator find_upper(uint32_t slot) const noexcept {
     return std::lower_bound(upper.begin(), upper.end(), slot,
                             [](const UpperNode& node, uint32_t wanted) { return node.slot < wanted; });
@@ -114,30 +120,46 @@ struct Graph::State {
 };
 
 template <class LevelOf, class ListOf>
-void Graph::State::take_lists(LevelOf&& level_of, ListOf&& list_of) {
+void Graph::State::take_lists(LevelOf&& level_of, ListOf&& list_of, std::span<const uint32_t> order) {
   const auto n = static_cast<uint32_t>(size());
-  ground = upper_lists = PackedLists(n);
-  size_t n_ground = 0, n_upper = 0, n_nodes = 0;
+  std::vector<uint32_t> new_slot(order.size());
+  for (uint32_t slot = 0; slot < order.size(); ++slot) new_slot[order[slot]] = slot;
+  put_in_order(order);
+  const auto old_slot = [&](uint32_t slot) { return order.empty() ? slot : order[slot]; };
+  std::vector<uint32_t> list;
+  // Ascending, each once: what was read from a file may hold one twice.
+  const auto sorted = [&](uint32_t slot, uint32_t level) -> std::span<const uint32_t> {
+    const auto& links = list_of(old_slot(slot), level);
+    list.resize(links.size());
+    for (size_t i = 0; i < list.size(); ++i) list[i] = order.empty() ? links[i] : new_slot[links[i]];
+    std::sort(list.begin(), list.end());
+    list.erase(std::unique(list.begin(), list.end()), list.end());
+    return list;
+  };
+  PackedLists::Counts on_ground, above;
+  size_t n_upper = 0;
   for (uint32_t slot = 0; slot < n; ++slot) {
-    const auto level = static_cast<uint32_t>(level_of(slot));
-    n_ground += ground.n_bytes(list_of(slot, 0).size());
-    for (uint32_t l = 1; l <= level; ++l) n_upper += upper_lists.n_bytes(list_of(slot, l).size());
-    n_nodes += level > 0 ? 1 : 0;
+    const auto level = static_cast<uint32_t>(level_of(old_slot(slot)));
+    on_ground.add(slot, sorted(slot, 0));
+    for (uint32_t l = 1; l <= level; ++l) above.add(slot, sorted(slot, l));
+    n_upper += level > 0 ? 1 : 0;
     if (level > highest_level) {
       highest_level = level;
       entry = slot;
     }
   }
-  ground.reserve(n_ground);
-  upper_lists.reserve(n_upper);
-  upper.reserve(n_nodes);
+  ground = PackedLists(on_ground);
+  upper_lists = PackedLists(above);
+  upper.reserve(n_upper);
   for (uint32_t slot = 0; slot < n; ++slot) {
     (coded() ? codes[slot].neighbours : rows[slot].neighbours) = ground.end();
-    ground.append(list_of(slot, 0));
-    const auto level = static_cast<uint32_t>(level_of(slot));
+    ground.append(slot, sorted(slot, 0));
+    const auto level = static_cast<uint32_t>(level_of(old_slot(slot)));
     if (level > 0) upper.push_back({slot, upper_lists.end(), level});
-    for (uint32_t l = 1; l <= level; ++l) upper_lists.append(list_of(slot, l));
+    for (uint32_t l = 1; l <= level; ++l) upper_lists.append(slot, sorted(slot, l));
   }
+  ground.close();
+  upper_lists.close();
 }
 
 // Whether every one of the documents has a code that can be compared (not one that is always looked at).
