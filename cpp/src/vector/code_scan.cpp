@@ -172,7 +172,10 @@ size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_do
 
 size_t gather_codes(const ChunkVectors& vectors, uint32_t chunk, std::span<const uint16_t> offsets,
                     const PreparedQuery& query, float margin, CodeScanScratch& scratch, base::TopK& best) {
-  constexpr size_t kAtOnce = 64;
+  // Compared sixteen at a time, while those further on are on their way: not many at once, or they wait for
+  // each other and nothing is compared meanwhile.
+  constexpr size_t kAtOnce = 16, kAhead = 48, kRing = 64;
+  static_assert(kAhead + kAtOnce <= kRing && kRing % kAtOnce == 0);
   const Column& column = *vectors.column;
   const Codes& codes = *column.codes();
   const uint32_t n_docs = std::min({vectors.n_docs, column.size(), codes.size()});
@@ -181,32 +184,38 @@ size_t gather_codes(const ChunkVectors& vectors, uint32_t chunk, std::span<const
   scratch.bounds.resize((offsets.size() + 15) / 16 * 16);
   const simd::Kernels& kernels = simd::kernels();
   const CodeQuery& code = query.code;
-  const size_t row_bytes = codes.rows().row_bytes();
-  const uint8_t* rows[kAtOnce];
+  const base::RowBlocks& all_rows = codes.rows();
+  const size_t row_bytes = all_rows.row_bytes();
+  const float* all_factors = codes.factors();
+  const float* all_biases = codes.biases();
+  const CodeError* all_errors = codes.errors();
+  const uint8_t* rows[kRing];
   float factors[kAtOnce], biases[kAtOnce];
   CodeError errors[kAtOnce];
   int32_t dots[kAtOnce];
   static constexpr uint8_t kNoCode[code_bytes(kMaxDim)] = {};
-  const auto code_of = [&](size_t i) {
-    return codes.errors()[offsets[i]].has_code()
-               ? reinterpret_cast<const uint8_t*>(codes.rows().row(offsets[i]))
-               : kNoCode;
+  size_t n_announced = 0;
+  const auto announce = [&](size_t end) {
+    for (end = std::min(end, offsets.size()); n_announced < end; ++n_announced) {
+      const uint32_t offset = offsets[n_announced];
+      const uint8_t* row =
+          all_errors[offset].has_code() ? reinterpret_cast<const uint8_t*>(all_rows.row(offset)) : kNoCode;
+      for (size_t byte = 0; byte < row_bytes; byte += base::kCacheLineBytes) __builtin_prefetch(row + byte);
+      rows[n_announced % kRing] = row;
+    }
   };
+  announce(kAhead);
   for (size_t begin = 0; begin < offsets.size(); begin += kAtOnce) {
     const size_t n = std::min(kAtOnce, offsets.size() - begin);
-    // The codes of the next round are on their way while these are compared.
-    for (size_t i = begin + n; i < std::min(begin + 2 * n, offsets.size()); ++i)
-      for (size_t byte = 0; byte < row_bytes; byte += base::kCacheLineBytes)
-        __builtin_prefetch(code_of(i) + byte);
+    announce(begin + kAtOnce + kAhead);
     for (size_t i = 0; i < n; ++i) {
       const uint32_t offset = offsets[begin + i];
-      rows[i] = code_of(begin + i);
-      factors[i] = codes.factors()[offset];
-      if (codes.biases()) biases[i] = codes.biases()[offset];
-      errors[i] = codes.errors()[offset];
+      factors[i] = all_factors[offset];
+      if (all_biases) biases[i] = all_biases[offset];
+      errors[i] = all_errors[offset];
     }
-    kernels.dot_picked_codes(rows, n, codes.n_blocks(), code.elements.data(), dots);
-    kernels.bound_codes(dots, factors, codes.biases() ? biases : nullptr, &errors[0].bits, n, code.offset,
+    kernels.dot_picked_codes(rows + begin % kRing, n, codes.n_blocks(), code.elements.data(), dots);
+    kernels.bound_codes(dots, factors, all_biases ? biases : nullptr, &errors[0].bits, n, code.offset,
                         code.scale, margin * code.length, code.shift, scratch.bounds.data() + begin);
   }
   return look_at_originals(column, chunk, offsets.size(), query, scratch, best,
