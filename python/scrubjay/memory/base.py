@@ -14,7 +14,8 @@ from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.index import Index
 from scrubjay.memory.judge import Judge
-from scrubjay.memory.rows import EpisodeRow, FactRow, as_moment, kind_of, loaded, scope_in
+from scrubjay.memory.making import as_moment, loaded
+from scrubjay.memory.rows import EpisodeRow, FactRow, kind_of, scope_in
 from scrubjay.memory.schema import KINDS, erasing
 from scrubjay.memory.sealing import cipher_of, next_number, place_in, sealed_cell, settle
 from scrubjay.store.connections import translated

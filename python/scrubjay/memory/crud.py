@@ -16,6 +16,7 @@ from scrubjay.memory.base import absent, checked_scope, drop, log
 from scrubjay.memory.checking import CANDIDATES, Unfit, encoded, encoded_list, verify
 from scrubjay.memory.content import checked_str
 from scrubjay.memory.known import KnownScopes
+from scrubjay.memory.making import loaded, record_of
 from scrubjay.memory.records import (
     EpisodeCandidate,
     FactCandidate,
@@ -35,8 +36,6 @@ from scrubjay.memory.rows import (
     hash_in,
     is_in_force,
     is_visible,
-    loaded,
-    record_of,
     rows_where,
     scope_in,
     sealed_columns,

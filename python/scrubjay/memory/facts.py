@@ -15,18 +15,9 @@ from numpy.typing import NDArray
 from scrubjay._native import Scope
 from scrubjay.memory.base import Ground, checked_scope, drop, log
 from scrubjay.memory.checking import content_of
+from scrubjay.memory.making import record_of
 from scrubjay.memory.records import Fact, FactCandidate, Outcome, Provenance
-from scrubjay.memory.rows import (
-    FactRow,
-    hash_in,
-    insert,
-    is_in_force,
-    new_id,
-    record_of,
-    rows_where,
-    scope_in,
-    topic_in,
-)
+from scrubjay.memory.rows import FactRow, hash_in, insert, is_in_force, new_id, rows_where, scope_in, topic_in
 from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change
 

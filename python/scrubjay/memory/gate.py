@@ -26,6 +26,7 @@ from scrubjay.memory.checking import (
 )
 from scrubjay.memory.content import as_kept, normalised
 from scrubjay.memory.facts import Proposal, provenance_columns
+from scrubjay.memory.making import as_moment
 from scrubjay.memory.records import (
     Candidate,
     EpisodeCandidate,
@@ -38,7 +39,6 @@ from scrubjay.memory.rows import (
     EpisodeRow,
     PolicyRow,
     PreferenceRow,
-    as_moment,
     hash_in,
     insert,
     new_id,

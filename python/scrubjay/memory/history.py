@@ -7,8 +7,9 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.memory.base import Ground, checked_scope
+from scrubjay.memory.making import as_moment, record_of
 from scrubjay.memory.records import Deletion, Event, Rejection, Why
-from scrubjay.memory.rows import FactRow, as_moment, find_row, is_visible, record_of
+from scrubjay.memory.rows import FactRow, find_row, is_visible
 from scrubjay.memory.schema import KINDS
 from scrubjay.memory.sealing import opened_cell, place_in
 from scrubjay.store.partition import visible_from

@@ -19,9 +19,10 @@ from scrubjay.memory.content import normalised
 from scrubjay.memory.drafts import check_text
 from scrubjay.memory.extractors import Extractor, as_extraction
 from scrubjay.memory.gate import Gate
+from scrubjay.memory.making import record_of
 from scrubjay.memory.notes import Note, read_notes
 from scrubjay.memory.records import Fact, FactCandidate, Provenance
-from scrubjay.memory.rows import record_of, rows_where
+from scrubjay.memory.rows import rows_where
 from scrubjay.memory.stabilise import Transcript, Utterance
 from scrubjay.store.reading import names_of
 

@@ -17,6 +17,7 @@ from scrubjay._native import Scope
 from scrubjay.memory.base import Ground, checked_scope
 from scrubjay.memory.content import checked_str
 from scrubjay.memory.gate import Gate
+from scrubjay.memory.making import record_of
 from scrubjay.memory.records import (
     Known,
     Outcome,
@@ -26,7 +27,7 @@ from scrubjay.memory.records import (
     Provenance,
     Record,
 )
-from scrubjay.memory.rows import Row, as_row, opener, raw_rows_where, record_of, rows_where
+from scrubjay.memory.rows import Row, as_row, opener, raw_rows_where, rows_where
 from scrubjay.payload import CreatedAt
 
 __all__ = ["KnownScopes"]

@@ -12,8 +12,9 @@ from typing import Any, overload
 from scrubjay._native import Scope
 from scrubjay.fusion import Relevance
 from scrubjay.memory.base import Ground, checked_scope
+from scrubjay.memory.making import record_of
 from scrubjay.memory.records import Episode, Fact
-from scrubjay.memory.rows import find_row, is_in_force, is_visible, record_of
+from scrubjay.memory.rows import find_row, is_in_force, is_visible
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
 from scrubjay.retrieval.trace import Trace

@@ -1,18 +1,15 @@
-"""How does a row become a record, and which rows may a scope see or change?"""
+"""What does a row hold, and which rows may a scope see or change? What record it makes: `making`."""
 
 from __future__ import annotations
 
-import json
 import sqlite3
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import datetime, timedelta, timezone
 from functools import partial
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
 from scrubjay.memory.content import digest, topic
-from scrubjay.memory.records import Episode, Fact, Policy, Preference, Provenance, Record
 from scrubjay.memory.schema import KINDS
 from scrubjay.memory.sealing import (
     BOUND,
@@ -35,7 +32,6 @@ __all__ = [
     "PolicyRow",
     "PreferenceRow",
     "Row",
-    "as_moment",
     "as_row",
     "belongs_to",
     "find_row",
@@ -44,17 +40,13 @@ __all__ = [
     "is_in_force",
     "is_visible",
     "kind_of",
-    "loaded",
     "new_id",
     "opener",
     "raw_rows_where",
-    "record_of",
     "rows_where",
     "sealed_columns",
     "topic_in",
 ]
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class PolicyRow(NamedTuple):
@@ -247,19 +239,6 @@ def kind_of(id: object) -> str | None:
     return kind if kind in KINDS else None
 
 
-def as_moment(microseconds: int) -> datetime:
-    """Return a time of the file.
-
-    >>> as_moment(1_000_000)
-    datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc)
-    """
-    return _EPOCH + timedelta(microseconds=microseconds)
-
-
-def _moment(microseconds: int | None) -> datetime | None:
-    return None if microseconds is None else as_moment(microseconds)
-
-
 def rows_where(
     connection: sqlite3.Connection, kind: str, condition: str, values: Sequence[Any] = ()
 ) -> Iterator[Any]:
@@ -400,111 +379,3 @@ def belongs_to(row: Row, scope: Scope) -> bool:
     if row.tenant != scope.tenant or row.user != user:
         return False
     return row.agent == agent or (user != "" and row.agent == "")
-
-
-# ---------------------------------------------------------------------- records
-
-
-def record_of(row: Row) -> Record:
-    """Return the record of a row."""
-    record: Record = _MAKE[row.kind](row)
-    return record
-
-
-def _provenance(row: Row, at: datetime | None = None) -> Provenance:
-    return Provenance(
-        row.source_run,
-        row.source_turn,
-        row.author,
-        row.place,
-        row.policy_version,
-        at or as_moment(row.created_at),
-    )
-
-
-def _policy(row: PolicyRow) -> Policy:
-    return Policy(
-        id=row.id,
-        tenant=row.tenant,
-        key=row.key,
-        version=row.version,
-        text=row.text,
-        effective_from=as_moment(row.begins_at),
-        effective_until=_moment(row.expires_at),
-        status=row.status,
-        provenance=_provenance(row),
-        decided_by=row.decided_by,
-    )
-
-
-def _preference(row: PreferenceRow) -> Preference:
-    at = as_moment(row.created_at)
-    return Preference(
-        id=row.id,
-        scope=scope_in(row),
-        key=row.key,
-        text=row.text,
-        source=row.source,
-        confidence=row.confidence,
-        status=row.status,
-        created_at=at,
-        expires_at=_moment(row.expires_at),
-        superseded_by=row.superseded_by,
-        provenance=_provenance(row, at),
-    )
-
-
-def _fact(row: FactRow) -> Fact:
-    return Fact(
-        id=row.id,
-        scope=scope_in(row),
-        content=row.content,
-        subject=row.subject,
-        predicate=row.predicate,
-        confidence=row.confidence,
-        status=row.status,
-        created_at=as_moment(row.created_at),
-        updated_at=as_moment(row.updated_at),
-        expires_at=_moment(row.expires_at),
-        superseded_by=row.superseded_by,
-        decided_by=row.decided_by,
-        uses=row.uses,
-        last_used_at=as_moment(row.last_used_at),
-        faded=bool(row.faded),
-        evidence=row.evidence,
-        provenance=_provenance(row),
-        metadata=loaded(row.metadata),
-    )
-
-
-def _episode(row: EpisodeRow) -> Episode:
-    return Episode(
-        id=row.id,
-        scope=scope_in(row),
-        summary=row.summary,
-        outcome=row.outcome,
-        task_type=row.task_type,
-        steps=tuple(json.loads(row.steps)),
-        artifacts=tuple(json.loads(row.artifacts)),
-        status=row.status,
-        created_at=as_moment(row.created_at),
-        updated_at=as_moment(row.updated_at),
-        expires_at=_moment(row.expires_at),
-        uses=row.uses,
-        last_used_at=as_moment(row.last_used_at),
-        provenance=_provenance(row),
-        metadata=loaded(row.metadata),
-    )
-
-
-def loaded(data: bytes | None) -> dict[str, Any]:
-    """Return metadata as it was given."""
-    return {} if data is None else json.loads(data)
-
-
-_MAKE: dict[str, Callable[[Any], Record]] = {
-    "policy": _policy,
-    "preference": _preference,
-    "fact": _fact,
-    "episode": _episode,
-}
