@@ -28,10 +28,20 @@ inline GraphScratch& scratch() {
   return one;
 }
 
+// The documents of the hits.
+inline GraphAnswer ask_graph(const Graph& graph, const PreparedQuery& query, const GraphAsk& ask,
+                             const std::function<bool(uint32_t)>& visible, std::vector<uint32_t>& found) {
+  std::vector<GraphHit> hits;
+  const GraphAnswer answer = graph.search(query, ask, visible, scratch(), hits);
+  found.clear();
+  for (const GraphHit& hit : hits) found.push_back(hit.doc);
+  return answer;
+}
+
 // At most `wanted` of what a search finds. Whether it went on to its end.
 inline bool search(const Graph& graph, const PreparedQuery& query, size_t wanted, size_t expansion,
                    const std::function<bool(uint32_t)>& visible, std::vector<uint32_t>& found) {
-  const GraphAnswer answer = graph.search(query, {wanted, expansion}, visible, scratch(), found);
+  const GraphAnswer answer = ask_graph(graph, query, {wanted, expansion}, visible, found);
   CHECK_EQ(answer.rank <= expansion, found.size() >= wanted);
   if (found.size() > wanted) found.resize(wanted);
   return answer.end == GraphAnswer::End::found;

@@ -1,5 +1,6 @@
 // Does the graph find nearly all of the nearest vectors, none that is hidden, from any number of threads?
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <set>
 #include <thread>
@@ -47,8 +48,8 @@ TEST(graph_says_as_how_manieth_the_last_wanted_came) {
   const auto even = [](uint32_t doc) { return doc % 2 == 0; };
   for (const PreparedQuery& query : data.queries) {
     std::vector<uint32_t> all, found;
-    (void)data.graph->search(query, {kWanted, 128}, everything, scratch(), all);
-    const GraphAnswer answer = data.graph->search(query, {kWanted, 128}, even, scratch(), found);
+    (void)ask_graph(*data.graph, query, {kWanted, 128}, everything, all);
+    const GraphAnswer answer = ask_graph(*data.graph, query, {kWanted, 128}, even, found);
     CHECK(answer.end == GraphAnswer::End::found);
     CHECK(answer.rank >= kWanted && answer.rank <= 128);
     CHECK_EQ(all[answer.rank - 1], found[kWanted - 1]);
@@ -56,7 +57,7 @@ TEST(graph_says_as_how_manieth_the_last_wanted_came) {
              kWanted);
   }
   std::vector<uint32_t> found;
-  const GraphAnswer few = data.graph->search(data.queries[0], {200, 128}, even, scratch(), found);
+  const GraphAnswer few = ask_graph(*data.graph, data.queries[0], {200, 128}, even, found);
   CHECK(few.end == GraphAnswer::End::found && few.rank > 128);
 }
 
@@ -65,17 +66,16 @@ TEST(graph_gives_up_where_all_is_hidden_or_after_too_many_distances) {
   size_t n_hidden = 0;
   for (const PreparedQuery& query : data.queries) {
     std::vector<uint32_t> near, found;
-    (void)data.graph->search(query, {kWanted, 128}, everything, scratch(), near);
+    (void)ask_graph(*data.graph, query, {kWanted, 128}, everything, near);
     const std::set<uint32_t> hidden(near.begin(), near.end());
     const auto shown = [&](uint32_t doc) { return !hidden.contains(doc); };
     GraphAsk ask{kWanted, 128};
-    CHECK(data.graph->search(query, ask, shown, scratch(), found).end == GraphAnswer::End::found);
+    CHECK(ask_graph(*data.graph, query, ask, shown, found).end == GraphAnswer::End::found);
     ask.least_visible = 0.5;
-    n_hidden += data.graph->search(query, ask, shown, scratch(), found).end == GraphAnswer::End::hidden;
-    CHECK(data.graph->search(query, ask, everything, scratch(), found).end == GraphAnswer::End::found);
-    found.clear();
+    n_hidden += ask_graph(*data.graph, query, ask, shown, found).end == GraphAnswer::End::hidden;
+    CHECK(ask_graph(*data.graph, query, ask, everything, found).end == GraphAnswer::End::found);
     ask.most_measured = 50;
-    CHECK(data.graph->search(query, ask, everything, scratch(), found).end == GraphAnswer::End::too_long);
+    CHECK(ask_graph(*data.graph, query, ask, everything, found).end == GraphAnswer::End::too_long);
     CHECK(found.empty());
   }
   CHECK(n_hidden > data.queries.size() / 2);
@@ -141,4 +141,30 @@ TEST(graph_serves_many_threads) {
     });
   }
   for (std::thread& thread : threads) thread.join();
+}
+
+TEST(graph_takes_hits_to_be_as_similar_as_their_codes_say) {
+  for (const Metric metric : {Metric::cosine, Metric::inner_product, Metric::l2}) {
+    for (const uint32_t dim : {kDim, 96u}) {  // without codes and with them
+      const Clustered data(metric, Storage::f16, dim);
+      CHECK_EQ(data.graph->coded(), dim != kDim);
+      size_t n_hits = 0, n_above = 0;
+      for (const PreparedQuery& query : data.queries) {
+        std::vector<GraphHit> hits;
+        (void)data.graph->search(query, {kWanted, 64}, everything, scratch(), hits);
+        for (size_t i = 0; i < hits.size(); ++i) {
+          if (i > 0) CHECK(hits[i].similarity <= hits[i - 1].similarity);
+          const Column& column = *data.pointers[hits[i].doc >> 16];
+          const float similarity = column.similarity(hits[i].doc & 0xffffu, query);
+          if (dim == kDim)
+            CHECK(std::abs(similarity - hits[i].similarity) <= 1e-4f * (1.0f + std::abs(similarity)));
+          if (dim == kDim) continue;
+          const float error = column.codes()->errors()[hits[i].doc & 0xffffu].value();
+          n_above += similarity > hits[i].similarity + margin_for(1e-3) * query.code.length * error ? 1 : 0;
+        }
+        n_hits += hits.size();
+      }
+      CHECK(n_hits > 1000 && n_above * 200 <= n_hits);
+    }
+  }
 }

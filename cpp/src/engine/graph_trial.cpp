@@ -16,10 +16,11 @@ namespace scrubjay::engine {
 namespace {
 
 constexpr size_t kLeastTried = 16384;  // vectors
-constexpr size_t kQuestions = 400;
+// Of a million vectors a thousand questions are asked, of fewer vectors fewer.
+constexpr size_t kLeastQuestions = 400, kMostQuestions = 1000, kVectorsAQuestion = 1000;
 constexpr double kStep = 1.08, kFarStep = 1.25;
 // Of the misses that are allowed: what is found for these questions should be found for others, too.
-constexpr double kMisses = 0.9;
+constexpr double kMisses = 0.8;
 constexpr float kMoved = 0.5f;  // of its length
 
 struct Question {
@@ -79,7 +80,8 @@ class Trial {
         question.query, {wanted, expansion}, [&](uint32_t doc) { return shown(doc); }, walk_, found_);
     const auto nearest = std::span(question.nearest).first(std::min(wanted, question.nearest.size()));
     return static_cast<size_t>(std::count_if(nearest.begin(), nearest.end(), [&](uint32_t doc) {
-      return std::find(found_.begin(), found_.end(), doc) == found_.end();
+      return std::none_of(found_.begin(), found_.end(),
+                          [doc](const vector::GraphHit& hit) { return hit.doc == doc; });
     }));
   }
 
@@ -93,7 +95,7 @@ class Trial {
   const std::span<const uint32_t> n_docs_;
   const std::span<const base::Bitmap> dead_;
   std::vector<float> moved_;
-  std::vector<uint32_t> found_;
+  std::vector<vector::GraphHit> found_;
   base::TopK best_;
   vector::CodeScanScratch scan_;
   vector::GraphScratch walk_;
@@ -109,10 +111,11 @@ ExpansionScales tried(const vector::Graph& graph, std::span<const vector::Column
   uint64_t n_all = 0;
   for (const uint32_t n : n_docs) n_all += n;
   std::vector<Question> questions;
-  for (size_t q = 0; q < kQuestions && !cancelled(); ++q) {
-    if (!trial.ask((2 * q + 1) * n_all / (2 * kQuestions), questions.emplace_back())) questions.pop_back();
+  const size_t n_asked = std::clamp(graph.size() / kVectorsAQuestion, kLeastQuestions, kMostQuestions);
+  for (size_t q = 0; q < n_asked && !cancelled(); ++q) {
+    if (!trial.ask((2 * q + 1) * n_all / (2 * n_asked), questions.emplace_back())) questions.pop_back();
   }
-  if (questions.size() < kQuestions / 2) return {};
+  if (questions.size() < n_asked / 2) return {};
   ExpansionScales scales;
   std::array<double, ExpansionScales::kRecalls.size()> found{};  // for fewer wanted: more need no less
   for (size_t w = 0; w < ExpansionScales::kWanted.size(); ++w) {

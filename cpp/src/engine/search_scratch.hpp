@@ -81,7 +81,9 @@ struct SearchScratch {
   vector::PreparedQuery vector_query;
   vector::CodeScanScratch code_scan;
   vector::GraphScratch graph;
-  std::vector<uint32_t> graph_docs, graph_offsets, graph_scores;
+  std::vector<vector::GraphHit> graph_hits;
+  std::vector<const vector::Column*> graph_columns;
+  std::vector<uint32_t> graph_docs, graph_scores, graph_ordered;
 
   std::vector<uint32_t> lexical_docs, vector_docs;
   std::vector<std::vector<uint32_t>> extra_docs;

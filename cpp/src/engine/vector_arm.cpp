@@ -1,10 +1,13 @@
 #include "engine/vector_arm.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <limits>
 
 #include "base/growing.hpp"
 #include "engine/result.hpp"
 #include "simd/kernels.hpp"
+#include "vector/rescoring.hpp"
 #include "vector/scan.hpp"
 
 namespace scrubjay::engine {
@@ -100,27 +103,54 @@ bool VectorArm::search_graph(const GraphChoice& graph, uint32_t first, double re
   vector::GraphAsk ask{k, expansion_among(recall, k, graph.visible_share, graph.scales)};
   ask.least_visible = graph.visible_share < 1.0 ? planner::kLeastMet * graph.visible_share : 0.0;
   ask.most_measured = planner::most_measured(graph->size());
-  s_.graph_docs.clear();
-  const vector::GraphAnswer answer = graph->search(s_.vector_query, ask, visible, s_.graph, s_.graph_docs);
+  s_.graph_hits.clear();
+  const vector::GraphAnswer answer = graph->search(s_.vector_query, ask, visible, s_.graph, s_.graph_hits);
   if (answer.end != vector::GraphAnswer::End::found ||
       !far_enough(recall, answer.rank, ask.expansion, graph.scales))
     return false;
-  // Chunk by chunk within a run of the graph's order.
-  for (size_t i = 0; i < s_.graph_docs.size();) {
-    const uint32_t chunk = s_.graph_docs[i] >> 16;
-    s_.graph_offsets.clear();
-    for (; i < s_.graph_docs.size() && s_.graph_docs[i] >> 16 == chunk; ++i)
-      s_.graph_offsets.push_back(s_.graph_docs[i] & 0xffffu);
-    const size_t n = s_.graph_offsets.size();
-    s_.graph_scores.resize(n);
-    vector::score_documents(*s_.chunks[first + chunk].chunk->vectors(), s_.graph_offsets.data(), n,
-                            s_.vector_query, s_.graph_scores.data());
-    for (size_t j = 0; j < n; ++j) {
-      const uint32_t doc = static_cast<uint32_t>(first + chunk) << 16 | s_.graph_offsets[j];
-      s_.vector_best.push(base::candidate_key(s_.graph_scores[j], doc));
-    }
-  }
+  look_at_hits(first);
   return true;
+}
+
+// Scores the originals of the hits that can be among the best, as far as their codes tell (codes.hpp); best
+// first, so that soon few can. `first`: the partition's first chunk.
+void VectorArm::look_at_hits(uint32_t first) {
+  const std::vector<vector::GraphHit>& hits = s_.graph_hits;
+  s_.graph_columns.clear();
+  for (const vector::GraphHit& hit : hits) {
+    while (s_.graph_columns.size() <= hit.doc >> 16)
+      s_.graph_columns.push_back(s_.chunks[first + s_.graph_columns.size()].chunk->vectors());
+  }
+  const auto greatest_similarity = [&](const vector::GraphHit& hit) {
+    const vector::Codes* codes = s_.graph_columns[hit.doc >> 16]->codes();
+    if (!codes) return std::numeric_limits<float>::infinity();
+    return hit.similarity +
+           codes->errors()[hit.doc & 0xffffu].value() * margin_ * s_.vector_query.code.length;
+  };
+  const size_t k = s_.vector_best.k();
+  s_.graph_scores.clear();
+  // Each time twice as many: what they are chosen by gets better.
+  for (size_t next = 0, n_scored = 0, n_chosen = k + k / 4 + 4; next < hits.size(); n_chosen *= 2) {
+    const uint64_t threshold = s_.vector_best.threshold();
+    const float least = threshold == 0 ? -std::numeric_limits<float>::infinity()
+                                       : base::unsortable_float(base::key_score(threshold + 1));
+    s_.graph_docs.clear();
+    for (; next < hits.size() && s_.graph_docs.size() < n_chosen; ++next) {
+      if (greatest_similarity(hits[next]) >= least) s_.graph_docs.push_back(hits[next].doc);
+    }
+    const size_t n = s_.graph_docs.size();
+    s_.graph_scores.resize(n_scored + n);
+    uint32_t* scores = s_.graph_scores.data() + n_scored;
+    vector::score_documents(s_.graph_columns, s_.graph_docs.data(), n, s_.vector_query, scores);
+    for (size_t i = 0; i < n; ++i)
+      s_.vector_best.push(base::candidate_key(scores[i], (first << 16) + s_.graph_docs[i]));
+    n_scored += n;
+    if (n_scored < k || next == hits.size()) continue;
+    s_.graph_ordered = s_.graph_scores;
+    std::nth_element(s_.graph_ordered.begin(), s_.graph_ordered.begin() + static_cast<ptrdiff_t>(k - 1),
+                     s_.graph_ordered.end(), std::greater<>());
+    s_.vector_best.raise_threshold(s_.graph_ordered[k - 1]);
+  }
 }
 
 double VectorArm::similarity(uint32_t chunk, uint32_t offset) const {

@@ -49,6 +49,7 @@ class VectorArm {
 
   [[nodiscard]] GraphChoice graph_for(size_t partition, double recall) const;
   [[nodiscard]] bool search_graph(const GraphChoice& graph, uint32_t first, double recall);
+  void look_at_hits(uint32_t first);
 
   SearchScratch& s_;
   const VectorPlan plan_;

@@ -6,6 +6,7 @@
 
 #include "base/growing.hpp"
 #include "simd/kernels.hpp"
+#include "vector/rescoring.hpp"
 
 namespace scrubjay::vector {
 namespace {
@@ -63,47 +64,6 @@ void bound_all(const ChunkVectors& vectors, const Codes& codes, uint32_t first, 
       simd::kernels().group_maxima(scratch.bounds.data(), n, group, scratch.maxima.data());
   return std::max(simd::kernels().kth_greatest(scratch.maxima.data(), n_groups, k, kNothing), kNothing + 1);
 }
-
-}  // namespace
-
-void score_documents(const Column& column, const uint32_t* docs, size_t n, const PreparedQuery& query,
-                     uint32_t* scores) {
-  constexpr size_t kAtOnce = 4, kAhead = 2 * kAtOnce;
-  const ColumnOptions& options = column.options();
-  const simd::Kernels& kernels = simd::kernels();
-  const RowScales scales = column.scales();
-  const base::RowBlocks& rows = column.rows();
-  const auto prefetch = [&](size_t first, size_t last) {
-    for (size_t i = first; i < std::min(last, n); ++i) {
-      const char* row = rows.row(docs[i]);
-      for (size_t byte = 0; byte < rows.row_bytes(); byte += base::kCacheLineBytes)
-        __builtin_prefetch(row + byte);
-      scales.prefetch(docs[i]);
-    }
-  };
-  const auto score_some = [&]<class Element>(auto dot_picked_rows, const Element*) {
-    prefetch(0, kAhead);
-    for (size_t first = 0; first < n; first += kAtOnce) {
-      prefetch(first + kAhead, first + kAhead + kAtOnce);
-      const size_t n_rows = std::min(kAtOnce, n - first);
-      const Element* picked[kAtOnce];
-      float dots[kAtOnce];
-      for (size_t i = 0; i < n_rows; ++i)
-        picked[i] = reinterpret_cast<const Element*>(rows.row(docs[first + i]));
-      dot_picked_rows(picked, n_rows, options.padded_dim(), query.elements.data(), dots);
-      for (size_t i = 0; i < n_rows; ++i)
-        scores[first + i] = base::sortable_float(
-            finish_similarity(options.metric, dots[i], scales[docs[first + i]], query.square));
-    }
-  };
-  if (options.storage == Storage::f16) {
-    score_some(kernels.dot_picked_rows_f16, static_cast<const uint16_t*>(nullptr));
-  } else {
-    score_some(kernels.dot_picked_rows_f32, static_cast<const float*>(nullptr));
-  }
-}
-
-namespace {
 
 // The bounds are there: scores the originals of those that can be among the best. `doc_of` a position in the
 // bounds.

@@ -32,8 +32,4 @@ size_t scan_codes(const ChunkVectors& vectors, uint32_t chunk, uint32_t first_do
 size_t gather_codes(const ChunkVectors& vectors, uint32_t chunk, std::span<const uint16_t> offsets,
                     const PreparedQuery& query, float margin, CodeScanScratch& scratch, base::TopK& best);
 
-// The similarities of documents by their originals, as sortable numbers; all of them have vectors.
-void score_documents(const Column& column, const uint32_t* docs, size_t n, const PreparedQuery& query,
-                     uint32_t* scores);
-
 }  // namespace scrubjay::vector

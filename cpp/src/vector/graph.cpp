@@ -47,7 +47,7 @@ bool Graph::coded() const noexcept { return state_->coded(); }
 
 GraphAnswer Graph::search(const PreparedQuery& query, const GraphAsk& ask,
                           const std::function<bool(uint32_t)>& visible, GraphScratch& scratch,
-                          std::vector<uint32_t>& out) const {
+                          std::vector<GraphHit>& out) const {
   using End = GraphAnswer::End;
   if (size() == 0) return {End::found, ask.expansion + 1};
   try {
@@ -64,11 +64,12 @@ GraphAnswer Graph::search(const PreparedQuery& query, const GraphAsk& ask,
 template <class Nodes, class Distance>
 GraphAnswer Graph::search_by(const Nodes& nodes, const Distance& distance, const GraphAsk& ask,
                              const std::function<bool(uint32_t)>& visible, GraphScratch& scratch,
-                             std::vector<uint32_t>& out) const {
+                             std::vector<GraphHit>& out) const {
   using End = GraphAnswer::End;
   const Lists<Nodes> lists{*state_, nodes};
   Walk<Lists<Nodes>, Distance> walk(lists, distance, scratch);
   const auto n_nodes = static_cast<uint32_t>(size());
+  const float distance_shift = distance.shift();
   const auto shown = [&](uint32_t slot) { return visible(nodes[slot].doc); };
   WalkLimits limits{ask.most_measured, ~size_t{0}};
   if (ask.least_visible > 0.0) limits.look_after = std::min(kLookedAbout, ask.expansion);
@@ -84,7 +85,8 @@ GraphAnswer Graph::search_by(const Nodes& nodes, const Distance& distance, const
   for (size_t i = 0; i < scratch.found.size(); ++i) {
     const auto slot = static_cast<uint32_t>(scratch.found[i]);
     if (!shown(slot)) continue;
-    out.push_back(nodes[slot].doc);
+    const float distance = base::unsortable_float(static_cast<uint32_t>(scratch.found[i] >> 32));
+    out.push_back({nodes[slot].doc, distance_shift - distance});
     if (out.size() == ask.wanted) answer.rank = i + 1;
   }
   return answer;

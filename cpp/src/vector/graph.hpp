@@ -50,6 +50,13 @@ struct GraphAnswer {
   size_t rank = 0;
 };
 
+// A document that was found, and how similar the graph takes it to be: the estimate of its code, if the graph
+// is coded.
+struct GraphHit {
+  uint32_t doc;
+  float similarity;
+};
+
 class Graph {
  public:
   // Builds over the vectors of `columns` that `admits` (asked once for each, in order; null: all); document d
@@ -85,11 +92,11 @@ class Graph {
   // Whether the distances are those of codes: then a search needs query.code prepared.
   [[nodiscard]] bool coded() const noexcept;
 
-  // Leaves in `out` the documents that were found and that `visible` admits, best first by the graph's
-  // distance. Any number of threads.
+  // Leaves in `out` what was found and `visible` admits, best first by the graph's distance. Any number of
+  // threads.
   [[nodiscard]] GraphAnswer search(const PreparedQuery& query, const GraphAsk& ask,
                                    const std::function<bool(uint32_t)>& visible, GraphScratch& scratch,
-                                   std::vector<uint32_t>& out) const;
+                                   std::vector<GraphHit>& out) const;
 
   // Documents of column c below this were considered when the graph was made.
   [[nodiscard]] uint32_t n_covered(size_t column) const noexcept;
@@ -106,7 +113,7 @@ class Graph {
   template <class Nodes, class Distance>
   [[nodiscard]] GraphAnswer search_by(const Nodes& nodes, const Distance& distance, const GraphAsk& ask,
                                       const std::function<bool(uint32_t)>& visible, GraphScratch& scratch,
-                                      std::vector<uint32_t>& out) const;
+                                      std::vector<GraphHit>& out) const;
   std::unique_ptr<State> state_;
 };
 

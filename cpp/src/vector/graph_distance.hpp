@@ -121,13 +121,14 @@ void prefetch_bytes(const Nodes& nodes, uint32_t slot, size_t n_bytes) noexcept 
   for (size_t byte = 0; byte < n_bytes; byte += base::kCacheLineBytes) __builtin_prefetch(bytes + byte);
 }
 
-// From one query to many nodes at once, for walk().
+// From one query to many nodes at once, for walk(). A similarity is shift() less the distance.
 class RowsFromQuery {
  public:
   RowsFromQuery(const std::vector<RowNode>& nodes, const ColumnOptions& options,
                 const PreparedQuery& query) noexcept
       : nodes_(nodes), row_bytes_(options.row_bytes()), one_(nodes, options), query_(query) {}
 
+  [[nodiscard]] float shift() const noexcept { return 0.0f; }
   void announce(uint32_t slot) const noexcept { __builtin_prefetch(&nodes_[slot]); }
   void prefetch(uint32_t slot) const noexcept { prefetch_bytes(nodes_, slot, row_bytes_); }
   void measure(const uint32_t* slots, size_t n, float* out) const noexcept {
@@ -150,6 +151,7 @@ class CodesFromQuery {
                  GraphScratch& scratch) noexcept
       : nodes_(nodes), n_blocks_(n_code_blocks(options.dim)), query_(query.code), scratch_(scratch) {}
 
+  [[nodiscard]] float shift() const noexcept { return query_.shift; }
   void announce(uint32_t slot) const noexcept { nodes_.announce(slot); }
   void prefetch(uint32_t slot) const noexcept { prefetch_bytes(nodes_, slot, 64 * n_blocks_); }
   void measure(const uint32_t* slots, size_t n, float* out) const {
