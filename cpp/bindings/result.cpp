@@ -207,10 +207,25 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
           [](const Result& r) {
             py::list arms;
             if (r.found.lexical_gathered) arms.append("lexical");
-            if (r.found.vectors_gathered) arms.append("vector");
+            if (r.found.vector_work.gathered) arms.append("vector");
             return py::tuple(arms);
           },
           "The arms ('lexical', 'vector') that went through the matches of a rare filter one by one.")
+      .def_property_readonly(
+          "vector_work",
+          [](const Result& r) -> py::typing::Dict<py::str, py::int_> {
+            const engine::VectorWork& work = r.found.vector_work;
+            py::dict looked_at;
+            looked_at["codes"] = work.n_codes;
+            looked_at["originals"] = work.n_originals;
+            looked_at["in_graphs"] = work.n_in_graphs;
+            looked_at["in_view"] = work.n_in_view;
+            looked_at["graphs_given_up"] = work.n_given_up;
+            return looked_at;
+          },
+          R"(What the vector arm looked at, as counts over all partitions: codes and originals that were compared; in_graphs, the vectors
+of the graphs that were searched instead, and in_view, how many those searches kept in view (the ef of HNSW);
+graphs_given_up, graphs that were asked in vain, so that what they hold was scanned.)")
       .def("__len__", [](const Result& r) { return r.found.hits.size(); })
       .def("__iter__", [](const Result& r) { return py::iter(unpacked(r)); })
       .def("__repr__", [](const Result& r) {

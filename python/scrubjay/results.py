@@ -67,6 +67,16 @@ class Hits:
         """What the lexical scores weighed, 0 to 1, where :class:`Auto` chose it; otherwise None."""
         return _known(self._result.lexical_share)
 
+    @property
+    def vector_work(self) -> dict[str, int]:
+        """What was looked at to find the nearest vectors, as counts; all are 0 where no vector was searched for.
+
+        codes, originals: compressed vectors and stored ones that were compared. in_graphs: vectors of the graphs that
+        were searched instead of scanned; in_view: how many candidates those searches kept (the ef of HNSW).
+        graphs_given_up: graphs in which too few visible documents lay about the query, so that they were scanned.
+        """
+        return self._result.vector_work
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the hits as JSON-serialisable dicts (see :meth:`Hit.to_dict`)."""
         return [hit.to_dict() for hit in self]

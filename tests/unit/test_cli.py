@@ -58,6 +58,7 @@ def test_search_shows_a_table(capsys: pytest.CaptureFixture[str], file: str) -> 
     assert lines[2].startswith("   lexical #1, vector #1; bm25 ")
     assert lines[2].endswith("terms stage key")
     assert lines[3].split()[0] == "2"
+    assert lines[-2] == "vectors: 3 originals"  # all that she may see
     assert "Scope('local', user='jane')" in lines[-1]
     assert "else's" not in out
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scrubjay import Engine, Scope
 from tests.data.engines import Kit
 
 
@@ -447,3 +448,10 @@ def test_half_precision_embeddings_come_back_as_given(kit: Kit, home: Any, metri
         engine.upsert_many(list(range(50)), ["t"] * 50, scope=home, vectors=rows)
         for id in range(50):
             assert np.array_equal(engine.get(id).vector, rows[id].astype(np.float32))
+
+
+def test_a_vector_takes_the_memory_that_is_documented() -> None:
+    n, dim = 4096, 256
+    engine = Engine(dim)
+    engine.upsert_many(list(range(n)), [""] * n, scope=Scope("acme"), vectors=np.eye(n, dim) + 1)
+    assert engine.stats()["vector_bytes"] / n == pytest.approx(2 * dim + 6 + dim / 2 + 6, rel=0.01)

@@ -113,6 +113,7 @@ def test_what_explains_a_filtered_result() -> None:
     assert (rare.admitted, rare.gathered, len(rare)) == (2, ("lexical", "vector"), 2)
     usual = engine.search("key", vector=[1, 1], scope=ACME, filter={"n": {"$gte": 2}})
     assert (usual.admitted, usual.gathered) == (n - 2, ())
+    assert (rare.vector_work["originals"], usual.vector_work["originals"]) == (2, n)
     assert engine.search("key", scope=ACME).admitted == n
 
 

@@ -29,6 +29,16 @@ struct Hit {
   bool identifier = false;  // in the identifier tier
 };
 
+// What the vector arm of a search looked at, over all partitions and chunks.
+struct VectorWork {
+  uint64_t n_codes = 0;      // compared, of all documents or of a filter's matches
+  uint64_t n_originals = 0;  // compared
+  uint64_t n_in_graphs = 0;  // vectors of the graphs that were searched
+  uint64_t n_in_view = 0;    // kept in view by those searches
+  uint64_t n_given_up = 0;   // searches of graphs that were given up: what they hold was scanned after all
+  bool gathered = false;     // some chunk was gone through match by match of the filter
+};
+
 // Owns references to the chunks of its hits, so texts can be read (under an epoch guard) as they were when
 // the search ran.
 struct SearchResult {
@@ -38,7 +48,8 @@ struct SearchResult {
   bool nothing_embedded = false;    // the request's embedder found no direction in the text
   double lexical_share = kUnknown;  // fusion automatic: what the words weighed, 0..1
   uint64_t n_admitted = 0;          // visible documents that the filter admits; without one, all
-  bool lexical_gathered = false, vectors_gathered = false;  // some chunk was gone through match by match
+  bool lexical_gathered = false;    // some chunk was gone through match by match of the filter
+  VectorWork vector_work;
   std::vector<std::string> terms;              // explain: the distinct query terms, in query order
   std::vector<std::vector<uint32_t>> matched;  // explain: per hit, indices into terms
 

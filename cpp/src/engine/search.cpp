@@ -87,7 +87,7 @@ class Search {
     SearchResult result;
     result.n_admitted = s_.n_admitted();
     result.lexical_gathered = lexical_arm_.gathered();
-    result.vectors_gathered = vector_arm_.gathered();
+    result.vector_work = vector_arm_.work();
     result.mode = lexical_ && semantic_ ? Mode::hybrid
                   : lexical_            ? Mode::lexical
                   : semantic_           ? Mode::vector

@@ -5,7 +5,6 @@
 #include <limits>
 
 #include "base/growing.hpp"
-#include "engine/result.hpp"
 #include "simd/kernels.hpp"
 #include "vector/rescoring.hpp"
 #include "vector/scan.hpp"
@@ -59,24 +58,28 @@ void VectorArm::scan(size_t c, uint32_t first_doc) {
   const size_t k = s_.vector_best.k();
   if (s_.filtered && first_doc == 0 && coded && plan_ != VectorPlan::rows &&
       planner::gathering_codes_repays(s_.admitted[c].n, chunk.n_docs, k, options_) && code_query_ready()) {
-    vector::gather_codes(vectors, static_cast<uint32_t>(c), s_.admitted_in(c), s_.vector_query, margin_,
-                         s_.code_scan, s_.vector_best);
-    gathered_ = true;
+    work_.n_codes += s_.admitted[c].n;
+    work_.n_originals += vector::gather_codes(vectors, static_cast<uint32_t>(c), s_.admitted_in(c),
+                                              s_.vector_query, margin_, s_.code_scan, s_.vector_best);
+    work_.gathered = true;
     return;
   }
   if (s_.filtered && first_doc == 0 && plan_ == VectorPlan::automatic &&
       planner::gathering_repays(s_.admitted[c].n, chunk.n_docs, k, coded, options_)) {
     vector::gather_chunk(vectors, static_cast<uint32_t>(c), s_.admitted_in(c), s_.vector_query,
                          s_.vector_best);
-    gathered_ = true;
+    work_.n_originals += s_.admitted[c].n;
+    work_.gathered = true;
     return;
   }
   if (coded &&
       (plan_ != VectorPlan::automatic || planner::codes_repay(chunk.n_docs - first_doc, k, options_)) &&
       code_query_ready()) {
-    vector::scan_codes(vectors, static_cast<uint32_t>(c), first_doc, s_.vector_query, margin_, s_.code_scan,
-                       s_.vector_best);
+    work_.n_codes += chunk.n_docs - first_doc;
+    work_.n_originals += vector::scan_codes(vectors, static_cast<uint32_t>(c), first_doc, s_.vector_query,
+                                            margin_, s_.code_scan, s_.vector_best);
   } else {
+    work_.n_originals += chunk.n_docs - first_doc;
     vector::scan_chunk(vectors, static_cast<uint32_t>(c), first_doc, s_.vector_query, s_.vector_best);
   }
 }
@@ -106,8 +109,12 @@ bool VectorArm::search_graph(const GraphChoice& graph, uint32_t first, double re
   s_.graph_hits.clear();
   const vector::GraphAnswer answer = graph->search(s_.vector_query, ask, visible, s_.graph, s_.graph_hits);
   if (answer.end != vector::GraphAnswer::End::found ||
-      !far_enough(recall, answer.rank, ask.expansion, graph.scales))
+      !far_enough(recall, answer.rank, ask.expansion, graph.scales)) {
+    ++work_.n_given_up;
     return false;
+  }
+  work_.n_in_graphs += graph->size();
+  work_.n_in_view += ask.expansion;
   look_at_hits(first);
   return true;
 }
@@ -145,6 +152,7 @@ void VectorArm::look_at_hits(uint32_t first) {
     for (size_t i = 0; i < n; ++i)
       s_.vector_best.push(base::candidate_key(scores[i], (first << 16) + s_.graph_docs[i]));
     n_scored += n;
+    work_.n_originals += n;
     if (n_scored < k || next == hits.size()) continue;
     s_.graph_ordered = s_.graph_scores;
     std::nth_element(s_.graph_ordered.begin(), s_.graph_ordered.begin() + static_cast<ptrdiff_t>(k - 1),

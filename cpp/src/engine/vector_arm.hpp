@@ -5,6 +5,7 @@
 #include <span>
 
 #include "engine/planner.hpp"
+#include "engine/result.hpp"
 #include "engine/search_scratch.hpp"
 #include "vector/column.hpp"
 #include "vector/graph.hpp"
@@ -19,8 +20,7 @@ class VectorArm {
   void rank(std::span<const float> vector, double length, const vector::ColumnOptions& options,
             size_t candidates, double recall);
 
-  // Whether some chunk was gone through match by match of the filter.
-  [[nodiscard]] bool gathered() const noexcept { return gathered_; }
+  [[nodiscard]] const VectorWork& work() const noexcept { return work_; }
   // Of the document at `rank`, from 1.
   [[nodiscard]] double similarity_at(uint32_t rank) const {
     return static_cast<double>(base::unsortable_float(base::key_score(keys_[rank - 1])));
@@ -57,7 +57,7 @@ class VectorArm {
   // Whether codes may choose what is looked at; their query is prepared when first needed.
   enum class Codes : uint8_t { unasked, ready, refused } codes_ = Codes::refused;
   float margin_ = 0.0f;  // of the codes' bounds
-  bool gathered_ = false;
+  VectorWork work_;
   std::span<const uint64_t> keys_;  // best first
 };
 

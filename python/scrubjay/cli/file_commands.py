@@ -16,7 +16,7 @@ import numpy as np
 from scrubjay._native import Scope
 from scrubjay.cli.arguments import scope_of
 from scrubjay.cli.readers import InputError, read_paths
-from scrubjay.cli.show import hits_table
+from scrubjay.cli.show import hits_table, way
 from scrubjay.cli.terminal import bold, dim, render_table
 from scrubjay.cli.tune_command import as_fusion
 from scrubjay.embedders.spec import from_spec
@@ -115,10 +115,14 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
             "took_us": took_us,
             "hits": hits.to_dicts(),
         }
+        if arguments.explain:
+            answer["vector_work"] = hits.vector_work
         print(json.dumps(answer, ensure_ascii=False, indent=2))
     else:
         if len(hits):
             print(hits_table(hits, explained=arguments.explain))
+        if arguments.explain and (looked_at := way(hits.vector_work)):
+            print(dim(f"vectors: {looked_at}"))
         visible = index.count(scope)
         print(
             dim(f"{len(hits)} of {visible:,} memories that {scope!r} may see; {hits.mode}, {took_us:,.0f} us")

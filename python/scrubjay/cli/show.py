@@ -5,7 +5,7 @@ from __future__ import annotations
 from scrubjay.cli.terminal import clean, dim, fit, render_table, terminal_width
 from scrubjay.results import Hit, Hits
 
-__all__ = ["evidence", "hits_table", "ranks"]
+__all__ = ["evidence", "hits_table", "ranks", "way"]
 
 
 def hits_table(hits: Hits, *, explained: bool) -> str:
@@ -29,6 +29,24 @@ def evidence(hit: Hit, mode: str) -> str:
         parts.append(f"cosine {hit.similarity:.2f}")
     if mode != "vector" and hit.matched_terms:
         parts.append("terms " + " ".join(hit.matched_terms))
+    return "; ".join(parts)
+
+
+def way(work: dict[str, int]) -> str:
+    """Say in a few words what was looked at to find the nearest vectors; empty if nothing was.
+
+    >>> way({"codes": 0, "originals": 34, "in_graphs": 100_000, "in_view": 170, "graphs_given_up": 0})
+    'a graph of 100,000 vectors, 170 in view; 34 originals'
+    """
+    parts = []
+    if work["in_graphs"]:
+        parts.append(f"a graph of {work['in_graphs']:,} vectors, {work['in_view']:,} in view")
+    if work["graphs_given_up"]:
+        parts.append("a graph, given up")
+    if work["codes"]:
+        parts.append(f"{work['codes']:,} codes")
+    if work["originals"]:
+        parts.append(f"{work['originals']:,} originals")
     return "; ".join(parts)
 
 
