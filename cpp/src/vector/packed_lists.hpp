@@ -1,10 +1,9 @@
 // Packed lists: which slots is a node of a graph linked to, in as few bits as they need?
 //
 // A list is kept in ascending order: the first slot as its distance from the node's own, each other as its
-// distance from the one before (Elias-Fano and its kin save a tenth more and cannot be read as fast). A
-// distance takes two bits that name its class and the class's bits; the four widths are the best for the
-// lists at hand. On the ground level of 100,000 nodes that lie as graph_order.hpp puts them a slot takes 11
-// bits, where its number has 17.
+// distance from the one before. A distance takes two bits that name its class and the class's bits; the four
+// widths are the best for the lists at hand. On the ground level of 100,000 nodes that lie as graph_order.hpp
+// puts them a slot takes 11 bits, where its number has 17.
 //
 //     n        a byte
 //     classes  two bits each, up to the next byte
