@@ -35,7 +35,7 @@ struct ByteCost {
 };
 inline constexpr ByteCost kRowByte{37.0, 56.0}, kPickedRowByte{45.0, 200.0}, kCodeByte{18.0, 36.0};
 // Codes picked out.
-inline constexpr double kPickedCodeByte = 90.0;
+inline constexpr double kPickedCodeByte = 60.0;
 // Rotating the query and choosing, in picoseconds.
 inline constexpr double kCodeStart = 600'000.0;
 // Of the wanted k, how many originals a scan of codes looks at.
