@@ -52,6 +52,16 @@ TEST(graph_order_gives_each_place_to_one_most_linked_from_the_places_before) {
   }
 }
 
+TEST(graph_order_bears_nodes_that_all_link_to) {
+  Lists lists(300);
+  for (uint32_t node = 0; node < lists.size(); ++node)
+    for (uint32_t other = 0; other < lists.size(); ++other)
+      if (other != node) lists[node].push_back(other);
+  std::vector<uint32_t> order = order_of(lists);
+  std::sort(order.begin(), order.end());
+  for (uint32_t node = 0; node < lists.size(); ++node) CHECK_EQ(order[node], node);
+}
+
 TEST(graph_order_finds_groups_that_were_dealt_out) {
   constexpr uint32_t kNodes = 2000, kGroups = 20;
   std::mt19937 random(5);

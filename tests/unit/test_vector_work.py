@@ -18,46 +18,54 @@ def vectors() -> Any:
     return np.random.default_rng(3).standard_normal((N, DIM)).astype(np.float32)
 
 
-@pytest.fixture(scope="module", params=["auto", "graph"])
-def engine(request: pytest.FixtureRequest) -> Engine:
-    made = Engine(DIM, vector_plan=request.param, background=False)
+def engine_of(plan: str) -> Engine:
+    made = Engine(DIM, vector_plan=plan, background=False)
     made.upsert_many(list(range(N)), ["a word"] * N, scope=ACME, vectors=vectors())
-    if request.param == "graph":
-        assert made.build_graphs(min_vectors=N) == 1
     return made
 
 
-def test_an_exact_search_looks_at_every_original(engine: Engine) -> None:
-    found = engine.search(vector=vectors()[0], scope=ACME, k=K, mode="vector", recall="exact")
-    assert found.vector_work == NOTHING | {"originals": N}
+@pytest.fixture(scope="module")
+def scanned() -> Engine:
+    return engine_of("auto")
 
 
-def test_codes_or_a_graph_choose_what_is_looked_at(engine: Engine) -> None:
-    has_graph = engine.graph_state(ACME) == "built"
-    work = engine.search(vector=vectors()[0], scope=ACME, k=K, mode="vector").vector_work
-    assert work["graphs_given_up"] == 0
-    if has_graph:
-        assert (work["codes"], work["in_graphs"]) == (0, N)
-        assert K <= work["originals"] <= work["in_view"] < N
-    else:
-        assert (work["codes"], work["in_graphs"], work["in_view"]) == (N, 0, 0)
-        assert K <= work["originals"] < N // 4
+@pytest.fixture(scope="module")
+def graph() -> Engine:
+    made = engine_of("graph")
+    assert made.build_graphs(min_vectors=N) == 1
+    return made
 
 
-def test_a_graph_is_given_up_where_what_lies_about_the_query_is_hidden(engine: Engine) -> None:
-    if engine.graph_state(ACME) != "built":
-        pytest.skip("has no graph")
+def test_an_exact_search_looks_at_every_original(scanned: Engine, graph: Engine) -> None:
+    for engine in (scanned, graph):
+        found = engine.search(vector=vectors()[0], scope=ACME, k=K, mode="vector", recall="exact")
+        assert found.vector_work == NOTHING | {"originals": N}
+
+
+def test_codes_choose_what_is_looked_at(scanned: Engine) -> None:
+    work = scanned.search(vector=vectors()[0], scope=ACME, k=K, mode="vector").vector_work
+    assert K <= work["originals"] < N // 4
+    assert work == NOTHING | {"codes": N, "originals": work["originals"]}
+
+
+def test_a_graph_chooses_what_is_looked_at(graph: Engine) -> None:
+    work = graph.search(vector=vectors()[0], scope=ACME, k=K, mode="vector").vector_work
+    assert (work["codes"], work["in_graphs"], work["graphs_given_up"]) == (0, N, 0)
+    assert K <= work["originals"] <= work["in_view"] < N
+
+
+def test_a_graph_is_given_up_where_what_lies_about_the_query_is_hidden(graph: Engine) -> None:
     query = vectors()[0]
     far = np.argsort(vectors() @ query)[: N // 2].tolist()
-    found = engine.search(vector=query, scope=ACME, k=K, mode="vector", ids=far)
+    found = graph.search(vector=query, scope=ACME, k=K, mode="vector", ids=far)
     work = found.vector_work
     assert (work["graphs_given_up"], work["in_graphs"]) == (1, 0)
     assert work["codes"] in (N, N // 2)
     assert len(found) == K
 
 
-def test_words_alone_look_at_no_vector(engine: Engine) -> None:
-    assert engine.search("word", scope=ACME, k=K, mode="lexical").vector_work == NOTHING
+def test_words_alone_look_at_no_vector(scanned: Engine) -> None:
+    assert scanned.search("word", scope=ACME, k=K, mode="lexical").vector_work == NOTHING
 
 
 def test_hits_say_it_too() -> None:

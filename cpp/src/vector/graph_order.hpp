@@ -80,11 +80,12 @@ template <class ForEachLink>
       node = next;
     }
     queue.take(node);
+    // One leaves the window before the next comes in: no node is ever linked from more than fit in it.
+    if (order.size() >= kWindow) {
+      for_each_link(order[order.size() - kWindow], [&](uint32_t other) { queue.drop_link(other); });
+    }
     order.push_back(node);
     for_each_link(node, [&](uint32_t other) { queue.add_link(other); });
-    if (order.size() > kWindow) {
-      for_each_link(order[order.size() - 1 - kWindow], [&](uint32_t other) { queue.drop_link(other); });
-    }
   }
   return order;
 }
