@@ -62,6 +62,11 @@ if(SCRUBJAY_SANITIZE)
   endif()
 endif()
 
+if(SCRUBJAY_COVERAGE)
+  add_compile_options(-fprofile-instr-generate -fcoverage-mapping)
+  add_link_options(-fprofile-instr-generate)
+endif()
+
 # scrubjay_precompile(TARGET HEADER...): the standard headers that most of our files include are read once for the target,
 # and with them the given ones. Not in `pip install`, nor in the presets dev and fuzz, where a file that includes too little
 # fails; and not under a compiler cache, which would miss.

@@ -1,4 +1,15 @@
 # The core: every .cpp under cpp/src, found anew at each build, so a new file needs no line here.
+
+# With SCRUBJAY_CORE_BUILD it was compiled before, of these sources and with these flags: .ci/run runs the C++ tests with the
+# very core that `pip install .` built, and saves the time of compiling it again.
+if(SCRUBJAY_CORE_BUILD)
+  add_library(scrubjay_core INTERFACE)
+  target_include_directories(scrubjay_core INTERFACE "${CMAKE_CURRENT_SOURCE_DIR}/cpp/src")
+  target_link_libraries(scrubjay_core INTERFACE
+    "${SCRUBJAY_CORE_BUILD}/libscrubjay_core.a" "${SCRUBJAY_CORE_BUILD}/libscrubjay_croaring.a" scrubjay_flags)
+  return()
+endif()
+
 file(GLOB core_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cpp/src/*/*.cpp")
 file(GLOB filter_sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/cpp/src/filter/*.cpp")
 

@@ -5,7 +5,8 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
+
+#include <algorithm>
 #include <memory>
 
 namespace scrubjay::base {
@@ -19,7 +20,7 @@ class Bitmap {
   // A copy with room for at least `n_bits`.
   Bitmap(const Bitmap& other, uint32_t n_bits)
       : Bitmap(n_bits > other.n_words_ * 64 ? n_bits : other.n_words_ * 64) {
-    std::memcpy(words_.get(), other.words_.get(), other.n_words_ * sizeof(uint64_t));
+    std::copy_n(other.words_.get(), other.n_words_, words_.get());
   }
 
   // As if made anew, with what memory there is.
@@ -29,7 +30,7 @@ class Bitmap {
       words_.reset(new uint64_t[n_words_]);
       capacity_ = n_words_;
     }
-    std::memset(words_.get(), 0, n_words_ * sizeof(uint64_t));
+    std::fill_n(words_.get(), n_words_, uint64_t{0});
   }
 
   [[nodiscard]] bool test(uint32_t bit) const noexcept {

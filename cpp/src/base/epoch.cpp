@@ -4,7 +4,10 @@
 #include <cstdint>
 #include <limits>
 #include <mutex>
+#include <new>
 #include <vector>
+
+#include "base/fork.hpp"
 
 namespace scrubjay::base {
 namespace {
@@ -28,12 +31,27 @@ struct Retired {
 struct Domain {
   std::atomic<uint64_t> epoch{1};
   std::atomic<Slot*> slots{nullptr};
-  std::mutex mutex;  // guards retired
+  std::mutex mutex;  // guards what follows
+  // A queue, its epochs ascend: the first `n_freed` are gone.
   std::vector<Retired> retired;
+  size_t n_freed = 0;
+  uint64_t n_ever = 0;
 };
 
+void before_fork() noexcept;
+void after_fork_in_parent() noexcept;
+void after_fork_in_child() noexcept;
+
+constexpr uint64_t kRetiredPerPass = 64;  // so many bring a pass, which frees up to twice as many
+constexpr size_t kMostPerPass = 2 * kRetiredPerPass;
+
 Domain& domain() noexcept {
-  static Domain* const instance = new Domain;  // never destroyed: threads may outlive static destruction
+  // Never destroyed: threads may outlive static destruction.
+  static Domain* const instance = [] {
+    auto* made = new Domain;
+    at_fork(ForkOrder::epochs, {before_fork, after_fork_in_parent, after_fork_in_child});
+    return made;
+  }();
   return *instance;
 }
 
@@ -75,6 +93,20 @@ ThreadState& thread_state() noexcept {
   return state;
 }
 
+void before_fork() noexcept { domain().mutex.lock(); }
+void after_fork_in_parent() noexcept { domain().mutex.unlock(); }
+// The threads that are not here read nothing any more.
+void after_fork_in_child() noexcept {
+  Domain& d = domain();
+  const Slot* own = thread_state().slot;
+  for (Slot* slot = d.slots.load(std::memory_order_acquire); slot; slot = slot->next) {
+    if (slot == own) continue;
+    slot->epoch.store(kIdle, std::memory_order_relaxed);
+    slot->taken.store(false, std::memory_order_relaxed);
+  }
+  new (&d.mutex) std::mutex;
+}
+
 // The oldest epoch that some reader may still see.
 uint64_t oldest_pinned() noexcept {
   full_fence();
@@ -102,48 +134,61 @@ EpochGuard::~EpochGuard() {
   if (--state.depth == 0) state.slot->epoch.store(kIdle, std::memory_order_release);
 }
 
+namespace {
+
+// Frees the oldest of what no reader can hold, not more than kMostPerPass: whoever retires pays for what is
+// about as much as its own, not for all that a writer of millions has left. Asks for no memory. Returns how
+// many.
+size_t collect_some() noexcept {
+  Domain& d = domain();
+  Retired free[kMostPerPass];
+  size_t n = 0;
+  {
+    const std::lock_guard lock(d.mutex);
+    const uint64_t oldest = oldest_pinned();
+    while (n < kMostPerPass && d.n_freed < d.retired.size() && d.retired[d.n_freed].epoch < oldest)
+      free[n++] = d.retired[d.n_freed++];
+    constexpr size_t kUsual = 4096;
+    if (d.n_freed == d.retired.size()) {
+      d.retired.clear();
+      d.n_freed = 0;
+    } else if (d.n_freed > kUsual && 2 * d.n_freed > d.retired.size()) {
+      d.retired.erase(d.retired.begin(), d.retired.begin() + static_cast<ptrdiff_t>(d.n_freed));
+      d.n_freed = 0;
+    }
+  }
+  for (size_t i = 0; i < n; ++i)
+    free[i].destroy(free[i].object);  // outside the lock: a destructor may retire
+  return n;
+}
+
+}  // namespace
+
 void retire(void* object, void (*destroy)(void*) noexcept) noexcept {
   Domain& d = domain();
-  size_t waiting = 0;
+  bool is_time = false;
   try {
     const std::lock_guard lock(d.mutex);
     d.retired.push_back({object, destroy, 0});
     // A reader that pins an epoch after this increment was ordered after the unlinking and cannot find the
     // object.
     d.retired.back().epoch = d.epoch.fetch_add(1, std::memory_order_seq_cst);
-    waiting = d.retired.size();
+    is_time = ++d.n_ever % kRetiredPerPass == 0;
   } catch (...) {
     return;  // no memory to remember it: the object leaks, which harms nobody who may still read it
   }
-  if (waiting % 64 == 0) collect_retired();
+  if (is_time) collect_some();
 }
 
 void collect_retired() noexcept {
-  Domain& d = domain();
-  std::vector<Retired> free;
-  try {
-    const std::lock_guard lock(d.mutex);
-    free.reserve(d.retired.size());
-    const uint64_t oldest = oldest_pinned();
-    size_t kept = 0;
-    for (Retired& entry : d.retired) {
-      if (entry.epoch < oldest) {
-        free.push_back(entry);
-      } else {
-        d.retired[kept++] = entry;
-      }
-    }
-    d.retired.resize(kept);
-  } catch (...) {
-    return;  // no memory for the list of what to free: the next call tries again
+  while (collect_some() != 0) {
   }
-  for (const Retired& entry : free) entry.destroy(entry.object);  // outside the lock: a destructor may retire
 }
 
 size_t n_retired() noexcept {
   Domain& d = domain();
   const std::lock_guard lock(d.mutex);
-  return d.retired.size();
+  return d.retired.size() - d.n_freed;
 }
 
 }  // namespace scrubjay::base

@@ -18,10 +18,10 @@ struct InvalidArgument : Error {  // ValueError
 struct WrongType : Error {  // TypeError
   using Error::Error;
 };
-struct Conflict : Error {  // scrubjay.ConflictError
+struct Corrupt : Error {  // scrubjay.CorruptIndexError
   using Error::Error;
 };
-struct Corrupt : Error {  // scrubjay.CorruptIndexError
+struct Interrupted : Error {  // thrown by whoever interrupts a long call (interruption.hpp)
   using Error::Error;
 };
 

@@ -1,9 +1,12 @@
-// Hashing: how do we turn bytes into a 64-bit number that is the same on every machine?
+// Fixed hashing: bytes become a 64-bit number that is the same on every machine, in every process.
 //
-// A multiply-and-fold hash (the mixing step of wyhash, Wang Yi 2019). Not keyed and not cryptographic: a
-// dictionary that must be exact verifies the bytes. Values are persisted, so this function never changes.
+// For what is stored or compared across processes: keys in images, digests, checksums. A multiply-and-fold
+// hash (the mixing step of wyhash, Wang Yi 2019), neither keyed nor cryptographic: bytes with any hash can be
+// constructed, so that a table in memory uses seeded_hash.hpp instead. Values are persisted, so this function
+// never changes.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <cstring>
 #include <string_view>
@@ -24,8 +27,14 @@ namespace scrubjay::base {
 #endif
 }
 
-// Up to eight bytes, little-endian, zero-filled.
+// Up to eight bytes, little-endian, zero-filled. By two loads that may overlap, where there are four.
 [[nodiscard]] inline uint64_t load_bytes(const char* data, size_t size) noexcept {
+  if (std::endian::native == std::endian::little && size >= 4) {
+    uint32_t first, last;
+    std::memcpy(&first, data, 4);
+    std::memcpy(&last, data + size - 4, 4);
+    return first | static_cast<uint64_t>(last) << (8 * (size - 4));
+  }
   uint64_t word = 0;
   for (size_t i = 0; i < size; ++i)
     word |= static_cast<uint64_t>(static_cast<unsigned char>(data[i])) << (8 * i);

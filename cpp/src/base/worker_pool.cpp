@@ -3,12 +3,11 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <new>
 #include <system_error>
 #include <thread>
 
-#if !defined(_WIN32)
-#include <pthread.h>
-#endif
+#include "base/fork.hpp"
 
 namespace scrubjay::base {
 namespace {
@@ -20,7 +19,11 @@ struct Job {
   unsigned n_wanted;
   unsigned n_running = 0;
   Job* next = nullptr;
+  Job* outer = nullptr;  // of the same caller: this one is called from its work
+  bool lost = false;     // helpers had begun and are not here: the process is the child of a fork
 };
+
+constinit thread_local Job* own_jobs = nullptr;  // that this thread called for help with
 
 struct Pool {
   std::mutex mutex;  // guards everything
@@ -55,20 +58,27 @@ struct Pool {
 
 Pool* current = nullptr;
 
-#if !defined(_WIN32)
 void before_fork() noexcept { current->mutex.lock(); }
 void after_fork_in_parent() noexcept { current->mutex.unlock(); }
+// The parent's threads are not here: a new pool takes the place of theirs, and jobs of this thread (its work
+// may have forked) end without them.
 void after_fork_in_child() noexcept {
+  Pool* const old = current;
   current = new Pool;
-}  // the parent's threads are not here; its state is let go
-#endif
+  old->jobs = nullptr;
+  for (Job* job = own_jobs; job; job = job->outer) {
+    job->lost = job->lost || job->n_running != 0;
+    job->n_wanted = job->n_running = 0;
+    job->next = old->jobs;
+    old->jobs = job;
+  }
+  new (&old->mutex) std::mutex;
+}
 
 Pool& pool() {
   static const bool started = [] {
     current = new Pool;
-#if !defined(_WIN32)
-    pthread_atfork(before_fork, after_fork_in_parent, after_fork_in_child);
-#endif
+    at_fork(ForkOrder::worker_pool, {before_fork, after_fork_in_parent, after_fork_in_child});
     return true;
   }();
   (void)started;
@@ -79,11 +89,16 @@ Pool& pool() {
 
 unsigned n_cores() noexcept { return std::max(1u, std::thread::hardware_concurrency()); }
 
-void run_with_helpers(unsigned n_helpers, void (*work)(void*) noexcept, void* context) noexcept {
+bool run_with_helpers(unsigned n_helpers, void (*work)(void*) noexcept, void* context) noexcept {
   n_helpers = std::min(n_helpers, std::max(1u, n_cores() - 1));
-  if (n_helpers == 0) return work(context);
+  if (n_helpers == 0) {
+    work(context);
+    return true;
+  }
   Pool& helpers = pool();
   Job job{work, context, n_helpers};
+  job.outer = own_jobs;
+  own_jobs = &job;
   {
     const std::lock_guard lock(helpers.mutex);
     while (helpers.n_threads < n_helpers) {
@@ -106,7 +121,9 @@ void run_with_helpers(unsigned n_helpers, void (*work)(void*) noexcept, void* co
   work(context);
   std::unique_lock lock(helpers.mutex);
   helpers.unlink(job);  // whoever has not begun need not
+  own_jobs = job.outer;
   helpers.helper_left.wait(lock, [&] { return job.n_running == 0; });
+  return !job.lost;
 }
 
 unsigned n_pool_threads() noexcept {

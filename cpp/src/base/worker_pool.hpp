@@ -13,13 +13,14 @@ namespace scrubjay::base {
 [[nodiscard]] unsigned n_cores() noexcept;
 
 // Calls work(context) on this thread and on up to n_helpers others at the same time; returns when all calls
-// have returned. `work` must not throw, and returns when nothing is left to do.
-void run_with_helpers(unsigned n_helpers, void (*work)(void*) noexcept, void* context) noexcept;
+// have returned. `work` must not throw, and returns when nothing is left to do. False: `work` forked on this
+// thread and this is the child, where what helpers had begun is not done.
+[[nodiscard]] bool run_with_helpers(unsigned n_helpers, void (*work)(void*) noexcept, void* context) noexcept;
 
 template <class Work>
-void run_with_helpers(unsigned n_helpers, const Work& work) noexcept {
+[[nodiscard]] bool run_with_helpers(unsigned n_helpers, const Work& work) noexcept {
   static_assert(noexcept(work()));
-  run_with_helpers(
+  return run_with_helpers(
       n_helpers, [](void* context) noexcept { (*static_cast<const Work*>(context))(); },
       const_cast<Work*>(&work));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/interruption.hpp"
 #include "embed/byte_pair_tables.hpp"
 #include "text/utf8.hpp"
 
@@ -88,6 +89,8 @@ void BytePairTokenizer::tokenize_part(std::string_view part, Scratch& scratch,
   bool marked = true;
   size_t begin = 0;
   unsigned left = kMarker;
+  constexpr size_t kBytesALook = size_t{1} << 14;
+  size_t next_look = kBytesALook;
   for (size_t at = 0; at < part.size();) {
     const auto lead = static_cast<unsigned char>(part[at]);
     unsigned right = lead;
@@ -99,6 +102,10 @@ void BytePairTokenizer::tokenize_part(std::string_view part, Scratch& scratch,
       length = text::utf8_length(lead);
     }
     if (!joins(left, right)) {
+      if (at >= next_look) {
+        base::interruption_point();
+        next_look = at + kBytesALook;
+      }
       if (marked || at > begin) tokenize_piece(part.substr(begin, at - begin), marked, scratch, out);
       marked = false;
       begin = at;
@@ -193,6 +200,7 @@ void BytePairTokenizer::merge_many(Scratch& scratch, std::vector<uint32_t>& out)
   std::make_heap(queue.begin(), queue.end(), Later{});
   while (!queue.empty()) {
     std::pop_heap(queue.begin(), queue.end(), Later{});
+    if (queue.size() % 1024 == 0) base::interruption_point();
     const Scratch::Candidate best = queue.back();
     queue.pop_back();
     Scratch::Symbol& left = chain[best.at];

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "base/interruption.hpp"
 #include "lexical/posting.hpp"
 
 namespace scrubjay::engine {
@@ -15,7 +16,7 @@ Chunk::~Chunk() {
 }
 
 void Chunk::prepare(const NewDocument& document, const vector::ColumnOptions& vectors) {
-  const uint32_t offset = n_docs();
+  const uint32_t offset = tail();
   const uint32_t code = lexical::encode_length(document.length);
   const std::string_view id = document.id.string;
   const std::string_view payload = document.payload.value_or(std::string_view());
@@ -33,32 +34,35 @@ void Chunk::prepare(const NewDocument& document, const vector::ColumnOptions& ve
   records_.data()[offset] = {
       bytes, id_kind_ == IdKind::integer ? document.id.integer : static_cast<int64_t>(id.size()),
       static_cast<uint32_t>(document.text.size()),
-      document.payload ? static_cast<uint32_t>(payload.size()) : kNoPayload};
+      document.payload ? static_cast<uint32_t>(payload.size()) : kNoPayload, document.write};
   length_codes_.data()[offset] = static_cast<uint16_t>(code);
   vector::Column* column = vectors_.load(std::memory_order_relaxed);
-  if (!column && !document.vector.empty()) {
+  if (!column && document.vector) {
     column = new vector::Column(vectors);
     vectors_.store(column, std::memory_order_release);
   }
-  // A column that reaches past the tail holds the remains of a document that failed here before.
-  if (column && (!document.vector.empty() || column->size() > offset))
-    column->append(offset, document.vector);
+  if (column && document.vector) {
+    column->append_stored(offset, document.scale, document.vector);
+  } else if (column && column->size() > offset) {
+    // A column that reaches past the tail holds the remains of a document that failed here before.
+    column->append(offset, {});
+  }
   const base::Bitmap* dead = dead_.load(std::memory_order_relaxed);
   size_t n_done = 0;
   try {
     postings_.expect(document.terms.size(), offset, code);
     for (; n_done < document.terms.size(); ++n_done) {
-      const lexical::TermCount& term = document.terms[n_done];
-      postings_.append(term.key, term.term, static_cast<uint16_t>(offset),
-                       lexical::pack_payload(term.count, code), dead);
+      if (n_done % 1024 == 1023) base::interruption_point();
+      postings_.append(document.terms.key(n_done), document.terms.term(n_done), static_cast<uint16_t>(offset),
+                       lexical::pack_payload(document.terms.count(n_done), code), dead);
     }
     if (!payload.empty()) add_attributes(offset, {bytes + id.size() + document.text.size(), payload.size()});
   } catch (...) {
-    for (size_t i = 0; i < n_done; ++i) {
-      postings_.undo(document.terms[i].key, document.terms[i].term, static_cast<uint16_t>(offset));
-    }
+    for (size_t i = 0; i < n_done; ++i)
+      postings_.undo(document.terms.key(i), document.terms.term(i), static_cast<uint16_t>(offset));
     throw;
   }
+  ++n_prepared_;
   if (code > max_length_code_.load(std::memory_order_relaxed))
     max_length_code_.store(code, std::memory_order_relaxed);
 }
@@ -74,48 +78,66 @@ void Chunk::add_attributes(uint32_t offset, std::string_view payload) {
   columns->append(offset, attributes, payload);
 }
 
+void Chunk::number_writes(uint64_t first) noexcept {
+  for (uint32_t offset = 0; offset < n_docs(); ++offset) records_.data()[offset].write = first + offset;
+}
+
 void Chunk::copy_vector(const vector::Column& from, uint32_t offset) {
   vector::Column* column = vectors_.load(std::memory_order_relaxed);
   if (!column) {
     column = new vector::Column(from.options());
     vectors_.store(column, std::memory_order_release);
   }
-  column->append_copy(n_docs(), from, offset);
+  column->append_copy(tail() - 1, from, offset);
 }
 
-void Chunk::publish() noexcept {
-  const uint32_t offset = n_docs();
+void Chunk::publish(uint32_t n) noexcept {
+  const uint32_t first = n_docs();
   const vector::Column* column = vectors_.load(std::memory_order_relaxed);
-  if (column && column->has(offset)) ++n_vectors_;
-  n_live_.store(n_live() + 1, std::memory_order_release);
-  total_length_.store(
-      total_length_.load(std::memory_order_relaxed) + lexical::decode_length(length_code(offset)),
-      std::memory_order_release);
-  n_docs_.store(offset + 1, std::memory_order_release);
+  uint32_t n_vectors = 0;
+  uint64_t total_length = total_length_.load(std::memory_order_relaxed);
+  for (uint32_t offset = first; offset < first + n; ++offset) {
+    if (column && column->has(offset)) ++n_vectors;
+    total_length += lexical::decode_length(length_code(offset));
+  }
+  n_prepared_ -= n;
+  n_vectors_.fetch_add(n_vectors, std::memory_order_relaxed);
+  n_live_.store(n_live() + n, std::memory_order_release);
+  total_length_.store(total_length, std::memory_order_release);
+  n_docs_.store(first + n, std::memory_order_release);
 }
 
-std::unique_ptr<base::Bitmap> Chunk::dead_with(uint32_t offset) const {
+void Chunk::forget(const lexical::TermSpan& terms) noexcept {
+  --n_prepared_;
+  for (size_t i = 0; i < terms.size(); ++i)
+    postings_.undo(terms.key(i), terms.term(i), static_cast<uint16_t>(tail()));
+}
+
+void Chunk::forget_values() noexcept {
+  if (filter::Columns* columns = columns_.load(std::memory_order_relaxed)) columns->forget_from(tail());
+}
+
+std::unique_ptr<base::Bitmap> Chunk::copy_dead() const {
   const base::Bitmap* old = dead_.load(std::memory_order_relaxed);
-  auto grown =
-      old ? std::make_unique<base::Bitmap>(*old, n_docs()) : std::make_unique<base::Bitmap>(n_docs());
-  grown->set(offset);
-  return grown;
+  return old ? std::make_unique<base::Bitmap>(*old, n_docs()) : std::make_unique<base::Bitmap>(n_docs());
 }
 
-void Chunk::kill(uint32_t offset, std::unique_ptr<base::Bitmap> dead,
-                 std::span<const lexical::TermCount> terms) noexcept {
-  for (const lexical::TermCount& term : terms)
-    postings_.count_dead(term.key, term.term, static_cast<uint16_t>(offset));
+void Chunk::kill(uint32_t offset, const lexical::TermSpan& terms) noexcept {
+  for (size_t i = 0; i < terms.size(); ++i)
+    postings_.count_dead(terms.key(i), terms.term(i), static_cast<uint16_t>(offset));
   const vector::Column* column = vectors_.load(std::memory_order_relaxed);
-  if (column && column->has(offset)) --n_vectors_;
+  if (column && column->has(offset)) n_vectors_.fetch_sub(1, std::memory_order_relaxed);
   n_live_.store(n_live() - 1, std::memory_order_release);
   total_length_.store(
       total_length_.load(std::memory_order_relaxed) - lexical::decode_length(length_code(offset)),
       std::memory_order_release);
-  replaced_.reset(dead_.exchange(dead.release(), std::memory_order_acq_rel));
 }
 
-// All at once what kill() does one by one.
+std::unique_ptr<base::Bitmap> Chunk::replace_dead(std::unique_ptr<base::Bitmap> dead) noexcept {
+  return std::unique_ptr<base::Bitmap>(dead_.exchange(dead.release(), std::memory_order_acq_rel));
+}
+
+// All at once what kill() and replace_dead() do one by one.
 void Chunk::bury(std::unique_ptr<base::Bitmap> dead) noexcept {
   postings_.recount_dead(*dead);
   const vector::Column* column = vectors_.load(std::memory_order_relaxed);
@@ -123,7 +145,7 @@ void Chunk::bury(std::unique_ptr<base::Bitmap> dead) noexcept {
   uint32_t n_left = n_live();
   for (uint32_t offset = 0; offset < n_docs(); ++offset) {
     if (!dead->test(offset)) continue;
-    if (column && column->has(offset)) --n_vectors_;
+    if (column && column->has(offset)) n_vectors_.fetch_sub(1, std::memory_order_relaxed);
     total -= length(offset);
     --n_left;
   }

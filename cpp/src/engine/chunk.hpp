@@ -19,8 +19,8 @@
 #include "engine/id.hpp"
 #include "engine/scope.hpp"
 #include "filter/columns.hpp"
+#include "lexical/kept_terms.hpp"
 #include "lexical/posting_table.hpp"
-#include "lexical/term_counts.hpp"
 #include "vector/column.hpp"
 
 namespace scrubjay::engine {
@@ -40,9 +40,11 @@ struct NewDocument {
   Id id;
   std::string_view text;                    // valid UTF-8
   std::optional<std::string_view> payload;  // the caller's bytes
-  std::span<const float> vector;            // empty: none
-  std::span<const lexical::TermCount> terms;
+  const char* vector = nullptr;             // a row as the column keeps it (vector::encode_row); null: none
+  vector::RowScale scale;                   // the row's
+  lexical::TermSpan terms;
   uint32_t length = 0;  // counting tokens
+  uint64_t write = 0;   // the number of its write: ascending over all partitions of an engine
 };
 
 class Chunk {
@@ -51,32 +53,40 @@ class Chunk {
 
   // --- the writer --------------------------------------------------------------------------------
   [[nodiscard]] uint32_t n_docs() const noexcept { return n_docs_.load(std::memory_order_relaxed); }
-  [[nodiscard]] bool full() const noexcept { return n_docs() >= capacity_; }
+  // The number of the next document: published ones, and behind them prepared ones.
+  [[nodiscard]] uint32_t tail() const noexcept { return n_docs() + n_prepared_; }
+  [[nodiscard]] bool full() const noexcept { return tail() >= capacity_; }
   // Tests make chunks small to cross their borders often.
   void limit(uint32_t n_docs) noexcept { capacity_ = n_docs; }
   // Its serial number in the partition (partition.hpp), given before anybody reads it.
   void number(uint64_t serial) noexcept { serial_ = serial; }
+  // The numbers of the writes of all documents, from `first` on, of a chunk that came from an image.
+  void number_writes(uint64_t first) noexcept;
 
-  // Stores everything of a document as number n_docs(), invisible until publish(). Strong exception
+  // Stores everything of a document as number tail(), invisible until publish(). Strong exception
   // guarantee.
   void prepare(const NewDocument& document, const vector::ColumnOptions& vectors);
-  // Gives the prepared document the vector that `from` stores for document `offset`, bit for bit.
+  // Gives the document that was prepared last the vector that `from` stores for document `offset`, bit for
+  // bit.
   void copy_vector(const vector::Column& from, uint32_t offset);
-  void publish() noexcept;  // within a publication
+  void publish(uint32_t n) noexcept;  // the first n that are prepared; within a publication
+  // Takes back the last that is prepared, which had these terms; then forget_values() once.
+  void forget(const lexical::TermSpan& terms) noexcept;
+  void forget_values() noexcept;
   // For compaction, of a chunk that nobody reads yet (engine/chunk_rewrite.hpp).
   [[nodiscard]] lexical::PostingTable& postings_to_fill() noexcept { return postings_; }
   void bury(std::unique_ptr<base::Bitmap> dead) noexcept;
 
-  // Deleting: the bitmap is prepared first (may throw), then applied within a publication.
-  [[nodiscard]] std::unique_ptr<base::Bitmap> dead_with(uint32_t offset) const;
-  void kill(uint32_t offset, std::unique_ptr<base::Bitmap> dead,
-            std::span<const lexical::TermCount> terms) noexcept;
-  // kill() leaves the replaced bitmap here; the writer retires it after the publication.
-  [[nodiscard]] std::unique_ptr<base::Bitmap> take_replaced() noexcept { return std::move(replaced_); }
+  // Deleting: a copy of the bitmap of the dead, with room for all documents, is prepared first (may throw)
+  // and put in place within a publication; replace_dead() returns the old one, which the writer retires
+  // afterwards.
+  [[nodiscard]] std::unique_ptr<base::Bitmap> copy_dead() const;
+  void kill(uint32_t offset, const lexical::TermSpan& terms) noexcept;
+  [[nodiscard]] std::unique_ptr<base::Bitmap> replace_dead(std::unique_ptr<base::Bitmap> dead) noexcept;
 
   [[nodiscard]] bool dead(uint32_t offset) const noexcept;
   [[nodiscard]] uint32_t n_live() const noexcept { return n_live_.load(std::memory_order_relaxed); }
-  [[nodiscard]] uint32_t n_vectors() const noexcept { return n_vectors_; }
+  [[nodiscard]] uint32_t n_vectors() const noexcept { return n_vectors_.load(std::memory_order_relaxed); }
   [[nodiscard]] size_t memory_bytes() const noexcept;
   [[nodiscard]] size_t text_bytes() const noexcept { return texts_.memory_bytes(); }
   [[nodiscard]] size_t vector_bytes() const noexcept;
@@ -103,6 +113,7 @@ class Chunk {
   void prefetch(uint32_t offset) const noexcept { __builtin_prefetch(records_.read() + offset); }
   [[nodiscard]] std::string_view text(uint32_t offset) const noexcept;
   [[nodiscard]] std::optional<std::string_view> payload(uint32_t offset) const noexcept;
+  [[nodiscard]] uint64_t write(uint32_t offset) const noexcept { return records_.read()[offset].write; }
   [[nodiscard]] const ScopeRef& scope() const noexcept { return scope_; }
   [[nodiscard]] uint64_t serial() const noexcept { return serial_; }
   [[nodiscard]] uint32_t length(uint32_t offset) const noexcept {
@@ -121,6 +132,7 @@ class Chunk {
     int64_t id;  // an integer id, or the size of a string id
     uint32_t text_size;
     uint32_t payload_size;  // kNoPayload: none
+    uint64_t write;         // ascending along a partition
   };
   static constexpr uint32_t kNoPayload = 0xffffffffu;
   friend struct ChunkParts;  // image.cpp
@@ -152,8 +164,8 @@ class Chunk {
   // What searches do not read, and the count that each of them changes, away from what they all read: on one
   // cache line they would take it from one another.
   base::ByteArena texts_;
-  std::unique_ptr<base::Bitmap> replaced_;
-  uint32_t n_vectors_ = 0;
+  uint32_t n_prepared_ = 0;
+  std::atomic<uint32_t> n_vectors_{0};
   uint32_t capacity_ = kMaxChunkDocs;
   mutable std::atomic<uint32_t> n_references_{1};
 };

@@ -1,6 +1,7 @@
 #include "engine/chunk_rewrite.hpp"
 
 #include "base/epoch.hpp"
+#include "base/interruption.hpp"
 
 namespace scrubjay::engine {
 
@@ -25,6 +26,7 @@ size_t ChunkRewrite::copy(const std::atomic<bool>& stopped) {
     renumbered.reserve(n_docs);
     while (renumbered.size() < n_docs) {
       if (stopped.load(std::memory_order_relaxed)) return n_copied;
+      base::interruption_point();
       const base::EpochGuard guard;
       const vector::Column* column = from.vectors();
       for (uint32_t i = 0; i < kBatch && renumbered.size() < n_docs; ++i) {
@@ -38,12 +40,13 @@ size_t ChunkRewrite::copy(const std::atomic<bool>& stopped) {
           overflowed_ = true;
           return n_copied;
         }
-        NewDocument document{from.id(offset), from.text(offset), from.payload(offset), {}, {}, 0};
+        NewDocument document{from.id(offset), from.text(offset), from.payload(offset), nullptr, {}, {}, 0};
         document.length = from.length(offset);
+        document.write = from.write(offset);
         chunk().prepare(document, vectors_);
         if (column && column->has(offset)) chunk().copy_vector(*column, offset);
-        renumbered.push_back(chunk().n_docs());
-        chunk().publish();
+        renumbered.push_back(chunk().tail() - 1);
+        chunk().publish(1);
       }
     }
     const base::EpochGuard guard;

@@ -1,10 +1,11 @@
 // Compaction: how do deleted documents leave memory without anybody waiting for it?
 //
 // A chunk with many dead documents is copied without them beside searches and writes (chunk_rewrite.hpp), and
-// put in its place in one publication, for which writers wait a few milliseconds at most (a full chunk's ids
-// are told their new places). Neighbours that fit into one chunk become one. compact() does this for every
-// dead document, on the caller's thread; in the background (EngineOptions::background) a thread of the engine
-// does it for chunks of which a sixth is dead (upkeep.cpp).
+// put in its place in one publication, for which writers of the partition wait some milliseconds (and all who
+// look up ids while those of a full chunk are told their new places). Neighbours that fit into one chunk
+// become one. compact() does this for every dead document, on the caller's thread; in the background
+// (EngineOptions::background) a thread of the engine does it for chunks of which a sixth is dead
+// (upkeep.cpp).
 
 #include <algorithm>
 
@@ -38,7 +39,7 @@ std::vector<ChunkRef> choose(const Partition& partition, uint64_t from, uint32_t
     chosen.push_back(chunks[first]);
     for (size_t next = first + 1; next < chunks.size(); ++next) {
       const Chunk& neighbour = *chunks[next].get();
-      const bool open = next + 1 == chunks.size() && !neighbour.full();
+      const bool open = next + 1 == chunks.size() && neighbour.n_docs() < chunk_docs;
       const bool small = thoroughly || (neighbour.n_live() <= chunk_docs / 2 && next >= n_covered);
       // The open chunk may fill up meanwhile.
       const uint64_t n_more = open ? chunk_docs - n_dead(neighbour) : neighbour.n_live();
@@ -54,13 +55,10 @@ std::vector<ChunkRef> choose(const Partition& partition, uint64_t from, uint32_t
 }  // namespace
 
 size_t Engine::compact() {
-  if (writer_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
-    throw base::Error("a stemmer may not write to the engine that calls it");
-  }
-  const std::lock_guard one_at_a_time(compaction_mutex_);
+  const Writing writing(*this);  // no stemmer calls this
+  const CompactionTurn one_at_a_time(*this);
   std::vector<ScopeRef> scopes;
   {
-    const WriteLock lock(*this);
     const base::EpochGuard guard;
     partitions_.for_each([&](Partition& partition) {
       const std::span<const ChunkRef> chunks = partition.chunks();
@@ -105,21 +103,19 @@ size_t Engine::compact_partition(const Scope& scope, bool thoroughly, const std:
 
 // A partition of which nothing lives.
 size_t Engine::drop_if_empty(const Scope& scope) {
-  const WriteLock lock(*this);
-  const base::EpochGuard guard;
-  Partition* partition = partitions_.find(scope.key(), scope.hash());
+  const PartitionTurn turn(*this, scope.key(), scope.hash());
+  Partition* partition = turn.get();
   if (!partition || partition->n_live() != 0) return 0;
   size_t n_docs = 0;
   for (const ChunkRef& chunk : partition->chunks()) n_docs += chunk->n_docs();
-  partitions_.remove(*partition);
+  take_from_table(*partition);
   return n_docs;
 }
 
 // Puts the copy in the place of what it was copied from, unless that is not there any more.
 size_t Engine::replace_chunks(const Scope& scope, ChunkRewrite& rewrite) {
-  const WriteLock lock(*this);
-  const base::EpochGuard guard;
-  Partition* partition = partitions_.find(scope.key(), scope.hash());
+  const PartitionTurn turn(*this, scope.key(), scope.hash());
+  Partition* partition = turn.get();
   if (!partition) return 0;
   const std::span<const ChunkRef> chunks = partition->chunks();
   const std::vector<ChunkRef>& old = rewrite.old();
@@ -137,22 +133,36 @@ size_t Engine::replace_chunks(const Scope& scope, ChunkRewrite& rewrite) {
   for (const ChunkRef& chunk : old) n_gone += chunk->n_docs();
   n_gone -= rewrite.target()->n_docs();
 
+  // Everything that takes long comes before the moment in which all who look up ids wait. Shard by shard, and
+  // within one in ascending order: then no document comes to a place that another one of its hash has yet to
+  // leave.
+  struct Moved {
+    uint64_t hash;
+    LocalDoc from, to;
+  };
+  std::vector<Moved> moved;
+  moved.reserve(rewrite.target()->n_live());
+  const uint64_t serial = rewrite.target()->serial();
+  rewrite.for_each_live([&](const Chunk& chunk, uint32_t offset, uint32_t doc) {
+    moved.push_back({key_hash(*partition->scope(), chunk.id(offset).hash()),
+                     local_doc(chunk.serial(), offset), local_doc(serial, doc)});
+  });
+  std::stable_sort(moved.begin(), moved.end(), [](const Moved& a, const Moved& b) {
+    return IdIndex::shard_number(a.hash) < IdIndex::shard_number(b.hash);
+  });
+
   const PartitionGraph* graph = partition->graph();
   const bool covered = graph && static_cast<size_t>(first - chunks.begin()) < graph->chunks.size();
   std::unique_ptr<ChunkList> replaced;
   std::unique_ptr<PartitionGraph> old_graph;
   {
-    const std::unique_lock ids_lock(ids_mutex_);
+    IdIndex::Move ids(ids_);
     {
       const Partition::Publication publication(*partition);
       replaced = partition->replace_chunks(std::move(list));
       if (covered) old_graph = partition->replace_graph(nullptr);
     }
-    const uint64_t serial = rewrite.target()->serial();
-    rewrite.for_each_live([&](const Chunk& chunk, uint32_t offset, uint32_t doc) {
-      ids_.move(chunk.id(offset).hash(), {partition, local_doc(chunk.serial(), offset)},
-                local_doc(serial, doc));
-    });
+    for (const Moved& one : moved) ids.move(one.hash, {partition, one.from}, one.to);
   }
   base::retire(std::move(old_graph));
   base::retire(std::move(replaced));

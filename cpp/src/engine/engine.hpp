@@ -1,7 +1,9 @@
 // Engine: the whole native core behind one class: documents in, ranked documents out.
 //
-// Thread-safe throughout. Writers take turns; searches take no lock and never wait for a writer's work. A
-// write is visible to every search that starts after it returned. Knows nothing of Python.
+// Long calls pass interruption points (base/interruption.hpp); an engine goes on in the child of a fork
+// (base/fork.hpp). Thread-safe throughout. Writers of one partition take turns, and share next to nothing
+// with those of others (turn.hpp); searches take no lock and never wait for a writer's work. A write is
+// visible to every search that starts after it returned. Knows nothing of Python.
 #pragma once
 
 #include <atomic>
@@ -9,18 +11,19 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <shared_mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
+#include "base/fork.hpp"
 #include "embed/static_embedder.hpp"
-#include "engine/id_map.hpp"
+#include "engine/id_index.hpp"
 #include "engine/image.hpp"
 #include "engine/partition_table.hpp"
 #include "engine/planner.hpp"
+#include "engine/prepared_batch.hpp"
 #include "engine/ranking_options.hpp"
 #include "engine/result.hpp"
 #include "filter/id_set.hpp"
@@ -32,6 +35,9 @@
 namespace scrubjay::engine {
 
 struct SearchScratch;
+
+// Of a text (before and after what is no UTF-8 became U+FFFD) and of a payload: 16 MiB.
+inline constexpr size_t kMaxTextBytes = size_t{1} << 24;
 
 struct EngineOptions {
   uint32_t dim = 0;  // 0: the first vector decides
@@ -45,12 +51,20 @@ struct EngineOptions {
   bool background = false;  // compact and build graphs on a thread of the engine's (upkeep.cpp)
 };
 
+// The key of a document.
+struct DocumentKey {
+  const Scope* scope = nullptr;  // exactly
+  Id id;
+};
+
 struct DocumentInput {
   Id id;
   std::string_view text;  // any bytes: what is not UTF-8 becomes U+FFFD
   std::optional<std::string_view> payload;
   ScopeRef scope;
   std::span<const float> vector;  // empty: none
+
+  [[nodiscard]] DocumentKey key() const noexcept { return {scope.get(), id}; }
 };
 
 // Which of the visible documents may be found: those that the predicate admits, whose id is in `ids` and is
@@ -71,14 +85,27 @@ struct SearchRequest {
   size_t k = 10;
   bool lexical = true;  // which arms may run
   bool semantic = true;
-  size_t candidates = 0;  // per arm; 0: max(100, k)
+  size_t lexical_candidates = 0, vector_candidates = 0;  // of each arm's ranking; 0: max(100, k)
   const RankingOptions* ranking = &plain_fusion();
-  std::span<const std::vector<Id>> rankings;  // of the caller, best first
+  // Of the caller, best first. A key without a scope names the most specific of the documents with its id
+  // that the search may find.
+  std::span<const std::vector<DocumentKey>> rankings;
   // One for each entity that the query names: who has it in the ranking's entity field.
   std::span<const filter::Predicate> entities;
   DocumentFilter filter;
   bool explain = false;
   double recall = 0.99;  // of the vector arm, in (0, 1]; 1: the exactly nearest, by scanning every original
+};
+
+// Documents in the order of their last writes. Images do not keep it: what is loaded counts as written then.
+struct ListRequest {
+  const Scope* scope = nullptr;
+  bool exact = false;  // of exactly this scope; otherwise all that a search from there sees
+  bool newest = true;  // first
+  uint64_t after = 0;  // only what is listed behind the document with this write number; 0: from the start
+  size_t skip = 0;
+  size_t limit = SIZE_MAX;
+  DocumentFilter filter;
 };
 
 // Of a partition: coming while its upkeep is due or under way, which may end in a graph; growing while the
@@ -98,13 +125,19 @@ class Engine {
   ~Engine();
 
   // --- writing -----------------------------------------------------------------------------------
-  // Inserts or replaces documents, in order; of equal ids the last counts. Everything is checked before
-  // anything is written: base::InvalidArgument (with the row), base::WrongType, base::Conflict (an id that
-  // lives in another scope). Returns how many distinct ids were written.
+  // Inserts or replaces documents, in order; of equal keys the last counts: all of them, or none if anything
+  // fails. Everything is checked before anything is written: base::InvalidArgument (with the row),
+  // base::WrongType. Within a partition new documents appear at once, those that replace others in groups.
+  // Returns how many distinct keys were written.
   size_t upsert(std::span<const DocumentInput> documents);
-  // How many of the ids existed (base::WrongType for an id of the other kind); each is gone from every
-  // projection when this returns.
-  size_t remove(std::span<const Id> ids);
+  // The same in two steps: all that needs no writer's turn, and the rest, which is short. `documents` and
+  // what they refer to live until after apply(), which may be called once or never; it checks again what
+  // other writers may have changed.
+  void prepare(std::span<const DocumentInput> documents, PreparedBatch& out) const;
+  size_t apply(const PreparedBatch& batch);
+  // How many of the keys existed (base::WrongType for an id of the other kind); each is gone from every
+  // projection when this returns. One after the other.
+  size_t remove(std::span<const DocumentKey> keys);
   // Removes every partition that agrees with all components of `scope` (`exact`: only the one with exactly
   // this scope).
   size_t erase(const Scope& scope, bool exact);
@@ -121,8 +154,9 @@ class Engine {
   // (residence.cpp) ----- Throws what upsert() would throw for what is wrong with the documents themselves,
   // and writes nothing.
   void validate(std::span<const DocumentInput> documents) const;
-  // The images of the partition of exactly this scope, chunk by chunk; none if it has no documents. Writers
-  // wait. One of its graph follows, if it has one (graph_image.hpp): that is made while writers go on.
+  // The images of the partition of exactly this scope, chunk by chunk; none if it has no documents. Its
+  // writers wait. One of its graph follows, if it has one (graph_image.hpp): that is made while writers go
+  // on.
   [[nodiscard]] std::vector<std::string> save_partition(const Scope& scope) const;
   // Takes the documents of the images as the partition of `scope`, which must not be here; returns how many.
   // Throws base::Corrupt, and then has changed nothing. A graph that cannot be used is no error:
@@ -147,7 +181,13 @@ class Engine {
   // the share of the document that it is. Mode substring.
   [[nodiscard]] SearchResult find_substring(std::string_view part, const Scope& scope, size_t k) const;
 
-  [[nodiscard]] std::optional<StoredDocument> get(const Id& id) const;
+  // One moment of each partition. Costs what it skips and returns, with a filter what the scope holds. Mode
+  // none, no scores; `last_write` is where the next page starts.
+  [[nodiscard]] SearchResult list(const ListRequest& request) const;
+  // The exact scopes that hold documents, or those of them that agree with `within`; in no order.
+  [[nodiscard]] std::vector<ScopeRef> scopes(const Scope* within) const;
+  // The most specific of the documents with this id that the scope sees.
+  [[nodiscard]] std::optional<StoredDocument> get(const Id& id, const Scope& scope) const;
   [[nodiscard]] size_t count(
       const Scope* scope) const;  // what a search from the scope sees; null: everything
   [[nodiscard]] size_t count(const Scope& scope, const DocumentFilter& filter) const;
@@ -160,36 +200,55 @@ class Engine {
 
  private:
   struct WriterScratch;
-  class WriteLock;
+  class Writing;
+  class PartitionTurn;
+  class CompactionTurn;
+  class BatchWrite;
 
   [[nodiscard]] vector::ColumnOptions column_options() const noexcept;
   [[nodiscard]] ImageIdentity image_identity() const noexcept;
-  void check(std::span<const DocumentInput> documents) const;
+  uint32_t check(std::span<const DocumentInput> documents) const;
   static constexpr size_t kOnlyRow = SIZE_MAX;  // for messages: the argument is one item, not row i of many
   double check_vector(std::span<const float> vector, uint32_t dim, size_t row) const;  // returns its norm
   void check_kind(const Id& id, const char* name, size_t row) const;
   [[nodiscard]] SearchResult search_row(const SearchRequest& request, size_t row) const;
   [[nodiscard]] SearchResult search_embedded(const SearchRequest& request, size_t row) const;
-  void check_conflicts(std::span<const DocumentInput> documents) const;
-  [[nodiscard]] Partition& partition_for(const ScopeRef& scope);
-  void write(const DocumentInput& document);
-  void kill(Location location, const Id& id);
+  void choose_last(std::span<const DocumentInput> documents, PreparedBatch& out) const;
+  void prepare_vectors(std::span<const DocumentInput> documents, WriterScratch& scratch,
+                       PreparedBatch& out) const;
+  struct Analysed {
+    lexical::KeptTerms::Range terms;
+    uint32_t length;
+  };
+  [[nodiscard]] Analysed analyze_row(PreparedBatch::Document& document,
+                                     std::span<const DocumentInput> documents, WriterScratch& scratch,
+                                     PreparedBatch& out) const;
+  void find_old(PreparedBatch::Document& document, WriterScratch& scratch, PreparedBatch& out) const;
+  void prepare_with(std::span<const DocumentInput> documents, WriterScratch& scratch,
+                    PreparedBatch& out) const;
+  size_t apply_with(const PreparedBatch& batch, WriterScratch& scratch);
+  void settle(IdKind kind, uint32_t dim);
+  void settle_images(std::span<const ChunkRef> chunks);
+  [[nodiscard]] Partition& partition_for(const ScopeRef& scope, bool& made);
+  void take_from_table(Partition& partition) noexcept;
+  [[nodiscard]] bool remove(const DocumentKey& key, WriterScratch& scratch);
+  [[nodiscard]] std::unique_ptr<WriterScratch> take_scratch() const;
+  void keep_scratch(std::unique_ptr<WriterScratch> scratch) const noexcept;
   // compaction.cpp
   struct Maintenance;
   void keep_up(Partition& partition) noexcept;
-  void compact_later(Partition& partition, const Chunk& chunk) noexcept;
-  void build_graph_later(Partition& partition, const Chunk& chunk) noexcept;
+  void compact_later(Partition& partition, const Chunk& chunk, uint32_t n_killed) noexcept;
+  void build_graph_later(Partition& partition) noexcept;
   enum class GraphWork : uint8_t { none, extend, build };
   [[nodiscard]] GraphWork graph_work(const Partition& partition) const noexcept;
   void maintain(Maintenance& own) noexcept;
+  void restart_after_fork(bool torn) noexcept;  // upkeep.cpp; in the child, with no other thread
   [[nodiscard]] size_t compact_partition(const Scope& scope, bool thoroughly,
                                          const std::atomic<bool>& stopped);
   [[nodiscard]] size_t drop_if_empty(const Scope& scope);
   [[nodiscard]] size_t replace_chunks(const Scope& scope, class ChunkRewrite& rewrite);
   [[nodiscard]] bool make_graph(const Scope& scope, GraphWork work, const std::atomic<bool>& stopped);
   [[nodiscard]] bool place_graph(const Scope& scope, std::unique_ptr<PartitionGraph> made);
-  [[nodiscard]] std::span<const lexical::TermCount> analyze(std::string_view text);
-  [[nodiscard]] std::optional<Location> find(const Id& id) const;
   void check_kind(const filter::IdSet* ids, const char* name) const;
   void apply_filter(const DocumentFilter& filter, SearchScratch& scratch) const;
   void find_members(const filter::IdSet& ids, SearchScratch& scratch) const;
@@ -199,14 +258,20 @@ class Engine {
   std::atomic<uint32_t> dim_;
   std::atomic<IdKind> id_kind_{IdKind::unset};
 
-  std::mutex write_mutex_;  // one writer at a time
-  std::atomic<std::thread::id> writer_{};
-  std::unique_ptr<WriterScratch> writer_scratch_;
-  std::mutex compaction_mutex_;  // one rewrite at a time; taken before write_mutex_
+  // The order of locks stands in turn.hpp.
+  std::mutex compaction_mutex_;  // one rewrite at a time
+  std::atomic<std::thread::id> compactor_{};
+  std::mutex identity_mutex_;  // who settles dim_ and id_kind_
+  std::mutex upkeep_mutex_;    // guards maintenance_
   std::unique_ptr<Maintenance> maintenance_;
+  std::mutex table_mutex_;  // one change of the partition table at a time
   PartitionTable partitions_;
-  mutable std::shared_mutex ids_mutex_;  // held for single look-ups and changes
-  IdMap ids_;
+  IdIndex ids_;
+  std::atomic<uint64_t> next_write_{1};
+  mutable std::mutex scratch_mutex_;
+  mutable std::vector<std::unique_ptr<WriterScratch>> idle_scratch_;
+  mutable base::ForkGate fork_gate_{
+      this, [](void* engine, bool torn) noexcept { static_cast<Engine*>(engine)->restart_after_fork(torn); }};
 };
 
 }  // namespace scrubjay::engine

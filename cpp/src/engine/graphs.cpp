@@ -1,14 +1,15 @@
 // Graphs: when does a partition get one, when is it extended, when built anew?
 //
-// All of it beside searches and writes: what is published is read like a search reads it, and the write lock
-// is held only to put the graph in its place. A graph is dropped when a chunk that it covers is rewritten.
-// With the images of its chunks a graph is kept (graph_image.hpp), so that reading them does not mean
-// building it.
+// All of it beside searches and writes: what is published is read like a search reads it, and the partition's
+// turn is held only to put the graph in its place. A graph is dropped when a chunk that it covers is
+// rewritten. With the images of its chunks a graph is kept (graph_image.hpp), so that reading them does not
+// mean building it.
 
 #include <bit>
 
 #include "base/bitmap.hpp"
 #include "base/epoch.hpp"
+#include "base/interruption.hpp"
 #include "engine/engine.hpp"
 #include "engine/graph_image.hpp"
 #include "engine/graph_trial.hpp"
@@ -31,7 +32,6 @@ size_t Engine::build_graphs(size_t min_vectors, bool anew) {
   size_t n_built = 0;
   std::vector<ScopeRef> scopes;
   {
-    const WriteLock lock(*this);
     const base::EpochGuard guard;
     partitions_.for_each([&](Partition& partition) {
       size_t n_vectors = 0;
@@ -120,7 +120,10 @@ bool Engine::make_graph(const Scope& scope, GraphWork work, const std::atomic<bo
     }
     made->n_left_out += n_left_out;
   }
-  const auto cancelled = [&] { return stopped.load(std::memory_order_relaxed); };
+  const auto cancelled = [&] {
+    base::interruption_point();
+    return stopped.load(std::memory_order_relaxed);
+  };
   const auto admits = [&](uint32_t doc) { return !dead[doc >> 16].test(doc & 0xffffu); };
   if (old) made->graph = old->extend(columns, n_docs, cancelled, admits);
   if (!made->graph && !cancelled()) {
@@ -136,9 +139,8 @@ bool Engine::make_graph(const Scope& scope, GraphWork work, const std::atomic<bo
 }
 
 bool Engine::place_graph(const Scope& scope, std::unique_ptr<PartitionGraph> made) {
-  const WriteLock lock(*this);
-  const base::EpochGuard guard;
-  Partition* partition = partitions_.find(scope.key(), scope.hash());
+  const PartitionTurn turn(*this, scope.key(), scope.hash());
+  Partition* partition = turn.get();
   if (!partition || partition->n_chunks() < made->chunks.size()) return false;
   for (size_t c = 0; c < made->chunks.size(); ++c) {
     if (partition->chunks()[c].get() != made->chunks[c].get()) return false;  // rewritten meanwhile

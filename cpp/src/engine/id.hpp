@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/hash.hpp"
+#include "base/seeded_hash.hpp"
 
 namespace scrubjay::engine {
 
@@ -20,7 +21,13 @@ struct Id {
   static Id of(int64_t value) noexcept { return {IdKind::integer, value, {}}; }
   static Id of(std::string_view value) noexcept { return {IdKind::string, 0, value}; }
 
+  // In memory.
   [[nodiscard]] uint64_t hash() const noexcept {
+    return kind == IdKind::integer ? base::seeded_hash64(static_cast<uint64_t>(integer))
+                                   : base::seeded_hash64(string);
+  }
+  // In digests: the same in every process.
+  [[nodiscard]] uint64_t stored_hash() const noexcept {
     return kind == IdKind::integer
                ? base::mix64(static_cast<uint64_t>(integer) ^ 0x9e3779b97f4a7c15ull, 0xe7037ed1a0b428dbull)
                : base::hash64(string);
@@ -34,6 +41,10 @@ struct Id {
     quoted += string;
     return quoted += '\'';
   }
+};
+
+struct IdHash {
+  [[nodiscard]] size_t operator()(const Id& id) const noexcept { return id.hash(); }
 };
 
 }  // namespace scrubjay::engine

@@ -1,15 +1,18 @@
-// Id map: where is the document with this id?
+// Id map: from (partition, id), the key of a document, to its place.
 //
-// Open addressing with 16-byte entries; the id itself stays in its chunk, where a match is verified. Guarded
-// by a lock that is held for one lookup or one change at a time; searches do not come here unless the caller
-// passes ids.
+// Open addressing (how far it probes: base/probing.hpp) with 16-byte entries; the id itself stays in its
+// chunk, where a match is verified. An id in another partition is another key. Every `hash` here is the
+// key_hash() (scope.hpp) of its key. Guarded by a lock that is held for one lookup or one change at a time;
+// searches do not come here unless the caller passes ids.
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstdint>
 #include <optional>
 #include <vector>
 
+#include "base/probing.hpp"
 #include "engine/partition.hpp"
 
 namespace scrubjay::engine {
@@ -21,6 +24,8 @@ struct Location {
 
 class IdMap {
  public:
+  explicit IdMap(base::Probing probing = base::Probing::fresh()) noexcept : probing_(probing) {}
+
   // Whether an entry has room for the address.
   [[nodiscard]] static bool holds(const Partition* partition) noexcept {
     return reinterpret_cast<uintptr_t>(partition) >> 52 == 0;
@@ -28,41 +33,44 @@ class IdMap {
 
   // An entry and its share of the free ones: the map is between eight fifteenths and four fifths full.
   static constexpr size_t kUsualBytes = 24;
+  static constexpr size_t kLeastBytes = 256;  // of a map that is not empty
 
   // The caller holds an epoch guard.
-  [[nodiscard]] std::optional<Location> find(const Id& id) const noexcept {
-    const Entry* entry = find_entry(id);
+  [[nodiscard]] std::optional<Location> find(const Partition& partition, const Id& id,
+                                             uint64_t hash) const noexcept {
+    const Entry* entry = find_entry(partition, id, hash);
     return entry ? std::optional(entry->location()) : std::nullopt;
   }
-  // Inserts or replaces. Throws std::bad_alloc only if reserve() was not called for it.
-  void put(const Id& id, Location location) {
-    const auto hash = static_cast<uint32_t>(id.hash());
-    if (Entry* entry = find_entry(id)) {
-      *entry = Entry(hash, location);
-      return;
+  // False if the key is there. Throws std::bad_alloc only if reserve() was not called for it.
+  [[nodiscard]] bool add(const Id& id, uint64_t hash, Location location) {
+    if (find_entry(*location.partition, id, hash)) return false;
+    if (!has_room(1)) reserve(1);
+    while (!place(Entry(static_cast<uint32_t>(hash), location))) {
+      probing_ = probing_.farther();
+      strained_ = true;
     }
-    reserve(1);
-    place(Entry(hash, location));
     ++n_;
+    return true;
+  }
+  // The document of a key that is there is now at `location`.
+  void replace(const Id& id, uint64_t hash, Location location) noexcept {
+    Entry* entry = find_entry(*location.partition, id, hash);
+    assert(entry);
+    *entry = Entry(static_cast<uint32_t>(hash), location);
   }
   void reserve(size_t n_more) {
-    const auto holds = [&](size_t n_entries) { return (n_ + n_more) * 5 <= n_entries * 4; };
-    if (holds(entries_.size())) return;
-    size_t n_entries = std::max<size_t>(entries_.size(), 16);
-    while (!holds(n_entries)) n_entries += n_entries / 2;
-    std::vector<Entry> old(n_entries);
-    old.swap(entries_);
-    for (const Entry& entry : old) {
-      if (!entry.empty()) place(entry);
-    }
+    if (has_room(n_more) && !strained_) return;
+    size_t n_entries = std::max(entries_.size(), kLeastBytes / sizeof(Entry));
+    while (!holds(n_more, n_entries)) n_entries += n_entries / 2;
+    rebuild(n_entries, strained_ ? base::Probing::fresh() : probing_);
   }
-  // Removes the entry of a document that is (or was) at `location`.
+  // Removes the entry of the document that is (or was) at `location`.
   void erase(uint64_t hash, Location location) noexcept {
     if (entries_.empty()) return;
     const Entry erased(static_cast<uint32_t>(hash), location);
     size_t i = home(erased.hash());
-    for (; !(entries_[i] == erased); i = next(i)) {
-      if (entries_[i].empty()) return;
+    for (uint32_t left = probing_.most(); !(entries_[i] == erased); i = next(i)) {
+      if (entries_[i].empty() || --left == 0) return;
     }
     // Backward shift: no tombstones.
     for (size_t j = next(i); !entries_[j].empty(); j = next(j)) {
@@ -75,18 +83,18 @@ class IdMap {
     entries_[i] = Entry();
     --n_;
   }
-  // The document with this hash at `from` is now at `to`.
+  // The document at `from` is now at `to`.
   void move(uint64_t hash, Location from, LocalDoc to) noexcept {
     if (entries_.empty()) return;
     const Entry moved(static_cast<uint32_t>(hash), from);
-    for (size_t i = home(moved.hash()); !entries_[i].empty(); i = next(i)) {
+    size_t i = home(moved.hash());
+    for (uint32_t left = probing_.most(); left != 0 && !entries_[i].empty(); --left, i = next(i)) {
       if (!(entries_[i] == moved)) continue;
       entries_[i] = Entry(moved.hash(), {from.partition, to});
       return;
     }
   }
   [[nodiscard]] size_t size() const noexcept { return n_; }
-  [[nodiscard]] size_t memory_bytes() const noexcept { return entries_.size() * sizeof(Entry); }
 
  private:
   // The partition's address, which is a multiple of 16 and ends with bit 51, the document's number of 48
@@ -113,36 +121,64 @@ class IdMap {
     uint64_t doc_ = 0;
   };
 
+  [[nodiscard]] bool holds(size_t n_more, size_t n_entries) const noexcept {
+    return (n_ + n_more) * 5 <= n_entries * 4;
+  }
+  [[nodiscard]] bool has_room(size_t n_more) const noexcept { return holds(n_more, entries_.size()); }
   [[nodiscard]] size_t home(uint32_t hash) const noexcept {
-    return static_cast<size_t>(hash * uint64_t{entries_.size()} >> 32);
+    return static_cast<size_t>(probing_.home(hash) * uint64_t{entries_.size()} >> 32);
   }
   [[nodiscard]] size_t next(size_t i) const noexcept { return i + 1 == entries_.size() ? 0 : i + 1; }
   [[nodiscard]] size_t distance(size_t from, size_t to) const noexcept {
     return to >= from ? to - from : to + entries_.size() - from;
   }
 
-  [[nodiscard]] const Entry* find_entry(const Id& id) const noexcept {
+  [[nodiscard]] const Entry* find_entry(const Partition& partition, const Id& id,
+                                        uint64_t long_hash) const noexcept {
     if (entries_.empty()) return nullptr;
-    const auto hash = static_cast<uint32_t>(id.hash());
-    for (size_t i = home(hash); !entries_[i].empty(); i = next(i)) {
+    const auto hash = static_cast<uint32_t>(long_hash);
+    size_t i = home(hash);
+    for (uint32_t left = probing_.most(); left != 0 && !entries_[i].empty(); --left, i = next(i)) {
       const Entry& entry = entries_[i];
       if (entry.hash() != hash) continue;
       const Location location = entry.location();
-      const Chunk& chunk = location.partition->chunk_at(serial_of(location.doc));
+      if (location.partition != &partition) continue;
+      const Chunk& chunk = partition.chunk_at(serial_of(location.doc));
       if (chunk.id(offset_of(location.doc)) == id) return &entry;
     }
     return nullptr;
   }
-  [[nodiscard]] Entry* find_entry(const Id& id) noexcept {
-    return const_cast<Entry*>(static_cast<const IdMap*>(this)->find_entry(id));
+  [[nodiscard]] Entry* find_entry(const Partition& partition, const Id& id, uint64_t hash) noexcept {
+    return const_cast<Entry*>(static_cast<const IdMap*>(this)->find_entry(partition, id, hash));
   }
-  void place(const Entry& entry) noexcept {
+  // False if no entry is free as near as look-ups go.
+  [[nodiscard]] bool place(const Entry& entry) noexcept {
     size_t i = home(entry.hash());
-    while (!entries_[i].empty()) i = next(i);
-    entries_[i] = entry;
+    for (uint32_t left = probing_.most(); left != 0; --left, i = next(i)) {
+      if (!entries_[i].empty()) continue;
+      entries_[i] = entry;
+      return true;
+    }
+    return false;
+  }
+  void rebuild(size_t n_entries, base::Probing probing) {
+    std::vector<Entry> old(n_entries);
+    old.swap(entries_);
+    std::swap(probing, probing_);
+    const auto place_all = [&] {
+      return std::all_of(old.begin(), old.end(),
+                         [&](const Entry& entry) { return entry.empty() || place(entry); });
+    };
+    while (!place_all()) {
+      std::fill(entries_.begin(), entries_.end(), Entry());
+      probing_ = probing_.harder();
+    }
+    strained_ = false;
   }
 
   std::vector<Entry> entries_;
+  base::Probing probing_;
+  bool strained_ = false;  // an entry went further than the table was built for: reserve() mends that
   size_t n_ = 0;
 };
 

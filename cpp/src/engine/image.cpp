@@ -9,6 +9,7 @@
 
 #include "base/errors.hpp"
 #include "base/hash.hpp"
+#include "base/interruption.hpp"
 #include "engine/image_bytes.hpp"
 #include "lexical/posting.hpp"
 #include "text/term_key.hpp"
@@ -45,6 +46,12 @@ struct RecordImage {
   uint32_t payload_size;  // as in Chunk::Record
 };
 static_assert(sizeof(RecordImage) == 16);
+
+struct ListImage {
+  uint64_t key = 0;  // the one in memory
+  std::string_view long_term;
+  std::string_view offsets, payloads;  // the bytes of 16-bit numbers, at any address
+};
 
 [[nodiscard]] uint64_t checksum_of(Header header, std::string_view body) {
   header.checksum = 0;
@@ -93,6 +100,7 @@ struct ChunkParts {
   static void read_vectors(Chunk& chunk, const Header& header, ImageReader& in,
                            const ImageIdentity& identity);
   static void read_terms(Chunk& chunk, const Header& header, ImageReader& in);
+  [[nodiscard]] static ListImage read_list(const Header& header, ImageReader& in);
 };
 
 void ChunkParts::number_live(const Chunk& chunk, std::vector<uint32_t>& live,
@@ -130,6 +138,7 @@ void ChunkParts::write(const Chunk& chunk, const ImageIdentity& identity, std::s
   }
   for (const uint32_t offset : live) put_value(out, chunk.length_codes_.read()[offset]);
   for (const uint32_t offset : live) {
+    if (offset % 256 == 0) base::interruption_point();
     const Record& record = records[offset];
     const size_t size = (chunk.id_kind_ == IdKind::string ? static_cast<size_t>(record.id) : 0) +
                         record.text_size + (record.payload_size == kNoPayload ? 0 : record.payload_size);
@@ -151,11 +160,13 @@ void ChunkParts::write(const Chunk& chunk, const ImageIdentity& identity, std::s
   std::memcpy(out.data(), &header, sizeof header);
 }
 
-// A term: its key, for a long one its bytes behind a length byte, the number of postings, offsets, payloads.
+// A term: its stored key, for a long one its bytes behind a length byte, the number of postings, offsets,
+// payloads. Ascending by key: equal chunks are equal bytes in every process.
 void ChunkParts::write_terms(const Chunk& chunk, const std::vector<uint32_t>& renumbered, Header& header,
                              std::string& out) {
   std::vector<uint16_t> offsets, payloads;
   chunk.postings_.for_each([&](const lexical::PostingTable::List& list) {
+    base::interruption_point();
     offsets.clear();
     payloads.clear();
     for (uint32_t i = 0; i < list.n; ++i) {
@@ -200,6 +211,7 @@ void ChunkParts::read_documents(Chunk& chunk, const Header& header, ImageReader&
   uint64_t at = 0, total_length = 0;
   uint32_t greatest_code = 0;
   for (uint32_t i = 0; i < n; ++i) {
+    if (i % 256 == 0) base::interruption_point();
     RecordImage image;
     std::memcpy(&image, records.data() + i * sizeof image, sizeof image);
     uint64_t id_size = 0;
@@ -214,7 +226,7 @@ void ChunkParts::read_documents(Chunk& chunk, const Header& header, ImageReader&
         text::valid_utf8_prefix(text) != text.size()) {
       in.fail("a text that is not UTF-8");
     }
-    chunk.records_.data()[i] = {bytes + at, image.id, image.text_size, image.payload_size};
+    chunk.records_.data()[i] = {bytes + at, image.id, image.text_size, image.payload_size, 0};
     at += id_size + image.text_size + payload_size;
     if (payload_size != 0)
       chunk.add_attributes(i, {bytes + at - payload_size, static_cast<size_t>(payload_size)});
@@ -248,7 +260,7 @@ void ChunkParts::read_vectors(Chunk& chunk, const Header& header, ImageReader& i
                                : row_in_range<int32_t>(row, options.padded_dim(), 0x7fffffff, 0x3f800000);
     if (!in_range || !scale_in_range(scale)) in.fail("a vector");
     column->append_stored(i, scale, row);
-    ++chunk.n_vectors_;
+    chunk.n_vectors_.fetch_add(1, std::memory_order_relaxed);
   }
   chunk.vectors_.store(column.release(), std::memory_order_relaxed);
 }
@@ -260,32 +272,54 @@ void ChunkParts::read_terms(Chunk& chunk, const Header& header, ImageReader& in)
   chunk.postings_.reserve_terms(header.n_terms, header.n_docs);
   const uint16_t* codes = chunk.length_codes_.read();
   std::vector<uint16_t> offsets, payloads;
-  char short_term[8];
-  for (uint32_t t = 0; t < header.n_terms; ++t) {
-    const auto key = in.value<uint64_t>();
-    std::string_view term;
-    if (key >> 63 != 0) {
-      term = in.take(in.value<uint8_t>());
-    } else {
-      const uint64_t size = key >> 56;
-      if (size < 1 || size > 7) in.fail("a term");
-      std::memcpy(short_term, &key, 8);
-      term = {short_term, static_cast<size_t>(size)};
-    }
-    if (text::term_key(term) != key) in.fail("a term");
-    const auto n = in.value<uint32_t>();
-    if (n == 0 || n > header.n_docs) in.fail("a number of postings");
-    in.array(n, offsets);
-    in.array(n, payloads);
-    for (uint32_t i = 0; i < n; ++i) {
+  const auto adopt = [&](const ListImage& list) {
+    copy_array(list.offsets, offsets);
+    copy_array(list.payloads, payloads);
+    for (size_t i = 0; i < offsets.size(); ++i) {
       if (offsets[i] >= header.n_docs || (i != 0 && offsets[i] <= offsets[i - 1]))
         in.fail("a posting's document");
       if (lexical::payload_tf(payloads[i]) == 0 ||
           lexical::payload_length_code(payloads[i]) != codes[offsets[i]])
         in.fail("a posting");
     }
-    if (!chunk.postings_.adopt(key, term, offsets, payloads)) in.fail("a term twice");
+    if (!chunk.postings_.adopt(list.key, list.long_term, offsets, payloads)) in.fail("a term twice");
+  };
+  // The table has an order of its own, so that each list would wait for its slot: those of some are asked for
+  // first.
+  constexpr uint32_t kAtOnce = 16;
+  ListImage lists[kAtOnce];
+  for (uint32_t t = 0; t < header.n_terms;) {
+    base::interruption_point();
+    const uint32_t n = std::min(kAtOnce, header.n_terms - t);
+    for (uint32_t i = 0; i < n; ++i) {
+      lists[i] = read_list(header, in);
+      chunk.postings_.prefetch(lists[i].key);
+    }
+    for (uint32_t i = 0; i < n; ++i) adopt(lists[i]);
+    t += n;
   }
+}
+
+// A list as it stands in the image, its term checked.
+ListImage ChunkParts::read_list(const Header& header, ImageReader& in) {
+  ListImage list;
+  const auto stored = in.value<uint64_t>();
+  if (text::is_packed(stored)) {
+    const uint64_t size = stored >> 56;
+    if (size < 1 || size > text::kMaxPackedBytes || (stored & text::kPackedBytes) >> (8 * size) != 0)
+      in.fail("a term");
+    list.key = stored;
+  } else {
+    list.long_term = in.take(in.value<uint8_t>());
+    if (list.long_term.size() <= text::kMaxPackedBytes || text::stored_term_key(list.long_term) != stored)
+      in.fail("a term");
+    list.key = text::term_key(list.long_term);
+  }
+  const auto n = in.value<uint32_t>();
+  if (n == 0 || n > header.n_docs) in.fail("a number of postings");
+  list.offsets = in.take(uint64_t{n} * sizeof(uint16_t));
+  list.payloads = in.take(uint64_t{n} * sizeof(uint16_t));
+  return list;
 }
 
 void ChunkParts::digest(const Chunk& chunk, uint64_t first, Digest& digest) {
@@ -297,9 +331,10 @@ void ChunkParts::digest(const Chunk& chunk, uint64_t first, Digest& digest) {
   const vector::Column* column = chunk.vectors();
   uint64_t total_length = 0;
   for (const uint32_t offset : live) {
+    if (offset % 256 == 0) base::interruption_point();
     const uint64_t doc = first + renumbered[offset];
     const std::optional<std::string_view> payload = chunk.payload(offset);
-    uint64_t hash = mix(chunk.id(offset).hash(), base::hash64(chunk.text(offset)));
+    uint64_t hash = mix(chunk.id(offset).stored_hash(), base::hash64(chunk.text(offset)));
     hash = mix(hash, payload ? base::hash64(*payload) : 1);
     digest.documents += mix(mix(hash, chunk.length_codes_.read()[offset]), doc);
     total_length += lexical::decode_length(chunk.length_codes_.read()[offset]);
@@ -314,6 +349,7 @@ void ChunkParts::digest(const Chunk& chunk, uint64_t first, Digest& digest) {
     ++digest.n_miscounted;
   digest.total_length += total_length;
   chunk.postings_.for_each([&](const lexical::PostingTable::List& list) {
+    base::interruption_point();
     const uint64_t term = mix(list.key, base::hash64(list.long_term));
     uint32_t n_dead = 0;
     for (uint32_t i = 0; i < list.n; ++i) {

@@ -26,6 +26,14 @@ void put_array(std::string& out, const std::vector<T>& values) {
   out.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
 }
 
+// As many whole values as the bytes hold.
+template <class T>
+void copy_array(std::string_view bytes, std::vector<T>& out) {
+  static_assert(std::is_trivially_copyable_v<T>);
+  out.resize(bytes.size() / sizeof(T));
+  if (!out.empty()) std::memcpy(out.data(), bytes.data(), out.size() * sizeof(T));
+}
+
 // Four lanes of the multiply-and-fold hash, so that memory and not the multiplier sets the pace.
 [[nodiscard]] inline uint64_t checksum(std::string_view bytes, uint64_t seed) noexcept {
   constexpr uint64_t kSecret = 0xe7037ed1a0b428dbull;
@@ -63,9 +71,7 @@ class ImageReader {
   }
   template <class T>
   void array(uint32_t n, std::vector<T>& out) {
-    const std::string_view bytes = take(uint64_t{n} * sizeof(T));
-    out.resize(n);
-    if (n != 0) std::memcpy(out.data(), bytes.data(), bytes.size());
+    copy_array(take(uint64_t{n} * sizeof(T)), out);
   }
   [[noreturn]] void fail(const char* what) const {
     throw base::Corrupt(std::string("image of a chunk: ") + what + " cannot be what was written");

@@ -5,6 +5,7 @@
 
 #include "base/epoch.hpp"
 #include "base/errors.hpp"
+#include "base/interruption.hpp"
 #include "engine/engine.hpp"
 
 namespace scrubjay::engine {
@@ -53,6 +54,7 @@ SearchResult Engine::find_substring(std::string_view part, const Scope& scope, s
     for (const ChunkSnapshot& chunk : chunks) {
       bool referenced = false;
       for (uint32_t offset = 0; offset < chunk.n_docs; ++offset) {
+        base::interruption_point();
         if (chunk.dead && chunk.dead->test(offset)) continue;
         const std::string_view text = chunk.chunk->text(offset);
         if (!contains(text, wanted)) continue;

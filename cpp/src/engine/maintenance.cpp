@@ -1,6 +1,7 @@
 // Erasing, looking up and counting: everything about documents that is neither an upsert nor a search.
 
 #include "base/epoch.hpp"
+#include "base/interruption.hpp"
 #include "engine/engine.hpp"
 #include "engine/writing.hpp"
 
@@ -11,47 +12,61 @@ size_t Engine::erase(const Scope& scope, bool exact) {
   struct Collect {
     ~Collect() { base::collect_retired(); }
   } const collect;
-  const WriteLock lock(*this);
+  const Writing writing(*this);  // no stemmer calls this
+  const base::ForkGate::Inside inside(fork_gate_);
   const base::EpochGuard guard;
   std::vector<Partition*> erased;
-  if (exact) {
-    if (Partition* partition = partitions_.find(scope.key(), scope.hash())) erased.push_back(partition);
-  } else {
-    partitions_.for_each([&](Partition& partition) {
-      if (scope.contains(*partition.scope())) erased.push_back(&partition);
-    });
-  }
+  PartitionTurns turns;
+  do {
+    erased.clear();
+    if (exact) {
+      if (Partition* partition = partitions_.find(scope.key(), scope.hash())) erased.push_back(partition);
+    } else {
+      partitions_.for_each([&](Partition& partition) {
+        if (scope.contains(*partition.scope())) erased.push_back(&partition);
+      });
+    }
+  } while (!turns.take(erased));
   size_t n_erased = 0;
   for (Partition* partition : erased) {
+    base::interruption_point();  // what is erased stays erased
+    // A search whose snapshot has the partition does not trust the id index about it from here on.
+    partition->set_ids_lag(true);
+    {
+      const Partition::Publication publication(*partition);
+    }
     for (const ChunkRef& ref : partition->chunks()) {
       const Chunk& chunk = *ref.get();
-      const std::unique_lock ids_lock(ids_mutex_);
       for (uint32_t offset = 0; offset < chunk.n_docs(); ++offset) {
         if (chunk.dead(offset)) continue;
-        ids_.erase(chunk.id(offset).hash(), {partition, local_doc(chunk.serial(), offset)});
+        ids_.erase(chunk.id(offset), {partition, local_doc(chunk.serial(), offset)});
         ++n_erased;
       }
     }
-    partitions_.remove(*partition);
+    take_from_table(*partition);
   }
   return n_erased;
 }
 
-std::optional<StoredDocument> Engine::get(const Id& id) const {
+std::optional<StoredDocument> Engine::get(const Id& id, const Scope& scope) const {
   check_kind(id, "id", kOnlyRow);
   const base::EpochGuard guard;
-  const std::shared_lock lock(ids_mutex_);
-  const std::optional<Location> location = ids_.find(id);
-  if (!location) return std::nullopt;
-  return StoredDocument{ChunkRef(&location->partition->chunk_at(serial_of(location->doc))),
-                        offset_of(location->doc)};
+  std::optional<StoredDocument> document;
+  for (uint32_t i = 0; i < scope.n_visible() && !document; ++i) {
+    const Scope::Visible& visible = scope.by_specificity(i);
+    const Partition* partition = partitions_.find(visible.key, visible.hash);
+    if (!partition) continue;
+    ids_.look_up(*partition, id, [&](const Location& location) {
+      const Chunk& chunk = partition->chunk_at(serial_of(location.doc));
+      const uint32_t offset = offset_of(location.doc);
+      if (offset < chunk.snapshot().n_docs) document = StoredDocument{ChunkRef(&chunk), offset};
+    });
+  }
+  return document;
 }
 
 size_t Engine::count(const Scope* scope) const {
-  if (!scope) {
-    const std::shared_lock lock(ids_mutex_);
-    return ids_.size();
-  }
+  if (!scope) return ids_.size();
   const base::EpochGuard guard;
   size_t n = 0;
   for (const Scope::Visible* visible = scope->visible_begin(); visible != scope->visible_end(); ++visible) {
@@ -61,11 +76,12 @@ size_t Engine::count(const Scope* scope) const {
 }
 
 EngineStats Engine::stats(const Scope* scope) const {
-  auto& self = const_cast<Engine&>(*this);  // counts that only writers may read: take a writer's turn
-  const WriteLock lock(self);
   const base::EpochGuard guard;
   EngineStats stats;
-  const auto add = [&](const Partition& partition) {
+  const auto add = [&](Partition& listed) {
+    const PartitionTurn turn(*this, listed);  // counts that only writers may read
+    if (!turn.get()) return;
+    const Partition& partition = *turn.get();
     ++stats.n_partitions;
     stats.memory_bytes += partition.memory_bytes();
     if (const PartitionGraph* graph = partition.graph()) {
@@ -90,11 +106,10 @@ EngineStats Engine::stats(const Scope* scope) const {
   };
   if (scope) {
     for (const Scope::Visible* visible = scope->visible_begin(); visible != scope->visible_end(); ++visible) {
-      if (const Partition* partition = partitions_.find(visible->key, visible->hash)) add(*partition);
+      if (Partition* partition = partitions_.find(visible->key, visible->hash)) add(*partition);
     }
   } else {
     partitions_.for_each(add);
-    const std::shared_lock ids_lock(ids_mutex_);
     stats.memory_bytes += ids_.memory_bytes() + partitions_.memory_bytes();
   }
   return stats;

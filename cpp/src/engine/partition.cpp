@@ -25,12 +25,17 @@ size_t Partition::memory_bytes() const noexcept {
 
 Chunk& Partition::open_chunk() {
   const std::span<const ChunkRef> existing = chunks();
-  if (!existing.empty() && !existing.back()->full()) return const_cast<Chunk&>(*existing.back().get());
+  if (!existing.empty()) {
+    // A write that failed may have left empty chunks at the end.
+    size_t last = existing.size() - 1;
+    while (last != 0 && existing[last]->tail() == 0 && !existing[last - 1]->full()) --last;
+    if (!existing[last]->full()) return const_cast<Chunk&>(*existing[last].get());
+  }
   auto longer = std::make_unique<ChunkList>();
   longer->chunks.reserve(existing.size() + 1);
   longer->chunks.assign(existing.begin(), existing.end());
   auto* opened = new Chunk(scope_);
-  opened->limit(chunk_docs_);
+  opened->limit(last_doc_of_chunk_ + 1u);
   opened->number(existing.empty() ? 0 : existing.back()->serial() + 1);
   longer->chunks.emplace_back(opened);
   opened->drop_reference();  // the list holds it now

@@ -1,11 +1,11 @@
 // Partition: all documents of one exact scope: the unit of isolation, of statistics and of erasure.
 //
-// A list of chunks, the last one open. Writers (one at a time, the engine sees to it) prepare a document
-// invisibly and then publish it: a handful of stores between two increments of `version`, odd while they run.
-// A reader collects what it needs (counts, statistics, the postings of its terms) and takes it again if the
-// version moved meanwhile, so that it sees one state of the whole partition: an update shows the old version
-// of a document or the new one, never both or neither. That window is some hundred nanoseconds; readers never
-// wait for the work of a writer.
+// A list of chunks, the last one open. Writers (one at a time: turn.hpp) prepare documents
+// invisibly and then publish them: a handful of stores between two increments of `version`, odd while they
+// run. A reader collects what it needs (counts, statistics, the postings of its terms) and takes it again if
+// the version moved meanwhile, so that it sees one state of the whole partition: an update shows the old
+// version of a document or the new one, never both or neither. That window is some hundred nanoseconds;
+// readers never wait for the work of a writer.
 #pragma once
 
 #include <algorithm>
@@ -18,6 +18,7 @@
 #include "engine/chunk.hpp"
 #include "engine/expansion.hpp"
 #include "engine/scope.hpp"
+#include "engine/turn.hpp"
 #include "vector/graph.hpp"
 
 namespace scrubjay::engine {
@@ -46,7 +47,8 @@ struct PartitionGraph {
 
 class Partition {
  public:
-  Partition(ScopeRef scope, uint32_t chunk_docs) : scope_(std::move(scope)), chunk_docs_(chunk_docs) {}
+  Partition(ScopeRef scope, uint32_t chunk_docs)
+      : scope_(std::move(scope)), last_doc_of_chunk_(static_cast<uint16_t>(chunk_docs - 1)) {}
   ~Partition() {
     delete chunks_.load(std::memory_order_relaxed);
     delete graph_.load(std::memory_order_relaxed);
@@ -93,9 +95,18 @@ class Partition {
   // Of itself, its scope and its list of chunks; not of the chunks and the graph.
   [[nodiscard]] size_t memory_bytes() const noexcept;
 
+  // Whether the id index may still say old places of documents that are published anew, or lacks documents of
+  // a partition that is being erased. Asked after the snapshot.
+  [[nodiscard]] bool ids_lag() const noexcept { return ids_lag_.load(std::memory_order_acquire); }
+
   // --- the writer --------------------------------------------------------------------------------
-  // The chunk
-  // that takes the next document.
+  // What follows is called by the thread that has the turn.
+  [[nodiscard]] Turn& turn() noexcept { return turn_; }
+  // Whether it has left the partition table, for good.
+  [[nodiscard]] bool removed() const noexcept { return removed_; }
+  void set_removed() noexcept { removed_ = true; }
+  void set_ids_lag(bool lag) noexcept { ids_lag_.store(lag, std::memory_order_seq_cst); }
+  // The chunk that takes the next document.
   [[nodiscard]] Chunk& open_chunk();
   [[nodiscard]] Chunk& chunk(uint64_t serial) noexcept {
     return const_cast<Chunk&>(chunk_at(serial));  // the writer's right
@@ -109,6 +120,8 @@ class Partition {
       std::unique_ptr<PartitionGraph> graph) noexcept {
     return std::unique_ptr<PartitionGraph>(graph_.exchange(graph.release(), std::memory_order_acq_rel));
   }
+  // In the child of a fork, where the writer that was publishing is not here.
+  void end_publication() noexcept { version_.fetch_add(version_.load() & 1); }
   // Everything stored while this lives becomes visible at once.
   class Publication {
    public:
@@ -132,7 +145,10 @@ class Partition {
   }
 
   const ScopeRef scope_;
-  const uint32_t chunk_docs_;
+  const uint16_t last_doc_of_chunk_;  // how many documents a chunk has, less one
+  Turn turn_;
+  bool removed_ = false;
+  std::atomic<bool> ids_lag_{false};
 
  public:
   // Whether upkeep (upkeep.cpp) has this partition on its list.

@@ -1,8 +1,8 @@
 // Partition table: which partition holds a scope's documents?
 //
-// Open addressing from scope to partition. Readers look up without a lock, in time that does not depend on
-// how many other partitions there are; the writer replaces the table when it grows. Readers hold an epoch
-// guard.
+// Open addressing from scope to partition (how far it probes: base/probing.hpp). Readers look up without a
+// lock, in time that does not depend on how many other partitions there are; the writer replaces the table
+// when it grows. Readers hold an epoch guard.
 #pragma once
 
 #include <atomic>
@@ -11,13 +11,14 @@
 #include <string_view>
 
 #include "base/epoch.hpp"
+#include "base/probing.hpp"
 #include "engine/partition.hpp"
 
 namespace scrubjay::engine {
 
 class PartitionTable {
  public:
-  PartitionTable() = default;
+  explicit PartitionTable(base::Probing probing = base::Probing::fresh()) noexcept : first_(probing) {}
   PartitionTable(const PartitionTable&) = delete;
   PartitionTable& operator=(const PartitionTable&) = delete;
   ~PartitionTable() {
@@ -28,20 +29,27 @@ class PartitionTable {
   [[nodiscard]] Partition* find(std::string_view key, uint64_t hash) const noexcept {
     const Table* table = table_.load(std::memory_order_acquire);
     if (!table) return nullptr;
-    for (size_t i = hash & table->mask;; i = (i + 1) & table->mask) {
+    size_t i = table->home(hash);
+    for (uint32_t left = table->probing.most(); left != 0; --left, i = table->next(i)) {
       Partition* partition = table->slots[i].load(std::memory_order_acquire);
-      if (!partition) return nullptr;
+      if (!partition) break;
       if (partition != removed() && partition->scope()->hash() == hash && partition->scope()->key() == key)
         return partition;
     }
+    return nullptr;
   }
 
-  // The writer. The partition's scope is not in the table.
-  Partition& insert(std::unique_ptr<Partition> partition) {
+  // The writer. The partition's scope is not in the table. Where this fails it stays the caller's.
+  Partition& insert(std::unique_ptr<Partition>&& partition) {
     Table* table = table_.load(std::memory_order_relaxed);
-    if (!table || (n_used_ + 1) * 2 > table->mask + 1) table = &rebuild();
+    if (!table) {
+      table = &rebuild(first_);
+    } else if ((n_used_ + 1) * 2 > table->mask + 1) {
+      table = &rebuild(table->probing);
+    }
     Partition& inserted = *partition;
-    put(*table, partition.release());
+    while (!table->put(&inserted)) table = &rebuild(table->probing.harder());
+    static_cast<void>(partition.release());
     ++n_used_;
     ++n_partitions_;
     return inserted;
@@ -49,8 +57,8 @@ class PartitionTable {
   // Unlinks and retires a partition.
   void remove(Partition& partition) {
     Table* table = table_.load(std::memory_order_relaxed);
-    size_t i = partition.scope()->hash() & table->mask;
-    while (table->slots[i].load(std::memory_order_relaxed) != &partition) i = (i + 1) & table->mask;
+    size_t i = table->home(partition.scope()->hash());
+    while (table->slots[i].load(std::memory_order_relaxed) != &partition) i = table->next(i);
     table->slots[i].store(removed(), std::memory_order_release);
     --n_partitions_;
     base::retire(std::unique_ptr<Partition>(&partition));
@@ -71,8 +79,22 @@ class PartitionTable {
 
  private:
   struct Table {
-    explicit Table(size_t n_slots) : mask(n_slots - 1), slots(new std::atomic<Partition*>[n_slots]()) {}
+    Table(size_t n_slots, const base::Probing& how)
+        : mask(n_slots - 1), probing(how), slots(new std::atomic<Partition*>[n_slots]()) {}
+    [[nodiscard]] size_t home(uint64_t hash) const noexcept { return probing.home(hash) & mask; }
+    [[nodiscard]] size_t next(size_t i) const noexcept { return (i + 1) & mask; }
+    // False if no slot is free as near as look-ups go.
+    [[nodiscard]] bool put(Partition* partition) noexcept {
+      size_t i = home(partition->scope()->hash());
+      for (uint32_t left = probing.most(); left != 0; --left, i = next(i)) {
+        if (slots[i].load(std::memory_order_relaxed)) continue;
+        slots[i].store(partition, std::memory_order_release);
+        return true;
+      }
+      return false;
+    }
     const size_t mask;
+    const base::Probing probing;
     const std::unique_ptr<std::atomic<Partition*>[]> slots;
   };
   // Stands where a partition was, so that probing goes on behind it.
@@ -80,22 +102,22 @@ class PartitionTable {
     return reinterpret_cast<Partition*>(alignof(Partition));
   }
 
-  static void put(Table& table, Partition* partition) noexcept {
-    size_t i = partition->scope()->hash() & table.mask;
-    while (table.slots[i].load(std::memory_order_relaxed)) i = (i + 1) & table.mask;
-    table.slots[i].store(partition, std::memory_order_release);
-  }
-  Table& rebuild() {
+  Table& rebuild(base::Probing probing) {
     size_t n_slots = 16;
     while (n_slots < 4 * (n_partitions_ + 1)) n_slots *= 2;
-    auto table = std::make_unique<Table>(n_slots);
-    for_each([&](Partition& partition) { put(*table, &partition); });
+    std::unique_ptr<Table> table;
+    for (bool placed = false; !placed; probing = probing.harder()) {
+      placed = true;
+      table = std::make_unique<Table>(n_slots, probing);
+      for_each([&](Partition& partition) { placed = placed && table->put(&partition); });
+    }
     n_used_ = n_partitions_;
     Table* published = table.get();
     base::retire(std::unique_ptr<Table>(table_.exchange(table.release(), std::memory_order_acq_rel)));
     return *published;
   }
 
+  const base::Probing first_;  // of the first table
   std::atomic<Table*> table_{nullptr};
   size_t n_used_ = 0;  // slots that are not empty, removed ones included
   std::atomic<size_t> n_partitions_{0};

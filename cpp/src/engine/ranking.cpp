@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/hash.hpp"
+#include "base/seeded_hash.hpp"
 #include "engine/identifier_tier.hpp"
 #include "simd/kernels.hpp"
 
@@ -154,7 +154,7 @@ void Ranker::add_coverages(uint32_t chunk, uint32_t first_term, std::span<const 
 
 // The column of a field in each chunk; null where no document has it.
 std::span<const filter::Column* const> Ranker::columns_of(std::string_view field) {
-  const uint64_t hash = base::hash64(field);
+  const uint64_t hash = base::seeded_hash64(field);
   s_.columns.clear();
   for (const ChunkSnapshot& chunk : s_.chunks) {
     const filter::Columns* columns = chunk.chunk->columns();

@@ -49,18 +49,18 @@ void check(const RankingOptions& options) {
 }
 
 const RankingOptions& default_ranking() {
-  static const RankingOptions options;
-  return options;
+  static const auto* const options = new RankingOptions;  // never destroyed: threads may outlive statics
+  return *options;
 }
 
 const RankingOptions& plain_fusion() {
-  static const RankingOptions options = [] {
-    RankingOptions plain;
-    plain.fusion.method = fusion::Method::rrf;
-    plain.identifier_tier = false;
+  static const auto* const options = [] {
+    auto* plain = new RankingOptions;
+    plain->fusion.method = fusion::Method::rrf;
+    plain->identifier_tier = false;
     return plain;
   }();
-  return options;
+  return *options;
 }
 
 }  // namespace scrubjay::engine

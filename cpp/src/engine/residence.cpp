@@ -9,21 +9,29 @@
 #include "engine/writing.hpp"
 
 namespace scrubjay::engine {
+namespace {
 
-void Engine::validate(std::span<const DocumentInput> documents) const { check(documents); }
+// Visits the first n documents of chunks that nobody writes to.
+template <class Visit>
+void for_each_document(std::span<const ChunkRef> chunks, size_t n, Visit&& visit) {
+  for (size_t c = 0; c < chunks.size(); ++c) {
+    for (uint32_t offset = 0; offset < chunks[c]->n_docs() && n-- != 0; ++offset)
+      visit(chunks[c]->id(offset), local_doc(chunks[c]->serial(), offset));
+  }
+}
+
+}  // namespace
 
 ImageIdentity Engine::image_identity() const noexcept {
   return {column_options(), analyzer_.name(), id_kind()};
 }
 
 std::vector<std::string> Engine::save_partition(const Scope& scope) const {
-  auto& self = const_cast<Engine&>(*this);  // images read what only writers may: take a writer's turn
   std::vector<std::string> images;
   std::optional<GraphKeeping> graph;
   {
-    const WriteLock lock(self);
-    const base::EpochGuard guard;
-    const Partition* partition = partitions_.find(scope.key(), scope.hash());
+    const PartitionTurn turn(*this, scope.key(), scope.hash());  // images read what only writers may
+    const Partition* partition = turn.get();
     if (!partition) return images;
     for (const ChunkRef& chunk : partition->chunks()) {
       if (chunk->n_live() != 0) images.push_back(write_image(*chunk.get(), image_identity()));
@@ -53,22 +61,54 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
     const ChunkRef& chunk = list->chunks.back();
     const_cast<Chunk*>(chunk.get())->limit(options_.chunk_docs);
     const_cast<Chunk*>(chunk.get())->number(list->chunks.size() - 1);
+    const_cast<Chunk*>(chunk.get())
+        ->number_writes(next_write_.fetch_add(chunk->n_docs(), std::memory_order_relaxed));
     n_docs += chunk->n_docs();
   }
   if (list->chunks.empty()) return 0;
   std::unique_ptr<PartitionGraph> graph =
       read_graph_image(of_graph, list->chunks, of_chunks, options_.chunk_docs);
 
-  const WriteLock lock(*this);
+  const base::ForkGate::Inside inside(fork_gate_);
   const base::EpochGuard guard;
-  if (partitions_.find(scope->key(), scope->hash()))
-    throw base::InvalidArgument("scope: expected one without documents here");
+  const auto refuse = [] { throw base::InvalidArgument("scope: expected one without documents here"); };
+  if (partitions_.find(scope->key(), scope->hash())) refuse();
+  settle_images(list->chunks);
+  // Its documents are announced before it is in the table, where searches find it. Another thread may load
+  // the same scope meanwhile: who comes second into the table takes its own announcements back.
+  const std::vector<ChunkRef> chunks = list->chunks;  // may fail: before anything is changed
+  auto partition = std::make_unique<Partition>(scope, options_.chunk_docs);
+  if (!IdMap::holds(partition.get())) throw base::Error("expected memory addresses of at most 52 bits");
+  base::retire(partition->replace_chunks(std::move(list)));
+  base::retire(partition->replace_graph(std::move(graph)));
+  size_t n_announced = 0;
+  try {
+    for_each_document(chunks, SIZE_MAX, [&](const Id& id, LocalDoc doc) {
+      if (!ids_.add(id, {partition.get(), doc}))
+        throw base::Corrupt("images of a partition: two documents with one id");
+      ++n_announced;
+    });
+    const std::lock_guard lock(table_mutex_);
+    if (partitions_.find(scope->key(), scope->hash())) refuse();
+    Partition& loaded = *partition;
+    partitions_.insert(std::move(partition));
+    if (options_.background && graph_work(loaded) != GraphWork::none) keep_up(loaded);
+  } catch (...) {
+    for_each_document(chunks, n_announced,
+                      [&](const Id& id, LocalDoc doc) { ids_.erase(id, {partition.get(), doc}); });
+    throw;  // nobody else ever saw the partition: it was not in the table
+  }
+  return n_docs;
+}
+
+// Of chunks whose documents are the engine's first, perhaps.
+void Engine::settle_images(std::span<const ChunkRef> chunks) {
   const auto corrupt = [](const char* what) {
     throw base::Corrupt(std::string("images of a partition: ") + what);
   };
   uint32_t dim = this->dim();
   IdKind kind = id_kind();
-  for (const ChunkRef& chunk : list->chunks) {
+  for (const ChunkRef& chunk : chunks) {
     const IdKind own_kind = chunk->id(0).kind;
     if (kind == IdKind::unset) kind = own_kind;
     if (own_kind != kind) corrupt("ids of two kinds");
@@ -77,48 +117,12 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
       if (column->options().dim != dim) corrupt("vectors of two dimensions");
     }
   }
-  const std::vector<ChunkRef> chunks = list->chunks;  // may fail: before anything is changed
-  Partition& partition = partition_for(scope);
-  const std::unique_lock ids_lock(ids_mutex_);
-  try {
-    ids_.reserve(n_docs);
-  } catch (...) {
-    partitions_.remove(partition);
-    throw;
-  }
-  id_kind_.store(kind, std::memory_order_release);
-  dim_.store(dim, std::memory_order_release);
-  {
-    const Partition::Publication publication(partition);
-    base::retire(partition.replace_chunks(std::move(list)));
-    base::retire(partition.replace_graph(std::move(graph)));
-  }
-  for (size_t c = 0; c < chunks.size(); ++c) {
-    for (uint32_t offset = 0; offset < chunks[c]->n_docs(); ++offset) {
-      const Id id = chunks[c]->id(offset);
-      if (!ids_.find(id)) {
-        ids_.put(id, {&partition, local_doc(c, offset)});
-        continue;
-      }
-      // Take back what was put, in the same order.
-      for (size_t undo_c = 0; undo_c <= c; ++undo_c) {
-        const uint32_t end = undo_c == c ? offset : chunks[undo_c]->n_docs();
-        for (uint32_t undo = 0; undo < end; ++undo)
-          ids_.erase(chunks[undo_c]->id(undo).hash(), {&partition, local_doc(undo_c, undo)});
-      }
-      partitions_.remove(partition);
-      corrupt("an id that another document has");
-    }
-  }
-  if (options_.background && graph_work(partition) != GraphWork::none) keep_up(partition);
-  return n_docs;
+  settle(kind, dim);
 }
 
 size_t Engine::partition_bytes(const Scope& scope) const {
-  auto& self = const_cast<Engine&>(*this);
-  const WriteLock lock(self);
-  const base::EpochGuard guard;
-  const Partition* partition = partitions_.find(scope.key(), scope.hash());
+  const PartitionTurn turn(*this, scope.key(), scope.hash());
+  const Partition* partition = turn.get();
   if (!partition) return 0;
   size_t n_bytes = partition->memory_bytes();
   if (const PartitionGraph* graph = partition->graph()) n_bytes += graph->graph->memory_bytes();
@@ -128,11 +132,9 @@ size_t Engine::partition_bytes(const Scope& scope) const {
 }
 
 Digest Engine::digest(const Scope& scope) const {
-  auto& self = const_cast<Engine&>(*this);
-  const WriteLock lock(self);
-  const base::EpochGuard guard;
+  const PartitionTurn turn(*this, scope.key(), scope.hash());
   Digest digest;
-  if (const Partition* partition = partitions_.find(scope.key(), scope.hash())) {
+  if (const Partition* partition = turn.get()) {
     for (const ChunkRef& chunk : partition->chunks()) add_digest(*chunk.get(), digest.n_docs, digest);
   }
   return digest;

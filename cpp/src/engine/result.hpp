@@ -48,6 +48,7 @@ struct SearchResult {
   bool nothing_embedded = false;    // the request's embedder found no direction in the text
   double lexical_share = kUnknown;  // fusion automatic: what the words weighed, 0..1
   uint64_t n_admitted = 0;          // visible documents that the filter admits; without one, all
+  uint64_t last_write = 0;          // of a listing: the number of the last document's write; 0: it is empty
   bool lexical_gathered = false;    // some chunk was gone through match by match of the filter
   VectorWork vector_work;
   std::vector<std::string> terms;              // explain: the distinct query terms, in query order

@@ -7,7 +7,7 @@
 
 #include "base/errors.hpp"
 #include "base/growing.hpp"
-#include "base/hash.hpp"
+#include "base/seeded_hash.hpp"
 
 namespace scrubjay::engine {
 namespace {
@@ -65,7 +65,7 @@ Scope::Scope(std::string_view tenant, Component user, Component agent) {
   for (uint32_t i = 0; i < n; ++i) {
     char* end = encode(seen[i], at);
     const std::string_view key(at, static_cast<size_t>(end - at));
-    new (visible_ + i) Visible{key, base::hash64(key)};
+    new (visible_ + i) Visible{key, base::seeded_hash64(key)};
     at = end;
   }
   hash_ = visible_[n - 1].hash;

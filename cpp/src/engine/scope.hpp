@@ -1,6 +1,7 @@
-// Scope: whose memory is this, and who may see it?
+// Scope: who a memory belongs to, and what a search from there sees.
 #pragma once
 
+#include <bit>
 #include <cstdint>
 #include <memory>
 #include <new>
@@ -38,6 +39,14 @@ class Scope {
   [[nodiscard]] const Visible* visible_begin() const noexcept { return visible_; }
   [[nodiscard]] const Visible* visible_end() const noexcept { return visible_ + n_visible_; }
 
+  [[nodiscard]] uint32_t n_visible() const noexcept { return n_visible_; }
+  // The same with the most specific first, i < n_visible(): (tenant, user, agent), (tenant, user),
+  // (tenant, agent), (tenant). Of several documents with one id a reader gets the first.
+  [[nodiscard]] const Visible& by_specificity(uint32_t i) const noexcept {
+    const bool middle = n_visible_ == 4 && (i == 1 || i == 2);
+    return visible_[middle ? i : n_visible_ - 1 - i];
+  }
+
   // What a shared scope takes: every partition keeps the one it was made with.
   [[nodiscard]] size_t memory_bytes() const noexcept;
 
@@ -58,5 +67,12 @@ class Scope {
 };
 
 using ScopeRef = std::shared_ptr<const Scope>;
+
+// The hash of a document's key, from those of its scope and of its id. Scopes and string ids are hashed by
+// the same function: without the rotation the id that spells the encoding of its own scope would make zero in
+// every scope, and a caller could fill one place of the id index with as many documents as it has scopes.
+[[nodiscard]] inline uint64_t key_hash(const Scope& scope, uint64_t id_hash) noexcept {
+  return id_hash ^ std::rotl(scope.hash(), 32);
+}
 
 }  // namespace scrubjay::engine

@@ -6,9 +6,13 @@
 
 #include "base/epoch.hpp"
 #include "base/errors.hpp"
+#include "base/interruption.hpp"
+#include "base/park.hpp"
+#include "base/seeded_hash.hpp"
 #include "base/worker_pool.hpp"
 #include "engine/engine.hpp"
 #include "engine/lexical_arm.hpp"
+#include "engine/named_documents.hpp"
 #include "engine/ranking.hpp"
 #include "engine/search_scratch.hpp"
 #include "engine/vector_arm.hpp"
@@ -17,12 +21,21 @@ namespace scrubjay::engine {
 namespace {
 
 void check_request(const SearchRequest& request) {
+  if (request.text && request.text->size() > kMaxTextBytes) {
+    throw base::InvalidArgument("text: expected at most " + std::to_string(kMaxTextBytes) +
+                                " bytes (16 MiB), got " + std::to_string(request.text->size()));
+  }
   if (request.k == 0) throw base::InvalidArgument("k: expected a number >= 1, got 0");
   if (!(request.recall > 0.0 && request.recall <= 1.0)) {
     throw base::InvalidArgument("recall: expected a number in (0, 1] or 'exact', got " +
                                 std::to_string(request.recall));
   }
   check(*request.ranking);
+}
+
+// How many of a ranking are fused, of which so many were asked for.
+size_t depth(const SearchRequest& request, size_t asked) noexcept {
+  return asked != 0 ? asked : std::max<size_t>(100, request.k);
 }
 
 // One search, step by step, on the scratch of its thread.
@@ -49,15 +62,16 @@ class Search {
     });
   }
 
-  // Documents that `rank` names in the visible chunks, best first and each once.
+  void clear_rankings() noexcept { s_.extra_docs.clear(); }
+  // The documents that the keys name in the visible chunks, best first and each once.
   template <class Find>
-  void add_ranking(std::span<const Id> ids, size_t limit, Find&& find) {
+  void add_ranking(std::span<const DocumentKey> keys, size_t limit, Find&& find) {
     constexpr size_t kFew = 64;  // gone through sooner than hashed
     std::vector<uint32_t>& docs = s_.extra_docs.emplace_back();
-    std::unordered_set<uint32_t> known;
-    for (const Id& id : ids) {
+    std::unordered_set<uint32_t, base::SeededHash, std::equal_to<>> known;
+    for (const DocumentKey& key : keys) {
       if (docs.size() == limit) break;
-      const std::optional<uint32_t> doc = s_.find_visible(id, find(id));
+      const std::optional<uint32_t> doc = find(key);
       if (!doc) continue;
       if (docs.size() >= kFew && known.empty()) known.insert(docs.begin(), docs.end());
       const bool again = known.empty() ? std::find(docs.begin(), docs.end(), *doc) != docs.end()
@@ -66,23 +80,25 @@ class Search {
     }
   }
 
-  [[nodiscard]] SearchResult run(const vector::ColumnOptions& vectors, double length,
-                                 const lexical::Bm25Parameters& bm25) {
+  // `vector`: of the request, as it was checked, with its norm.
+  [[nodiscard]] SearchResult run(const vector::ColumnOptions& vectors, std::span<const float> vector,
+                                 double length, const lexical::Bm25Parameters& bm25) {
     uint64_t n_live = 0;
     for (const ChunkSnapshot& chunk : s_.chunks) n_live += chunk.n_live;
     const size_t k = static_cast<size_t>(std::min<uint64_t>(request_.k, std::max<uint64_t>(n_live, 1)));
     const bool fused = (lexical_ && semantic_) || !s_.extra_docs.empty();
     const bool ranked = fused || request_.ranking->adjusts();
-    size_t candidates =
-        ranked ? (request_.candidates != 0 ? request_.candidates : std::max<size_t>(100, request_.k))
-               : request_.k;
-    candidates = static_cast<size_t>(std::min<uint64_t>(candidates, std::max<uint64_t>(n_live, 1)));
+    const auto at_most = [&](size_t asked) {
+      const size_t n = ranked ? depth(request_, asked) : request_.k;
+      return static_cast<size_t>(std::min<uint64_t>(n, std::max<uint64_t>(n_live, 1)));
+    };
+    const size_t n_lexical = at_most(request_.lexical_candidates);
+    const size_t n_vector = at_most(request_.vector_candidates);
 
     s_.lexical_docs.clear();
     s_.vector_docs.clear();
-    if (lexical_) lexical_arm_.rank(bm25, candidates);
-    if (semantic_ && vectors.dim != 0)
-      vector_arm_.rank(request_.vector, length, vectors, candidates, request_.recall);
+    if (lexical_) lexical_arm_.rank(bm25, n_lexical);
+    if (semantic_ && vectors.dim != 0) vector_arm_.rank(vector, length, vectors, n_vector, request_.recall);
 
     SearchResult result;
     result.n_admitted = s_.n_admitted();
@@ -95,7 +111,7 @@ class Search {
     if (ranked) {
       Ranker(*request_.ranking, s_, lexical_arm_, vector_arm_, terms_, request_.entities,
              semantic_ && vectors.dim != 0)
-          .run(fused, n_live, k, std::max(k, candidates), result);
+          .run(fused, n_live, k, std::max({k, n_lexical, n_vector}), result);
     } else {
       take_single(k, result);
     }
@@ -108,7 +124,11 @@ class Search {
   [[nodiscard]] static std::span<const lexical::TermCount> terms_of(std::string_view text,
                                                                     const text::Analyzer& analyzer,
                                                                     SearchScratch& scratch) {
-    analyzer.analyze(text, scratch.analysis, scratch.tokens);
+    try {
+      analyzer.analyze(text, scratch.analysis, scratch.tokens);
+    } catch (const text::TextTooLarge& error) {
+      throw base::InvalidArgument(std::string("text: ") + error.what());
+    }
     return scratch.counter.count(scratch.tokens);
   }
 
@@ -188,12 +208,15 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
     return search_embedded(request, row);
   check_request(request);
   const vector::ColumnOptions vectors = column_options();
-  double length = 0.0;  // of the vector
-  if (request.semantic && !request.vector.empty() && vectors.dim != 0)
-    length = check_vector(request.vector, vectors.dim, row);
-  const base::EpochGuard guard;
   SearchScratch& scratch = SearchScratch::of_thread();
   const ScratchUse use(scratch);
+  double length = 0.0;  // of the vector
+  if (request.semantic && !request.vector.empty() && vectors.dim != 0) {
+    // What is checked is what is compared: another thread may change the caller's array.
+    scratch.query.assign(request.vector.begin(), request.vector.end());
+    length = check_vector(scratch.query, vectors.dim, row);
+  }
+  const base::EpochGuard guard;
   Search search(request, analyzer_, options_.vector_plan, scratch);
   for (const Scope::Visible* visible = request.scope->visible_begin();
        visible != request.scope->visible_end(); ++visible) {
@@ -201,14 +224,21 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
   }
   if (request.ranking->entity_weight != 0.0) scratch.count_entity_links(request.entities);
   if (request.filter.any()) apply_filter(request.filter, scratch);
-  const size_t limit = request.candidates != 0 ? request.candidates : std::max<size_t>(100, request.k);
   for (size_t r = 0; r < request.rankings.size(); ++r) {
-    const std::vector<Id>& ids = request.rankings[r];
+    const std::vector<DocumentKey>& keys = request.rankings[r];
     const std::string name = "rankings[" + std::to_string(r) + "]: id";
-    for (size_t i = 0; i < ids.size(); ++i) check_kind(ids[i], name.c_str(), i);
-    search.add_ranking(ids, limit, [&](const Id& id) { return find(id); });
+    for (size_t i = 0; i < keys.size(); ++i) check_kind(keys[i].id, name.c_str(), i);
   }
-  return search.run(vectors, length, options_.bm25);
+  if (!request.rankings.empty()) {
+    const size_t limit = depth(request, std::max(request.lexical_candidates, request.vector_candidates));
+    NamedDocuments named(ids_, scratch, *request.scope);
+    do {
+      search.clear_rankings();
+      for (const std::vector<DocumentKey>& keys : request.rankings)
+        search.add_ranking(keys, limit, [&](const DocumentKey& key) { return named.find(key); });
+    } while (!named.settled(request.rankings));
+  }
+  return search.run(vectors, scratch.query, length, options_.bm25);
 }
 
 std::vector<SearchResult> Engine::search_batch(std::span<const SearchRequest> requests,
@@ -220,17 +250,21 @@ std::vector<SearchResult> Engine::search_batch(std::span<const SearchRequest> re
   const auto work = [&]() noexcept {
     for (size_t i = next.fetch_add(1); i < requests.size(); i = next.fetch_add(1)) {
       try {
+        base::interruption_point();
         results[i] = search_row(requests[i], i);
       } catch (...) {
+        if (base::unwound_from_outside()) base::park();
         const std::lock_guard lock(error_mutex);
         if (!error) error = std::current_exception();
+        next.store(requests.size());  // what has not begun need not
       }
     }
   };
   if (n_threads == 0) n_threads = base::n_cores();
   n_threads = static_cast<unsigned>(std::min<size_t>(n_threads, requests.size()));
-  if (n_threads != 0) base::run_with_helpers(n_threads - 1, work);
+  const bool complete = n_threads == 0 || base::run_with_helpers(n_threads - 1, work);
   if (error) std::rethrow_exception(error);
+  if (!complete) throw base::Error("the process forked in the middle of the batch; search again");
   return results;
 }
 

@@ -42,24 +42,19 @@ std::span<const uint16_t> SearchScratch::admitted_in(size_t c) {
   return chunk.list;
 }
 
-std::optional<uint32_t> SearchScratch::find_visible(const Id& id,
+std::optional<uint32_t> SearchScratch::find_visible(size_t p, const Id& id,
                                                     const std::optional<Location>& location) const noexcept {
   if (!location) return std::nullopt;
-  for (size_t p = 0; p < partitions.size(); ++p) {
-    if (partitions[p].partition != location->partition) continue;
-    const auto first = chunks.begin() + partitions[p].first_chunk;
-    const auto end = chunks.begin() + static_cast<ptrdiff_t>(end_of(p));
-    const auto seen = std::lower_bound(
-        first, end, serial_of(location->doc),
-        [](const ChunkSnapshot& chunk, uint64_t serial) { return chunk.chunk->serial() < serial; });
-    // The document may be newer than the snapshot, or the chunks rewritten since.
-    const uint32_t offset = offset_of(location->doc);
-    if (seen == end || offset >= seen->n_docs || (seen->dead && seen->dead->test(offset)) ||
-        !(seen->chunk->id(offset) == id))
-      return std::nullopt;
-    return static_cast<uint32_t>(seen - chunks.begin()) << 16 | offset;
-  }
-  return std::nullopt;
+  const auto first = chunks.begin() + partitions[p].first_chunk;
+  const auto end = chunks.begin() + static_cast<ptrdiff_t>(end_of(p));
+  const auto chunk = std::lower_bound(
+      first, end, serial_of(location->doc),
+      [](const ChunkSnapshot& one, uint64_t serial) { return one.chunk->serial() < serial; });
+  const uint32_t offset = offset_of(location->doc);
+  if (chunk == end || offset >= chunk->n_docs || (chunk->dead && chunk->dead->test(offset)) ||
+      !(chunk->chunk->id(offset) == id))
+    return std::nullopt;
+  return static_cast<uint32_t>(chunk - chunks.begin()) << 16 | offset;
 }
 
 void SearchScratch::count_entity_links(std::span<const filter::Predicate> entities) {
@@ -108,7 +103,7 @@ void Engine::apply_filter(const DocumentFilter& filter, SearchScratch& scratch) 
   }
   for (const auto& [ids, keep] : {std::pair{filter.ids, true}, {filter.without_ids, false}}) {
     if (!ids) continue;
-    check_kind(ids, keep ? "ids" : "exclude_ids");
+    check_kind(ids, keep ? "ids" : "exclude");
     std::vector<base::Bitmap>& members = scratch.members;
     find_members(*ids, scratch);
     for (size_t c = 0; c < n_chunks; ++c) {
@@ -132,39 +127,36 @@ void Engine::apply_filter(const DocumentFilter& filter, SearchScratch& scratch) 
   }
 }
 
-// Fills scratch.members with the documents of the set: id by id where there are few, document by document
-// where there are many.
+// Fills scratch.members with the documents of the set, partition by partition: id by id where the set is
+// small beside the partition, document by document where it is not.
 void Engine::find_members(const filter::IdSet& ids, SearchScratch& scratch) const {
-  uint64_t n_docs = 0;
   if (scratch.members.size() < scratch.chunks.size()) scratch.members.resize(scratch.chunks.size());
-  const auto clear = [&] {
-    for (size_t c = 0; c < scratch.chunks.size(); ++c) scratch.members[c].reset(scratch.chunks[c].n_docs);
-  };
-  clear();
-  for (const ChunkSnapshot& chunk : scratch.chunks) n_docs += chunk.n_docs;
-  if (ids.size() * kLookUpCost <= n_docs) {
-    const auto add = [&](const Id& id) {
-      if (const std::optional<uint32_t> doc = scratch.find_visible(id, find(id)))
-        scratch.members[*doc >> 16].set(*doc & 0xffffu);
+  std::vector<Id> listed;  // once a partition wants them
+  for (size_t p = 0; p < scratch.partitions.size(); ++p) {
+    const VisiblePartition& visible = scratch.partitions[p];
+    const size_t end = scratch.end_of(p);
+    const auto clear = [&] {
+      for (size_t c = visible.first_chunk; c < end; ++c) scratch.members[c].reset(scratch.chunks[c].n_docs);
     };
-    for (const int64_t id : ids.integers()) add(Id::of(id));
-    for (const std::string_view id : ids.strings()) add(Id::of(id));
-    // The id map follows a publication: the last document of the snapshot may not be in it yet. Nothing else
-    // can be missing as long as the partitions have not changed since.
-    bool current = true;
-    for (size_t p = 0; p < scratch.partitions.size(); ++p) {
-      current &= scratch.partitions[p].partition->version() == scratch.partitions[p].version;
-      const size_t last = scratch.end_of(p) - 1;
-      if (scratch.end_of(p) == scratch.partitions[p].first_chunk || scratch.chunks[last].n_docs == 0)
-        continue;
-      const uint32_t offset = scratch.chunks[last].n_docs - 1;
-      if (contains(ids, scratch.chunks[last].chunk->id(offset))) scratch.members[last].set(offset);
-    }
-    if (current) return;
+    uint64_t n_docs = 0;
+    for (size_t c = visible.first_chunk; c < end; ++c) n_docs += scratch.chunks[c].n_docs;
     clear();
+    if (ids.size() <= n_docs / kLookUpCost && scratch.ids_follow(p)) {
+      if (listed.empty() && ids.size() != 0) {
+        listed.reserve(ids.size());
+        for (const int64_t id : ids.integers()) listed.push_back(Id::of(id));
+        for (const std::string_view id : ids.strings()) listed.push_back(Id::of(id));
+      }
+      for (const Id& id : listed) {
+        if (const auto doc = scratch.find_visible(p, id, ids_.find(*visible.partition, id)))
+          scratch.members[*doc >> 16].set(*doc & 0xffffu);
+      }
+      if (scratch.unchanged(p)) continue;
+      clear();
+    }
+    for (size_t c = visible.first_chunk; c < end; ++c)
+      add_members(scratch.chunks[c], ids, scratch.members[c].words());
   }
-  for (size_t c = 0; c < scratch.chunks.size(); ++c)
-    add_members(scratch.chunks[c], ids, scratch.members[c].words());
 }
 
 size_t Engine::count(const Scope& scope, const DocumentFilter& filter) const {

@@ -59,6 +59,7 @@ struct SearchScratch {
   text::Analyzer::Scratch analysis;
   std::vector<text::Token> tokens;
   lexical::TermCounter counter;
+  std::vector<float> query;  // a copy of the caller's vector
 
   std::vector<ChunkSnapshot> chunks;  // the visible ones, in order
   std::vector<VisiblePartition> partitions;
@@ -108,6 +109,13 @@ struct SearchScratch {
     return scratch;
   }
 
+  // Gives back what a huge query took.
+  void trim() noexcept {
+    analysis.trim(0);
+    std::vector<text::Token>().swap(tokens);
+    counter = lexical::TermCounter();
+    std::vector<lexical::TermPostings>().swap(postings);
+  }
   void start() {
     chunks.clear();
     partitions.clear();
@@ -140,10 +148,19 @@ struct SearchScratch {
   // How many visible documents name each entity; before a filter hides any of them.
   void count_entity_links(std::span<const filter::Predicate> entities);
 
-  // Where the snapshot has the document that the id map has at `location`: `chunk << 16 | offset`, if it is
-  // there, alive and has this id (it may be newer than the snapshot, or the chunks rewritten since).
-  [[nodiscard]] std::optional<uint32_t> find_visible(const Id& id,
+  // Where the snapshot of partition number p has the document that the id index has at `location`:
+  // `chunk << 16 | offset`, if it is there, admitted and has this id (it may be newer than the snapshot, or
+  // the chunks rewritten since).
+  [[nodiscard]] std::optional<uint32_t> find_visible(size_t p, const Id& id,
                                                      const std::optional<Location>& location) const noexcept;
+  // New ids are in the id index before their documents are published, the places of replaced documents
+  // follow, the ids of deleted ones go afterwards. So what the index says of a partition is right for the
+  // snapshot, and nothing is missing, if ids_follow() before the first look-up and unchanged() after the last
+  // one.
+  [[nodiscard]] bool ids_follow(size_t p) const noexcept { return !partitions[p].partition->ids_lag(); }
+  [[nodiscard]] bool unchanged(size_t p) const noexcept {
+    return partitions[p].partition->version() == partitions[p].version;
+  }
 
   // Where the chunks of partition number p end.
   [[nodiscard]] size_t end_of(size_t p) const noexcept {
@@ -158,11 +175,16 @@ class ScratchUse {
     if (scratch.in_use) throw base::Error("a stemmer may not search while a search or a write calls it");
     scratch.in_use = true;
   }
-  ~ScratchUse() { scratch_.in_use = false; }
+  ~ScratchUse() {
+    scratch_.in_use = false;
+    if (scratch_.tokens.capacity() > kUsualTokens) scratch_.trim();
+  }
   ScratchUse(const ScratchUse&) = delete;
   ScratchUse& operator=(const ScratchUse&) = delete;
 
  private:
+  static constexpr size_t kUsualTokens = size_t{1} << 14;
+
   SearchScratch& scratch_;
 };
 

@@ -4,11 +4,8 @@
 // large (graphs.cpp). The thread starts when it is first wanted, touches no stemmer, holds up nobody for
 // more than a few milliseconds, changes no exact result, and ends with the engine.
 
+#include <new>
 #include <system_error>
-
-#if defined(__unix__) || defined(__APPLE__)
-#include <unistd.h>
-#endif
 
 #include "base/epoch.hpp"
 #include "engine/chunk_rewrite.hpp"
@@ -16,25 +13,10 @@
 #include "engine/writing.hpp"
 
 namespace scrubjay::engine {
-namespace {
-
-[[nodiscard]] int process_id() noexcept {
-#if defined(__unix__) || defined(__APPLE__)
-  return static_cast<int>(getpid());
-#else
-  return 0;
-#endif
-}
-
-}  // namespace
 
 Engine::~Engine() {
+  fork_gate_.close();
   if (!maintenance_ || !maintenance_->thread.joinable()) return;
-  if (maintenance_->process != process_id()) {
-    maintenance_->thread.detach();
-    static_cast<void>(maintenance_.release());  // its mutex may have been locked when the process forked
-    return;
-  }
   {
     const std::lock_guard lock(maintenance_->mutex);
     maintenance_->stopped.store(true);
@@ -43,20 +25,39 @@ Engine::~Engine() {
   maintenance_->thread.join();
 }
 
+// Locks that this thread does not hold are free, whoever of those that are not here held them. What upkeep
+// was doing is forgotten: the next occasion asks again.
+void Engine::restart_after_fork(bool torn) noexcept {
+  if (compactor_.load() != std::this_thread::get_id()) {
+    compactor_.store(std::thread::id());
+    new (&compaction_mutex_) std::mutex;
+  }
+  new (&identity_mutex_) std::mutex;  // no stemmer is called while this or one of the next is held
+  new (&upkeep_mutex_) std::mutex;
+  new (&table_mutex_) std::mutex;
+  ids_.restart_after_fork();
+  if (scratch_mutex_.try_lock()) {
+    scratch_mutex_.unlock();
+  } else {  // the list was being changed
+    new (&scratch_mutex_) std::mutex;
+    new (&idle_scratch_) std::vector<std::unique_ptr<WriterScratch>>;
+  }
+  static_cast<void>(maintenance_.release());  // its thread is not here, its mutex may be locked
+  partitions_.for_each([&](Partition& partition) {
+    if (partition.waits_for_upkeep.load()) partition.waits_for_upkeep.store(false);
+    if (partition.in_upkeep.load()) partition.in_upkeep.store(false);
+    if (torn) partition.end_publication();
+  });
+}
+
 // Failing to find memory or a thread is no error: the next occasion asks again.
 void Engine::keep_up(Partition& partition) noexcept {
   if (!options_.background || partition.waits_for_upkeep.load()) return;
   try {
+    const std::lock_guard one_at_a_time(upkeep_mutex_);
     if (!maintenance_) maintenance_ = std::make_unique<Maintenance>();
-    if (maintenance_->thread.joinable() && maintenance_->process != process_id()) {
-      maintenance_->thread.detach();
-      static_cast<void>(maintenance_.release());
-      maintenance_ = std::make_unique<Maintenance>();
-    }
-    if (!maintenance_->thread.joinable()) {
-      maintenance_->process = process_id();
+    if (!maintenance_->thread.joinable())
       maintenance_->thread = std::thread([this, &own = *maintenance_] { maintain(own); });
-    }
     {
       const std::lock_guard lock(maintenance_->mutex);
       maintenance_->waiting.push_back(partition.scope());
@@ -69,20 +70,18 @@ void Engine::keep_up(Partition& partition) noexcept {
   }
 }
 
-// The writer, after a document died. Under a graph a chunk waits until most of it is dead: the thread need
-// not look after every one.
-void Engine::compact_later(Partition& partition, const Chunk& chunk) noexcept {
+// The writer, after documents died, `n_killed` of them at once. Under a graph a chunk waits until most of it
+// is dead: the thread need not look after every one.
+void Engine::compact_later(Partition& partition, const Chunk& chunk, uint32_t n_killed) noexcept {
   constexpr uint32_t kNowAndThen = 64;
   if (!many_are_dead(chunk)) return;
-  if (partition.graph() && (chunk.n_docs() - chunk.n_live()) % kNowAndThen != 0) return;
+  if (partition.graph() && (chunk.n_docs() - chunk.n_live()) % kNowAndThen >= n_killed) return;
   keep_up(partition);
 }
 
-// The writer, after a vector was added. Looks closely only now and then.
-void Engine::build_graph_later(Partition& partition, const Chunk& chunk) noexcept {
-  constexpr uint32_t kNowAndThen = 1024;
-  if (!options_.background || chunk.n_docs() % kNowAndThen != 0) return;
-  if (graph_work(partition) != GraphWork::none) keep_up(partition);
+// The writer, now and then (is_time_for_graphs()).
+void Engine::build_graph_later(Partition& partition) noexcept {
+  if (options_.background && graph_work(partition) != GraphWork::none) keep_up(partition);
 }
 
 void Engine::maintain(Maintenance& own) noexcept {
@@ -106,7 +105,7 @@ void Engine::maintain(Maintenance& own) noexcept {
         }
       }
       {
-        const std::lock_guard one_at_a_time(compaction_mutex_);
+        const CompactionTurn one_at_a_time(*this);
         static_cast<void>(compact_partition(*scope, false, own.stopped));
       }
       if (work != GraphWork::none) static_cast<void>(make_graph(*scope, work, own.stopped));

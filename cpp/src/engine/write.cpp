@@ -1,11 +1,15 @@
-// The write path: check everything, prepare invisibly, publish in a handful of stores.
+// The write path: check and prepare everything before the writer's turn (batch_write.hpp: what it does in its
+// turn).
 
 #include <cmath>
 #include <limits>
 #include <unordered_map>
+#include <utility>
 
 #include "base/epoch.hpp"
 #include "base/errors.hpp"
+#include "base/interruption.hpp"
+#include "engine/batch_write.hpp"
 #include "engine/engine.hpp"
 #include "engine/writing.hpp"
 #include "text/utf8.hpp"
@@ -13,7 +17,6 @@
 namespace scrubjay::engine {
 namespace {
 
-constexpr size_t kMaxTextBytes = size_t{1} << 30;
 // Squares and products of such norms stay finite in single precision.
 constexpr double kMaxNorm = 1e18;
 
@@ -23,17 +26,26 @@ std::string position(const char* argument, size_t row, size_t n_rows) {
 
 const char* kind_name(IdKind kind) { return kind == IdKind::integer ? "int" : "str"; }
 
-struct IdHash {
-  size_t operator()(const Id& id) const noexcept { return id.hash(); }
+void check_size(size_t n_bytes, const char* argument, size_t row, size_t n_rows) {
+  if (n_bytes <= kMaxTextBytes) return;
+  throw base::InvalidArgument(position(argument, row, n_rows) + ": expected at most " +
+                              std::to_string(kMaxTextBytes) + " bytes (16 MiB), got " +
+                              std::to_string(n_bytes));
+}
+
+struct KeyHash {
+  size_t operator()(const DocumentKey& key) const noexcept { return key_hash(*key.scope, key.id.hash()); }
+};
+struct SameKey {
+  bool operator()(const DocumentKey& a, const DocumentKey& b) const noexcept {
+    return a.id == b.id && (a.scope == b.scope || *a.scope == *b.scope);
+  }
 };
 
 }  // namespace
 
 Engine::Engine(EngineOptions options)
-    : options_(std::move(options)),
-      analyzer_(options_.analyzer),
-      dim_(options_.dim),
-      writer_scratch_(std::make_unique<WriterScratch>()) {
+    : options_(std::move(options)), analyzer_(options_.analyzer), dim_(options_.dim) {
   if (options_.dim > vector::kMaxDim) {
     throw base::InvalidArgument("dim: expected 1 to 4096, got " + std::to_string(options_.dim));
   }
@@ -42,6 +54,7 @@ Engine::Engine(EngineOptions options)
     throw base::InvalidArgument("k1: expected a finite number >= 0, got " + std::to_string(k1));
   if (!(b >= 0.0 && b <= 1.0))
     throw base::InvalidArgument("b: expected a number from 0 to 1, got " + std::to_string(b));
+  idle_scratch_.reserve(4);  // as many as are kept: more writers at once are rare
 }
 
 vector::ColumnOptions Engine::column_options() const noexcept {
@@ -78,7 +91,9 @@ void Engine::check_kind(const Id& id, const char* name, size_t row) const {
                         kind_name(id.kind) + " " + id.to_string());
 }
 
-void Engine::check(std::span<const DocumentInput> documents) const {
+// Everything of the documents but the elements of their vectors. Returns the dimension of these, or that of
+// the engine.
+uint32_t Engine::check(std::span<const DocumentInput> documents) const {
   IdKind kind = id_kind();
   uint32_t dim = this->dim();
   const size_t n = documents.size();
@@ -95,166 +110,263 @@ void Engine::check(std::span<const DocumentInput> documents) const {
       throw base::InvalidArgument(position("id", row, n) + ": expected 1 to 65,535 bytes, got " +
                                   std::to_string(document.id.string.size()));
     }
-    if (document.text.size() > kMaxTextBytes) {
-      throw base::InvalidArgument(position("text", row, n) + ": expected at most 1 GiB, got " +
-                                  std::to_string(document.text.size()) + " bytes");
-    }
-    if (document.payload && document.payload->size() > kMaxTextBytes) {
-      throw base::InvalidArgument(position("payload", row, n) + ": expected at most 1 GiB, got " +
-                                  std::to_string(document.payload->size()) + " bytes");
-    }
+    check_size(document.text.size(), "text", row, n);
+    if (document.payload) check_size(document.payload->size(), "payload", row, n);
     if (document.vector.empty()) continue;
     if (dim == 0) dim = static_cast<uint32_t>(document.vector.size());
     if (dim > vector::kMaxDim)
       throw base::InvalidArgument(position("vector", row, n) + ": expected at most 4096 dimensions, got " +
                                   std::to_string(dim));
-    check_vector(document.vector, dim, n == 1 ? kOnlyRow : row);
+  }
+  return dim;
+}
+
+void Engine::validate(std::span<const DocumentInput> documents) const {
+  const uint32_t dim = check(documents);
+  for (size_t row = 0; row < documents.size(); ++row) {
+    if (!documents[row].vector.empty())
+      check_vector(documents[row].vector, dim, documents.size() == 1 ? kOnlyRow : row);
   }
 }
 
-// An id never moves from one scope to another: that would let one tenant overwrite what another wrote.
-void Engine::check_conflicts(std::span<const DocumentInput> documents) const {
-  const auto refuse = [](const DocumentInput& document) {
-    throw base::Conflict(
-        "id: " + document.id.to_string() +
-        " exists in another scope; expected a new id, or the scope that holds it (delete it there first)");
-  };
-  std::unordered_map<Id, const Scope*, IdHash> seen;
-  for (const DocumentInput& document : documents) {
-    if (const auto location = find(document.id);
-        location && !(*location->partition->scope() == *document.scope))
-      refuse(document);
-    if (documents.size() == 1) return;
-    const auto [entry, inserted] = seen.try_emplace(document.id, document.scope.get());
-    if (!inserted && !(*entry->second == *document.scope)) refuse(document);
+std::unique_ptr<Engine::WriterScratch> Engine::take_scratch() const {
+  {
+    const std::lock_guard lock(scratch_mutex_);
+    if (!idle_scratch_.empty()) {
+      auto scratch = std::move(idle_scratch_.back());
+      idle_scratch_.pop_back();
+      return scratch;
+    }
   }
+  return std::make_unique<WriterScratch>();
 }
 
-std::optional<Location> Engine::find(const Id& id) const {
-  const std::shared_lock lock(ids_mutex_);
-  return ids_.find(id);
+void Engine::keep_scratch(std::unique_ptr<WriterScratch> scratch) const noexcept {
+  scratch->trim();
+  const std::lock_guard lock(scratch_mutex_);
+  if (idle_scratch_.size() < idle_scratch_.capacity()) idle_scratch_.push_back(std::move(scratch));
+}
+
+void Engine::WriterScratch::trim() noexcept {
+  constexpr size_t kUsualBytes = size_t{1} << 20;
+  batch.clear();
+  late.clear();
+  analysis.trim(kUsualBytes);
+  if (tokens.capacity() * sizeof(text::Token) > kUsualBytes) (void)std::exchange(tokens, {});
+  if (counter.memory_bytes() > kUsualBytes) (void)std::exchange(counter, lexical::TermCounter());
+  if (batch.memory_bytes() > kUsualBytes) (void)std::exchange(batch, PreparedBatch());
+  if (late.memory_bytes() > kUsualBytes) (void)std::exchange(late, lexical::KeptTerms());
 }
 
 size_t Engine::upsert(std::span<const DocumentInput> documents) {
-  check(documents);
-  const WriteLock lock(*this);
-  check(documents);  // another writer may have settled the kind of ids or the dimension meanwhile
-  const base::EpochGuard guard;
-  check_conflicts(documents);
-  {
-    const std::unique_lock ids_lock(ids_mutex_);
-    ids_.reserve(documents.size());
-  }
-  std::unordered_map<Id, size_t, IdHash> last;  // position of the last document with an id
-  if (documents.size() > 1) {
-    for (size_t i = 0; i < documents.size(); ++i) last[documents[i].id] = i;
-  }
-  for (size_t i = 0; i < documents.size(); ++i) {
-    const DocumentInput& document = documents[i];
-    if (documents.size() > 1 && last[document.id] != i) continue;
-    if (id_kind() == IdKind::unset) id_kind_.store(document.id.kind, std::memory_order_release);
-    if (dim() == 0 && !document.vector.empty())
-      dim_.store(static_cast<uint32_t>(document.vector.size()), std::memory_order_release);
-    write(document);
-  }
-  return documents.size() > 1 ? last.size() : documents.size();
+  Writing writing(*this);
+  WriterScratch& scratch = writing.scratch();
+  prepare_with(documents, scratch, scratch.batch);
+  return apply_with(scratch.batch, scratch);
 }
 
-Partition& Engine::partition_for(const ScopeRef& scope) {
-  if (Partition* partition = partitions_.find(scope->key(), scope->hash())) return *partition;
-  auto made = std::make_unique<Partition>(scope, options_.chunk_docs);
-  if (!IdMap::holds(made.get())) throw base::Error("expected memory addresses of at most 52 bits");
-  return partitions_.insert(std::move(made));
+void Engine::prepare(std::span<const DocumentInput> documents, PreparedBatch& out) const {
+  Writing writing(*this);
+  prepare_with(documents, writing.scratch(), out);
 }
 
-std::span<const lexical::TermCount> Engine::analyze(std::string_view text) {
-  analyzer_.analyze(text, writer_scratch_->analysis, writer_scratch_->tokens);
-  return writer_scratch_->counter.count(writer_scratch_->tokens);
+size_t Engine::apply(const PreparedBatch& batch) {
+  if (batch.engine() != this) throw base::InvalidArgument("prepared: expected documents of this engine");
+  Writing writing(*this);
+  return apply_with(batch, writing.scratch());
 }
 
-void Engine::write(const DocumentInput& document) {
-  Partition& partition = partition_for(document.scope);
-  std::optional<Location> old = find(document.id);
-  std::vector<lexical::TermCount>& old_terms = writer_scratch_->old_terms;
-  if (old) {
-    // The terms to take back are read from the old text. Their views must outlive the next analysis: copy the
-    // bytes.
-    const Chunk& chunk = old->partition->chunk(serial_of(old->doc));
-    writer_scratch_->keep(analyze(chunk.text(offset_of(old->doc))), old_terms);
-  }
-  std::string_view text = document.text;
-  if (text::valid_utf8_prefix(text) != text.size()) {
-    writer_scratch_->sanitized = text::sanitize_utf8(text);
-    text = writer_scratch_->sanitized;
-  }
-  // All that may fail comes before anything is changed that could not be taken back.
-  std::unique_ptr<base::Bitmap> dead;
-  if (old) dead = partition.chunk(serial_of(old->doc)).dead_with(offset_of(old->doc));
-  Chunk& chunk = partition.open_chunk();
-  NewDocument prepared{document.id, text, document.payload, document.vector, {}, 0};
-  prepared.terms = analyze(text);
-  prepared.length = writer_scratch_->counter.length();
-  chunk.prepare(prepared, column_options());
+size_t Engine::apply_with(const PreparedBatch& batch, WriterScratch& scratch) {
+  if (!batch.documents().empty()) BatchWrite(*this, batch, scratch).run();
+  // A huge text replaces much: whoever wrote it gives it back, not the next writer.
+  constexpr size_t kHuge = size_t{1} << 18;
+  if (batch.memory_bytes() > kHuge) base::collect_retired();
+  return batch.documents().size();
+}
 
-  const Location location{&partition, local_doc(chunk.serial(), chunk.n_docs())};
-  if (!old) {
-    {
-      const Partition::Publication publication(partition);
-      chunk.publish();
-    }
-    {
-      const std::unique_lock lock(ids_mutex_);
-      ids_.put(document.id, location);
-    }
-    build_graph_later(partition, chunk);
+void Engine::prepare_with(std::span<const DocumentInput> documents, WriterScratch& scratch,
+                          PreparedBatch& out) const {
+  out.clear();
+  out.vectors_ = {check(documents), options_.metric, options_.storage};
+  choose_last(documents, out);
+  prepare_vectors(documents, scratch, out);
+  for (PreparedBatch::Document& document : out.documents_) {
+    base::interruption_point();
+    const auto [terms, length] = analyze_row(document, documents, scratch, out);
+    document.terms = terms;
+    document.length = length;
+  }
+  for (PreparedBatch::Document& document : out.documents_) {
+    base::interruption_point();
+    find_old(document, scratch, out);
+  }
+  out.engine_ = this;
+}
+
+// Of equal keys the last counts, where it stands.
+void Engine::choose_last(std::span<const DocumentInput> documents, PreparedBatch& out) const {
+  out.id_kind_ = documents.empty() ? IdKind::unset : documents[0].id.kind;
+  out.documents_.reserve(documents.size());
+  if (documents.size() == 1) {
+    out.documents_.emplace_back().input = documents.data();
     return;
   }
-  Chunk& old_chunk = partition.chunk(serial_of(old->doc));
-  {
-    const Partition::Publication publication(partition);
-    old_chunk.kill(offset_of(old->doc), std::move(dead), old_terms);
-    chunk.publish();
+  std::unordered_map<DocumentKey, const DocumentInput*, KeyHash, SameKey> last;
+  last.reserve(documents.size());
+  for (const DocumentInput& document : documents) last[document.key()] = &document;
+  for (const DocumentInput& document : documents) {
+    if (last.size() == documents.size() || last.find(document.key())->second == &document)
+      out.documents_.emplace_back().input = &document;
   }
-  base::retire(old_chunk.take_replaced());
-  {
-    const std::unique_lock lock(ids_mutex_);
-    ids_.put(document.id, location);
-  }
-  compact_later(partition, old_chunk);
-  build_graph_later(partition, chunk);
 }
 
-size_t Engine::remove(std::span<const Id> ids) {
-  for (size_t i = 0; i < ids.size(); ++i) check_kind(ids[i], "id", ids.size() == 1 ? kOnlyRow : i);
-  const WriteLock lock(*this);
-  const base::EpochGuard guard;
+// Of all documents, also those that do not count: a wrong vector is an error wherever it stands. Copies
+// first: what is checked is what is stored, whatever happens to the caller's array meanwhile.
+void Engine::prepare_vectors(std::span<const DocumentInput> documents, WriterScratch& scratch,
+                             PreparedBatch& out) const {
+  const size_t row_bytes = out.vectors_.row_bytes();
+  size_t next = 0, n_rows = 0;
+  for (const PreparedBatch::Document& document : out.documents_)
+    n_rows += document.input->vector.empty() ? 0 : 1;
+  out.rows_.resize(n_rows * row_bytes);
+  n_rows = 0;
+  for (size_t i = 0; i < documents.size(); ++i) {
+    PreparedBatch::Document* document = nullptr;
+    if (next < out.documents_.size() && out.documents_[next].input == &documents[i])
+      document = &out.documents_[next++];
+    if (documents[i].vector.empty()) continue;
+    scratch.vector.assign(documents[i].vector.begin(), documents[i].vector.end());
+    check_vector(scratch.vector, out.vectors_.dim, documents.size() == 1 ? kOnlyRow : i);
+    if (!document) continue;
+    document->row = n_rows++;
+    document->scale =
+        vector::encode_row(out.vectors_, scratch.vector, out.rows_.data() + document->row * row_bytes);
+  }
+}
+
+Engine::Analysed Engine::analyze_row(PreparedBatch::Document& document,
+                                     std::span<const DocumentInput> documents, WriterScratch& scratch,
+                                     PreparedBatch& out) const {
+  document.text = document.input->text;
+  const auto row = static_cast<size_t>(document.input - documents.data());
+  if (text::valid_utf8_prefix(document.text) != document.text.size()) {
+    document.text = out.sanitized_.emplace_back(text::sanitize_utf8(document.text));
+    check_size(document.text.size(), "text", row, documents.size());
+  }
+  try {
+    return scratch.analyze(analyzer_, document.text, out.terms_);
+  } catch (const text::TextTooLarge& error) {
+    throw base::InvalidArgument(position("text", row, documents.size()) + ": " + error.what());
+  }
+}
+
+// The document that this one replaces, if it is here by now, and its terms.
+void Engine::find_old(PreparedBatch::Document& document, WriterScratch& scratch, PreparedBatch& out) const {
+  std::string_view text;
+  {
+    const base::EpochGuard guard;
+    const Scope& scope = *document.input->scope;
+    if (const Partition* partition = partitions_.find(scope.key(), scope.hash())) {
+      ids_.look_up(*partition, document.input->id, [&](const Location& location) {
+        const Chunk& chunk = partition->chunk_at(serial_of(location.doc));
+        if (offset_of(location.doc) >= chunk.n_docs()) return;  // announced only, not published
+        document.old_chunk = ChunkRef(&chunk);
+        document.old_offset = offset_of(location.doc);
+        text = chunk.text(document.old_offset);
+      });
+    }
+  }
+  if (document.old_chunk.get()) document.old_terms = scratch.analyze(analyzer_, text, out.terms_).terms;
+}
+
+// What the first documents settle for all that follow.
+void Engine::settle(IdKind kind, uint32_t dim) {
+  if (kind == id_kind() && (dim == 0 || dim == this->dim())) return;
+  const std::lock_guard lock(identity_mutex_);
+  if (const IdKind own = id_kind(); own != IdKind::unset && own != kind) {
+    throw base::WrongType(std::string("id: expected ") + kind_name(own) +
+                          " like the ids of this engine, got " + kind_name(kind));
+  }
+  if (const uint32_t own = this->dim(); own != 0 && dim != 0 && own != dim) {
+    throw base::InvalidArgument("vector: expected " + std::to_string(own) + " dimensions, got " +
+                                std::to_string(dim));
+  }
+  id_kind_.store(kind, std::memory_order_release);
+  if (dim != 0) dim_.store(dim, std::memory_order_release);
+}
+
+Partition& Engine::partition_for(const ScopeRef& scope, bool& made) {
+  if (Partition* partition = partitions_.find(scope->key(), scope->hash())) return *partition;
+  auto partition = std::make_unique<Partition>(scope, options_.chunk_docs);
+  if (!IdMap::holds(partition.get())) throw base::Error("expected memory addresses of at most 52 bits");
+  const std::lock_guard lock(table_mutex_);
+  if (Partition* other = partitions_.find(scope->key(), scope->hash())) return *other;
+  made = true;
+  return partitions_.insert(std::move(partition));
+}
+
+// Of whoever has the partition's turn.
+void Engine::take_from_table(Partition& partition) noexcept {
+  partition.set_removed();
+  const std::lock_guard lock(table_mutex_);
+  partitions_.remove(partition);
+}
+
+size_t Engine::remove(std::span<const DocumentKey> keys) {
+  for (size_t i = 0; i < keys.size(); ++i) check_kind(keys[i].id, "id", keys.size() == 1 ? kOnlyRow : i);
+  Writing writing(*this);
   size_t n_removed = 0;
-  for (const Id& id : ids) {
-    const std::optional<Location> location = find(id);
-    if (!location) continue;
-    kill(*location, id);
-    ++n_removed;
+  for (const DocumentKey& key : keys) {
+    base::interruption_point();
+    n_removed += remove(key, writing.scratch()) ? 1 : 0;
   }
   return n_removed;
 }
 
-void Engine::kill(Location location, const Id& id) {
-  Partition& partition = *location.partition;
-  Chunk& chunk = partition.chunk(serial_of(location.doc));
-  const uint32_t offset = offset_of(location.doc);
-  const std::span<const lexical::TermCount> terms = analyze(chunk.text(offset));
-  auto dead = chunk.dead_with(offset);
-  const uint64_t hash = id.hash();
-  {
-    const Partition::Publication publication(partition);
-    chunk.kill(offset, std::move(dead), terms);
+bool Engine::remove(const DocumentKey& key, WriterScratch& scratch) {
+  const Id& id = key.id;
+  lexical::KeptTerms& kept = scratch.late;
+  const base::EpochGuard guard;
+  for (;;) {
+    // Its text is analysed before the turn. Until then it may be replaced, or its chunk rewritten: once more.
+    Partition* const partition = partitions_.find(key.scope->key(), key.scope->hash());
+    if (!partition) return false;
+    std::optional<LocalDoc> doc;
+    ChunkRef analysed;
+    std::string_view text;
+    ids_.look_up(*partition, id, [&](const Location& found) {
+      doc = found.doc;
+      const Chunk& chunk = partition->chunk_at(serial_of(found.doc));
+      if (offset_of(found.doc) >= chunk.n_docs()) return;  // announced only
+      analysed = ChunkRef(&chunk);
+      text = chunk.text(offset_of(found.doc));
+    });
+    if (!doc) return false;
+    kept.clear();
+    lexical::KeptTerms::Range terms;
+    if (analysed.get()) terms = scratch.analyze(analyzer_, text, kept).terms;
+
+    const PartitionTurn turn(*this, *partition);
+    const std::optional<Location> now = turn.get() ? ids_.find(*partition, id) : std::nullopt;
+    if (!now) continue;
+    Chunk& chunk = partition->chunk(serial_of(now->doc));
+    const uint32_t offset = offset_of(now->doc);
+    if (&chunk != analysed.get() || now->doc != *doc) {
+      kept.clear();
+      terms = scratch.analyze(analyzer_, chunk.text(offset), kept).terms;
+    }
+    auto dead = chunk.copy_dead();
+    dead->set(offset);
+    {
+      const Partition::Publication publication(*partition);
+      chunk.kill(offset, kept[terms]);
+      dead = chunk.replace_dead(std::move(dead));
+    }
+    ids_.erase(id, *now);
+    base::retire(std::move(dead));
+    compact_later(*partition, chunk, 1);
+    return true;
   }
-  {
-    const std::unique_lock ids_lock(ids_mutex_);
-    ids_.erase(hash, location);
-  }
-  base::retire(chunk.take_replaced());
-  compact_later(partition, chunk);
 }
 
 }  // namespace scrubjay::engine

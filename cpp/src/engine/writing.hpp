@@ -1,41 +1,145 @@
-// What the writer keeps between writes, the thread that tidies up behind it, and the lock that makes writers
-// take turns. Private to the engine's files.
+// What a writer needs on its thread, the thread that tidies up behind it, and who may call whom. Private to
+// the engine's files.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <deque>
+#include <memory>
 #include <mutex>
-#include <string>
 #include <thread>
 #include <vector>
 
+#include "base/epoch.hpp"
 #include "base/errors.hpp"
 #include "engine/engine.hpp"
 #include "lexical/term_counts.hpp"
 
 namespace scrubjay::engine {
 
+// Buffers of one write. The engine keeps some of them for the next ones.
 struct Engine::WriterScratch {
   text::Analyzer::Scratch analysis;
   std::vector<text::Token> tokens;
   lexical::TermCounter counter;
-  std::string sanitized;
-  std::string old_bytes;
-  std::vector<lexical::TermCount> old_terms;
+  std::vector<float> vector;
+  PreparedBatch batch;      // of a write that prepares and applies
+  lexical::KeptTerms late;  // of documents that took the place of those that were prepared for
 
-  // Copies terms with their bytes, so that they survive the next analysis.
-  void keep(std::span<const lexical::TermCount> terms, std::vector<lexical::TermCount>& out) {
-    old_bytes.clear();
-    out.assign(terms.begin(), terms.end());
-    for (const lexical::TermCount& term : terms) old_bytes += term.term;
-    const char* at = old_bytes.data();
-    for (lexical::TermCount& term : out) {
-      term.term = {at, term.term.size()};
-      at += term.term.size();
+  // Analyses a text and keeps its terms.
+  [[nodiscard]] Analysed analyze(const text::Analyzer& analyzer, std::string_view text,
+                                 lexical::KeptTerms& out) {
+    bool portioned = false;
+    analyzer.analyze(text, analysis, tokens, [&](std::span<const text::Token> portion) {
+      if (!portioned) counter.start();
+      portioned = true;
+      counter.add(portion);
+    });
+    if (portioned) counter.add(tokens);
+    const auto terms = portioned ? counter.terms() : counter.count(tokens);
+    return {out.add(terms), counter.length()};
+  }
+  // Gives back what a huge text took; the analyzer's cache stays.
+  void trim() noexcept;
+};
+
+// A write of this thread, from before its analysis on. A stemmer that calls back into a write of the same
+// engine would change what the write around it relies on, or wait for itself: it gets an error.
+class Engine::Writing {
+ public:
+  explicit Writing(const Engine& engine) : engine_(engine), outer_(innermost()) {
+    for (const Writing* other = outer_; other; other = other->outer_) {
+      if (&other->engine_ == &engine)
+        throw base::Error("a stemmer may not write to the engine that calls it");
+    }
+    innermost() = this;
+  }
+  ~Writing() {
+    innermost() = outer_;
+    if (scratch_) engine_.keep_scratch(std::move(scratch_));
+  }
+  Writing(const Writing&) = delete;
+  Writing& operator=(const Writing&) = delete;
+
+  [[nodiscard]] WriterScratch& scratch() {
+    if (!scratch_) scratch_ = engine_.take_scratch();
+    return *scratch_;
+  }
+
+ private:
+  [[nodiscard]] static const Writing*& innermost() noexcept {
+    thread_local const Writing* innermost = nullptr;
+    return innermost;
+  }
+
+  const Engine& engine_;
+  const Writing* const outer_;
+  std::unique_ptr<WriterScratch> scratch_;
+};
+
+// The turns of some partitions, which are in the table and stay there (turn.hpp). Inside the fork gate and
+// under an epoch guard.
+class PartitionTurns {
+ public:
+  PartitionTurns() = default;
+  ~PartitionTurns() { release(); }
+  PartitionTurns(const PartitionTurns&) = delete;
+  PartitionTurns& operator=(const PartitionTurns&) = delete;
+
+  // Each partition once. False, and none is held, if one of them has left the table.
+  [[nodiscard]] bool take(std::vector<Partition*> partitions) {
+    std::sort(partitions.begin(), partitions.end(),
+              [](const Partition* a, const Partition* b) { return a->serial() < b->serial(); });
+    partitions_ = std::move(partitions);
+    for (; n_held_ < partitions_.size(); ++n_held_) partitions_[n_held_]->turn().lock();
+    if (std::none_of(partitions_.begin(), partitions_.end(), [](const Partition* p) { return p->removed(); }))
+      return true;
+    release();
+    return false;
+  }
+  void release() noexcept {
+    while (n_held_ != 0) partitions_[--n_held_]->turn().unlock();
+  }
+
+ private:
+  std::vector<Partition*> partitions_;
+  size_t n_held_ = 0;
+};
+
+// The turn of the partition of exactly one scope, if there is one.
+class Engine::PartitionTurn {
+ public:
+  PartitionTurn(const Engine& engine, std::string_view key, uint64_t hash) : inside_(engine.fork_gate_) {
+    while ((partition_ = engine.partitions_.find(key, hash))) {
+      partition_->turn().lock();
+      if (!partition_->removed()) return;
+      partition_->turn().unlock();
     }
   }
+  // Null where that one has left the table.
+  PartitionTurn(const Engine& engine, Partition& partition)
+      : inside_(engine.fork_gate_), partition_(&partition) {
+    partition_->turn().lock();
+    if (!partition_->removed()) return;
+    partition_->turn().unlock();
+    partition_ = nullptr;
+  }
+  ~PartitionTurn() {
+    if (partition_) partition_->turn().unlock();
+  }
+  PartitionTurn(const PartitionTurn&) = delete;
+  PartitionTurn& operator=(const PartitionTurn&) = delete;
+  [[nodiscard]] Partition* get() const noexcept { return partition_; }
+
+ private:
+  const base::ForkGate::Inside inside_;
+  const base::EpochGuard guard_;
+  Partition* partition_ = nullptr;
 };
+
+// Whether a writer looks after its partition's graph once a chunk has this many documents: only now and then.
+[[nodiscard]] inline bool is_time_for_graphs(uint32_t n_docs) noexcept { return n_docs % 1024 == 0; }
 
 // The thread of upkeep (upkeep.cpp) and what it is asked to do.
 struct Engine::Maintenance {
@@ -44,26 +148,23 @@ struct Engine::Maintenance {
   std::deque<ScopeRef> waiting;
   std::atomic<bool> stopped{false};
   std::thread thread;
-  int process = 0;  // that the thread runs in: a fork does not take it along
 };
 
-// One writer at a time. A stemmer that calls back into a write of the same engine would wait for itself for
-// ever: it gets an error instead.
-class Engine::WriteLock {
+// One rewrite of chunks at a time. A signal handler that interrupts one may not begin another.
+class Engine::CompactionTurn {
  public:
-  explicit WriteLock(Engine& engine) : engine_(engine) {
-    if (engine.writer_.load(std::memory_order_relaxed) == std::this_thread::get_id()) {
-      throw base::Error("a stemmer may not write to the engine that calls it");
-    }
-    engine.write_mutex_.lock();
-    engine.writer_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  explicit CompactionTurn(Engine& engine) : engine_(engine) {
+    if (engine.compactor_.load(std::memory_order_relaxed) == std::this_thread::get_id())
+      throw base::Error("a signal handler may not compact the engine that it interrupts");
+    engine.compaction_mutex_.lock();
+    engine.compactor_.store(std::this_thread::get_id(), std::memory_order_relaxed);
   }
-  ~WriteLock() {
-    engine_.writer_.store(std::thread::id(), std::memory_order_relaxed);
-    engine_.write_mutex_.unlock();
+  ~CompactionTurn() {
+    engine_.compactor_.store(std::thread::id(), std::memory_order_relaxed);
+    engine_.compaction_mutex_.unlock();
   }
-  WriteLock(const WriteLock&) = delete;
-  WriteLock& operator=(const WriteLock&) = delete;
+  CompactionTurn(const CompactionTurn&) = delete;
+  CompactionTurn& operator=(const CompactionTurn&) = delete;
 
  private:
   Engine& engine_;

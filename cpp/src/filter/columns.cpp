@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "base/hash.hpp"
+#include "base/seeded_hash.hpp"
 #include "filter/iso_time.hpp"
 
 namespace scrubjay::filter {
@@ -61,6 +61,18 @@ void Columns::append(uint32_t doc, const Attributes& attributes, std::string_vie
   }
   commit(doc, appended);
   forget();
+}
+
+void Columns::forget_from(uint32_t doc) noexcept {
+  for (uint32_t i = 0; i < fields_.size(); ++i) {
+    Column& column = *columns_.data()[i];
+    column.codes.forget_from(doc);
+    column.integers.forget_from(doc);
+    column.reals.forget_from(doc);
+    column.times.forget_from(doc);
+    column.elements.forget_from(doc);
+    column.spilled.forget_from(doc);
+  }
 }
 
 // Everything that may fail: codes, columns and room. What it leaves behind no document refers to.
@@ -132,7 +144,7 @@ void Columns::commit(uint32_t doc, const Appended& appended) noexcept {
 }
 
 Column& Columns::column_for(std::string_view field, const Appended& appended) {
-  const uint64_t hash = base::hash64(field);
+  const uint64_t hash = base::seeded_hash64(field);
   const uint32_t known = fields_.find(field, hash);
   if (known != Interner::kNone) return *columns_.data()[known];
   auto column = std::make_unique<Column>();
@@ -145,7 +157,7 @@ Column& Columns::column_for(std::string_view field, const Appended& appended) {
 }
 
 uint16_t Columns::code_for(Column& column, std::string_view text, bool element, Appended& appended) {
-  const uint64_t hash = base::hash64(text);
+  const uint64_t hash = base::seeded_hash64(text);
   const uint32_t known = column.strings.find(text, hash);
   if (known != Interner::kNone) return static_cast<uint16_t>(kFirstString + known);
   const std::string_view stays = kept(text, appended);

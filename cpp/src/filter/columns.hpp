@@ -53,6 +53,9 @@ class Columns {
   // need not come. Strong exception guarantee, as far as a reader can see.
   void append(uint32_t doc, const Attributes& attributes, std::string_view payload);
 
+  // Takes back what was appended for documents from `doc` on, which nobody saw. Their strings stay known.
+  void forget_from(uint32_t doc) noexcept;
+
   // Readers: null if no document has the field.
   [[nodiscard]] const Column* find(std::string_view field, uint64_t hash) const noexcept {
     const uint32_t number = fields_.find(field, hash);

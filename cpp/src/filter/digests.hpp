@@ -24,6 +24,11 @@ class Digests {
   void reserve(uint32_t n);
   // There are `n` values, for which there is room.
   void follow(const int64_t* values, uint32_t n) noexcept;
+  // There are `n` values again, those behind them were never read.
+  void forget_from(uint32_t n) noexcept {
+    if (n / kBlock < n_blocks_.load(std::memory_order_relaxed))
+      n_blocks_.store(n / kBlock, std::memory_order_release);
+  }
   [[nodiscard]] size_t memory_bytes() const noexcept {
     return blocks_.memory_bytes() + digests_.memory_bytes();
   }

@@ -5,7 +5,6 @@
 #include <new>
 
 #include "base/errors.hpp"
-#include "base/hash.hpp"
 
 namespace scrubjay::filter {
 
@@ -19,10 +18,6 @@ struct IdSet::Roaring {
   Roaring& operator=(const Roaring&) = delete;
   roaring64_bitmap_t* bitmap;
 };
-
-size_t IdSet::Hash::operator()(std::string_view text) const noexcept {
-  return static_cast<size_t>(base::hash64(text));
-}
 
 IdSet::IdSet() = default;
 IdSet::IdSet(IdSet&&) noexcept = default;

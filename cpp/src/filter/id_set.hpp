@@ -12,6 +12,8 @@
 #include <unordered_set>
 #include <vector>
 
+#include "base/seeded_hash.hpp"
+
 namespace scrubjay::filter {
 
 class IdSet {
@@ -32,19 +34,15 @@ class IdSet {
   [[nodiscard]] bool contains(int64_t id) const noexcept;
   [[nodiscard]] bool contains(std::string_view id) const noexcept { return strings_.contains(id); }
 
-  // All members; the views live as long as the set.
+  // All members, in no particular order; the views live as long as the set.
   [[nodiscard]] std::vector<int64_t> integers() const;
   [[nodiscard]] std::vector<std::string_view> strings() const;
 
  private:
   struct Roaring;
-  struct Hash {
-    using is_transparent = void;
-    size_t operator()(std::string_view text) const noexcept;
-  };
   IdSet();
   std::unique_ptr<Roaring> integers_;
-  std::unordered_set<std::string, Hash, std::equal_to<>> strings_;
+  std::unordered_set<std::string, base::SeededHash, std::equal_to<>> strings_;
 };
 
 }  // namespace scrubjay::filter

@@ -11,7 +11,7 @@
 #include <string_view>
 
 #include "base/growing.hpp"
-#include "base/hash.hpp"
+#include "base/probing.hpp"
 
 namespace scrubjay::filter {
 
@@ -24,18 +24,23 @@ class Interner {
   Interner& operator=(const Interner&) = delete;
   ~Interner() { ::operator delete(table_.load(std::memory_order_relaxed)); }
 
+  // `hash` throughout: base::seeded_hash64(text).
   // --- readers -----------------------------------------------------------------------------------
   [[nodiscard]] uint32_t find(std::string_view text, uint64_t hash) const noexcept {
     const Table* table = table_.load(std::memory_order_acquire);
     if (!table) return kNone;
-    for (uint32_t i = static_cast<uint32_t>(hash) & table->mask;; i = (i + 1) & table->mask) {
+    uint32_t i = table->home(static_cast<uint32_t>(hash));
+    for (uint32_t left = table->probing.most(); left != 0; --left, i = (i + 1) & table->mask) {
       const uint32_t slot = table->slots[i].load(std::memory_order_acquire);
-      if (slot == 0) return kNone;
+      if (slot == 0) break;
       const Entry& entry = entries_.read()[slot - 1];
       if (entry.hash == static_cast<uint32_t>(hash) && entry.text() == text) return slot - 1;
     }
+    return kNone;
   }
-  [[nodiscard]] uint32_t find(std::string_view text) const noexcept { return find(text, base::hash64(text)); }
+  [[nodiscard]] uint32_t find(std::string_view text) const noexcept {
+    return find(text, base::seeded_hash64(text));
+  }
   [[nodiscard]] uint32_t size() const noexcept { return size_.load(std::memory_order_acquire); }
   [[nodiscard]] std::string_view at(uint32_t number) const noexcept { return entries_.read()[number].text(); }
 
@@ -45,9 +50,14 @@ class Interner {
     const uint32_t number = size_.load(std::memory_order_relaxed);
     entries_.reserve(number + 1, number);
     Table* table = table_.load(std::memory_order_relaxed);
-    if (!table || (number + 1) * 4 > (table->mask + 1) * 3) table = grow(number);
+    if (!table) {
+      table = rebuild(4, base::Probing::fresh(), number);
+    } else if ((number + 1) * 4 > (table->mask + 1) * 3) {
+      table = rebuild(2 * (table->mask + 1), table->probing, number);
+    }
     entries_.data()[number] = {text.data(), static_cast<uint32_t>(text.size()), static_cast<uint32_t>(hash)};
-    place(*table, static_cast<uint32_t>(hash), number);
+    while (!table->place(static_cast<uint32_t>(hash), number))
+      table = rebuild(table->mask + 1, table->probing.harder(), number);
     size_.store(number + 1, std::memory_order_release);
     return number;
   }
@@ -66,28 +76,41 @@ class Interner {
   // A slot holds a number + 1; 0: free.
   struct Table {
     uint32_t mask;
+    base::Probing probing;
     std::atomic<uint32_t> slots[1];
+
+    [[nodiscard]] uint32_t home(uint32_t hash) const noexcept { return probing.home(hash) & mask; }
+    // False if no slot is free as near as look-ups go.
+    [[nodiscard]] bool place(uint32_t hash, uint32_t number) noexcept {
+      uint32_t i = home(hash);
+      for (uint32_t left = probing.most(); left != 0; --left, i = (i + 1) & mask) {
+        if (slots[i].load(std::memory_order_relaxed) != 0) continue;
+        slots[i].store(number + 1, std::memory_order_release);
+        return true;
+      }
+      return false;
+    }
   };
   [[nodiscard]] static size_t table_bytes(uint32_t n_slots) noexcept {
     return sizeof(Table) + (n_slots - 1) * sizeof(std::atomic<uint32_t>);
   }
 
-  static void place(Table& table, uint32_t hash, uint32_t number) noexcept {
-    uint32_t i = hash & table.mask;
-    while (table.slots[i].load(std::memory_order_relaxed) != 0) i = (i + 1) & table.mask;
-    table.slots[i].store(number + 1, std::memory_order_release);
-  }
-
-  [[nodiscard]] Table* grow(uint32_t n_used) {
+  [[nodiscard]] Table* rebuild(uint32_t n_slots, base::Probing probing, uint32_t n_used) {
     Table* old = table_.load(std::memory_order_relaxed);
-    const uint32_t n_slots = old ? 2 * (old->mask + 1) : 4;
-    auto* grown = static_cast<Table*>(::operator new(table_bytes(n_slots)));
-    grown->mask = n_slots - 1;
-    for (uint32_t i = 0; i < n_slots; ++i) new (&grown->slots[i]) std::atomic<uint32_t>(0);
-    for (uint32_t number = 0; number < n_used; ++number) place(*grown, entries_.data()[number].hash, number);
-    table_.store(grown, std::memory_order_release);
+    auto* rebuilt = new (::operator new(table_bytes(n_slots))) Table{n_slots - 1, probing, {}};
+    for (uint32_t i = 1; i < n_slots; ++i) new (&rebuilt->slots[i]) std::atomic<uint32_t>(0);
+    for (uint32_t number = 0; number < n_used;) {
+      if (rebuilt->place(entries_.data()[number].hash, number)) {
+        ++number;
+        continue;
+      }
+      rebuilt->probing = rebuilt->probing.harder();  // and once more from the start
+      for (uint32_t i = 0; i < n_slots; ++i) rebuilt->slots[i].store(0, std::memory_order_relaxed);
+      number = 0;
+    }
+    table_.store(rebuilt, std::memory_order_release);
     if (old) base::retire(old, [](void* raw) noexcept { ::operator delete(raw); });
-    return grown;
+    return rebuilt;
   }
 
   std::atomic<Table*> table_{nullptr};

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <limits>
 
-#include "base/hash.hpp"
+#include "base/seeded_hash.hpp"
 
 namespace scrubjay::filter {
 namespace {
@@ -214,7 +214,7 @@ void set_costs(const std::vector<Test>& tests, Node& node) {
 }  // namespace
 
 Predicate::Predicate(std::vector<Test> tests, Node root) : tests_(std::move(tests)), root_(std::move(root)) {
-  for (Test& test : tests_) test.field_hash = base::hash64(test.field);
+  for (Test& test : tests_) test.field_hash = base::seeded_hash64(test.field);
   set_costs(tests_, root_);
 }
 

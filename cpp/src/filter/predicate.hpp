@@ -1,6 +1,6 @@
 // Predicate: which documents of a chunk does a filter admit?
 //
-// A tree of tests over fields, compiled once (bindings/filter.cpp) and immutable. A test holds of a document
+// A tree of tests over fields, compiled once (language.hpp) and immutable. A test holds of a document
 // if the value of its field is one of those that the test names; a document without the field, or with a
 // value of another type, fails it. Negation is plain: what fails a test passes its negation. Evaluation goes
 // over the columns of a chunk, 64 documents a word, the cheapest test of a conjunction first.

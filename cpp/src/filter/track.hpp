@@ -23,6 +23,7 @@ namespace scrubjay::filter {
 struct NoDigests {
   void reserve(uint32_t) noexcept {}
   void follow(const void*, uint32_t) noexcept {}
+  void forget_from(uint32_t) noexcept {}
   [[nodiscard]] size_t memory_bytes() const noexcept { return 0; }
 };
 template <class T>
@@ -96,6 +97,17 @@ class Track {
     ++form->n_present;
     if (form->dense) form->digests.follow(form->values.data(), size + 1);
     form->size.store(size + 1, std::memory_order_release);
+  }
+  // Takes back what was put for documents from `doc` on, which no reader's snapshot has.
+  void forget_from(uint32_t doc) noexcept {
+    Form* form = form_.load(std::memory_order_relaxed);
+    if (!form) return;
+    uint32_t size = form->size.load(std::memory_order_relaxed);
+    const auto is_later = [&](uint32_t i) { return (form->dense ? i : form->docs.data()[i]) >= doc; };
+    for (; size != 0 && is_later(size - 1); --size)
+      form->n_present -= form->values.data()[size - 1] == kAbsent && form->dense ? 0 : 1;
+    if (form->dense) form->digests.forget_from(size);
+    form->size.store(size, std::memory_order_release);
   }
   [[nodiscard]] size_t memory_bytes() const noexcept {
     const Form* form = form_.load(std::memory_order_relaxed);
@@ -173,6 +185,11 @@ class RowList {
     rows_.data()[size] = row;
     docs_.data()[size] = static_cast<uint16_t>(doc);
     size_.store(size + 1, std::memory_order_release);
+  }
+  void forget_from(uint32_t doc) noexcept {
+    uint32_t size = size_.load(std::memory_order_relaxed);
+    while (size != 0 && docs_.data()[size - 1] >= doc) --size;
+    size_.store(size, std::memory_order_release);
   }
   [[nodiscard]] size_t memory_bytes() const noexcept { return rows_.memory_bytes() + docs_.memory_bytes(); }
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <new>
 
-#include "base/hash.hpp"
+#include "base/probing.hpp"
 #include "lexical/posting_table.hpp"
 
 namespace scrubjay::lexical {
@@ -94,8 +94,16 @@ struct PostingTable::Slot {
   }
 };
 
+// A list on its way out, in the order of for_each().
+struct PostingTable::Listed {
+  uint64_t key;      // stored
+  uint32_t at;       // its slot, or the first of its tiny postings
+  uint32_t term_at;  // of a long term: where its bytes begin
+};
+
 struct PostingTable::Table {
-  explicit Table(size_t n) : n_slots(n), slots(static_cast<Slot*>(base::allocate_aligned(n * sizeof(Slot)))) {
+  Table(size_t n, const base::Probing& how)
+      : n_slots(n), probing(how), slots(static_cast<Slot*>(base::allocate_aligned(n * sizeof(Slot)))) {
     static_assert(sizeof(Slot) == 32);
     for (size_t i = 0; i < n; ++i) new (slots + i) Slot;
   }
@@ -103,11 +111,9 @@ struct PostingTable::Table {
   Table(const Table&) = delete;
   Table& operator=(const Table&) = delete;
 
-  // Packed short terms share their high bytes, so the key is mixed; then scaled to any (not only power of
-  // two) size.
+  // Scaled to any (not only power of two) size.
   [[nodiscard]] size_t home(uint64_t key) const noexcept {
-    const uint64_t mixed = base::mix64(key, 0x9e3779b97f4a7c15ull);
-    return static_cast<size_t>((static_cast<uint64_t>(static_cast<uint32_t>(mixed)) * n_slots) >> 32);
+    return static_cast<size_t>((uint64_t{probing.home_of_key(key)} * n_slots) >> 32);
   }
   // Four fifths full at most: a word that is not there is then missed after a dozen slots. Small tables, of
   // which there may be a million, seven eighths.
@@ -116,19 +122,45 @@ struct PostingTable::Table {
     return n_slots < kSmall ? n_slots * 7 / 8 : n_slots * 4 / 5;
   }
   // For that many terms, and one more without growing.
-  [[nodiscard]] static size_t slots_for(size_t n_terms) noexcept { return (n_terms + 1) * 5 / 4 + 2; }
+  [[nodiscard]] static constexpr size_t slots_for(size_t n_terms) noexcept {
+    return (n_terms + 1) * 5 / 4 + 2;
+  }
   [[nodiscard]] size_t next(size_t i) const noexcept { return i + 1 == n_slots ? 0 : i + 1; }
 
-  // Of a term that is not there; there is room.
-  [[nodiscard]] Slot& insert(uint64_t key, uint32_t term_at) noexcept {
+  // A free slot for a term that is not there; null if there is none as near as look-ups go.
+  [[nodiscard]] Slot* free_slot(uint64_t key) noexcept {
     size_t i = home(key);
-    while (slots[i].key.load(std::memory_order_relaxed) != 0) i = next(i);
-    slots[i].term_at.store(term_at, std::memory_order_relaxed);
-    slots[i].key.store(key, std::memory_order_release);
-    return slots[i];
+    for (uint32_t left = probing.most(); left != 0; --left, i = next(i))
+      if (slots[i].key.load(std::memory_order_relaxed) == 0) return slots + i;
+    return nullptr;
+  }
+  // Null as above, and nothing is changed.
+  [[nodiscard]] Slot* insert(uint64_t key, uint32_t term_at) noexcept {
+    Slot* slot = free_slot(key);
+    if (!slot) return nullptr;
+    slot->term_at.store(term_at, std::memory_order_relaxed);
+    slot->key.store(key, std::memory_order_release);
+    return slot;
+  }
+  // Takes over the slots of another table; false if one of them finds no place.
+  [[nodiscard]] bool copy(const Table& from) noexcept {
+    for (size_t i = 0; i < from.n_slots; ++i) {
+      const Slot& slot = from.slots[i];
+      const uint64_t key = slot.key.load(std::memory_order_relaxed);
+      if (key == 0) continue;
+      Slot* to = free_slot(key);
+      if (!to) return false;
+      to->key.store(key, std::memory_order_relaxed);
+      for (int w = 0; w < 2; ++w)
+        to->words[w].store(slot.words[w].load(std::memory_order_relaxed), std::memory_order_relaxed);
+      to->count.store(slot.count.load(std::memory_order_relaxed), std::memory_order_relaxed);
+      to->term_at.store(slot.term_at.load(std::memory_order_relaxed), std::memory_order_relaxed);
+    }
+    return true;
   }
 
   const size_t n_slots;
+  const base::Probing probing;
   Slot* const slots;
 };
 

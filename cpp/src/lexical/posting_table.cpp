@@ -47,46 +47,49 @@ uint32_t PostingTable::keep_bytes(std::string_view term) {
 PostingTable::Slot* PostingTable::find_slot(Table* table, uint64_t key,
                                             std::string_view term) const noexcept {
   if (!table) return nullptr;
-  for (size_t i = table->home(key);; i = table->next(i)) {
+  size_t i = table->home(key);
+  for (uint32_t left = table->probing.most(); left != 0; --left, i = table->next(i)) {
     Slot& slot = table->slots[i];
     const uint64_t found = slot.key.load(std::memory_order_acquire);
     if (found == key && holds_term(slot, key, term)) return &slot;
-    if (found == 0) return nullptr;  // the table is never full
+    if (found == 0) break;  // the table is never full
   }
+  return nullptr;
 }
 
 PostingTable::Slot& PostingTable::find_or_insert(uint64_t key, std::string_view term) {
   Table* table = this->table();
   if (Slot* slot = find_slot(table, key, term)) return *slot;
-  if (!table || n_terms_ + 1 > Table::most_terms(table->n_slots)) {
-    grow_table();
-    table = this->table();
-  }
+  if (!table || n_terms_ + 1 > Table::most_terms(table->n_slots)) table = &grow_table();
   const uint32_t term_at = key >> 63 != 0 ? keep_bytes(term) : 0;
+  Slot* slot = table->insert(key, term_at);
+  while (!slot) {
+    table = &rebuild_table(table->n_slots, table->probing.harder());
+    slot = table->insert(key, term_at);
+  }
   ++n_terms_;
-  return table->insert(key, term_at);
+  return *slot;
 }
 
-void PostingTable::grow_table() {
+PostingTable::Table& PostingTable::grow_table() {
+  const Table* old = table();
+  if (!old) return rebuild_table(kFirstTableSlots, base::Probing::fresh());
+  return rebuild_table(old->n_slots + old->n_slots / (old->n_slots < Table::kSmall ? 8 : 4) + 4,
+                       old->probing);
+}
+
+// A table of that many slots in the place of the one there is.
+PostingTable::Table& PostingTable::rebuild_table(size_t n_slots, base::Probing probing) {
   Table* old = table();
-  const size_t n_slots =
-      old ? old->n_slots + old->n_slots / (old->n_slots < Table::kSmall ? 8 : 4) + 4 : kFirstTableSlots;
-  auto grown = std::make_unique<Table>(n_slots);
-  for (size_t i = 0; old && i < old->n_slots; ++i) {
-    const Slot& from = old->slots[i];
-    const uint64_t key = from.key.load(std::memory_order_relaxed);
-    if (key == 0) continue;
-    size_t at = grown->home(key);
-    while (grown->slots[at].key.load(std::memory_order_relaxed) != 0) at = grown->next(at);
-    Slot& to = grown->slots[at];
-    to.key.store(key, std::memory_order_relaxed);
-    for (int w = 0; w < 2; ++w)
-      to.words[w].store(from.words[w].load(std::memory_order_relaxed), std::memory_order_relaxed);
-    to.count.store(from.count.load(std::memory_order_relaxed), std::memory_order_relaxed);
-    to.term_at.store(from.term_at.load(std::memory_order_relaxed), std::memory_order_relaxed);
+  auto rebuilt = std::make_unique<Table>(n_slots, probing);
+  while (old && !rebuilt->copy(*old)) {
+    probing = probing.harder();
+    rebuilt = std::make_unique<Table>(n_slots, probing);
   }
-  form_.store(reinterpret_cast<uintptr_t>(grown.release()), std::memory_order_release);
+  Table* published = rebuilt.release();
+  form_.store(reinterpret_cast<uintptr_t>(published), std::memory_order_release);
   if (old) base::retire(std::unique_ptr<Table>(old));
+  return *published;
 }
 
 void PostingTable::append(uint64_t key, std::string_view term, uint16_t offset, uint16_t payload,
@@ -283,8 +286,12 @@ void PostingTable::read_slot(const Slot& slot, uint32_t n_docs, const base::Bitm
       out.offsets_ = block->offsets();
       out.payloads_ = block->payloads();
       out.ranked_ = slot.ranked();
-      if (n_docs <= kMaxOffset) {  // or the list's end need not come to the caches
-        while (n != 0 && out.offsets_[n - 1] >= n_docs) --n;
+      if (n_docs <= kMaxOffset) {      // or the list's end need not come to the caches
+        constexpr uint32_t kFew = 16;  // of a batch that is being prepared there may be thousands
+        const uint32_t most = n;
+        while (n != 0 && out.offsets_[n - 1] >= n_docs && most - n < kFew) --n;
+        if (n != 0 && out.offsets_[n - 1] >= n_docs)
+          n = static_cast<uint32_t>(std::lower_bound(out.offsets_, out.offsets_ + n, n_docs) - out.offsets_);
       }
       out.n = n;
       return;

@@ -1,10 +1,11 @@
 // Posting table: which documents of one chunk hold a term?
 //
-// An open-addressing dictionary from term to postings. A slot of 32 bytes holds up to four postings inline
-// (most terms of a chunk occur once or twice); longer lists live in a block of two parallel arrays, offsets
-// and payloads, that grows by halves, later by quarters. Terms of up to seven bytes are their own key; longer
-// ones are verified against their bytes. A chunk of a few short documents, of which there may be a million,
-// has no dictionary yet: its postings lie as they came (tiny_postings.hpp).
+// An open-addressing dictionary from term to postings (how far it probes: base/probing.hpp). A slot of 32
+// bytes holds up to four postings inline (most terms of a chunk occur once or twice); longer lists live in a
+// block of two parallel arrays, offsets and payloads, that grows by halves, later by quarters. Terms of up to
+// seven bytes are their own key; longer ones are verified against their bytes. A chunk of a few short
+// documents, of which there may be a million, has no dictionary yet: its postings lie as they came
+// (tiny_postings.hpp).
 //
 // One writer, any number of readers. The writer appends postings of a document before the document is
 // published, so a reader cuts every list at the document count of its snapshot (`n_docs`), which it loaded
@@ -17,9 +18,11 @@
 #include <memory>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/bitmap.hpp"
 #include "base/growing.hpp"
+#include "base/probing.hpp"
 #include "lexical/posting.hpp"
 #include "lexical/ranked_bitmap.hpp"
 #include "lexical/term_counts.hpp"
@@ -90,14 +93,15 @@ class PostingTable {
   // --- the writer, for images (engine/image.hpp) -------------------------------------------------
   static constexpr uint32_t kNotCounted = 0xffffffffu;
   struct List {
-    uint64_t key = 0;
+    uint64_t key = 0;            // text::stored_term_key(term)
     std::string_view long_term;  // its bytes, if the key alone does not say them
     const uint16_t* offsets = nullptr;
     const uint16_t* payloads = nullptr;
     uint32_t n = 0;
     uint32_t n_dead = 0;  // kNotCounted for the short lists, whose dead are counted when they are read
   };
-  // Every list, in no particular order; the views are valid during the call.
+  // Every list, ascending by key, then by long_term: the order says nothing of this table or of the process's
+  // seed. The views are valid during the call. May throw std::bad_alloc.
   void for_each(const std::function<void(const List&)>& visit) const;
   // Makes room for the terms of that many documents in an empty table.
   void reserve_terms(size_t n_terms, uint32_t n_docs);
@@ -125,6 +129,7 @@ class PostingTable {
   struct Block;
   struct Slot;
   struct Table;
+  struct Listed;
 
   // The form: null while there is nothing, else one of the two.
   static constexpr uintptr_t kTinyBit = 1;
@@ -150,6 +155,8 @@ class PostingTable {
                  const base::Bitmap* dead, TermPostings& out) const noexcept;
   void append_all_tiny(const PostingTable& from, const TinyPostings& tiny, uint32_t first,
                        std::span<const uint32_t> renumbered);
+  [[nodiscard]] Listed listed(uint64_t key, uint32_t at, uint32_t term_at) const noexcept;
+  void sort(std::vector<Listed>& lists) const noexcept;
   void for_each_tiny(const TinyPostings& tiny, const std::function<void(const List&)>& visit) const;
   void leave_tiny(const base::Bitmap* dead);
 
@@ -165,7 +172,8 @@ class PostingTable {
   void rank(Slot& slot, uint32_t n, uint16_t offset);
   void set_ranked(Slot& slot, RankedBitmap* ranked) noexcept;
   void move_to_block(Slot& slot, uint16_t offset, uint16_t payload, const base::Bitmap* dead);
-  void grow_table();
+  Table& grow_table();
+  Table& rebuild_table(size_t n_slots, base::Probing probing);
 
   std::atomic<uintptr_t> form_{0};
   base::GrowingArray<char> long_terms_;  // bytes of the terms longer than seven, each behind a length byte

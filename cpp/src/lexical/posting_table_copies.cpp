@@ -2,9 +2,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "base/epoch.hpp"
+#include "base/interruption.hpp"
 #include "lexical/posting_slots.hpp"
+#include "text/term_key.hpp"
 
 namespace scrubjay::lexical {
 
@@ -20,6 +23,7 @@ void PostingTable::append_all(const PostingTable& from, uint32_t first,
     const Slot& slot = table->slots[i];
     const uint64_t key = slot.key.load(std::memory_order_acquire);
     if (key == 0) continue;
+    base::interruption_point();
     read_slot(slot, n_docs, nullptr, postings);
     const uint16_t* offsets = postings.offsets();
     uint32_t at =
@@ -57,16 +61,37 @@ void PostingTable::recount_dead(const Table& table, const base::Bitmap& dead) no
   }
 }
 
+PostingTable::Listed PostingTable::listed(uint64_t key, uint32_t at, uint32_t term_at) const noexcept {
+  return {text::is_packed(key) ? key : text::stored_term_key(long_term(term_at)), at, term_at};
+}
+
+// Terms of one stored key, which can be constructed, by their bytes.
+void PostingTable::sort(std::vector<Listed>& lists) const noexcept {
+  std::sort(lists.begin(), lists.end(), [this](const Listed& left, const Listed& right) {
+    if (left.key != right.key) return left.key < right.key;
+    return !text::is_packed(left.key) && long_term(left.term_at) < long_term(right.term_at);
+  });
+}
+
 void PostingTable::for_each(const std::function<void(const List&)>& visit) const {
   if (const TinyPostings* tiny = this->tiny()) return for_each_tiny(*tiny, visit);
   const Table* table = this->table();
-  for (size_t i = 0; table && i < table->n_slots; ++i) {
+  if (!table) return;
+  std::vector<Listed> lists;
+  lists.reserve(n_terms_);
+  for (size_t i = 0; i < table->n_slots; ++i) {
     const Slot& slot = table->slots[i];
+    const uint64_t key = slot.key.load(std::memory_order_relaxed);
+    if (key == 0 || slot.count.load(std::memory_order_relaxed) == 0) continue;
+    lists.push_back(listed(key, static_cast<uint32_t>(i), slot.term_at.load(std::memory_order_relaxed)));
+  }
+  sort(lists);
+  for (const Listed& entry : lists) {
+    const Slot& slot = table->slots[entry.at];
     const uint32_t count = slot.count.load(std::memory_order_acquire);
     List list;
-    list.key = slot.key.load(std::memory_order_relaxed);
-    if (list.key == 0 || count == 0) continue;
-    if (list.key >> 63 != 0) list.long_term = long_term(slot.term_at.load(std::memory_order_relaxed));
+    list.key = entry.key;
+    if (!text::is_packed(list.key)) list.long_term = long_term(entry.term_at);
     uint16_t offsets[kMaxInline], payloads[kMaxInline];
     list.n = count & ~kListBit;
     if (count & kListBit) {
@@ -90,7 +115,7 @@ void PostingTable::for_each(const std::function<void(const List&)>& visit) const
 void PostingTable::reserve_terms(size_t n_terms, uint32_t n_docs) {
   if (n_terms == 0) return;
   if (n_docs <= TinyPostings::kDocs && n_terms <= TinyPostings::kPostings) return;
-  auto reserved = std::make_unique<Table>(Table::slots_for(n_terms));
+  auto reserved = std::make_unique<Table>(Table::slots_for(n_terms), base::Probing::fresh());
   // Empty, and nobody reads it yet.
   form_.store(reinterpret_cast<uintptr_t>(reserved.release()), std::memory_order_release);
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <vector>
 
 #include "base/epoch.hpp"
 #include "lexical/posting_slots.hpp"
@@ -113,11 +114,20 @@ void PostingTable::for_each_tiny(const TinyPostings& tiny,
                                  const std::function<void(const List&)>& visit) const {
   uint16_t offsets[TinyPostings::kDocs], payloads[TinyPostings::kDocs];
   const uint32_t n = tiny.size();
+  std::vector<Listed> lists;
   for (uint32_t i = 0; i < n; ++i) {
+    uint64_t key = 0;
+    const std::string_view term = tiny_term(tiny, i, key);
+    if (find_tiny(tiny, key, term) != i) continue;  // listed with the first of its postings
+    lists.push_back(listed(key, i, tiny.is_long(i) ? tiny.term_at(i) : 0));
+  }
+  sort(lists);
+  for (const Listed& entry : lists) {
     List list;
-    list.long_term = tiny_term(tiny, i, list.key);
-    if (find_tiny(tiny, list.key, list.long_term) != i) continue;  // told with the first of its postings
-    tiny.find(list.key, list.long_term, n, long_terms_.read(), [&](uint32_t at) {
+    list.key = entry.key;
+    uint64_t key = 0;
+    const std::string_view term = list.long_term = tiny_term(tiny, entry.at, key);
+    tiny.find(key, term, n, long_terms_.read(), [&](uint32_t at) {
       offsets[list.n] = static_cast<uint16_t>(tiny.offset(at));
       payloads[list.n++] = tiny.payload(at);
       return true;
@@ -133,15 +143,20 @@ void PostingTable::for_each_tiny(const TinyPostings& tiny,
 void PostingTable::leave_tiny(const base::Bitmap* dead) {
   TinyPostings* tiny = this->tiny();
   const uint32_t n = tiny ? tiny->size() : 0;
-  if (n == 0) return grow_table();
-  auto table = std::make_unique<Table>(Table::slots_for(n_terms_));
+  if (n == 0) {
+    grow_table();
+    return;
+  }
+  // So small that every slot is near enough.
+  static_assert(Table::slots_for(TinyPostings::kPostings) <= base::Probing::kMost);
+  auto table = std::make_unique<Table>(Table::slots_for(n_terms_), base::Probing::fresh());
   const size_t n_postings = n_postings_, block_bytes = block_bytes_;
   try {
     for (uint32_t i = 0; i < n; ++i) {
       uint64_t key = 0;
       const std::string_view term = tiny_term(*tiny, i, key);
       Slot* slot = find_slot(table.get(), key, term);
-      if (!slot) slot = &table->insert(key, tiny->is_long(i) ? tiny->term_at(i) : 0);
+      if (!slot) slot = table->insert(key, tiny->is_long(i) ? tiny->term_at(i) : 0);
       append_to(*slot, static_cast<uint16_t>(tiny->offset(i)), tiny->payload(i), nullptr);
     }
   } catch (...) {

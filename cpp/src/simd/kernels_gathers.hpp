@@ -101,7 +101,7 @@ size_t complete_by_gathers(const uint16_t* offsets, const uint16_t* payloads, ui
                             scores + i, n_some, positions + n_kept, scores + n_kept);
     i += n_some;
   };
-  for (; n_candidates - i > 32;) some(complete_vectors<4>, n_candidates - i < 64 ? n_candidates - i : 64);
+  while (n_candidates - i > 32) some(complete_vectors<4>, n_candidates - i < 64 ? n_candidates - i : 64);
   if (n_candidates - i > 16) some(complete_vectors<2>, n_candidates - i);
   if (n_candidates - i > 0) some(complete_vectors<1>, n_candidates - i);
   return n_kept;

@@ -1,5 +1,6 @@
 #include "text/analyzer.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 #include <optional>
@@ -7,8 +8,11 @@
 #include <utility>
 
 #include "base/errors.hpp"
+#include "base/interruption.hpp"
+#include "base/seeded_hash.hpp"
 #include "text/characters.hpp"
 #include "text/draft.hpp"
+#include "text/fold.hpp"
 #include "text/runs.hpp"
 #include "text/surface_cache.hpp"
 #include "text/word_terms.hpp"
@@ -20,30 +24,6 @@ namespace {
 constexpr std::string_view kVersion = "-1";
 
 std::atomic<uint64_t> next_analyzer_number{1};
-
-// Of a raw run, for the surface cache. Never persisted, so base::hash64 may differ.
-uint64_t surface_hash(std::string_view surface) noexcept {
-  constexpr uint64_t kSecret = 0x9e3779b97f4a7c15ull;
-  const char* data = surface.data();
-  const size_t n = surface.size();
-  const auto load = [data](size_t at, auto word) {
-    std::memcpy(&word, data + at, sizeof word);
-    return static_cast<uint64_t>(word);
-  };
-  uint64_t a = 0, b = 0;
-  if (n >= 8) {
-    uint64_t state = n ^ kSecret;
-    for (size_t at = 0; at + 8 < n; at += 8) state = base::mix64(load(at, uint64_t{}) ^ state, kSecret);
-    return base::mix64(load(n - 8, uint64_t{}) ^ state, kSecret);
-  }
-  if (n >= 4) {
-    a = load(0, uint32_t{});
-    b = load(n - 4, uint32_t{});
-  } else {
-    a = load(0, uint8_t{}) | load(n / 2, uint8_t{}) << 8 | load(n - 1, uint8_t{}) << 16;
-  }
-  return base::mix64((a | b << 32) ^ kSecret, n ^ 0xe7037ed1a0b428dbull);
-}
 
 // Leading and trailing joiners that mean nothing to the compound rules: dropped here, so that "word." and
 // "word" are one surface form. Kept where they may: # and @ before, + and # after, / before a path, _ on both
@@ -95,6 +75,14 @@ Analyzer::Scratch::~Scratch() = default;
 Analyzer::Scratch::Scratch(Scratch&&) noexcept = default;
 Analyzer::Scratch& Analyzer::Scratch::operator=(Scratch&&) noexcept = default;
 
+void Analyzer::Scratch::trim(size_t n_bytes) noexcept {
+  // Exchanged, not assigned: a string to which an empty one is moved keeps its memory.
+  if (state_->runs.memory_bytes() > n_bytes) (void)std::exchange(state_->runs, RunTokens());
+  if (state_->draft.memory_bytes() > n_bytes) (void)std::exchange(state_->draft, Draft());
+  state_->uncached.clear();
+  if (state_->uncached.memory_bytes() > n_bytes) (void)std::exchange(state_->uncached, TokenStore());
+}
+
 size_t Analyzer::Scratch::memory_bytes() const noexcept {
   return sizeof(State) + state_->cache.memory_bytes() + state_->runs.memory_bytes() +
          state_->draft.memory_bytes() + state_->uncached.memory_bytes();
@@ -124,7 +112,116 @@ Analyzer::~Analyzer() = default;
 
 std::string_view Analyzer::name() const noexcept { return state_->name; }
 
+// One text on its way into tokens.
+class Analyzer::Scanner {
+ public:
+  Scanner(const TermRules& rules, Scratch::State& state, std::vector<Token>& out, const Consume* consume)
+      : rules_(rules), state_(state), out_(out), consume_(consume), limit_(consume ? kPortion : kMaxTokens) {}
+
+  void run(std::string_view utf8) {
+    scan(utf8, false);
+    check_number();
+  }
+
+ private:
+  // `normal`: the text is a run that was normalised.
+  void scan(std::string_view utf8, bool normal) {
+    constexpr size_t kBytesALook = size_t{1} << 14;
+    size_t next_look = kBytesALook;
+    const size_t n = utf8.size();
+    for (size_t at = 0;;) {
+      if (at >= next_look) {
+        base::interruption_point();
+        if (out_.size() > limit_) hand_over();
+        next_look = at + kBytesALook;
+      }
+      while (at < n && (byte_class(utf8[at]) & kInRun) == 0) ++at;
+      if (at == n) break;
+      const size_t from = at;
+      for (;; ++at) {
+        while (at < n && (byte_class(utf8[at]) & kInRun) != 0) ++at;
+        // A comma goes on if it may stand between digits (beyond ASCII there are more of them).
+        const bool goes_on = at + 1 < n && utf8[at] == ',' &&
+                             (byte_class(utf8[at - 1]) & (kDigit | kBeyondAscii)) != 0 &&
+                             (byte_class(utf8[at + 1]) & (kDigit | kBeyondAscii)) != 0;
+        if (!goes_on) break;
+      }
+      const std::string_view run = trim(utf8.substr(from, at - from));
+      if (run.empty()) continue;
+      if (run.size() > SurfaceCache::kMaxSurfaceBytes) {
+        add_long(run, normal);
+        continue;
+      }
+      const uint64_t hash = base::seeded_hash64(run);
+      std::optional<std::span<const Token>> tokens = state_.cache.find(run, hash);
+      if (!tokens) {
+        state_.draft.clear();
+        state_.runs.add(run, rules_, state_.draft);
+        tokens = state_.cache.insert(run, hash, state_.draft);
+        if (!tokens) tokens = state_.uncached.store(state_.draft);
+      }
+      if (tokens->size() == 1) {
+        out_.push_back(tokens->front());
+      } else {
+        out_.insert(out_.end(), tokens->begin(), tokens->end());
+      }
+    }
+  }
+
+  // A run that is too long for the cache. Characters that NFKC turns into phrases bring separators: what
+  // stands between those is looked up in the cache like any run.
+  void add_long(std::string_view run, bool normal) {
+    if (!normal && !is_ascii(run)) {
+      const std::string text(state_.runs.normalise(run));
+      if (std::any_of(text.begin(), text.end(), [](char c) { return (byte_class(c) & kInRun) == 0; }))
+        return scan(text, true);
+    }
+    state_.draft.clear();
+    const RunTokens::Flush flush = [this](Draft& draft) {
+      add(draft);
+      draft.clear();
+    };
+    state_.runs.add(run, rules_, state_.draft, &flush);
+    add(state_.draft);
+  }
+  void add(const Draft& draft) {
+    const std::span<const Token> tokens = state_.uncached.store(draft);
+    out_.insert(out_.end(), tokens.begin(), tokens.end());
+    if (out_.size() > limit_) hand_over();
+  }
+  void hand_over() {
+    check_number();
+    n_handed_over_ += out_.size();
+    (*consume_)(out_);
+    out_.clear();
+    state_.uncached.clear();
+  }
+
+  void check_number() const {
+    if (n_handed_over_ + out_.size() <= kMaxTokens) return;
+    throw TextTooLarge("expected at most " + std::to_string(kMaxTokens) +
+                       " tokens (words and parts of identifiers), got more");
+  }
+
+  const TermRules& rules_;
+  Scratch::State& state_;
+  std::vector<Token>& out_;
+  const Consume* const consume_;
+  const size_t limit_;  // of the tokens in out_
+  size_t n_handed_over_ = 0;
+};
+
 void Analyzer::analyze(std::string_view utf8, Scratch& scratch, std::vector<Token>& out) const {
+  scan(utf8, scratch, out, nullptr);
+}
+
+void Analyzer::analyze(std::string_view utf8, Scratch& scratch, std::vector<Token>& out,
+                       const Consume& consume) const {
+  scan(utf8, scratch, out, &consume);
+}
+
+void Analyzer::scan(std::string_view utf8, Scratch& scratch, std::vector<Token>& out,
+                    const Consume* consume) const {
   Scratch::State& state = *scratch.state_;
   out.clear();
   state.uncached.clear();
@@ -132,39 +229,7 @@ void Analyzer::analyze(std::string_view utf8, Scratch& scratch, std::vector<Toke
   if (state.analyzer_number != state_->number) state.cache.clear();
   state.analyzer_number = state_->number;
   state.cache.begin();
-
-  const size_t n = utf8.size();
-  for (size_t at = 0;;) {
-    while (at < n && (byte_class(utf8[at]) & kInRun) == 0) ++at;
-    if (at == n) break;
-    const size_t from = at;
-    for (;; ++at) {
-      while (at < n && (byte_class(utf8[at]) & kInRun) != 0) ++at;
-      // A comma goes on if it may stand between digits (beyond ASCII there are more of them).
-      const bool goes_on = at + 1 < n && utf8[at] == ',' &&
-                           (byte_class(utf8[at - 1]) & (kDigit | kBeyondAscii)) != 0 &&
-                           (byte_class(utf8[at + 1]) & (kDigit | kBeyondAscii)) != 0;
-      if (!goes_on) break;
-    }
-    const std::string_view run = trim(utf8.substr(from, at - from));
-    if (run.empty()) continue;
-
-    const bool cacheable = run.size() <= SurfaceCache::kMaxSurfaceBytes;
-    const uint64_t hash = cacheable ? surface_hash(run) : 0;
-    std::optional<std::span<const Token>> tokens;
-    if (cacheable) tokens = state.cache.find(run, hash);
-    if (!tokens) {
-      state.draft.clear();
-      state.runs.add(run, state_->rules, state.draft);
-      if (cacheable) tokens = state.cache.insert(run, hash, state.draft);
-      if (!tokens) tokens = state.uncached.store(state.draft);
-    }
-    if (tokens->size() == 1) {
-      out.push_back(tokens->front());
-    } else {
-      out.insert(out.end(), tokens->begin(), tokens->end());
-    }
-  }
+  Scanner(state_->rules, state, out, consume).run(utf8);
 }
 
 }  // namespace scrubjay::text

@@ -35,10 +35,12 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/errors.hpp"
 #include "text/porter2.hpp"
 #include "text/term_key.hpp"
 #include "text/utf8.hpp"
@@ -52,6 +54,12 @@ enum class TokenKind : uint8_t { word, part, whole, joined };
 
 // "word", "part", "whole", "joined".
 [[nodiscard]] std::string_view kind_name(TokenKind kind) noexcept;
+
+// A text may have that many tokens at most: as many as 16 MiB of one-letter words have. Compatibility
+// characters that stand for whole phrases (U+FDFA) have four each, identifiers several for each part.
+inline constexpr size_t kMaxTokens = size_t{1} << 23;
+// And between two ASCII separators that many bytes after NFKC, which makes up to 33 of three.
+inline constexpr size_t kMaxNormalBytes = size_t{1} << 26;
 
 struct Token {
   std::string_view term;  // 1..255 bytes of well-formed UTF-8
@@ -84,12 +92,25 @@ class Analyzer {
   [[nodiscard]] std::string_view name() const noexcept;
 
   // Any bytes are accepted. `out` is cleared first; its views live until the next analyze with the same
-  // scratch. What the stemmer throws passes through, and the scratch stays usable.
+  // scratch. What the stemmer throws passes through, and the scratch stays usable. TextTooLarge.
   void analyze(std::string_view utf8, Scratch& scratch, std::vector<Token>& out) const;
+  // The same in portions, so that the tokens of a huge text are never there all at once: consume(tokens) for
+  // all but the last, which are left in `out`. The views of a portion live until consume() returns.
+  using Consume = std::function<void(std::span<const Token>)>;
+  static constexpr size_t kPortion = size_t{1} << 13;  // tokens, and those of one more run
+  void analyze(std::string_view utf8, Scratch& scratch, std::vector<Token>& out,
+               const Consume& consume) const;
 
  private:
   struct State;
+  class Scanner;
+  void scan(std::string_view utf8, Scratch& scratch, std::vector<Token>& out, const Consume* consume) const;
   std::unique_ptr<State> state_;
+};
+
+// A text of more than kMaxTokens or kMaxNormalBytes. The message begins with what was expected.
+struct TextTooLarge : base::InvalidArgument {
+  using InvalidArgument::InvalidArgument;
 };
 
 // What one thread needs to analyse: buffers and the cache from surface forms to finished tokens. Belongs to
@@ -106,6 +127,8 @@ class Analyzer::Scratch {
 
   // Bytes held, buffers included.
   [[nodiscard]] size_t memory_bytes() const noexcept;
+  // Gives the buffers back if they hold more than that, but for the cache.
+  void trim(size_t n_bytes) noexcept;
 
  private:
   friend class Analyzer;

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/interruption.hpp"
 #include "text/analyzer.hpp"
 
 namespace scrubjay::text {
@@ -19,6 +20,8 @@ class Draft {
     TokenKind kind;
   };
 
+  static constexpr size_t kItemsALook = 4096;  // of a run that is as long as a book
+
   void clear() noexcept {
     bytes_.clear();
     items_.clear();
@@ -28,6 +31,7 @@ class Draft {
   void add(std::string_view term, TokenKind kind) {
     term = cut_utf8(term, kMaxTermBytes);
     if (term.empty()) return;
+    if (items_.size() % kItemsALook == kItemsALook - 1) base::interruption_point();
     items_.push_back({bytes_.size(), static_cast<uint8_t>(term.size()), kind});
     bytes_.append(term);
   }

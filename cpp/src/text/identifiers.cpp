@@ -8,7 +8,6 @@
 namespace scrubjay::text {
 namespace {
 
-constexpr size_t kMaxParts = 32;  // a compound of more parts is no identifier: its parts are plain words
 constexpr size_t kMaxPieces = 8;  // a part that would fall into more pieces (a hash, base64) stays in one
 constexpr size_t kMaxDigitChanges =
     3;  // as does one that changes more often between letters and digits (hexadecimal)
@@ -125,10 +124,6 @@ class CompoundTokens::Adder {
       : buffers_(buffers), compound_(compound), terms_(terms), rules_(rules), draft_(draft) {}
 
   void run() {
-    if (compound_.parts.size() > kMaxParts) {
-      for (const std::string_view part : compound_.parts) add_word(part, TokenKind::word);
-      return;
-    }
     apply_apostrophes();
     const Range all{0, compound_.parts.size()};
     if (is_acronym(compound_)) {

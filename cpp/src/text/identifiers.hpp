@@ -14,6 +14,9 @@
 
 namespace scrubjay::text {
 
+// A compound of more parts is no identifier: its parts are plain words (runs.cpp).
+inline constexpr size_t kMaxParts = 32;
+
 // parts[0] joiners[0] parts[1] ...; views into the normalised run, in which they follow each other without a
 // gap.
 struct Compound {
@@ -34,7 +37,8 @@ struct Compound {
 // Turns compounds into tokens, one after the other; keeps its buffers. Not thread-safe.
 class CompoundTokens {
  public:
-  // Appends the tokens to the draft. The compound is used up: apostrophes change its parts.
+  // Appends the tokens to the draft. At most kMaxParts parts. The compound is used up: apostrophes change its
+  // parts.
   void add(Compound& compound, TermMaker& terms, const TermRules& rules, Draft& draft);
 
   [[nodiscard]] size_t memory_bytes() const noexcept;

@@ -2,12 +2,15 @@
 
 #include <algorithm>
 
+#include "base/interruption.hpp"
 #include "text/characters.hpp"
 #include "text/unicode.hpp"
 #include "text/utf8.hpp"
 
 namespace scrubjay::text {
 namespace {
+
+constexpr size_t kBytesALook = size_t{1} << 14;  // between two interruption points
 
 struct Replacement {
   std::string_view from;  // of three bytes
@@ -70,17 +73,24 @@ void drop_thousands_commas(std::string& text) {
 
 }  // namespace
 
-void RunTokens::add(std::string_view run, const TermRules& rules, Draft& draft) {
+void RunTokens::add(std::string_view run, const TermRules& rules, Draft& draft, const Flush* flush) {
   if (is_plain_word(run)) {
     draft.add(terms_.plain_word(run, rules), TokenKind::word);
     return;
   }
   rules_ = &rules;
   draft_ = &draft;
+  flush_ = flush;
   compound_.clear();
+  overlong_ = false;
   pending_ = {};
   const std::string_view text = normalise(run);
+  size_t next_look = kBytesALook;
   for (size_t at = 0; at < text.size();) {
+    if (at >= next_look) {
+      base::interruption_point();
+      next_look = at + kBytesALook;
+    }
     const uint8_t kind = byte_class(text[at]);
     size_t end = at + 1;
     if (kind == kJoiner) {
@@ -113,12 +123,22 @@ std::string_view RunTokens::normalise(std::string_view run) {
       normal_.clear();
       append_sanitized(run, normal_);
     }
+    base::interruption_point();
     replace(normal_, kSigns);
+    base::interruption_point();
     if (!is_nfkc(normal_)) {
       sanitized_.swap(normal_);
       nfkc(sanitized_, normal_);
+      if (normal_.size() > kMaxNormalBytes) {
+        throw TextTooLarge(
+            "expected at most " + std::to_string(kMaxNormalBytes) +
+            " bytes between two ASCII separators once compatibility characters are spelled out, got "
+            "more");
+      }
     }
+    base::interruption_point();
     replace(normal_, kPunctuation);
+    base::interruption_point();
   }
   drop_thousands_commas(normal_);
   return normal_;
@@ -127,10 +147,16 @@ std::string_view RunTokens::normalise(std::string_view run) {
 void RunTokens::add_joiners(std::string_view joiners) { pending_ = joiners; }
 
 void RunTokens::add_word(std::string_view word) {
-  if (!compound_.parts.empty()) {
+  if (!compound_.parts.empty() || overlong_) {
     if (!pending_.empty() && joins(pending_)) {
-      compound_.joiners.push_back(pending_);
-      compound_.parts.push_back(word);
+      if (!overlong_) {
+        compound_.joiners.push_back(pending_);
+        compound_.parts.push_back(word);
+        if (compound_.parts.size() > kMaxParts) add_overlong();
+      } else {
+        draft_->add(terms_.word(word, *rules_), TokenKind::word);
+        flush_if_large();
+      }
       pending_ = {};
       return;
     }
@@ -144,6 +170,14 @@ void RunTokens::add_word(std::string_view word) {
   compound_.parts.push_back(word);
 }
 
+// What was read of a compound that is none; each further part is a word, too.
+void RunTokens::add_overlong() {
+  for (const std::string_view part : compound_.parts)
+    draft_->add(terms_.word(part, *rules_), TokenKind::word);
+  compound_.clear();
+  overlong_ = true;
+}
+
 // Ends the compound that is being read, if any.
 void RunTokens::add_break() {
   if (!compound_.parts.empty()) {
@@ -151,15 +185,26 @@ void RunTokens::add_break() {
     compound_tokens_.add(compound_, terms_, *rules_, *draft_);
   }
   compound_.clear();
+  overlong_ = false;
   pending_ = {};
+  flush_if_large();
+}
+
+void RunTokens::flush_if_large() {
+  constexpr size_t kLarge = 4096;  // tokens
+  if (flush_ && draft_->items().size() >= kLarge) (*flush_)(*draft_);
 }
 
 // Letters and digits with at least one character beyond ASCII: stretches of bigram scripts, and words between
 // them.
 void RunTokens::add_piece(std::string_view piece) {
-  size_t from = 0;
+  size_t from = 0, next_look = kBytesALook;
   bool in_bigrams = false;
   for (size_t at = 0; at < piece.size();) {
+    if (at >= next_look) {
+      base::interruption_point();
+      next_look = at + kBytesALook;
+    }
     const char32_t c = decode_utf8(piece, at);
     const bool extends = c >= 0x80 && word_class(c) == WordClass::extends;
     const bool bigram = extends ? in_bigrams : is_bigram_script(c);
@@ -180,8 +225,12 @@ void RunTokens::add_piece(std::string_view piece) {
 
 void RunTokens::add_words_of(std::string_view stretch) {
   word_segments(stretch, segments_);
-  size_t at = 0;
+  size_t at = 0, next_look = kBytesALook;
   for (const uint32_t length : segments_) {
+    if (at >= next_look) {
+      base::interruption_point();
+      next_look = at + kBytesALook;
+    }
     const std::string_view segment = stretch.substr(at, length);
     // An emoji that a zero-width joiner ties to a word (rule WB3c) is no part of the word.
     bool is_word = false;
@@ -220,6 +269,7 @@ void RunTokens::add_bigrams(std::string_view stretch) {
   if (n_units == 1) draft_->add(stretch, TokenKind::word);
   for (size_t i = 0; i + 2 < units_.size(); ++i) {
     draft_->add(stretch.substr(units_[i], units_[i + 2] - units_[i]), TokenKind::word);
+    flush_if_large();
   }
 }
 

@@ -4,6 +4,8 @@
 #include <cstring>
 #include <new>
 
+#include "base/interruption.hpp"
+
 namespace scrubjay::text {
 namespace {
 
@@ -35,6 +37,7 @@ std::span<const Token> TokenStore::store(const Draft& draft) {
   auto* tokens = reinterpret_cast<Token*>(allocate(draft.items().size() * sizeof(Token), alignof(Token)));
   size_t n = 0;
   for (const Draft::Item& item : draft.items()) {
+    if (n % Draft::kItemsALook == Draft::kItemsALook - 1) base::interruption_point();
     const std::string_view term = bytes.substr(item.offset, item.length);
     new (tokens + n++) Token{term, term_key(term), item.kind};
   }
@@ -77,17 +80,20 @@ bool SurfaceTable::make_room(size_t n_bytes) {
     mask_ = n_slots - 1;
     n_entries_ = 0;
     for (const Slot& slot : old) {
-      if (slot.surface != nullptr) place(slot);
+      Slot* to = slot.surface != nullptr ? free_slot(slot.tag) : nullptr;
+      if (!to) continue;
+      *to = slot;
+      ++n_entries_;
     }
   }
   return true;
 }
 
-void SurfaceTable::place(const Slot& slot) noexcept {
-  size_t i = slot.tag & mask_;
-  while (slots_[i].surface != nullptr) i = (i + 1) & mask_;
-  slots_[i] = slot;
-  ++n_entries_;
+SurfaceTable::Slot* SurfaceTable::free_slot(uint32_t tag) noexcept {
+  size_t i = tag & mask_;
+  for (uint32_t left = kMostProbes; left != 0; --left, i = (i + 1) & mask_)
+    if (slots_[i].surface == nullptr) return &slots_[i];
+  return nullptr;
 }
 
 void SurfaceTable::clear() noexcept {

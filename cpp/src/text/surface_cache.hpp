@@ -48,9 +48,12 @@ class TokenStore {
   size_t n_bytes_ = 0;
 };
 
-// One generation: open addressing with linear probing, at most half full; tokens and terms never move.
+// One generation: open addressing with linear probing, at most half full and never far; a form that finds no
+// place is not remembered, whatever the forms are. Tokens and terms never move.
 class SurfaceTable {
  public:
+  static constexpr uint32_t kMostProbes = 64;  // as long a run comes by chance once in 100,000 forms
+
   explicit SurfaceTable(size_t max_bytes) : max_bytes_(max_bytes) {}
 
   // The tokens live until `clear`.
@@ -58,24 +61,30 @@ class SurfaceTable {
                                                            uint64_t hash) const noexcept {
     if (slots_.empty()) return std::nullopt;
     const auto tag = static_cast<uint32_t>(hash);
-    for (size_t i = tag & mask_;; i = (i + 1) & mask_) {
+    size_t i = tag & mask_;
+    for (uint32_t left = kMostProbes; left != 0; --left, i = (i + 1) & mask_) {
       const Slot& slot = slots_[i];
-      if (slot.surface == nullptr) return std::nullopt;
+      if (slot.surface == nullptr) break;
       if (slot.tag == tag && std::string_view(slot.surface, slot.n_surface_bytes) == surface) {
         return std::span(slot.tokens, slot.n_tokens);
       }
     }
+    return std::nullopt;
   }
 
   // Remembers a copy of the tokens (a Draft, or a span) and returns it; nothing if there is no room, and from
-  // then on full() holds. Precondition: not in here; at most 255 bytes.
+  // then on full() holds, or if no slot near enough is free. Precondition: not in here; at most 255 bytes.
   template <typename Tokens>
   std::optional<std::span<const Token>> insert(std::string_view surface, uint64_t hash,
                                                const Tokens& tokens) {
     if (!make_room(surface.size() + n_bytes(tokens))) return std::nullopt;
+    const auto tag = static_cast<uint32_t>(hash);
+    Slot* slot = free_slot(tag);
+    if (!slot) return std::nullopt;
     const std::span<const Token> stored = store_.store(tokens);
-    place({stored.data(), store_.store(surface).data(), static_cast<uint32_t>(hash),
-           static_cast<uint16_t>(stored.size()), static_cast<uint8_t>(surface.size())});
+    *slot = {stored.data(), store_.store(surface).data(), tag, static_cast<uint16_t>(stored.size()),
+             static_cast<uint8_t>(surface.size())};
+    ++n_entries_;
     return stored;
   }
 
@@ -97,7 +106,7 @@ class SurfaceTable {
   [[nodiscard]] static size_t n_bytes(const Draft& draft) noexcept;
   [[nodiscard]] static size_t n_bytes(std::span<const Token> tokens) noexcept;
   [[nodiscard]] bool make_room(size_t n_bytes);
-  void place(const Slot& slot) noexcept;
+  [[nodiscard]] Slot* free_slot(uint32_t tag) noexcept;  // null: none as near as find() looks
 
   size_t max_bytes_;
   size_t n_entries_ = 0;

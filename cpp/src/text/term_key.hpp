@@ -1,8 +1,9 @@
 // Term keys: which 64-bit number stands for a term in dictionaries and postings?
 //
 // Terms of 1..7 bytes are packed and can be compared by key alone; longer ones are hashed, and a dictionary
-// verifies the bytes, because two long terms may share a key. Keys are persisted: the mapping is part of the
-// index format.
+// verifies the bytes, because two long terms may share a key. In memory the hash is the process's own: words
+// that share a key cannot be constructed. What is stored carries the fixed hash: that mapping is part of the
+// index format, and differs for long terms only.
 #pragma once
 
 #include <cstddef>
@@ -11,26 +12,34 @@
 #include <string_view>
 
 #include "base/hash.hpp"
+#include "base/seeded_hash.hpp"
 
 namespace scrubjay::text {
 
 inline constexpr size_t kMaxTermBytes = 255;
 inline constexpr size_t kMaxPackedBytes = 7;
 inline constexpr uint64_t kHashedTermFlag = 0x80ull << 56;
+inline constexpr uint64_t kPackedBytes = (uint64_t{1} << 56) - 1;  // where a packed key holds the bytes
 
 // True if the key holds the term itself (see term_key).
 [[nodiscard]] inline constexpr bool is_packed(uint64_t key) noexcept { return (key & kHashedTermFlag) == 0; }
 
 // 1..7 bytes: the bytes little-endian in the low 56 bits, the length in the top byte (injective).
-// Longer: the top bit, then the low 56 bits of hash64.
+[[nodiscard]] inline uint64_t packed_term_key(std::string_view term) noexcept {
+  return base::load_bytes(term.data(), term.size()) | (uint64_t{term.size()} << 56);
+}
+// Longer: the top bit, then the low 56 bits of a hash.
+[[nodiscard]] inline constexpr uint64_t hashed_term_key(uint64_t hash) noexcept {
+  return kHashedTermFlag | (hash & kPackedBytes);
+}
+
+// In memory.
 [[nodiscard]] inline uint64_t term_key(std::string_view term) noexcept {
-  if (term.size() <= kMaxPackedBytes) {
-    uint64_t packed = 0;
-    for (size_t i = 0; i < term.size(); ++i)
-      packed |= uint64_t{static_cast<unsigned char>(term[i])} << (8 * i);
-    return packed | (uint64_t{term.size()} << 56);
-  }
-  return kHashedTermFlag | (base::hash64(term) & ((uint64_t{1} << 56) - 1));
+  return term.size() <= kMaxPackedBytes ? packed_term_key(term) : hashed_term_key(base::seeded_hash64(term));
+}
+// In images and digests.
+[[nodiscard]] inline uint64_t stored_term_key(std::string_view term) noexcept {
+  return term.size() <= kMaxPackedBytes ? packed_term_key(term) : hashed_term_key(base::hash64(term));
 }
 
 }  // namespace scrubjay::text

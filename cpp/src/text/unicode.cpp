@@ -27,6 +27,8 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "base/interruption.hpp"
+#include "text/analyzer.hpp"
 #include "text/utf8.hpp"
 
 namespace scrubjay::text {
@@ -57,11 +59,13 @@ size_t window_end(std::string_view text) noexcept {
 void normalise(std::string_view text, sz_normal_form_t form, std::string& out) {
   out.clear();
   while (!text.empty()) {
+    base::interruption_point();
     const std::string_view window = text.substr(0, window_end(text));
     const size_t before = out.size();
     out.resize(before + window.size() * kMaxNormalGrowth);
     out.resize(before + sz_utf8_norm_serial(window.data(), window.size(), form, out.data() + before));
     text.remove_prefix(window.size());
+    if (out.size() > kMaxNormalBytes) return;
   }
 }
 

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "base/seeded_hash.hpp"
 #include "text/characters.hpp"
 #include "text/porter2.hpp"
 #include "text/utf8.hpp"
@@ -17,17 +18,12 @@ namespace {
 constexpr size_t kMaxMemoEntries = size_t{1} << 16;
 constexpr size_t kMaxMemoWordBytes = 64;  // longer words are rare, and stemmed each time
 
-struct ViewHash {
-  using is_transparent = void;
-  size_t operator()(std::string_view text) const noexcept { return static_cast<size_t>(base::hash64(text)); }
-};
-
 }  // namespace
 
 struct StemMemo::State {
   Stemmer stemmer;
   std::shared_mutex mutex;
-  std::unordered_map<std::string, std::string, ViewHash, std::equal_to<>> stems;
+  std::unordered_map<std::string, std::string, base::SeededHash, std::equal_to<>> stems;
 };
 
 StemMemo::StemMemo(Stemmer stemmer) : state_(std::make_unique<State>()) {

@@ -92,34 +92,37 @@ void Column::read_row(uint32_t doc, std::span<float> out) const {
   }
 }
 
+RowScale encode_row(const ColumnOptions& options, std::span<const float> vector, char* place) {
+  const uint32_t padded = options.padded_dim();
+  float largest = 0.0f;
+  for (const float x : vector) largest = std::max(largest, std::abs(x));
+  int exponent = 0;
+  (void)std::frexp(largest, &exponent);
+  exponent = std::clamp(exponent, kLeastExponent, kGreatestExponent);
+  std::vector<float>& row = scratch_row();
+  row.assign(padded, 0.0f);
+  for (size_t i = 0; i < vector.size(); ++i) row[i] = std::ldexp(vector[i], -exponent);
+  if (options.storage == Storage::f16) {
+    auto* halves = reinterpret_cast<uint16_t*>(place);
+    simd::kernels().to_f16(row.data(), padded, halves);
+    simd::kernels().from_f16(halves, padded, row.data());  // what is stored decides the scale
+  } else {
+    std::memcpy(place, row.data(), padded * sizeof(float));
+  }
+  const double row_norm = norm(row);
+  RowScale scale;
+  scale.scale = std::ldexp(1.0f, exponent);
+  scale.factor = options.metric == Metric::cosine ? static_cast<float>(1.0 / row_norm) : scale.scale;
+  if (options.metric == Metric::l2)
+    scale.square = static_cast<float>(std::ldexp(row_norm * row_norm, 2 * exponent));
+  return scale;
+}
+
 void Column::append(uint32_t doc, std::span<const float> vector) {
   reserve(doc);
-  const uint32_t n_used = size_.load(std::memory_order_relaxed);
   RowScale scale;
-  if (!vector.empty()) {
-    char* place = rows_.place(doc, n_used);
-    const uint32_t padded = options_.padded_dim();
-    float largest = 0.0f;
-    for (const float x : vector) largest = std::max(largest, std::abs(x));
-    int exponent = 0;
-    (void)std::frexp(largest, &exponent);
-    exponent = std::clamp(exponent, kLeastExponent, kGreatestExponent);
-    std::vector<float>& row = scratch_row();
-    row.assign(padded, 0.0f);
-    for (size_t i = 0; i < vector.size(); ++i) row[i] = std::ldexp(vector[i], -exponent);
-    if (options_.storage == Storage::f16) {
-      auto* halves = reinterpret_cast<uint16_t*>(place);
-      simd::kernels().to_f16(row.data(), padded, halves);
-      simd::kernels().from_f16(halves, padded, row.data());  // what is stored decides the scale
-    } else {
-      std::memcpy(place, row.data(), padded * sizeof(float));
-    }
-    const double row_norm = norm(row);
-    scale.scale = std::ldexp(1.0f, exponent);
-    scale.factor = options_.metric == Metric::cosine ? static_cast<float>(1.0 / row_norm) : scale.scale;
-    if (options_.metric == Metric::l2)
-      scale.square = static_cast<float>(std::ldexp(row_norm * row_norm, 2 * exponent));
-  }
+  if (!vector.empty())
+    scale = encode_row(options_, vector, rows_.place(doc, size_.load(std::memory_order_relaxed)));
   put(doc, scale);
   append_code(doc);
   size_.store(doc + 1, std::memory_order_release);

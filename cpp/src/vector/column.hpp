@@ -46,6 +46,10 @@ struct RowScale {
   float square = 0.0f;  // l2: |scale row|^2; otherwise zero
 };
 
+// Writes the row of a vector (options.row_bytes() of them) and returns its scale: what append() stores of it.
+// `vector` has dim finite elements, not all zero.
+[[nodiscard]] RowScale encode_row(const ColumnOptions& options, std::span<const float> vector, char* row);
+
 // The scales of a column's documents, kept as the exponent of the power of two and, where the metric needs
 // one, one number more: half the bytes, and each search of codes reads some of them.
 class RowScales {

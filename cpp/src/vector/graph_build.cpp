@@ -79,7 +79,9 @@ struct Slots {
 };
 
 void take_lists_of(const Index& index, Graph::State& state) {
-  const auto list_of = [&](uint32_t slot, uint32_t level) { return Slots{index.neighbors(slot, level)}; };
+  const auto list_of = [&](uint32_t slot, uint32_t level) {
+    return Slots<decltype(index.neighbors(slot, level))>{index.neighbors(slot, level)};
+  };
   const auto order = order_by_links(static_cast<uint32_t>(state.size()), [&](uint32_t slot, auto&& visit) {
     const auto list = list_of(slot, 0);
     for (size_t i = 0; i < list.size(); ++i) visit(list[i]);

@@ -176,8 +176,9 @@ struct Prefetch {
   const Nodes& nodes;
   size_t n_bytes;
 
+  // `end` is const: usearch's comparisons are not, and C++20 would try them both ways round.
   template <class Iterator>
-  void operator()(Iterator begin, Iterator end) const noexcept {
+  void operator()(Iterator begin, const Iterator end) const noexcept {
     for (; begin != end; ++begin) prefetch_bytes(nodes, get_slot(begin), n_bytes);
   }
 };

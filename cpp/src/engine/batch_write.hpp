@@ -1,0 +1,91 @@
+// Batch write: a prepared batch becomes part of its partitions, whole or not at all.
+//
+//  1. The partitions are found or made, and their turns taken (turn.hpp).
+//  2. What each document replaces is looked up.
+//  3. The documents are stored at the tails of the chunks, where nobody sees them.
+//  4. The bitmaps of the dead are copied, one for each publication.
+//  5. New ids are announced in the id index, which may need memory.
+//  6. Partition by partition the documents are published, and the ids of replaced ones told their new places.
+// The steps up to 5 may fail; then what they did is taken back, which asks for no memory. Step 6 cannot fail.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/bitmap.hpp"
+#include "base/epoch.hpp"
+#include "engine/engine.hpp"
+#include "engine/writing.hpp"
+
+namespace scrubjay::engine {
+
+class Engine::BatchWrite {
+ public:
+  BatchWrite(Engine& engine, const PreparedBatch& batch, WriterScratch& scratch)
+      : engine_(engine), batch_(batch), scratch_(scratch) {}
+  ~BatchWrite() {
+    if (!published_) take_back();
+  }
+  BatchWrite(const BatchWrite&) = delete;
+  BatchWrite& operator=(const BatchWrite&) = delete;
+
+  void run();
+
+ private:
+  struct Row {
+    const PreparedBatch::Document* document;
+    Partition* partition;
+    Chunk* chunk = nullptr;
+    LocalDoc doc = 0;
+    Chunk* old_chunk = nullptr;  // null: the id is new
+    uint32_t old_offset = 0;
+    lexical::KeptTerms::Range old_terms = {};
+    bool late = false;  // whose terms are those in scratch_.late
+    bool announced = false;
+
+    [[nodiscard]] Location location() const noexcept { return {partition, doc}; }
+    [[nodiscard]] const Id& id() const noexcept { return document->input->id; }
+  };
+  // The bitmap of a chunk's dead as of one publication.
+  struct Dead {
+    Chunk* chunk;
+    std::unique_ptr<base::Bitmap> bitmap;
+    uint32_t n_killed;  // by this publication
+  };
+  // Rows of one partition that appear at once, and the bitmaps that go with them; from where the one before
+  // ends.
+  struct Step {
+    size_t end_row, end_dead;
+  };
+
+  void find_partitions();
+  void look_up(Row& row);
+  void store(Row& row);
+  void plan();
+  void mark_dead(const Row& row, size_t first_dead, size_t first_of_partition);
+  void announce();
+  void publish() noexcept;
+  void publish(size_t first_row, size_t first_dead, const Step& step) noexcept;
+  void hint_upkeep() noexcept;
+  void take_back() noexcept;
+  [[nodiscard]] lexical::TermSpan old_terms(const Row& row) const noexcept {
+    return row.late ? scratch_.late[row.old_terms] : batch_.terms(row.old_terms);
+  }
+
+  Engine& engine_;
+  const PreparedBatch& batch_;
+  WriterScratch& scratch_;
+  const base::ForkGate::Inside inside_{engine_.fork_gate_};
+  const base::EpochGuard guard_;
+  PartitionTurns turns_;
+  std::vector<Partition*> partitions_;  // each once
+  std::vector<Partition*> made_;        // for this batch
+  std::vector<Row> rows_;               // those of one partition behind one another
+  std::vector<Dead> dead_;
+  std::vector<Step> steps_;
+  uint64_t first_write_ = 0;  // the number of the first document's write
+  size_t n_stored_ = 0;
+  bool has_turns_ = false, published_ = false;
+};
+
+}  // namespace scrubjay::engine

@@ -1,0 +1,49 @@
+// Named documents: from the keys in a caller's rankings to the documents of a snapshot.
+//
+// A key without a scope names the most specific document with its id, so a wrong "not here" of one partition
+// would let another document stand for the id. The id index, which may be ahead of the snapshot or behind it,
+// is therefore asked first, and where it may have been wrong (SearchScratch::unchanged()), the snapshot
+// itself.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "engine/search_scratch.hpp"
+
+namespace scrubjay::engine {
+
+// Of one search, whose filter is applied: what it hides has no name. Under the search's epoch guard.
+class NamedDocuments {
+ public:
+  using Rankings = std::span<const std::vector<DocumentKey>>;
+
+  NamedDocuments(const IdIndex& ids, const SearchScratch& scratch, const Scope& scope);
+
+  // `chunk << 16 | offset`.
+  [[nodiscard]] std::optional<uint32_t> find(const DocumentKey& key) const;
+  // Whether all answers of find() were right. If not: ask for all of `rankings` again; this happens at most
+  // once for each partition.
+  [[nodiscard]] bool settled(Rankings rankings);
+
+ private:
+  struct Source {
+    size_t partition;  // its number in the snapshot
+    bool followed;     // the id index, before the first look-up
+    bool from_snapshot = false;
+    std::unordered_map<Id, uint32_t, IdHash> documents = {};  // of the snapshot that the rankings name
+  };
+
+  [[nodiscard]] std::unordered_map<Id, uint32_t, IdHash> read_snapshot(size_t partition,
+                                                                       Rankings rankings) const;
+
+  const IdIndex& ids_;
+  const SearchScratch& scratch_;
+  std::vector<Source> sources_;  // the most specific partition first
+};
+
+}  // namespace scrubjay::engine

@@ -1,0 +1,77 @@
+// Prepared batch: documents that were checked, copied and analysed, before a writer's turn begins.
+//
+// What a write does on its own thread, while nobody waits: UTF-8 is checked, texts become terms, vectors
+// become rows as the columns keep them (what is checked is the copy that is stored: the caller's array may
+// change meanwhile), and so do the terms of the documents that are replaced. Texts, ids and payloads stay
+// views of the caller's bytes. Belongs to one engine; not for two threads at once.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/chunk.hpp"
+#include "engine/id.hpp"
+#include "engine/scope.hpp"
+#include "lexical/kept_terms.hpp"
+#include "vector/column.hpp"
+
+namespace scrubjay::engine {
+
+class Engine;
+struct DocumentInput;
+
+class PreparedBatch {
+ public:
+  struct Document {
+    const DocumentInput* input = nullptr;
+    std::string_view text;  // valid UTF-8
+    size_t row = SIZE_MAX;  // of its vector; SIZE_MAX: none
+    vector::RowScale scale;
+    lexical::KeptTerms::Range terms;
+    uint32_t length = 0;
+    // The document that had its id when this one was prepared, if there was one, and its terms.
+    ChunkRef old_chunk;
+    uint32_t old_offset = 0;
+    lexical::KeptTerms::Range old_terms;
+  };
+
+  PreparedBatch() = default;
+
+  [[nodiscard]] std::span<const Document> documents() const noexcept { return documents_; }
+  [[nodiscard]] lexical::TermSpan terms(const lexical::KeptTerms::Range& range) const noexcept {
+    return terms_[range];
+  }
+  // Null if the document has no vector.
+  [[nodiscard]] const char* row(const Document& document) const noexcept {
+    return document.row == SIZE_MAX ? nullptr : rows_.data() + document.row * vectors_.row_bytes();
+  }
+  [[nodiscard]] const vector::ColumnOptions& vectors() const noexcept { return vectors_; }  // dim 0: none
+  [[nodiscard]] const Engine* engine() const noexcept { return engine_; }
+  [[nodiscard]] size_t memory_bytes() const noexcept {
+    return documents_.capacity() * sizeof(Document) + terms_.memory_bytes() + rows_.capacity();
+  }
+  void clear() noexcept {
+    documents_.clear();
+    terms_.clear();
+    rows_.clear();
+    sanitized_.clear();
+    engine_ = nullptr;
+  }
+
+ private:
+  friend class Engine;
+
+  const Engine* engine_ = nullptr;
+  IdKind id_kind_ = IdKind::unset;
+  vector::ColumnOptions vectors_;
+  std::vector<Document> documents_;
+  lexical::KeptTerms terms_;
+  std::vector<char> rows_;             // of vectors
+  std::deque<std::string> sanitized_;  // texts that were no UTF-8
+};
+
+}  // namespace scrubjay::engine

@@ -1,0 +1,89 @@
+// Value: what a filter is written in: null, booleans, numbers, times, texts, lists, and mappings of keys to
+// values.
+//
+// An interface, so that a host's values (bindings/filter.cpp: Python objects) are read where they are, each
+// when it is needed; Literal is such a tree in memory, for C++ callers. Only language.cpp reads values.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <variant>
+#include <vector>
+
+namespace scrubjay::filter {
+
+class Value {
+ public:
+  enum class Kind : uint8_t { null, boolean, integer, real, time, text, object, other };
+  using ItemVisitor = std::function<void(const Value& key, const Value& value)>;
+  using ElementVisitor = std::function<void(size_t position, const Value& element)>;
+
+  [[nodiscard]] virtual Kind kind() const = 0;
+
+  // Of the kind that is named; undefined for others.
+  [[nodiscard]] virtual bool boolean() const = 0;
+  [[nodiscard]] virtual std::optional<int64_t> integer() const = 0;  // none: it takes more than 64 bits
+  [[nodiscard]] virtual std::optional<double> real() const = 0;      // of integers and reals; none: too large
+  [[nodiscard]] virtual int64_t time() const = 0;                    // microseconds since 1970
+  // UTF-8, where surrogates may stand alone: the form in which payloads hold text.
+  [[nodiscard]] virtual std::string text() const = 0;
+
+  // Calls `visit` for each item or element in order; false, without a call, if there is no such thing in it.
+  // An object has items, and a host may have other values that have some.
+  [[nodiscard]] virtual bool each_item(const ItemVisitor& visit) const = 0;
+  [[nodiscard]] virtual bool each_element(const ElementVisitor& visit) const = 0;
+
+  // The time that any other value means, or an error that says what `where` expects.
+  [[nodiscard]] virtual int64_t as_time(const std::string& where) const = 0;
+
+  // For messages: "list" and "[1, 2]".
+  [[nodiscard]] virtual std::string type_name() const = 0;
+  [[nodiscard]] virtual std::string quoted() const = 0;
+
+ protected:
+  ~Value() = default;
+};
+
+// A tree of values in memory.
+class Literal final : public Value {
+ public:
+  struct Time {
+    int64_t microseconds;
+  };
+  using List = std::vector<Literal>;
+  using Object = std::vector<std::pair<Literal, Literal>>;  // keys are texts, or an error
+
+  Literal() = default;  // null
+  Literal(bool value) : value_(value) {}
+  Literal(int64_t value) : value_(value) {}
+  Literal(int value) : value_(int64_t{value}) {}
+  Literal(double value) : value_(value) {}
+  Literal(Time value) : value_(value) {}
+  Literal(std::string value) : value_(std::move(value)) {}
+  Literal(const char* value) : value_(std::string(value)) {}
+  Literal(List value) : value_(std::move(value)) {}
+  Literal(Object value) : value_(std::move(value)) {}
+
+  [[nodiscard]] Kind kind() const override;
+  [[nodiscard]] bool boolean() const override { return std::get<bool>(value_); }
+  [[nodiscard]] std::optional<int64_t> integer() const override { return std::get<int64_t>(value_); }
+  [[nodiscard]] std::optional<double> real() const override;
+  [[nodiscard]] int64_t time() const override { return std::get<Time>(value_).microseconds; }
+  [[nodiscard]] std::string text() const override { return std::get<std::string>(value_); }
+  [[nodiscard]] bool each_item(const ItemVisitor& visit) const override;
+  [[nodiscard]] bool each_element(const ElementVisitor& visit) const override;
+  [[nodiscard]] int64_t as_time(const std::string& where) const override;
+  [[nodiscard]] std::string type_name() const override;
+  [[nodiscard]] std::string quoted() const override;
+
+ private:
+  void write(std::string& out) const;
+
+  std::variant<std::monostate, bool, int64_t, double, Time, std::string, List, Object> value_;
+};
+
+}  // namespace scrubjay::filter
