@@ -1,18 +1,34 @@
 #include "convert.hpp"
 
+#include "gil.hpp"
 #include "instances.hpp"
 
 namespace py = pybind11;
 
 namespace scrubjay::bindings {
 
+namespace {
+
+// Null with a Python error.
+py::object index_of(py::handle value) {
+  return py::reinterpret_steal<py::object>(in_python([&] { return PyNumber_Index(value.ptr()); }));
+}
+
+}  // namespace
+
 std::string type_name(py::handle value) {
   return py::cast<std::string>(py::type::of(value).attr("__name__"));
 }
 
+static py::object repr_of(py::handle value) {
+  PyObject* text = in_python([&] { return PyObject_Repr(value.ptr()); });
+  if (!text) throw py::error_already_set();
+  return py::reinterpret_steal<py::object>(text);
+}
+
 std::string quoted(py::handle value) {
   std::string text = py::cast<std::string>(
-      py::repr(value).attr("encode")("ascii", "backslashreplace").attr("decode")("ascii"));
+      repr_of(value).attr("encode")("ascii", "backslashreplace").attr("decode")("ascii"));
   if (text.size() > 80) text = text.substr(0, 77) + "...";
   return text;
 }
@@ -30,7 +46,7 @@ engine::Id to_id(py::handle value, const std::string& name) {
     return engine::Id::of(std::string_view(bytes, static_cast<size_t>(size)));
   }
   if (PyIndex_Check(value.ptr()) && !PyBool_Check(value.ptr())) {
-    const auto integer = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+    const auto integer = index_of(value);
     if (!integer) {
       PyErr_Clear();
       throw py::type_error(name + ": expected a str or an int, got " + type_name(value));
@@ -87,7 +103,7 @@ FloatArray to_floats(py::handle value, const std::string& name, const char* expe
   if (PyUnicode_Check(value.ptr()) || PyBytes_Check(value.ptr())) refuse();
   py::array array;
   try {
-    array = py::array::ensure(value);
+    array = in_python([&] { return py::array::ensure(value); });
   } catch (const py::error_already_set&) {
     array = py::array();
   }
@@ -134,8 +150,7 @@ ScopePtr to_scope(py::handle value, const std::string& name) {
   if (!py::isinstance<engine::Scope>(value)) {
     throw py::type_error(name + ": expected a scrubjay.Scope, got " + type_name(value));
   }
-  if (!Instances<engine::Scope>::initialised(value.ptr()))
-    throw py::type_error(name + ": expected a scrubjay.Scope, got one whose __init__ never ran");
+  static_cast<void>(py::cast<const engine::Scope&>(value));  // refuses one whose __init__ never ran
   return py::cast<std::shared_ptr<engine::Scope>>(value);
 }
 
@@ -148,7 +163,7 @@ size_t to_count(py::handle value, const std::string& name, size_t least) {
   if (!PyIndex_Check(value.ptr()) || PyBool_Check(value.ptr())) {
     throw py::type_error(name + ": expected an int, got " + type_name(value) + " " + quoted(value));
   }
-  const auto integer = py::reinterpret_steal<py::object>(PyNumber_Index(value.ptr()));
+  const auto integer = index_of(value);
   if (!integer) throw py::error_already_set();
   int overflow = 0;
   const long long number = PyLong_AsLongLongAndOverflow(integer.ptr(), &overflow);

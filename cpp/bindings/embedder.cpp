@@ -4,11 +4,14 @@
 #include <pybind11/numpy.h>
 #include <pybind11/stl.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "bindings.hpp"
+#include "classes.hpp"
 #include "convert.hpp"
+#include "gil.hpp"
 #include "sequences.hpp"
 
 namespace py = pybind11;
@@ -57,9 +60,12 @@ std::unique_ptr<StaticEmbedder> make_embedder(const py::array& table, const py::
   std::vector<embed::AddedToken> contents;
   for (const auto& [content, id] : py::cast<std::vector<std::pair<std::string, uint32_t>>>(added))
     contents.push_back({content, id});
-  const py::gil_scoped_release release;
-  return std::make_unique<StaticEmbedder>(
-      table, embed::StaticEmbedder(embed::BytePairTokenizer(strings, triples, std::move(contents)), rows));
+  std::optional<embed::StaticEmbedder> core;
+  {
+    const InterruptibleWithoutGil without_gil;
+    core.emplace(embed::BytePairTokenizer(strings, triples, std::move(contents)), rows);
+  }
+  return std::make_unique<StaticEmbedder>(table, std::move(*core));  // a reference to the table: with the GIL
 }
 
 Floats embed_texts(const StaticEmbedder& embedder, const py::object& texts) {
@@ -71,7 +77,7 @@ Floats embed_texts(const StaticEmbedder& embedder, const py::object& texts) {
   Floats vectors({n, dim});
   float* out = vectors.mutable_data();
   {
-    const py::gil_scoped_release release;
+    const InterruptibleWithoutGil without_gil;
     for (size_t i = 0; i < n; ++i) (void)embedder.core.embed(views[i], {out + i * dim, dim});
   }
   return vectors;
@@ -82,7 +88,7 @@ Floats embed_text(const StaticEmbedder& embedder, const py::object& text) {
   const std::string_view view = to_text(text, "text", keep);
   Floats vector(static_cast<py::ssize_t>(embedder.core.dim()));
   float* out = vector.mutable_data();
-  const py::gil_scoped_release release;
+  const InterruptibleWithoutGil without_gil;
   (void)embedder.core.embed(view, {out, embedder.core.dim()});
   return vector;
 }
@@ -108,7 +114,7 @@ Raises:
 }  // namespace
 
 void register_embedder(py::module_& module) {
-  py::class_<StaticEmbedder>(module, "StaticEmbedder", kEmbedderDoc)
+  export_class<StaticEmbedder>(module, "StaticEmbedder", kEmbedderDoc)
       .def(py::init(&make_embedder), py::arg("table"), py::arg("vocabulary"), py::arg("merges"),
            py::arg("added") = py::tuple())
       .def_property_readonly(

@@ -6,11 +6,14 @@
 
 #include "base/errors.hpp"
 #include "bindings.hpp"
+#include "classes.hpp"
 #include "convert.hpp"
 #include "filter.hpp"
+#include "gil.hpp"
 #include "result.hpp"
 #include "sequences.hpp"
 #include "simd/kernels.hpp"
+#include "stemmer.hpp"
 
 namespace py = pybind11;
 
@@ -42,28 +45,9 @@ const char* metric_name(vector::Metric metric) {
   return metric == vector::Metric::cosine ? "cosine" : metric == vector::Metric::inner_product ? "ip" : "l2";
 }
 
-// Calls a Python function for a word; the GIL is taken here because analysis runs without it.
-text::Stemmer to_stemmer(const py::object& function) {
-  if (function.is_none()) return nullptr;
-  if (!PyCallable_Check(function.ptr()))
-    throw py::type_error("stemmer: expected a callable or None, got " + type_name(function));
-  // The last reference may go wherever the engine dies: with the GIL.
-  const std::shared_ptr<py::object> shared(new py::object(function), [](py::object* object) {
-    const py::gil_scoped_acquire gil;
-    delete object;
-  });
-  return [shared](std::string_view word) {
-    const py::gil_scoped_acquire gil;
-    const py::object stem = (*shared)(from_text(word));
-    py::object keep;
-    return std::string(to_text(stem, "stemmer: its result", keep));
-  };
-}
-
-std::unique_ptr<Engine> make_engine(const py::object& dim, const std::string& metric,
-                                    const std::string& dtype, const std::string& analyzer,
-                                    const py::object& stemmer, double k1, double b, uint32_t chunk_docs,
-                                    const std::string& vector_plan, bool background) {
+EngineHolder make_engine(const py::object& dim, const std::string& metric, const std::string& dtype,
+                         const std::string& analyzer, const py::object& stemmer, double k1, double b,
+                         uint32_t chunk_docs, const std::string& vector_plan, bool background) {
   engine::EngineOptions options;
   if (!dim.is_none()) {
     const size_t n = to_count(dim, "dim", 1);
@@ -82,7 +66,7 @@ std::unique_ptr<Engine> make_engine(const py::object& dim, const std::string& me
   options.vector_plan = to_plan(vector_plan);
   options.background = background;
   (void)simd::kernels();  // a wrong SCRUBJAY_SIMD is said here, not in the middle of a search
-  return std::make_unique<Engine>(std::move(options));
+  return EngineHolder(new Engine(std::move(options)));
 }
 
 std::optional<std::string_view> to_payload(py::handle value, const std::string& name) {
@@ -105,7 +89,7 @@ void upsert(Engine& engine, const py::object& id, const py::object& text, const 
     floats = to_vector(vector, "vector");
     document.vector = as_span(floats);
   }
-  const py::gil_scoped_release release;
+  const InterruptibleWithoutGil without_gil;
   engine.upsert({&document, 1});
 }
 
@@ -142,27 +126,70 @@ struct Batch {
 size_t upsert_many(Engine& engine, const py::object& ids, const py::object& texts, const py::object& scope,
                    const py::object& vectors, const py::object& payloads) {
   const Batch batch(ids, texts, scope, vectors, payloads);
-  const py::gil_scoped_release release;
+  const InterruptibleWithoutGil without_gil;
   return engine.upsert(batch.documents);
 }
 
 void validate(const Engine& engine, const py::object& ids, const py::object& texts, const py::object& scope,
               const py::object& vectors, const py::object& payloads) {
   const Batch batch(ids, texts, scope, vectors, payloads);
-  const py::gil_scoped_release release;
+  const InterruptibleWithoutGil without_gil;
   engine.validate(batch.documents);
 }
 
-size_t remove(Engine& engine, std::span<const engine::Id> ids) {
-  const py::gil_scoped_release release;
-  return engine.remove(ids);
+// Documents on their way into an engine, with what owns their bytes.
+struct PreparedDocuments {
+  Batch batch;
+  engine::PreparedBatch prepared;
+};
+
+std::unique_ptr<PreparedDocuments> prepare(const Engine& engine, const py::object& ids,
+                                           const py::object& texts, const py::object& scope,
+                                           const py::object& vectors, const py::object& payloads) {
+  auto out = std::make_unique<PreparedDocuments>(
+      PreparedDocuments{Batch(ids, texts, scope, vectors, payloads), engine::PreparedBatch()});
+  {
+    const InterruptibleWithoutGil without_gil;
+    engine.prepare(out->batch.documents, out->prepared);
+  }
+  out->batch.rows.reset();  // they were copied
+  return out;
+}
+
+size_t apply(Engine& engine, const PreparedDocuments& documents) {
+  const InterruptibleWithoutGil without_gil;
+  return engine.apply(documents.prepared);
+}
+
+bool remove(Engine& engine, const py::object& id, const py::object& scope) {
+  const engine::DocumentKey key{&as_scope(scope, "scope"), to_id(id, "id")};
+  const WithoutGil without_gil;
+  return engine.remove({&key, 1}) == 1;
+}
+
+size_t remove_many(Engine& engine, const py::object& ids, const py::object& scope) {
+  const py::tuple items = items_of(ids, "ids");
+  const std::vector<ScopePtr> scopes = to_scopes(scope, items.size());
+  std::vector<engine::DocumentKey> keys(items.size());
+  for (size_t i = 0; i < keys.size(); ++i) keys[i] = {scopes[i].get(), to_id(items[i], at("ids", i))};
+  const WithoutGil without_gil;
+  return engine.remove(keys);
+}
+
+std::optional<Document> get(const Engine& engine, const py::object& id, const py::object& scope) {
+  const engine::Id wanted = to_id(id, "id");
+  const engine::Scope& seen_from = as_scope(scope, "scope");
+  const WithoutGil without_gil;
+  std::optional<engine::StoredDocument> stored = engine.get(wanted, seen_from);
+  if (!stored) return std::nullopt;
+  return Document{std::move(*stored)};
 }
 
 py::dict stats(const Engine& engine, const py::object& scope) {
   ScopePtr keep = scope.is_none() ? nullptr : to_scope(scope, "scope");
   engine::EngineStats s;
   {
-    const py::gil_scoped_release release;
+    const WithoutGil without_gil;
     s = engine.stats(keep.get());
   }
   py::dict out;
@@ -195,7 +222,7 @@ py::object get_vector(const Document& document) {
 }
 
 void register_document(py::module_& module) {
-  py::class_<Document>(module, "Document", "A stored document as it was when it was looked up.")
+  export_class<Document>(module, "Document", "A stored document as it was when it was looked up.")
       .def_property_readonly(
           "id",
           [](const Document& d) -> py::typing::Union<py::int_, py::str> {
@@ -254,6 +281,11 @@ Args:
         of codes (65,536 vectors of 256 dimensions) on a native thread, which starts when first wanted and ends with the engine.
         Changes no exact result; without it compact() and build_graphs() do the same.
 
+Signals, forks, exit: on the main thread a long call (all but search()) ends soon after Ctrl-C with KeyboardInterrupt; a
+document, a rewrite or a graph that was not complete is dropped, what erase() and delete_many() removed is gone. The child
+of a fork goes on with a copy of the engine; where another thread was writing for so long that the fork did not wait for it
+(its stemmer needs the GIL), writes to the copy raise Error. Threads that are in a call when the interpreter ends stay there.
+
 Raises:
     ValueError, TypeError: naming the argument, what was expected and what was given.
 
@@ -271,9 +303,25 @@ Raises:
 
 }  // namespace
 
+// The destructor waits for upkeep and takes time: without the GIL. Where the interpreter ends an engine is
+// left as it is: a thread that was parked may hold one of its locks, and the process ends anyway.
+void EngineDeleter::operator()(Engine* engine) const noexcept {
+  if (interpreter_ends()) return;
+  const WithoutGil without_gil;
+  delete engine;
+}
+
 void register_engine(py::module_& module) {
   register_document(module);
-  py::class_<Engine> type(module, "Engine", kEngineDoc);
+  auto type = export_class<Engine, EngineHolder>(module, "Engine", kEngineDoc);
+  export_class<PreparedDocuments>(
+      module, "PreparedDocuments",
+      "Documents that Engine.prepare() checked, copied and analysed; Engine.apply() writes them.")
+      .def("__len__", [](const PreparedDocuments& d) { return d.prepared.documents().size(); })
+      .def(
+          "belongs_to",
+          [](const PreparedDocuments& d, const Engine& engine) { return d.prepared.engine() == &engine; },
+          py::arg("engine"), "Whether this engine prepared them: no other one can write them.");
   type.def(py::init(&make_engine), py::arg("dim") = py::none(), py::arg("metric") = "cosine", py::kw_only(),
            py::arg("dtype") = "f16", py::arg("analyzer") = "english", py::arg("stemmer") = py::none(),
            py::arg("k1") = 1.2, py::arg("b") = 0.75, py::arg("chunk_docs") = engine::kMaxChunkDocs,
@@ -299,40 +347,47 @@ void register_engine(py::module_& module) {
           "k1", [](const Engine& e) { return e.options().bm25.k1; }, "BM25's k1.")
       .def_property_readonly(
           "b", [](const Engine& e) { return e.options().bm25.b; }, "BM25's b.")
-      .def("upsert", &upsert, py::arg("id"), py::arg("text"), py::kw_only(), py::arg("scope"),
-           py::arg("vector") = py::none(), py::arg("payload") = py::none(),
-           R"(Inserts a document or replaces the one with this id; visible to the next search of any thread.
+      .def(
+          "upsert", &upsert, py::arg("id"), py::arg("text"), py::kw_only(), py::arg("scope"),
+          py::arg("vector") = py::none(), py::arg("payload") = py::none(),
+          R"(Inserts a document or replaces the one of this scope with this id; visible to the next search of any thread.
 
-Raises: ValueError or TypeError for bad arguments, ConflictError if the id exists in another scope; nothing is changed then.)")
+Text (as UTF-8) and payload may have 16 MiB each, the text 8,388,608 tokens. Only writers of exactly this scope are waited for.
+
+Raises: ValueError or TypeError for bad arguments; nothing is changed then.)")
       .def(
           "upsert_many", &upsert_many, py::arg("ids"), py::arg("texts"), py::kw_only(), py::arg("scope"),
           py::arg("vectors") = py::none(), py::arg("payloads") = py::none(),
           R"(Upserts n documents in order: ids (n,), texts (n,), one scope or n, vectors (n, dim) or n vectors and Nones.
 
-Everything is checked before anything is written. Of equal ids the last counts. Returns how many distinct ids were written.)")
+All or nothing, whatever fails: everything is checked before anything is written, and what was prepared is taken back. Of
+equal (scope, id) the last counts. Documents that are new to their partition appear at once. Returns how many distinct ones were written.)")
+      .def(
+          "prepare", &prepare, py::arg("ids"), py::arg("texts"), py::kw_only(), py::arg("scope"),
+          py::arg("vectors") = py::none(), py::arg("payloads") = py::none(), py::keep_alive<0, 1>(),
+          R"(The part of upsert_many() that needs no writer's turn: checks, copies and analyses documents; apply() does the rest.
+
+Raises what upsert_many() raises. Nothing is written yet, and whoever writes meanwhile is not held up.)")
+      .def(
+          "apply", &apply, py::arg("prepared"),
+          R"(Writes what prepare() of this engine returned, all or nothing; returns how many distinct documents were written.
+
+Raises: TypeError or ValueError if other writers settled ids and dimension otherwise meanwhile, ValueError for documents that another engine prepared.)")
       .def("validate", &validate, py::arg("ids"), py::arg("texts"), py::kw_only(), py::arg("scope"),
            py::arg("vectors") = py::none(), py::arg("payloads") = py::none(),
-           "Raises what upsert_many() would raise for the documents themselves (conflicts with stored ones "
-           "aside); writes nothing.")
+           "Raises what upsert_many() would raise for the documents themselves; writes nothing.")
+      .def("delete", &remove, py::arg("id"), py::kw_only(), py::arg("scope"),
+           "Deletes the document of exactly this scope from every projection at once; returns whether it "
+           "existed.")
       .def(
-          "delete",
-          [](Engine& e, const py::object& id) {
-            const engine::Id one = to_id(id, "id");
-            return remove(e, {&one, 1}) == 1;
-          },
-          py::arg("id"), "Deletes a document from every projection at once; returns whether it existed.")
-      .def(
-          "delete_many",
-          [](Engine& e, const py::object& ids) {
-            const py::tuple items = items_of(ids, "ids");
-            return remove(e, to_ids(items, "ids"));
-          },
-          py::arg("ids"), "Deletes documents; returns how many existed.")
+          "delete_many", &remove_many, py::arg("ids"), py::kw_only(), py::arg("scope"),
+          "Deletes documents of exactly this scope, or of one each of a sequence of scopes; returns how many "
+          "existed.")
       .def(
           "erase",
           [](Engine& e, const py::object& scope, bool exact) {
             const ScopePtr erased = to_scope(scope, "scope");
-            const py::gil_scoped_release release;
+            const InterruptibleWithoutGil without_gil;
             return e.erase(*erased, exact);
           },
           py::arg("scope"), py::kw_only(), py::arg("exact") = false,
@@ -341,29 +396,23 @@ Everything is checked before anything is written. Of equal ids the last counts. 
       .def(
           "count",
           [](const Engine& e, const py::object& scope, const py::object& filter, const py::object& ids,
-             const py::object& exclude_ids) {
+             const py::object& exclude) {
             const ScopePtr counted = scope.is_none() ? nullptr : to_scope(scope, "scope");
-            const FilterArguments admitted(filter, ids, exclude_ids);
+            const FilterArguments admitted(filter, ids, exclude);
             if (!counted && admitted.view().any())
               throw py::type_error("scope: expected a scrubjay.Scope with a filter, got None");
-            const py::gil_scoped_release release;
+            const InterruptibleWithoutGil without_gil;
             return admitted.view().any() ? e.count(*counted, admitted.view()) : e.count(counted.get());
           },
           py::arg("scope") = py::none(), py::kw_only(), py::arg("filter") = py::none(),
-          py::arg("ids") = py::none(), py::arg("exclude_ids") = py::none(),
+          py::arg("ids") = py::none(), py::arg("exclude") = py::none(),
           "How many documents a search from `scope` would see, of those that the filter admits (see "
           "search()); "
           "without a scope, all.")
-      .def(
-          "get",
-          [](const Engine& e, const py::object& id) -> std::optional<Document> {
-            const engine::Id wanted = to_id(id, "id");
-            const py::gil_scoped_release release;
-            auto stored = e.get(wanted);
-            if (!stored) return std::nullopt;
-            return Document{std::move(*stored)};
-          },
-          py::arg("id"), "The document with this id, or None.")
+      .def("get", &get, py::arg("id"), py::kw_only(), py::arg("scope"),
+           "The most specific of the documents with this id that `scope` sees, or None: its own before those "
+           "that "
+           "are shared with it (a user's before an agent's).")
       .def("stats", &stats, py::arg("scope") = py::none(),
            "Counts and bytes: documents, dead, vectors, partitions, chunks, terms, postings, memory_bytes, "
            "text_bytes, vector_bytes, posting_bytes, graphs, graph_bytes, graph_vectors (that they hold), "
@@ -372,7 +421,7 @@ Everything is checked before anything is written. Of equal ids the last counts. 
           "build_graphs",
           [](Engine& e, const py::object& min_vectors) {
             const size_t n = to_count(min_vectors, "min_vectors", 1);
-            const py::gil_scoped_release release;
+            const InterruptibleWithoutGil without_gil;
             return e.build_graphs(n);
           },
           py::arg("min_vectors") = 50'000,
@@ -384,31 +433,22 @@ candidates is approximate (search with recall="exact" to scan). Below some 20,00
       .def(
           "compact",
           [](Engine& e) {
-            const py::gil_scoped_release release;
+            const InterruptibleWithoutGil without_gil;
             return e.compact();
           },
           "Rewrites chunks that hold deleted documents, beside searches and writes, gives their memory back, "
           "and "
           "returns how many went.")
-      .def(
-          "__contains__",
-          [](const Engine& e, const py::object& id) {
-            const engine::Id wanted = to_id(id, "id");
-            if (wanted.kind != e.id_kind()) return false;
-            const py::gil_scoped_release release;
-            return e.get(wanted).has_value();
-          },
-          py::arg("id"))
       .def("__len__",
            [](const Engine& e) {
-             const py::gil_scoped_release release;
+             const WithoutGil without_gil;
              return e.count(nullptr);
            })
       .def("__repr__", [](const Engine& e) {
         std::string dim = e.dim() == 0 ? "None" : std::to_string(e.dim());
         size_t n = 0;
         {
-          const py::gil_scoped_release release;
+          const WithoutGil without_gil;
           n = e.count(nullptr);
         }
         return "Engine(dim=" + dim + ", metric='" + metric_name(e.options().metric) +

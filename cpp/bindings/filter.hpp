@@ -18,16 +18,19 @@ struct Filter {
   std::string text;  // for repr()
 };
 
-// The arguments filter, ids and exclude_ids of one search (None: no such condition), and what they own.
+// A set of ids: a set, list, array, bitmap or other iterable. None: no such condition. TypeError.
+[[nodiscard]] std::optional<filter::IdSet> to_id_set(const pybind11::object& value, const char* name);
+
+// The arguments filter, ids and exclude of one search (None: no such condition), and what they own.
 class FilterArguments {
  public:
   FilterArguments(const pybind11::object& filter, const pybind11::object& ids,
-                  const pybind11::object& exclude_ids);
+                  const pybind11::object& exclude);
   [[nodiscard]] engine::DocumentFilter view() const noexcept;
 
  private:
   std::shared_ptr<const filter::Predicate> predicate_;
-  std::optional<filter::IdSet> ids_, exclude_ids_;
+  std::optional<filter::IdSet> ids_, exclude_;
 };
 
 }  // namespace scrubjay::bindings

@@ -28,11 +28,10 @@ class Instances {
     return instance->simple_layout ? static_cast<T*>(instance->simple_value_holder[0]) : nullptr;
   }
 
-  // Whether there is a value behind an object of the class or of a subclass. If not, pybind11 would hand out
-  // memory that nobody has set.
-  [[nodiscard]] static bool initialised(PyObject* object) noexcept {
-    const auto* instance = reinterpret_cast<Instance*>(object);
-    return !instance->simple_layout || instance->simple_value_holder[0];
+  // Whether there is a value behind an object of the class or of a subclass.
+  [[nodiscard]] static bool initialised(PyObject* object) {
+    auto* instance = reinterpret_cast<Instance*>(object);
+    return instance->get_value_and_holder(pybind11::detail::get_type_info(type_)).value_ptr() != nullptr;
   }
 
   // A new object that owns the value. Not in pybind11's list of objects, in which only those are looked up

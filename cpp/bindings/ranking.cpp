@@ -6,7 +6,9 @@
 #include <string>
 
 #include "base/errors.hpp"
+#include "classes.hpp"
 #include "convert.hpp"
+#include "gil.hpp"
 #include "sequences.hpp"
 
 namespace py = pybind11;
@@ -18,15 +20,6 @@ namespace {
 struct CompiledRanking {
   RankingPtr options;
 };
-
-double to_real(py::handle value, const char* name) {
-  if (!PyFloat_Check(value.ptr()) &&
-      !(PyNumber_Check(value.ptr()) && !PyBool_Check(value.ptr()) && !PyUnicode_Check(value.ptr()))) {
-    throw py::type_error(std::string(name) + ": expected a number, got " + type_name(value) + " " +
-                         quoted(value));
-  }
-  return py::cast<double>(py::float_(py::reinterpret_borrow<py::object>(value)));
-}
 
 template <class Value, size_t n>
 Value one_of(const std::pair<const char*, Value> (&names)[n], const std::string& given, const char* name) {
@@ -100,43 +93,16 @@ CompiledRanking make_ranking(const std::string& method, double rrf_k, std::vecto
 
 }  // namespace
 
-RankingChoice::RankingChoice(const py::object& fusion, const py::object& rrf_k, const py::object& weights) {
-  if (!rrf_k.is_none() || !weights.is_none()) {
-    if (!fusion.is_none())
-      throw py::value_error("fusion: expected None beside rrf_k or weights, got " + quoted(fusion));
-    own_ = engine::plain_fusion();
-    if (!rrf_k.is_none()) own_->fusion.rrf_k = to_real(rrf_k, "rrf_k");
-    if (weights.is_none()) return;
-    const py::tuple pair = items_of(weights, "weights");
-    if (pair.size() != 2)
-      throw py::value_error("weights: expected (lexical, vector), got " + quoted(weights));
-    own_->fusion.lexical_weight = to_real(pair[0], "weights");
-    own_->fusion.vector_weight = to_real(pair[1], "weights");
-    return;
-  }
-  if (fusion.is_none()) return;
-  py::object compiled = fusion;
-  if (!py::isinstance<CompiledRanking>(compiled)) {
-    compiled = py::reinterpret_steal<py::object>(PyObject_GetAttrString(fusion.ptr(), "compiled"));
-    if (!compiled) {  // what is wrong with an option is said as it is
-      if (!PyErr_ExceptionMatches(PyExc_AttributeError)) throw py::error_already_set();
-      PyErr_Clear();
-      compiled = py::none();
-    }
-    if (!py::isinstance<CompiledRanking>(compiled)) {
-      throw py::type_error(
-          "fusion: expected None or a fusion (Auto, RRF, Weighted, Boost, Production, Ranking), got " +
-          type_name(fusion) + " " + quoted(fusion));
-    }
-  }
-  shared_ = py::cast<const CompiledRanking&>(compiled).options;
+RankingPtr to_ranking(const py::object& compiled) {
+  if (!py::isinstance<CompiledRanking>(compiled))
+    throw py::type_error("ranking: expected a CompiledRanking, got " + type_name(compiled));
+  return py::cast<const CompiledRanking&>(compiled).options;
 }
 
 void register_ranking(py::module_& module) {
-  py::class_<CompiledRanking>(
+  export_class<CompiledRanking>(
       module, "CompiledRanking",
-      "How a search ranks, in the engine's own form. Immutable; scrubjay.Ranking and the "
-      "fusions (scrubjay.RRF and others) make it once.")
+      "How a search ranks, in the engine's own form. Immutable; a scrubjay.Query makes it once.")
       .def(py::init(&make_ranking), py::arg("method") = "auto", py::kw_only(), py::arg("rrf_k") = 60.0,
            py::arg("weights") = std::vector<double>{1.0, 1.0}, py::arg("normalise") = "zscore",
            py::arg("boost") = 0.3, py::arg("gate") = 0.0, py::arg("floor") = 0.4, py::arg("literal") = false,
@@ -146,7 +112,7 @@ void register_ranking(py::module_& module) {
            py::arg("prior_field") = "importance", py::arg("mmr") = py::none(),
            py::arg("min_score") = py::none(), py::arg("relevance") = py::none(),
            py::arg("relevance_bounds") = std::vector<std::pair<double, double>>{},
-           "See scrubjay.Ranking and the fusions for what the numbers mean. ValueError for one out of its "
+           "See scrubjay.Query and the fusions for what the numbers mean. ValueError for one out of its "
            "range.");
 }
 

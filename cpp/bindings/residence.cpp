@@ -1,11 +1,14 @@
 // Partitions as images: what the Python store needs of the engine to keep it in step with its rows.
 #include <pybind11/stl.h>
 
+#include <deque>
+
 #include "base/memory.hpp"
 #include "bindings.hpp"
 #include "convert.hpp"
 #include "engine/engine.hpp"
 #include "engine/graph_image.hpp"
+#include "gil.hpp"
 
 namespace py = pybind11;
 
@@ -18,7 +21,7 @@ py::list save_partition(const Engine& engine, const py::object& scope) {
   const ScopePtr saved = to_scope(scope, "scope");
   std::vector<std::string> images;
   {
-    const py::gil_scoped_release release;
+    const InterruptibleWithoutGil without_gil;
     images = engine.save_partition(*saved);
   }
   py::list out;
@@ -29,6 +32,7 @@ py::list save_partition(const Engine& engine, const py::object& scope) {
 size_t load_partition(Engine& engine, const py::object& scope, const py::list& images) {
   const ScopePtr loaded = to_scope(scope, "scope");
   std::vector<py::buffer_info> buffers;  // hold what is viewed
+  std::deque<std::string> copies;        // of those that another thread could change while they are read
   std::vector<std::string_view> views;
   for (const py::handle image : images) {
     if (!PyObject_CheckBuffer(image.ptr()))
@@ -38,8 +42,9 @@ size_t load_partition(Engine& engine, const py::object& scope, const py::list& i
     if (buffer.ndim != 1 || buffer.itemsize != 1 || buffer.strides[0] != 1)
       throw py::type_error("images: expected bytes one behind the other");
     views.emplace_back(static_cast<const char*>(buffer.ptr), static_cast<size_t>(buffer.size));
+    if (!buffer.readonly) views.back() = copies.emplace_back(views.back());
   }
-  const py::gil_scoped_release release;
+  const InterruptibleWithoutGil without_gil;
   return engine.load_partition(loaded, views);
 }
 
@@ -62,7 +67,7 @@ py::dict digest(const Engine& engine, const py::object& scope) {
   const ScopePtr wanted = to_scope(scope, "scope");
   engine::Digest d;
   {
-    const py::gil_scoped_release release;
+    const InterruptibleWithoutGil without_gil;
     d = engine.digest(*wanted);
   }
   py::dict out;
@@ -79,7 +84,7 @@ py::dict digest(const Engine& engine, const py::object& scope) {
 
 }  // namespace
 
-void register_residence(py::class_<Engine>& type) {
+void register_residence(EngineClass& type) {
   type.def(
           "save_partition", &save_partition, py::arg("scope"),
           R"(The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none. If
@@ -103,12 +108,12 @@ what was written beside it, 'coming' while upkeep is due or under way that may b
           "partition_bytes",
           [](const Engine& e, const py::object& scope) {
             const ScopePtr wanted = to_scope(scope, "scope");
-            const py::gil_scoped_release release;
+            const WithoutGil without_gil;
             return e.partition_bytes(*wanted);
           },
           py::arg("scope"),
           "The memory of the partition of exactly this scope, its share of the id map included.")
-      .def_static("release_free_memory", &base::release_free_memory, py::call_guard<py::gil_scoped_release>(),
+      .def_static("release_free_memory", &base::release_free_memory, py::call_guard<WithoutGil>(),
                   "Gives memory that was freed in this process back to the system, where the C library can.")
       .def(
           "digest", &digest, py::arg("scope"),

@@ -2,6 +2,7 @@
 
 #include "base/epoch.hpp"
 #include "bindings.hpp"
+#include "classes.hpp"
 #include "convert.hpp"
 #include "instances.hpp"
 #include "result.hpp"
@@ -109,7 +110,7 @@ py::object payload_object(const engine::Chunk& chunk, uint32_t offset) {
 }
 
 void register_result(py::module_& module) {
-  py::class_<Result> type(
+  auto type = export_class<Result>(
       module, "Result",
       R"(What one search of an Engine found, best first; equal scores in order of partition, then of writing.
 
@@ -202,6 +203,9 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
       .def_property_readonly(
           "admitted", [](const Result& r) { return r.found.n_admitted; },
           "How many visible documents the search's filter admits; without one, how many are visible.")
+      .def_property_readonly(
+          "cursor", [](const Result& r) { return r.found.last_write; },
+          "Of a listing: `after` for its next page; 0 if it is empty.")
       .def_property_readonly(
           "gathered",
           [](const Result& r) {

@@ -1,6 +1,9 @@
 #include "engine/scope.hpp"
 
+#include <pybind11/typing.h>
+
 #include "bindings.hpp"
+#include "classes.hpp"
 #include "convert.hpp"
 #include "instances.hpp"
 
@@ -37,6 +40,19 @@ py::object from_component(const std::optional<std::string_view>& component) {
   return from_text(*component);
 }
 
+py::typing::List<Scope> visible(const Scope& scope) {
+  py::list scopes;
+  const auto add = [&](const auto& user, const auto& agent) {
+    scopes.append(std::make_shared<Scope>(scope.tenant(), user, agent));
+  };
+  const std::optional<std::string_view> none, user = scope.user(), agent = scope.agent();
+  add(none, none);
+  if (user) add(user, none);
+  if (agent) add(none, agent);
+  if (user && agent) add(user, agent);
+  return scopes;
+}
+
 std::string repr_scope(const Scope& scope) {
   std::string text = "Scope(" + py::cast<std::string>(py::repr(from_text(scope.tenant())));
   if (scope.user()) text += ", user=" + py::cast<std::string>(py::repr(from_text(*scope.user())));
@@ -47,7 +63,7 @@ std::string repr_scope(const Scope& scope) {
 }  // namespace
 
 void register_scope(py::module_& module) {
-  py::class_<Scope, std::shared_ptr<Scope>> type(
+  auto type = export_class<Scope, std::shared_ptr<Scope>>(
       module, "Scope", R"(Whose memory this is: a tenant, and optionally a user and an agent of it.
 
 A missing user or agent means "shared by all users / agents of the tenant". A search from a scope sees its own memories
@@ -89,6 +105,15 @@ True
       .def(
           "contains", &Scope::contains, py::arg("other"),
           "Whether `other` agrees with every component that this scope names: what erase(self) would remove.")
+      .def(
+          "visible", &visible,
+          R"(The exact scopes that a search from here sees, in the order in which equal scores rank: (tenant), (tenant, user),
+(tenant, agent), (tenant, user, agent), as far as the components are given. A reader of one id gets the most specific:
+(tenant, user, agent), (tenant, user), (tenant, agent), (tenant).
+
+>>> from scrubjay import Scope
+>>> Scope("acme", user="jane").visible()
+[Scope('acme'), Scope('acme', user='jane')])")
       .def("__repr__", &repr_scope)
       .def("__hash__", [](const Scope& scope) { return static_cast<Py_hash_t>(scope.hash() >> 1); })
       .def("__eq__",
@@ -103,12 +128,12 @@ True
             return key(a) < key(b);
           },
           py::arg("other"), "By tenant, then user, then agent; None comes first.")
-      .def(py::pickle(
-          [](const Scope& scope) {
-            return py::make_tuple(from_text(scope.tenant()), from_component(scope.user()),
-                                  from_component(scope.agent()));
-          },
-          [](const py::tuple& state) { return make_scope(state[0], state[1], state[2]); }));
+      .def("__reduce__", [](const py::object& self) {  // no state that a Scope in use could be given
+        const Scope& scope = py::cast<const Scope&>(self);
+        return py::make_tuple(py::type::of(self),
+                              py::make_tuple(from_text(scope.tenant()), from_component(scope.user()),
+                                             from_component(scope.agent())));
+      });
 }
 
 }  // namespace scrubjay::bindings

@@ -9,7 +9,7 @@
 #include "filter.hpp"
 #include "gil.hpp"
 #include "instances.hpp"
-#include "ranking.hpp"
+#include "query.hpp"
 #include "result.hpp"
 #include "sequences.hpp"
 
@@ -21,42 +21,6 @@ namespace {
 using engine::Engine;
 
 constexpr int kDefaultK = 10;
-
-double to_recall(const py::object& recall) {
-  if (PyUnicode_Check(recall.ptr())) {
-    if (py::cast<std::string>(recall) == "exact") return 1.0;
-  } else if (PyNumber_Check(recall.ptr()) && !PyBool_Check(recall.ptr())) {  // NumPy's scalars too
-    const double share = PyFloat_AsDouble(recall.ptr());
-    if (share > 0.0 && share <= 1.0) return share;
-    PyErr_Clear();
-  }
-  throw py::value_error("recall: expected a number in (0, 1] or 'exact', got " + quoted(recall));
-}
-
-// The options of a search that have nothing to do with its text and vector.
-struct Options {
-  engine::SearchRequest request;
-  RankingChoice ranking;
-
-  Options(const py::object& k, const py::object& mode, const py::object& candidates, const py::object& rrf_k,
-          const py::object& weights, const py::object& fusion, bool explain, const py::object& recall)
-      : ranking(fusion, rrf_k, weights) {
-    request.k = to_count(k, "k", 1);
-    py::object keep;
-    const std::string_view name = PyUnicode_Check(mode.ptr()) ? to_text(mode, "mode", keep) : "";
-    if (name != "hybrid" && name != "lexical" && name != "vector") {
-      throw py::value_error("mode: expected 'hybrid', 'lexical' or 'vector', got " + quoted(mode));
-    }
-    request.lexical = name != "vector";
-    request.semantic = name != "lexical";
-    if (!candidates.is_none()) request.candidates = to_count(candidates, "candidates", 1);
-    request.ranking = ranking.get();
-    request.explain = explain;
-    if (!recall.is_none()) request.recall = to_recall(recall);
-  }
-  Options(const Options&) = delete;  // request points into it
-  Options& operator=(const Options&) = delete;
-};
 
 void check_inputs(const engine::SearchRequest& request) {
   if (!request.text && request.vector.empty())
@@ -74,36 +38,30 @@ const embed::StaticEmbedder* to_embedder(const py::object& value) {
   return &py::cast<const StaticEmbedder&>(value).core;
 }
 
-// Who has an entity in the ranking's entity field, for each of the names. None: there are none.
-std::vector<filter::Predicate> to_entities(const py::object& names, const engine::RankingOptions& ranking,
-                                           const std::string& name) {
-  std::vector<filter::Predicate> named;
-  if (names.is_none() || ranking.entity_weight == 0.0) return named;
-  if (PyUnicode_Check(names.ptr()))
-    throw py::type_error(name + ": expected a sequence of str, got one str " + quoted(names));
-  const py::tuple items = items_of(names, name.c_str());
-  for (size_t i = 0; i < items.size(); ++i) {
-    py::object keep;
-    filter::Test test;
-    test.field = ranking.entity_field;
-    test.elements = true;
-    test.strings.emplace_back(to_text(items[i], at(name.c_str(), i), keep));
-    filter::Node node;
-    node.kind = filter::Node::Kind::test;
-    named.emplace_back(std::vector<filter::Test>{std::move(test)}, std::move(node));
-  }
-  return named;
-}
+// What a search has beside its text and vector. The request points into it.
+struct Arguments {
+  engine::SearchRequest request;
+  QueryArgument query;
+  FilterArguments admitted;
 
-Result search(const Engine& engine, const py::object& text, const py::object& vector, const py::object& scope,
-              const py::object& k, const py::object& mode, const py::object& candidates,
-              const py::object& rrf_k, const py::object& weights, const py::object& rankings,
-              const py::object& fusion, bool explain, const py::object& recall, const py::object& embedder,
-              const py::object& filter, const py::object& ids, const py::object& exclude_ids,
-              const py::object& entities) {
-  Options options(k, mode, candidates, rrf_k, weights, fusion, explain, recall);
-  engine::SearchRequest& request = options.request;
-  request.embedder = to_embedder(embedder);
+  Arguments(const py::object& k, const py::object& filter, const py::object& query_value, bool explain,
+            const py::object& embedder)
+      : query(query_value), admitted(filter, py::none(), py::none()) {
+    request.k = to_count(k, "k", 1);
+    request.ranking = &engine::default_ranking();
+    request.filter = admitted.view();
+    request.explain = explain;
+    request.embedder = to_embedder(embedder);
+  }
+  Arguments(const Arguments&) = delete;
+  Arguments& operator=(const Arguments&) = delete;
+};
+
+Result search(const Engine& engine, const py::object& text, const py::object& scope, const py::object& k,
+              const py::object& filter, const py::object& vector, const py::object& query, bool explain,
+              const py::object& embedder, const py::object& entities) {
+  Arguments arguments(k, filter, query, explain, embedder);
+  engine::SearchRequest& request = arguments.request;
   py::object keep_text;
   FloatArray floats;
   request.scope = &as_scope(scope, "scope");  // the caller's argument keeps it
@@ -112,36 +70,35 @@ Result search(const Engine& engine, const py::object& text, const py::object& ve
     floats = to_vector(vector, "vector");
     request.vector = as_span(floats);
   }
-  check_inputs(request);
-  const FilterArguments admitted(filter, ids, exclude_ids);
-  request.filter = admitted.view();
-  const std::vector<filter::Predicate> named = to_entities(entities, *request.ranking, "entities");
-  request.entities = named;
-  std::vector<py::tuple> keep_rankings;
-  std::vector<std::vector<engine::Id>> extra;
-  if (!rankings.is_none()) {
-    const py::tuple lists = items_of(rankings, "rankings");
-    for (size_t i = 0; i < lists.size(); ++i) {
-      keep_rankings.push_back(items_of(lists[i], at("rankings", i).c_str()));
-      extra.push_back(to_ids(keep_rankings.back(), at("rankings", i).c_str()));
-    }
-    request.rankings = extra;
+  if (arguments.query.get()) arguments.query.get()->apply(request);
+  std::vector<filter::Predicate> named;
+  if (!entities.is_none()) {
+    named = to_entities(entities, *request.ranking, "entities");
+    request.entities = named;
   }
-  const WithoutGil without_gil;
+  check_inputs(request);
+  const SearchWithoutGil without_gil;
   return {engine.search(request), engine.id_kind()};
 }
 
-std::vector<Result> search_batch(const Engine& engine, const py::object& texts, const py::object& vectors,
-                                 const py::object& scope, const py::object& k, const py::object& mode,
-                                 const py::object& candidates, const py::object& rrf_k,
-                                 const py::object& weights, const py::object& fusion, bool explain,
-                                 const py::object& recall, const py::object& threads,
-                                 const py::object& embedder, const py::object& filter, const py::object& ids,
-                                 const py::object& exclude_ids, const py::object& entities) {
-  Options options(k, mode, candidates, rrf_k, weights, fusion, explain, recall);
-  options.request.embedder = to_embedder(embedder);
-  const FilterArguments admitted(filter, ids, exclude_ids);
-  options.request.filter = admitted.view();
+// One query for all searches of a batch, or one each.
+std::vector<QueryArgument> to_queries(const py::object& query, size_t n) {
+  std::vector<QueryArgument> queries;
+  if (!PyList_Check(query.ptr()) && !PyTuple_Check(query.ptr())) {
+    queries.emplace_back(query);
+    return queries;
+  }
+  const py::tuple items = items_of(query, "query");
+  check_length(items, "query", n);
+  for (size_t i = 0; i < n; ++i) queries.emplace_back(py::reinterpret_borrow<py::object>(items[i]));
+  return queries;
+}
+
+std::vector<Result> search_batch(const Engine& engine, const py::object& texts, const py::object& scope,
+                                 const py::object& k, const py::object& filter, const py::object& vectors,
+                                 const py::object& query, bool explain, const py::object& threads,
+                                 const py::object& embedder, const py::object& entities) {
+  const Arguments arguments(k, filter, py::none(), explain, embedder);
   if (texts.is_none() && vectors.is_none())
     throw py::value_error("texts, vectors: expected at least one of them, got neither");
   py::tuple text_items;
@@ -149,9 +106,10 @@ std::vector<Result> search_batch(const Engine& engine, const py::object& texts, 
   const size_t n = texts.is_none() ? py::len(vectors) : text_items.size();
   const Vectors rows(vectors, "vectors", n);
   const std::vector<ScopePtr> scopes = to_scopes(scope, n);
-  const size_t n_threads = threads.is_none() ? 0 : to_count(threads, "threads", 1);
+  const std::vector<QueryArgument> queries = to_queries(query, n);
+  size_t n_threads = threads.is_none() ? 0 : to_count(threads, "threads", 1);
   std::vector<py::object> keep(n);
-  std::vector<engine::SearchRequest> requests(n, options.request);
+  std::vector<engine::SearchRequest> requests(n, arguments.request);
   py::tuple entity_items;
   if (!entities.is_none()) entity_items = items_of(entities, "entities");
   if (!entities.is_none() && entity_items.size() != n)
@@ -163,13 +121,19 @@ std::vector<Result> search_batch(const Engine& engine, const py::object& texts, 
       requests[i].text = to_text(text_items[i], at("texts", i), keep[i]);
     requests[i].vector = rows.row(i);
     requests[i].scope = scopes[i].get();
-    if (!entities.is_none()) named[i] = to_entities(entity_items[i], *requests[i].ranking, at("entities", i));
-    requests[i].entities = named[i];
+    const CompiledQuery* const own = queries[queries.size() == 1 ? 0 : i].get();
+    if (own) own->apply(requests[i]);
+    if (!entities.is_none() && !entity_items[i].is_none()) {
+      named[i] = to_entities(entity_items[i], *requests[i].ranking, at("entities", i));
+      requests[i].entities = named[i];
+    }
     check_inputs(requests[i]);
   }
   std::vector<engine::SearchResult> found;
+  // A worker thread never gets the GIL for a stemmer once the interpreter ends.
+  if (interpreter_ends()) n_threads = 1;
   {
-    const WithoutGil without_gil;
+    const InterruptibleWithoutGil without_gil;
     found = engine.search_batch(requests, static_cast<unsigned>(std::min<size_t>(n_threads, 1024)));
   }
   std::vector<Result> results;
@@ -183,34 +147,13 @@ std::vector<Result> search_batch(const Engine& engine, const py::object& texts, 
 // call. This entry compares interned names instead. Whatever is unusual, and every error, goes through
 // pybind11's entry, which stands behind it with the same signature and the same documentation.
 
-enum Parameter {
-  kText,
-  kVector,
-  kScope,
-  kK,
-  kMode,
-  kCandidates,
-  kRrfK,
-  kWeights,
-  kRankings,
-  kFusion,
-  kExplain,
-  kRecall,
-  kEmbedder,
-  kFilter,
-  kIds,
-  kExcludeIds,
-  kEntities,
-  kNParameters
-};
-constexpr const char* kNames[kNParameters] = {
-    "text",   "vector",  "scope",  "k",        "mode",   "candidates", "rrf_k",       "weights", "rankings",
-    "fusion", "explain", "recall", "embedder", "filter", "ids",        "exclude_ids", "entities"};
+enum Parameter { kText, kScope, kK, kFilter, kVector, kQuery, kExplain, kEmbedder, kEntities, kNParameters };
+constexpr const char* kNames[kNParameters] = {"text",  "scope",   "k",        "filter",  "vector",
+                                              "query", "explain", "embedder", "entities"};
 
 struct FastSearch {
   PyObject* names[kNParameters];
-  PyObject* hybrid;  // the mode unless given
-  PyObject* slow;    // pybind11's entry
+  PyObject* slow;  // pybind11's entry
   std::string documentation;
   PyMethodDef definition;
 };
@@ -250,19 +193,11 @@ PyObject* search_fast(PyObject* self, PyObject* const* arguments, Py_ssize_t n_p
       return given[parameter] ? objects[parameter] : none;
     };
     if (!given[kK]) objects[kK] = py::int_(kDefaultK);
-    if (!given[kMode]) objects[kMode] = py::reinterpret_borrow<py::object>(fast_search_state->hybrid);
     const Engine* engine = Instances<Engine>::behind(self);
-    if (!engine && !Instances<Engine>::initialised(self)) {
-      PyErr_SetString(PyExc_TypeError,
-                      "Engine: expected one whose __init__ ran, got one that is not made yet");
-      return nullptr;
-    }
     if (!engine) engine = &py::cast<const Engine&>(py::handle(self));
     auto result = std::make_unique<Result>(
-        search(*engine, object(kText), object(kVector), object(kScope), objects[kK], objects[kMode],
-               object(kCandidates), object(kRrfK), object(kWeights), object(kRankings), object(kFusion),
-               given[kExplain] == Py_True, object(kRecall), object(kEmbedder), object(kFilter), object(kIds),
-               object(kExcludeIds), object(kEntities)));
+        search(*engine, object(kText), object(kScope), objects[kK], object(kFilter), object(kVector),
+               object(kQuery), given[kExplain] == Py_True, object(kEmbedder), object(kEntities)));
     return Instances<Result>::make(std::move(result)).release().ptr();
   } catch (...) {  // pybind11's entry raises the same error properly
     PyErr_Clear();
@@ -270,10 +205,9 @@ PyObject* search_fast(PyObject* self, PyObject* const* arguments, Py_ssize_t n_p
   }
 }
 
-void install_fast_search(py::class_<Engine>& type) {
+void install_fast_search(EngineClass& type) {
   auto* state = new FastSearch;
   for (int i = 0; i < kNParameters; ++i) state->names[i] = PyUnicode_InternFromString(kNames[i]);
-  state->hybrid = PyUnicode_InternFromString("hybrid");
   state->slow = py::object(type.attr("search")).release().ptr();
   state->documentation = py::cast<std::string>(type.attr("search").attr("__doc__"));
   state->definition = {"search", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&search_fast)),
@@ -287,27 +221,16 @@ constexpr const char* kSearchDoc = R"(The best k visible documents, by one nativ
 
 Args:
     text: what the lexical arm looks for (str or bytes; invalid UTF-8 becomes U+FFFD), or None.
-    vector: (dim,) real numbers for the vector arm, or None; C-contiguous float32 is read in place.
     scope: whose memories may be seen; nothing else influences the result.
     k: how many, >= 1; more than there are gives all that match.
-    mode: 'hybrid' (what is given: both arms fused, or the one there is), 'lexical' or 'vector'.
-    candidates: how many each ranking contributes to the fusion, >= 1; None: max(100, k).
-    rrf_k, weights: plain reciprocal rank fusion (Cormack et al. 2009): score(d) = sum of weight / (rrf_k + rank) over
-        the rankings that hold d; weights are (lexical, vector), 1.0 each unless given, and rrf_k is 60.
-    rankings: further rankings of the caller's, each a sequence of ids, best first, with weight 1.0; ids that are not
-        visible are passed over.
-    fusion: how the rankings become one and what else decides the order (scrubjay.Auto, RRF, Weighted, Boost,
-        Production, or all options together: scrubjay.Ranking); None: Auto with the identifier tier.
-    explain: fill bm25, similarities, coverage and matched_terms for every hit.
-    recall: the share of the truly nearest that the vector arm should find, in (0, 1], None: 0.99. 1.0 or 'exact' scores
-        every visible vector. Below that, compressed codes or a graph choose which vectors are looked at; similarities
-        are those of the stored vectors all the same, and the same in every run and on every CPU.
-    embedder: a StaticEmbedder that makes the vector of the text in the same call, if no vector is given. A text in which
-        it finds nothing is looked for by its words, whatever the mode.
     filter: conditions on the metadata of the payload, a mapping (see scrubjay.filters) or a Filter; what it does not
         admit is no candidate. BM25's statistics stay those of all visible documents.
-    entities: names of what the search is about, for a ranking that weighs entities (scrubjay.Entities).
-    ids, exclude_ids: only these documents, all but these: a set, list, integer array, pyroaring bitmap or other iterable.
+    vector: (dim,) real numbers for the vector arm, or None; C-contiguous float32 is read in place.
+    query: a scrubjay.Query: mode, fusion, signals, candidates, recall, ids, rankings; None: Query().
+    explain: fill bm25, similarities, coverage and matched_terms for every hit.
+    embedder: a StaticEmbedder that makes the vector of the text in the same call, if no vector is given. A text in which
+        it finds nothing is looked for by its words, whatever the mode.
+    entities: names of what the search is about, in place of the query's.
 
 Returns:
     A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent)),
@@ -319,25 +242,19 @@ Raises:
 
 }  // namespace
 
-void register_search(py::class_<Engine>& type) {
+void register_search(EngineClass& type) {
   Instances<Engine>::remember(type);
-  type.def("search", &search, py::arg("text") = py::none(), py::kw_only(), py::arg("vector") = py::none(),
-           py::arg("scope"), py::arg("k") = kDefaultK, py::arg("mode") = "hybrid",
-           py::arg("candidates") = py::none(), py::arg("rrf_k") = py::none(), py::arg("weights") = py::none(),
-           py::arg("rankings") = py::none(), py::arg("fusion") = py::none(), py::arg("explain") = false,
-           py::arg("recall") = py::none(), py::arg("embedder") = py::none(), py::arg("filter") = py::none(),
-           py::arg("ids") = py::none(), py::arg("exclude_ids") = py::none(), py::arg("entities") = py::none(),
-           kSearchDoc)
-      .def("search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(),
-           py::arg("vectors") = py::none(), py::arg("scope"), py::arg("k") = kDefaultK,
-           py::arg("mode") = "hybrid", py::arg("candidates") = py::none(), py::arg("rrf_k") = py::none(),
-           py::arg("weights") = py::none(), py::arg("fusion") = py::none(), py::arg("explain") = false,
-           py::arg("recall") = py::none(), py::arg("threads") = py::none(), py::arg("embedder") = py::none(),
-           py::arg("filter") = py::none(), py::arg("ids") = py::none(), py::arg("exclude_ids") = py::none(),
-           py::arg("entities") = py::none(),
-           "n searches on `threads` threads (None: as many as the machine has cores, which is also the "
-           "most); texts (n,), vectors (n, "
-           "dim), one scope or n. See search().");
+  type.def("search", &search, py::arg("text") = py::none(), py::kw_only(), py::arg("scope"),
+           py::arg("k") = kDefaultK, py::arg("filter") = py::none(), py::arg("vector") = py::none(),
+           py::arg("query") = py::none(), py::arg("explain") = false, py::arg("embedder") = py::none(),
+           py::arg("entities") = py::none(), kSearchDoc)
+      .def(
+          "search_batch", &search_batch, py::arg("texts") = py::none(), py::kw_only(), py::arg("scope"),
+          py::arg("k") = kDefaultK, py::arg("filter") = py::none(), py::arg("vectors") = py::none(),
+          py::arg("query") = py::none(), py::arg("explain") = false, py::arg("threads") = py::none(),
+          py::arg("embedder") = py::none(), py::arg("entities") = py::none(),
+          "n searches on `threads` threads (None: as many as the machine has cores, which is also the most); "
+          "texts (n,), vectors (n, dim), one scope or n, one query or n. See search().");
   install_fast_search(type);
 }
 

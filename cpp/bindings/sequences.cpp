@@ -1,5 +1,7 @@
 #include "sequences.hpp"
 
+#include "gil.hpp"
+
 namespace py = pybind11;
 
 namespace scrubjay::bindings {
@@ -8,7 +10,7 @@ py::tuple items_of(const py::object& values, const char* name) {
   if (PyUnicode_Check(values.ptr()) || PyBytes_Check(values.ptr())) {
     throw py::type_error(std::string(name) + ": expected a sequence, got " + type_name(values));
   }
-  PyObject* items = PySequence_Tuple(values.ptr());
+  PyObject* items = in_python([&] { return PySequence_Tuple(values.ptr()); });
   if (!items) {
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) throw py::error_already_set();
     PyErr_Clear();
@@ -62,10 +64,18 @@ std::vector<ScopePtr> to_scopes(const py::object& value, size_t n) {
   return scopes;
 }
 
-std::vector<engine::Id> to_ids(const py::tuple& items, const char* name) {
-  std::vector<engine::Id> ids(items.size());
-  for (size_t i = 0; i < ids.size(); ++i) ids[i] = to_id(items[i], at(name, i));
-  return ids;
+std::vector<engine::DocumentKey> to_keys(const py::tuple& items, const char* name) {
+  std::vector<engine::DocumentKey> keys(items.size());
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const py::handle item = items[i];
+    if (PyTuple_Check(item.ptr()) && PyTuple_GET_SIZE(item.ptr()) == 2) {
+      keys[i].scope = &as_scope(PyTuple_GET_ITEM(item.ptr(), 0), (at(name, i) + "[0]").c_str());
+      keys[i].id = to_id(PyTuple_GET_ITEM(item.ptr(), 1), at(name, i) + "[1]");
+    } else {
+      keys[i].id = to_id(item, at(name, i));
+    }
+  }
+  return keys;
 }
 
 }  // namespace scrubjay::bindings

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "convert.hpp"
+#include "engine/engine.hpp"
 
 namespace scrubjay::bindings {
 
@@ -28,6 +29,7 @@ struct Vectors {
 };
 
 [[nodiscard]] std::vector<ScopePtr> to_scopes(const pybind11::object& value, size_t n);
-[[nodiscard]] std::vector<engine::Id> to_ids(const pybind11::tuple& items, const char* name);
+// Each item an id or a pair (scope, id). They refer to the items, which the tuple keeps.
+[[nodiscard]] std::vector<engine::DocumentKey> to_keys(const pybind11::tuple& items, const char* name);
 
 }  // namespace scrubjay::bindings

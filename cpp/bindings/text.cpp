@@ -10,6 +10,8 @@
 #include <utility>
 #include <vector>
 
+#include "gil.hpp"
+#include "stemmer.hpp"
 #include "text/analyzer.hpp"
 
 namespace py = pybind11;
@@ -37,16 +39,11 @@ std::string_view view(const py::object& text) {
 
 Tokens analyze(const StrOrBytes& utf8, const std::string& analyzer, const py::object& stemmer,
                size_t cache_bytes) {
-  text::AnalyzerOptions options{analyzer, {}};
-  if (!stemmer.is_none()) {
-    options.stemmer = [&stemmer](std::string_view word) {
-      return stemmer(py::str(word)).cast<std::string>();
-    };
-  }
-  const text::Analyzer rules(std::move(options));
+  const text::Analyzer rules({analyzer, scrubjay::bindings::to_stemmer(stemmer)});
   text::Analyzer::Scratch scratch(cache_bytes);
   std::vector<text::Token> tokens;
-  rules.analyze(view(utf8), scratch, tokens);
+  const std::string_view bytes = view(utf8);
+  scrubjay::bindings::in_python([&] { rules.analyze(bytes, scratch, tokens); });
   Tokens result;
   for (const text::Token& token : tokens)
     result.append(py::make_tuple(token.term, text::kind_name(token.kind)));
@@ -66,7 +63,7 @@ py::typing::Tuple<py::int_, py::int_, py::float_> analyze_throughput(
   size_t n_tokens = 0;
   double best = std::numeric_limits<double>::infinity();
   {
-    const py::gil_scoped_release release;
+    const scrubjay::bindings::InterruptibleWithoutGil without_gil;
     const text::Analyzer rules(text::AnalyzerOptions{analyzer, {}});
     text::Analyzer::Scratch scratch;
     std::vector<text::Token> tokens;

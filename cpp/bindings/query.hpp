@@ -1,0 +1,51 @@
+// What a search is asked for, beside its text, scope, k, filter and vector, in the engine's form.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "engine/engine.hpp"
+#include "ranking.hpp"
+
+namespace scrubjay::bindings {
+
+// Made once for a scrubjay.Query, and immutable. Owns what its views refer to.
+struct CompiledQuery {
+  bool lexical = true, semantic = true;  // which arms may run
+  size_t lexical_candidates = 0, vector_candidates = 0;
+  double recall = 0.99;
+  RankingPtr ranking;
+  std::optional<std::string> keywords;  // in place of the text, for the lexical arm
+  std::optional<filter::IdSet> ids, exclude;
+  std::vector<std::vector<engine::DocumentKey>> rankings;
+  std::vector<pybind11::tuple> ranked;      // what the keys of the rankings refer to
+  std::vector<filter::Predicate> entities;  // of names that were given
+
+  // Into a request whose text, vector and scope are the caller's.
+  void apply(engine::SearchRequest& request) const;
+};
+
+// The query of one search, and the object that keeps it.
+class QueryArgument {
+ public:
+  // None, a CompiledQuery, or an object whose `compiled` is one. TypeError.
+  explicit QueryArgument(const pybind11::object& query);
+  // Null: the usual query.
+  [[nodiscard]] const CompiledQuery* get() const noexcept { return query_; }
+
+ private:
+  pybind11::object keep_;
+  const CompiledQuery* query_ = nullptr;
+};
+
+// Documents that name each of the entities, in the ranking's entity field. None: no names.
+[[nodiscard]] std::vector<filter::Predicate> to_entities(const pybind11::object& names,
+                                                         const engine::RankingOptions& ranking,
+                                                         const std::string& name);
+
+void register_query(pybind11::module_& module);
+
+}  // namespace scrubjay::bindings
