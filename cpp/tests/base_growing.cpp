@@ -68,6 +68,17 @@ TEST(bitmap_sets_tests_and_grows) {
   }
 }
 
+// Of no documents, as when all have gone: there is no memory behind it, and nothing may be done with that.
+TEST(bitmap_of_nothing) {
+  Bitmap bitmap;
+  bitmap.reset(0);
+  CHECK_EQ(bitmap.n_words(), 0u);
+  CHECK(!bitmap.test(0));
+  const Bitmap grown(bitmap, 100);
+  CHECK_EQ(grown.n_words(), 2u);
+  CHECK(!grown.test(0) && !grown.test(99));
+}
+
 TEST(growing_array_keeps_elements_beside_readers) {
   GrowingArray<uint64_t> array;
   const uint32_t n = 50'000;

@@ -23,7 +23,7 @@ bool each_task_once(size_t n, unsigned n_helpers) {
   const auto work = [&]() noexcept {
     for (size_t i = next.fetch_add(1); i < n; i = next.fetch_add(1)) done[i].fetch_add(1);
   };
-  base::run_with_helpers(n_helpers, work);
+  CHECK(base::run_with_helpers(n_helpers, work));
   for (const std::atomic<int>& times : done)
     if (times.load() != 1) return false;
   return true;
@@ -48,7 +48,7 @@ TEST(pool_serves_several_callers_and_nests) {
         const auto outer = [&]() noexcept {
           if (!each_task_once(20, 1)) right = false;
         };
-        base::run_with_helpers(1, outer);
+        CHECK(base::run_with_helpers(1, outer));
         n_right += right ? 1 : 0;
       }
     });
@@ -67,7 +67,7 @@ TEST(pool_helps_while_the_caller_is_busy) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
     --n_inside;
   };
-  base::run_with_helpers(1, work);
+  CHECK(base::run_with_helpers(1, work));
   CHECK_EQ(n_most.load(), 2);
 }
 

@@ -55,7 +55,7 @@ TEST(warm_searches_allocate_their_result_only) {
     engine.upsert({&document, 1});
   }
   for (int64_t id = 0; id < 4000; id += 7) {
-    const Id dead = Id::of(id);
+    const DocumentKey dead{(id % 4 == 0 ? tenant : user).get(), Id::of(id)};
     (void)engine.remove({&dead, 1});
   }
 

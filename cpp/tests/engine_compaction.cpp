@@ -42,7 +42,7 @@ void write(Engine& engine, int64_t id, uint32_t version) {
   CHECK_EQ(engine.upsert({&input, 1}), 1);
 }
 void remove(Engine& engine, int64_t id) {
-  const Id removed = Id::of(id);
+  const DocumentKey removed{home().get(), Id::of(id)};
   static_cast<void>(engine.remove({&removed, 1}));
 }
 
@@ -61,7 +61,7 @@ void check_equal(const Engine& engine, const Engine& expected, int64_t n_ids) {
   CHECK_EQ(engine.count(nullptr), expected.count(nullptr));
   const base::EpochGuard guard;
   for (int64_t id = 0; id < n_ids; ++id) {
-    const auto found = engine.get(Id::of(id)), wanted = expected.get(Id::of(id));
+    const auto found = engine.get(Id::of(id), *home()), wanted = expected.get(Id::of(id), *home());
     CHECK_EQ(found.has_value(), wanted.has_value());
     if (!found || !wanted) continue;
     CHECK_EQ(found->chunk->text(found->offset), wanted->chunk->text(wanted->offset));
@@ -154,7 +154,7 @@ TEST(engine_compaction_runs_beside_writes_and_searches) {
         const SearchResult found = engine.search(request);
         const base::EpochGuard guard;
         for (const Hit& hit : found.hits) CHECK(found.chunk_of(hit).text(hit.offset).substr(0, 5) == "every");
-        static_cast<void>(engine.get(Id::of(static_cast<int64_t>(random() % kIds))));
+        static_cast<void>(engine.get(Id::of(static_cast<int64_t>(random() % kIds)), *home()));
       }
     });
   }

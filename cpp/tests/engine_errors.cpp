@@ -36,7 +36,7 @@ struct Fixture {
   }
   void write(const DocumentInput& input) {
     CHECK_EQ(engine->upsert({&input, 1}), 1);
-    CHECK(model.upsert(input.id.integer, input));
+    model.upsert(input);
   }
   // The second of two documents is wrong.
   template <class Error>
@@ -106,10 +106,11 @@ TEST(engine_refuses_ids_of_the_other_kind) {
   bad.id = Id::of(std::string_view("three"));
   f.refuses<base::WrongType>(bad);
   const Id known = Id::of(int64_t{1}), other = Id::of(std::string_view("1"));
-  const Id ids[] = {known, other};
-  CHECK_THROWS(f.engine->remove(ids), base::WrongType);
-  CHECK_THROWS(f.engine->get(other), base::WrongType);
-  const std::vector<std::vector<Id>> rankings{{known}, {other}};
+  const DocumentKey keys[] = {{kScope.get(), known}, {kScope.get(), other}};
+  CHECK_THROWS(f.engine->remove(keys), base::WrongType);
+  CHECK_THROWS(f.engine->get(other, *kScope), base::WrongType);
+  CHECK_THROWS(f.engine->get(other, *kOther), base::WrongType);  // wherever it is looked for
+  const std::vector<std::vector<DocumentKey>> rankings{{keys[0]}, {{nullptr, other}}};
   SearchRequest request;
   request.text = "tea";
   request.scope = kScope.get();
@@ -127,7 +128,7 @@ TEST(engine_settles_the_kind_of_ids_by_the_first_write_only) {
     CHECK_THROWS(engine.upsert({&bad, 1}), base::InvalidArgument);
   }
   CHECK(engine.id_kind() == IdKind::unset);
-  CHECK(!engine.get(Id::of(int64_t{1})).has_value());
+  CHECK(!engine.get(Id::of(int64_t{1}), *kScope).has_value());
   DocumentInput mixed[] = {input_of(1, "text"), input_of(2, "text")};
   mixed[1].id = Id::of(std::string_view("2"));
   CHECK_THROWS(engine.upsert(mixed), base::WrongType);
@@ -136,22 +137,7 @@ TEST(engine_settles_the_kind_of_ids_by_the_first_write_only) {
   good.id = Id::of(std::string_view(longest));
   CHECK_EQ(engine.upsert({&good, 1}), 1);
   CHECK(engine.id_kind() == IdKind::string);
-  CHECK(engine.get(good.id).has_value());
-}
-
-TEST(engine_never_moves_an_id_to_another_scope) {
-  Fixture f;
-  f.refuses<base::Conflict>(input_of(1, "stolen", {}, kOther));
-  f.refuses<base::Conflict>(input_of(2, "stolen", {}, std::make_shared<Scope>("acme", "jane", std::nullopt)));
-  const DocumentInput both[] = {input_of(7, "mine"), input_of(7, "yours", {}, kOther)};
-  CHECK_THROWS(f.engine->upsert(both), base::Conflict);
-  CHECK_EQ(difference_of_content(*f.engine, f.model), "");
-  CHECK_EQ(f.engine->count(kOther.get()), 0);
-  const Id one = Id::of(int64_t{1});
-  CHECK_EQ(f.engine->remove({&one, 1}), 1);  // deleted, it may live elsewhere
-  f.model.remove(1);
-  f.write(input_of(1, "moved", {}, kOther));
-  CHECK_EQ(difference_of_content(*f.engine, f.model), "");
+  CHECK(engine.get(good.id, *kScope).has_value());
 }
 
 TEST(engine_refuses_wrong_searches) {

@@ -51,11 +51,11 @@ struct Kept {
     const std::vector<float> vector = id % 10 == 9 ? std::vector<float>() : any_vector();
     const DocumentInput input{Id::of(id), "number", std::nullopt, scope, vector};
     CHECK_EQ(engine->upsert({&input, 1}), 1);
-    CHECK(model->upsert(id, input));
+    model->upsert(input);
   }
   void remove(int64_t id) {
-    const Id removed = Id::of(id);
-    CHECK_EQ(engine->remove({&removed, 1}), model->remove(id));
+    const DocumentKey removed{scope.get(), Id::of(id)};
+    CHECK_EQ(engine->remove({&removed, 1}), model->remove(*scope, id));
   }
   void check(const Engine& searched) {
     for (int i = 0; i < 20; ++i) {

@@ -40,15 +40,16 @@ struct Vectors {
     for (float& x : vector) x = normal(random);
     return vector;
   }
+  [[nodiscard]] const ScopeRef& home_of(int64_t id) const { return id % 3 ? shared : own; }
   void write(int64_t id) {
     const std::vector<float> vector = id % 10 == 9 ? std::vector<float>() : any_vector();
-    const DocumentInput input{Id::of(id), "number", std::nullopt, id % 3 ? shared : own, vector};
+    const DocumentInput input{Id::of(id), "number", std::nullopt, home_of(id), vector};
     CHECK_EQ(engine->upsert({&input, 1}), 1);
-    CHECK(model->upsert(id, input));
+    model->upsert(input);
   }
   void remove(int64_t id) {
-    const Id removed = Id::of(id);
-    CHECK_EQ(engine->remove({&removed, 1}), model->remove(id));
+    const DocumentKey removed{home_of(id).get(), Id::of(id)};
+    CHECK_EQ(engine->remove({&removed, 1}), model->remove(*removed.scope, id));
   }
   // Everything found is right, and nearly all of the best ten are found.
   void check() {
@@ -212,7 +213,7 @@ TEST(engine_builds_graphs_beside_writes_and_searches) {
   CHECK(before >= 2048);
   const auto find_themselves = [&] {  // in the graph or beside it
     for (int64_t id = 0; id < n_written; id += 50) {
-      const std::optional<StoredDocument> stored = engine.get(Id::of(id));
+      const std::optional<StoredDocument> stored = engine.get(Id::of(id), *scope);
       if (!stored) continue;
       std::vector<float> query(kCodedDim);
       {
@@ -236,7 +237,7 @@ TEST(engine_builds_graphs_beside_writes_and_searches) {
   find_themselves();
   const uint64_t n_held = n_in_graphs();
   for (int64_t id = 0; id < n_written; ++id) {
-    const Id removed = Id::of(id);
+    const DocumentKey removed{scope.get(), Id::of(id)};
     if (id % 5 < 2) CHECK_EQ(engine.remove({&removed, 1}), 1);
   }
   // Two fifths are dead. A quarter was enough for a new graph, which then holds what lived at that moment.

@@ -148,6 +148,7 @@ TEST(a_partition_of_ten_sentences_costs_little) {
 
 TEST(postings_and_terms_of_larger_partitions_stay_within_their_bytes) {
   if (!test_allocations::live_bytes()) SKIP("the allocator does not tell");
+  (void)cost_of({40, 100, 20, 40, 16});  // what the process keeps for all engines grows once
   for (const auto& [n_partitions, n_docs] : {std::pair{40u, 100u}, {4u, 1'000u}, {1u, 10'000u}}) {
     const Cost cost = cost_of({n_partitions, n_docs, 20, 40, 16});
     CHECK(cost.dictionary < 45);

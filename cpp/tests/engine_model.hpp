@@ -1,16 +1,19 @@
 // What should an engine hold and find? The slow, obvious twin: a list of documents in order of writing.
 //
-// It shares with the engine only the analyzer (which has tests of its own); BM25, visibility, ties and rank
-// fusion are computed anew from the documents at every question. difference_*() return what differs, or an
-// empty string.
+// It shares with the engine only the analyzer (which has tests of its own); BM25, visibility, what an id
+// names, ties and rank fusion are computed anew from the documents at every question. difference_*() return
+// what differs, or an empty string.
 #pragma once
 
 #include <algorithm>
 #include <cmath>
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
+#include <ostream>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
@@ -25,6 +28,18 @@ namespace scrubjay::engine {
 
 class Model {
  public:
+  struct Key {
+    std::string scope;  // Scope::key()
+    int64_t id = 0;
+    auto operator<=>(const Key&) const = default;
+    friend std::ostream& operator<<(std::ostream& out, const Key& key) {
+      out << key.id << " of";
+      for (const char c : key.scope) out << (c > ' ' && c <= '~' ? c : ' ');
+      return out;
+    }
+  };
+  [[nodiscard]] static Key key_of(const Scope& scope, int64_t id) { return {std::string(scope.key()), id}; }
+
   struct Document {
     std::string text;
     std::optional<std::string> payload;
@@ -35,18 +50,14 @@ class Model {
     uint32_t length = 0;  // as the length code keeps it
   };
   struct Ranked {
-    int64_t id;
+    Key key;
     double score;
   };
 
   explicit Model(const EngineOptions& options) : options_(options), analyzer_(options.analyzer) {}
 
-  // --- what the engine is told, too
-  // ------------------------------------------------------------------------------- False: refused, because
-  // the id lives in another scope.
-  bool upsert(int64_t id, const DocumentInput& input) {
-    const auto known = documents_.find(id);
-    if (known != documents_.end() && !(*known->second.scope == *input.scope)) return false;
+  // --- what the engine is told, too --------------------------------------------------------------
+  void upsert(const DocumentInput& input) {
     Document document;
     document.text = text::sanitize_utf8(input.text);
     if (input.payload) document.payload = std::string(*input.payload);
@@ -59,10 +70,9 @@ class Model {
       n_counting += text::counts(token.kind) ? 1 : 0;
     }
     document.length = kept_length(n_counting);
-    documents_.insert_or_assign(id, std::move(document));
-    return true;
+    documents_.insert_or_assign(key_of(*input.scope, input.id.integer), std::move(document));
   }
-  size_t remove(int64_t id) { return documents_.erase(id); }
+  size_t remove(const Scope& scope, int64_t id) { return documents_.erase(key_of(scope, id)); }
   size_t erase(const Scope& scope, bool exact) {
     return std::erase_if(documents_, [&](const auto& entry) {
       const Scope& owner = *entry.second.scope;
@@ -70,13 +80,28 @@ class Model {
     });
   }
 
-  // --- what it should answer
-  // --------------------------------------------------------------------------------------
-  [[nodiscard]] const std::map<int64_t, Document>& documents() const { return documents_; }
+  // --- what it should answer ---------------------------------------------------------------------
+  [[nodiscard]] const std::map<Key, Document>& documents() const { return documents_; }
+  [[nodiscard]] const Document& at(const Scope& scope, int64_t id) const {
+    return documents_.at(key_of(scope, id));
+  }
   [[nodiscard]] size_t count(const Scope* from) const {
     size_t n = 0;
-    for (const auto& [id, document] : documents_) n += !from || visible_rank(*from, *document.scope) >= 0;
+    for (const auto& [key, document] : documents_) n += !from || visible_rank(*from, *document.scope) >= 0;
     return n;
+  }
+  // The most specific document with this id that `from` sees and `admits(key)`.
+  template <class Admits>
+  [[nodiscard]] std::optional<Key> find(int64_t id, const Scope& from, Admits&& admits) const {
+    const std::optional<std::string_view> none, user = from.user(), agent = from.agent();
+    for (const auto& [with_user, with_agent] :
+         {std::pair{true, true}, {true, false}, {false, true}, {false, false}}) {
+      if ((with_user && !user) || (with_agent && !agent)) continue;
+      const Scope owner(from.tenant(), with_user ? user : none, with_agent ? agent : none);
+      const Key key = key_of(owner, id);
+      if (documents_.contains(key) && admits(key)) return key;
+    }
+    return std::nullopt;
   }
 
   // Where the documents of `owner` stand among those that a search from `from` sees; -1: it does not see
@@ -88,7 +113,7 @@ class Model {
     return (owner.user() ? 1 : 0) + (owner.agent() ? 2 : 0);
   }
   // True if the first comes before the second at equal scores.
-  [[nodiscard]] bool before(const Scope& from, int64_t a, int64_t b) const {
+  [[nodiscard]] bool before(const Scope& from, const Key& a, const Key& b) const {
     const Document &first = documents_.at(a), &second = documents_.at(b);
     return std::pair(visible_rank(from, *first.scope), first.written) <
            std::pair(visible_rank(from, *second.scope), second.written);
@@ -108,7 +133,7 @@ class Model {
     }
     uint64_t n = 0, total_length = 0;
     std::vector<uint64_t> dfs(terms.size());
-    for (const auto& [id, document] : documents_) {
+    for (const auto& [key, document] : documents_) {
       if (visible_rank(from, *document.scope) < 0) continue;
       ++n;
       total_length += document.length;
@@ -126,7 +151,7 @@ class Model {
     const double average = n == 0 ? 0.0 : static_cast<double>(total_length) / static_cast<double>(n);
     const auto& [k1, b] = options_.bm25;
     std::vector<Ranked> ranked;
-    for (const auto& [id, document] : documents_) {
+    for (const auto& [key, document] : documents_) {
       if (visible_rank(from, *document.scope) < 0) continue;
       const double ratio = average > 0.0 ? document.length / average : 0.0;
       const auto norm = static_cast<float>(k1 * ((1.0 - b) + b * ratio));
@@ -139,7 +164,7 @@ class Model {
                     sum = tf + norm;
         score += terms[t].second * static_cast<uint64_t>(std::max(1L, std::lrint(product / sum)));
       }
-      if (score != 0) ranked.push_back({id, std::ldexp(static_cast<double>(score), -bits)});
+      if (score != 0) ranked.push_back({key, std::ldexp(static_cast<double>(score), -bits)});
     }
     sort(from, ranked);
     return ranked;
@@ -147,12 +172,12 @@ class Model {
 
   void sort(const Scope& from, std::vector<Ranked>& ranked) const {
     std::sort(ranked.begin(), ranked.end(), [&](const Ranked& a, const Ranked& b) {
-      return a.score != b.score ? a.score > b.score : before(from, a.id, b.id);
+      return a.score != b.score ? a.score > b.score : before(from, a.key, b.key);
     });
   }
 
-  [[nodiscard]] double similarity(std::span<const float> query, int64_t id) const {
-    const std::vector<float>& vector = documents_.at(id).vector;
+  [[nodiscard]] double similarity(std::span<const float> query, const Key& key) const {
+    const std::vector<float>& vector = documents_.at(key).vector;
     double dot = 0.0, distance = 0.0;
     for (size_t i = 0; i < query.size(); ++i) {
       const double q = query[i], d = vector[i];
@@ -170,9 +195,9 @@ class Model {
     return -distance;
   }
   // How far the engine's similarity may be off: what its storage and single precision cost.
-  [[nodiscard]] double tolerance(std::span<const float> query, int64_t id) const {
+  [[nodiscard]] double tolerance(std::span<const float> query, const Key& key) const {
     const double storage = options_.storage == vector::Storage::f16 ? 1.1e-3 : 4e-6;
-    const double q = vector::norm(query), d = vector::norm(documents_.at(id).vector);
+    const double q = vector::norm(query), d = vector::norm(documents_.at(key).vector);
     switch (options_.metric) {
       case vector::Metric::cosine:
         return storage;
@@ -202,7 +227,7 @@ class Model {
   const text::Analyzer analyzer_;
   mutable text::Analyzer::Scratch scratch_;
   mutable std::vector<text::Token> tokens_;
-  std::map<int64_t, Document> documents_;
+  std::map<Key, Document> documents_;
   uint64_t n_writes_ = 0;
 };
 
@@ -211,7 +236,13 @@ class Model {
   return result.chunk_of(hit).id(hit.offset).integer;
 }
 
-// Counts, and every document with its text, payload, scope and vector.
+[[nodiscard]] inline Model::Key key_of(const SearchResult& result, const Hit& hit) {
+  const base::EpochGuard guard;
+  const Chunk& chunk = result.chunk_of(hit);
+  return Model::key_of(*chunk.scope(), chunk.id(hit.offset).integer);
+}
+
+// Counts, what each scope gets for each id, and every document with its text, payload, scope and vector.
 [[nodiscard]] inline std::string difference_of_content(const Engine& engine, const Model& model) {
   std::ostringstream out;
   const auto expect = [&](bool held, auto&&... what) {
@@ -221,32 +252,46 @@ class Model {
   expect(engine.count(nullptr) == n, "count: ", engine.count(nullptr), ", expected ", n);
   const EngineStats stats = engine.stats(nullptr);
   size_t n_vectors = 0;
-  for (const auto& [id, document] : model.documents()) {
+  std::map<std::string, ScopeRef> scopes;
+  std::set<int64_t> ids;
+  for (const auto& [key, document] : model.documents()) {
+    scopes.emplace(key.scope, document.scope);
+    ids.insert(key.id);
     n_vectors += !document.vector.empty();
-    const auto stored = engine.get(Id::of(id));
-    expect(stored.has_value(), "document ", id, " is missing");
+    const auto stored = engine.get(Id::of(key.id), *document.scope);
+    expect(stored.has_value(), "document ", key, " is missing");
     if (!stored) break;
     const base::EpochGuard guard;
     const Chunk& chunk = *stored->chunk.get();
-    expect(chunk.id(stored->offset) == Id::of(id), "document ", id, " is ",
+    expect(chunk.id(stored->offset) == Id::of(key.id), "document ", key, " is ",
            chunk.id(stored->offset).to_string());
-    expect(chunk.text(stored->offset) == document.text, "text of ", id, ": ", chunk.text(stored->offset));
+    expect(chunk.text(stored->offset) == document.text, "text of ", key, ": ", chunk.text(stored->offset));
     const auto payload = chunk.payload(stored->offset);
     expect(payload.has_value() == document.payload.has_value() && (!payload || *payload == *document.payload),
-           "payload of ", id);
-    expect(*chunk.scope() == *document.scope, "scope of ", id);
+           "payload of ", key);
+    expect(*chunk.scope() == *document.scope, "scope of ", key);
     const vector::Column* column = chunk.vectors();
     const bool has = column && column->has(stored->offset);
-    expect(has == !document.vector.empty(), "vector of ", id, has ? " is there" : " is missing");
+    expect(has == !document.vector.empty(), "vector of ", key, has ? " is there" : " is missing");
     if (!has || document.vector.empty()) continue;
     std::vector<float> read(document.vector.size());
     column->read(stored->offset, read);
     double moved = 0.0;
     for (size_t i = 0; i < read.size(); ++i)
       moved += std::pow(static_cast<double>(read[i]) - static_cast<double>(document.vector[i]), 2);
-    expect(std::sqrt(moved) <= 5e-4 * vector::norm(document.vector), "vector of ", id, " moved");
+    expect(std::sqrt(moved) <= 5e-4 * vector::norm(document.vector), "vector of ", key, " moved");
     const Scope& owner = *document.scope;
-    expect(engine.count(&owner) == model.count(&owner), "count from the scope of ", id);
+    expect(engine.count(&owner) == model.count(&owner), "count from the scope of ", key);
+  }
+  for (const auto& [name, scope] : scopes) {
+    for (const int64_t id : ids) {
+      const auto stored = engine.get(Id::of(id), *scope);
+      const auto expected = model.find(id, *scope, [](const Model::Key&) { return true; });
+      const base::EpochGuard guard;
+      expect(stored.has_value() == expected.has_value() &&
+                 (!stored || Model::key_of(*stored->chunk->scope(), id) == *expected),
+             "what ", Model::Key{name, id}, " gets");
+    }
   }
   expect(stats.n_docs == n, "stats.n_docs: ", stats.n_docs, ", expected ", n);
   expect(stats.n_vectors == n_vectors, "stats.n_vectors: ", stats.n_vectors, ", expected ", n_vectors);
@@ -264,81 +309,82 @@ class Model {
   };
   const Scope& from = *request.scope;
   const size_t n_visible = model.count(&from);
-  const size_t n_candidates = request.candidates != 0 ? request.candidates : std::max<size_t>(100, request.k);
+  const auto depth = [&](size_t asked) { return asked != 0 ? asked : std::max<size_t>(100, request.k); };
+  const size_t n_lexical = depth(request.lexical_candidates), n_vector = depth(request.vector_candidates);
   const auto run = [&](bool lexical, bool semantic, size_t k) {
     SearchRequest single = request;
     if (!lexical) single.text.reset();
     if (!semantic) single.vector = {};
     single.k = k;
-    if (k != request.k) single.candidates = 0;
+    if (k != request.k) single.lexical_candidates = single.vector_candidates = 0;
     return engine.search(single);
   };
 
-  std::vector<int64_t> lexical_ids, vector_ids;
+  std::vector<Model::Key> lexical_keys, vector_keys;
   if (request.text) {
     const std::vector<Model::Ranked> expected = model.rank_lexically(from, *request.text);
-    const SearchResult result = run(true, false, n_candidates);
+    const SearchResult result = run(true, false, n_lexical);
     expect(result.mode == Mode::lexical, "mode of a search by text");
-    expect(result.hits.size() == std::min(expected.size(), n_candidates), "text: ", result.hits.size(),
+    expect(result.hits.size() == std::min(expected.size(), n_lexical), "text: ", result.hits.size(),
            " hits, expected ", expected.size());
     for (size_t i = 0; i < std::min(result.hits.size(), expected.size()); ++i) {
       const Hit& hit = result.hits[i];
-      expect(id_of(result, hit) == expected[i].id, "text, hit ", i, ": ", id_of(result, hit), ", expected ",
-             expected[i].id);
+      expect(key_of(result, hit) == expected[i].key, "text, hit ", i, ": ", key_of(result, hit),
+             ", expected ", expected[i].key);
       expect(hit.score == expected[i].score && hit.bm25 == hit.score, "text, score of hit ", i, ": ",
              hit.score, ", expected ", expected[i].score);
       expect(hit.lexical_rank == i + 1 && hit.vector_rank == 0, "text, ranks of hit ", i);
-      lexical_ids.push_back(id_of(result, hit));
+      lexical_keys.push_back(key_of(result, hit));
     }
   }
   if (!request.vector.empty()) {
-    const SearchResult result = run(false, true, n_candidates);
+    const SearchResult result = run(false, true, n_vector);
     expect(result.mode == Mode::vector, "mode of a search by vector");
-    std::map<int64_t, double> left;
-    for (const auto& [id, document] : model.documents()) {
+    std::map<Model::Key, double> left;
+    for (const auto& [key, document] : model.documents()) {
       if (!document.vector.empty() && Model::visible_rank(from, *document.scope) >= 0)
-        left[id] = model.similarity(request.vector, id);
+        left[key] = model.similarity(request.vector, key);
     }
     if (request.recall == 1.0)
-      expect(result.hits.size() == std::min(left.size(), n_candidates), "vector: ", result.hits.size(),
+      expect(result.hits.size() == std::min(left.size(), n_vector), "vector: ", result.hits.size(),
              " hits of ", left.size());
     for (size_t i = 0; i < result.hits.size(); ++i) {
       const Hit& hit = result.hits[i];
-      const int64_t id = id_of(result, hit);
-      const auto known = left.find(id);
-      expect(known != left.end(), "vector, hit ", i, ": ", id,
+      const Model::Key key = key_of(result, hit);
+      const auto known = left.find(key);
+      expect(known != left.end(), "vector, hit ", i, ": ", key,
              " is not visible, has no vector or comes twice");
       if (known == left.end()) break;
-      expect(std::fabs(hit.score - known->second) <= model.tolerance(request.vector, id) &&
+      expect(std::fabs(hit.score - known->second) <= model.tolerance(request.vector, key) &&
                  hit.similarity == hit.score,
-             "vector, similarity of ", id, ": ", hit.score, ", expected ", known->second);
+             "vector, similarity of ", key, ": ", hit.score, ", expected ", known->second);
       expect(hit.vector_rank == i + 1 && hit.lexical_rank == 0, "vector, ranks of hit ", i);
       if (i > 0) {
         const Hit& previous = result.hits[i - 1];
         expect(previous.score > hit.score ||
-                   (previous.score == hit.score && model.before(from, id_of(result, previous), id)),
+                   (previous.score == hit.score && model.before(from, key_of(result, previous), key)),
                "vector, order of hits ", i - 1, " and ", i);
       }
       left.erase(known);
-      vector_ids.push_back(id);
+      vector_keys.push_back(key);
     }
     if (request.recall == 1.0 && !result.hits.empty()) {
-      for (const auto& [id, similarity] : left) {
-        expect(similarity <= result.hits.back().score + model.tolerance(request.vector, id), "vector: ", id,
+      for (const auto& [key, similarity] : left) {
+        expect(similarity <= result.hits.back().score + model.tolerance(request.vector, key), "vector: ", key,
                " was left out");
       }
     }
   }
   if (request.text && !request.vector.empty()) {
-    std::map<int64_t, double> scores;
-    for (size_t i = 0; i < lexical_ids.size(); ++i)
-      scores[lexical_ids[i]] += request.ranking->fusion.lexical_weight /
+    std::map<Model::Key, double> scores;
+    for (size_t i = 0; i < lexical_keys.size(); ++i)
+      scores[lexical_keys[i]] += request.ranking->fusion.lexical_weight /
+                                 (request.ranking->fusion.rrf_k + static_cast<double>(i + 1));
+    for (size_t i = 0; i < vector_keys.size(); ++i)
+      scores[vector_keys[i]] += request.ranking->fusion.vector_weight /
                                 (request.ranking->fusion.rrf_k + static_cast<double>(i + 1));
-    for (size_t i = 0; i < vector_ids.size(); ++i)
-      scores[vector_ids[i]] += request.ranking->fusion.vector_weight /
-                               (request.ranking->fusion.rrf_k + static_cast<double>(i + 1));
     std::vector<Model::Ranked> expected;
-    for (const auto& [id, score] : scores) expected.push_back({id, score});
+    for (const auto& [key, score] : scores) expected.push_back({key, score});
     model.sort(from, expected);
     const SearchResult result = engine.search(request);
     expect(result.mode == Mode::hybrid, "mode of a search by both");
@@ -346,16 +392,76 @@ class Model {
            "hybrid: ", result.hits.size(), " hits, expected ", expected.size());
     for (size_t i = 0; i < std::min(result.hits.size(), expected.size()); ++i) {
       const Hit& hit = result.hits[i];
-      expect(id_of(result, hit) == expected[i].id, "hybrid, hit ", i, ": ", id_of(result, hit), ", expected ",
-             expected[i].id);
+      expect(key_of(result, hit) == expected[i].key, "hybrid, hit ", i, ": ", key_of(result, hit),
+             ", expected ", expected[i].key);
       expect(hit.score == expected[i].score, "hybrid, score of hit ", i);
-      const auto rank_in = [&](const std::vector<int64_t>& ids) {
-        const auto at = std::find(ids.begin(), ids.end(), expected[i].id);
-        return at == ids.end() ? 0u : static_cast<uint32_t>(at - ids.begin()) + 1;
+      const auto rank_in = [&](const std::vector<Model::Key>& keys) {
+        const auto at = std::find(keys.begin(), keys.end(), expected[i].key);
+        return at == keys.end() ? 0u : static_cast<uint32_t>(at - keys.begin()) + 1;
       };
-      expect(hit.lexical_rank == rank_in(lexical_ids) && hit.vector_rank == rank_in(vector_ids),
+      expect(hit.lexical_rank == rank_in(lexical_keys) && hit.vector_rank == rank_in(vector_keys),
              "hybrid, ranks of hit ", i);
     }
+  }
+  return out.str();
+}
+
+// What ids name: a count and a search by rankings alone, under a filter of ids. Null: no such set.
+[[nodiscard]] inline std::string difference_of_names(const Engine& engine, const Model& model,
+                                                     const Scope& from, const std::set<int64_t>* ids,
+                                                     const std::set<int64_t>* without_ids,
+                                                     std::span<const std::vector<DocumentKey>> rankings) {
+  const auto admits = [&](const Model::Key& key) {
+    return (!ids || ids->contains(key.id)) && (!without_ids || !without_ids->contains(key.id));
+  };
+  const auto set_of = [](const std::set<int64_t>& members) {
+    return filter::IdSet::of_integers(std::vector<int64_t>(members.begin(), members.end()));
+  };
+  std::optional<filter::IdSet> wanted, unwanted;
+  if (ids) wanted.emplace(set_of(*ids));
+  if (without_ids) unwanted.emplace(set_of(*without_ids));
+  const DocumentFilter filter{nullptr, wanted ? &*wanted : nullptr, unwanted ? &*unwanted : nullptr};
+
+  std::ostringstream out;
+  size_t n_admitted = 0;
+  for (const auto& [key, document] : model.documents())
+    n_admitted += Model::visible_rank(from, *document.scope) >= 0 && admits(key);
+  if (const size_t n = engine.count(from, filter); n != n_admitted)
+    out << "count by ids: " << n << ", expected " << n_admitted;
+  if (out.tellp() != 0 || rankings.empty()) return out.str();
+
+  std::map<Model::Key, double> scores;
+  for (const std::vector<DocumentKey>& ranking : rankings) {
+    std::vector<Model::Key> known;
+    for (const DocumentKey& named : ranking) {
+      std::optional<Model::Key> key;
+      if (!named.scope) {
+        key = model.find(named.id.integer, from, admits);
+      } else if (Model::visible_rank(from, *named.scope) >= 0) {
+        key = Model::key_of(*named.scope, named.id.integer);
+        if (!model.documents().contains(*key) || !admits(*key)) key.reset();
+      }
+      if (!key || std::find(known.begin(), known.end(), *key) != known.end()) continue;
+      known.push_back(*key);
+      scores[*key] += 1.0 / (60.0 + static_cast<double>(known.size()));
+    }
+  }
+  std::vector<Model::Ranked> expected;
+  for (const auto& [key, score] : scores) expected.push_back({key, score});
+  model.sort(from, expected);
+  SearchRequest request;
+  request.scope = &from;
+  request.lexical = request.semantic = false;
+  request.rankings = rankings;
+  request.filter = filter;
+  request.k = 1000;
+  const SearchResult result = engine.search(request);
+  if (result.hits.size() != expected.size())
+    out << "rankings: " << result.hits.size() << " hits, expected " << expected.size();
+  for (size_t i = 0; out.tellp() == 0 && i < expected.size(); ++i) {
+    const Model::Key key = key_of(result, result.hits[i]);
+    if (key != expected[i].key || result.hits[i].score != expected[i].score)
+      out << "rankings, hit " << i << ": " << key << ", expected " << expected[i].key;
   }
   return out.str();
 }

@@ -3,9 +3,12 @@
 // a fuzz target.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,7 +66,7 @@ class Script {
 
  private:
   static constexpr size_t kMaxSteps = 120;
-  static constexpr uint32_t kDim = 3, kMaxIds = 24;
+  static constexpr uint32_t kDim = 3, kMaxIds = 12;
 
   struct Draft {
     int64_t id;
@@ -115,14 +118,25 @@ class Script {
     return vector;
   }
 
+  // Of a document that is there, as often as not; the same few ids occur in all scopes.
+  DocumentKey any_key() {
+    const auto& documents = model_.documents();
+    if (documents.empty() || bytes_.below(2) == 0)
+      return {any_scope().get(), Id::of(int64_t{bytes_.below(kMaxIds)})};
+    const auto known = std::next(documents.begin(), bytes_.below(static_cast<uint32_t>(documents.size())));
+    return {scope_of(known->first).get(), Id::of(known->first.id)};
+  }
+  const ScopeRef& scope_of(const Model::Key& key) {
+    return *std::find_if(scopes_.begin(), scopes_.end(),
+                         [&](const ScopeRef& scope) { return scope->key() == key.scope; });
+  }
+
   Draft any_draft() {
+    const DocumentKey key = any_key();
     Draft draft{
-        static_cast<int64_t>(bytes_.below(kMaxIds)), any_text(), "", bytes_.below(3) == 0, any_scope(), {}};
+        key.id.integer, any_text(), "", bytes_.below(3) == 0, scope_of(Model::key_of(*key.scope, 0)), {}};
     if (draft.has_payload) draft.payload = std::string(bytes_.piece(bytes_.below(8)));
     if (bytes_.below(4) != 0) draft.vector = any_vector();
-    // Most replacements stay where the document is.
-    const auto known = model_.documents().find(draft.id);
-    if (known != model_.documents().end() && bytes_.below(8) != 0) draft.scope = known->second.scope;
     return draft;
   }
   static DocumentInput input_of(const Draft& draft) {
@@ -154,6 +168,9 @@ class Script {
                        engine_.stats(nullptr).n_partitions
                    ? ""
                    : "too many graphs";
+      case 11:
+      case 12:
+        return names();
       default:
         return search();
     }
@@ -164,25 +181,13 @@ class Script {
     while (drafts.size() < n) drafts.push_back(any_draft());
     std::vector<DocumentInput> inputs;
     for (const Draft& draft : drafts) inputs.push_back(input_of(draft));
-    bool conflict = false;
-    std::map<int64_t, size_t> last;
+    std::map<Model::Key, size_t> last;
+    for (size_t i = 0; i < n; ++i) last[Model::key_of(*drafts[i].scope, drafts[i].id)] = i;
+    const size_t n_written = engine_.upsert(inputs);
+    if (n_written != last.size())
+      return "upsert wrote " + std::to_string(n_written) + ", expected " + std::to_string(last.size());
     for (size_t i = 0; i < n; ++i) {
-      const auto known = model_.documents().find(drafts[i].id);
-      conflict |= known != model_.documents().end() && !(*known->second.scope == *drafts[i].scope);
-      conflict |= last.contains(drafts[i].id) && !(*drafts[last[drafts[i].id]].scope == *drafts[i].scope);
-      last[drafts[i].id] = i;
-    }
-    try {
-      const size_t n_written = engine_.upsert(inputs);
-      if (conflict) return "a conflict was overlooked";
-      if (n_written != last.size())
-        return "upsert wrote " + std::to_string(n_written) + ", expected " + std::to_string(last.size());
-    } catch (const base::Conflict&) {
-      if (!conflict) return "a conflict where there is none";
-      return difference_of_content(engine_, model_);
-    }
-    for (size_t i = 0; i < n; ++i) {
-      if (last[drafts[i].id] == i) static_cast<void>(model_.upsert(drafts[i].id, inputs[i]));
+      if (last[Model::key_of(*drafts[i].scope, drafts[i].id)] == i) model_.upsert(inputs[i]);
     }
     return "";
   }
@@ -205,14 +210,13 @@ class Script {
   }
 
   std::string remove() {
-    std::vector<Id> ids;
+    std::vector<DocumentKey> keys;
     size_t expected = 0;
     for (uint32_t n = 1 + bytes_.below(3); n > 0; --n) {
-      const int64_t id = bytes_.below(kMaxIds);
-      ids.push_back(Id::of(id));
-      expected += model_.remove(id);
+      keys.push_back(any_key());
+      expected += model_.remove(*keys.back().scope, keys.back().id.integer);
     }
-    const size_t n_removed = engine_.remove(ids);
+    const size_t n_removed = engine_.remove(keys);
     return n_removed == expected
                ? ""
                : "removed " + std::to_string(n_removed) + ", expected " + std::to_string(expected);
@@ -251,6 +255,26 @@ class Script {
     return difference_of_content(engine_, model_);
   }
 
+  // Ids in a filter and in rankings.
+  std::string names() {
+    const auto any_ids = [&] {
+      std::set<int64_t> ids;
+      for (uint32_t n = bytes_.below(6); n > 0; --n) ids.insert(bytes_.below(kMaxIds));
+      return ids;
+    };
+    const std::set<int64_t> ids = any_ids(), without_ids = any_ids();
+    std::vector<std::vector<DocumentKey>> rankings(bytes_.below(3));
+    for (std::vector<DocumentKey>& ranking : rankings) {
+      for (uint32_t n = bytes_.below(8); n > 0; --n) {
+        ranking.push_back(any_key());
+        if (bytes_.below(2) == 0) ranking.back().scope = nullptr;
+      }
+    }
+    const uint32_t sets = bytes_.below(4);
+    return difference_of_names(engine_, model_, *any_scope(), sets & 1 ? &ids : nullptr,
+                               sets & 2 ? &without_ids : nullptr, rankings);
+  }
+
   std::string search() {
     const std::string text = any_text();
     const std::vector<float> vector = any_vector();
@@ -260,7 +284,8 @@ class Script {
     if (inputs != 1 && engine_.dim() != 0) request.vector = vector;
     request.scope = any_scope().get();
     request.k = 1 + bytes_.below(30);
-    request.candidates = bytes_.below(3) == 0 ? request.k + bytes_.below(10) : 0;
+    request.lexical_candidates = bytes_.below(3) == 0 ? request.k + bytes_.below(10) : 0;
+    request.vector_candidates = bytes_.below(3) == 0 ? request.k + bytes_.below(10) : 0;
     request.recall = bytes_.below(2) != 0 ? 1.0 : 0.99;
     RankingOptions ranking = plain_fusion();
     request.ranking = &ranking;

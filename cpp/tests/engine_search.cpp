@@ -33,14 +33,16 @@ struct Collection {
     options.dim = 4;
     engine = std::make_unique<Engine>(options);
     model = std::make_unique<Model>(options);
-    for (size_t i = 0; i < n; ++i) write(static_cast<int64_t>(i), scopes[random() % scopes.size()]);
+    // The ids of the second half are those of the first half: half of them in another scope, mostly.
+    for (size_t i = 0; i < n; ++i)
+      write(static_cast<int64_t>(i < n / 2 ? i : i - n / 2), scopes[random() % scopes.size()]);
   }
   void write(int64_t id, const ScopeRef& scope) {
     const std::string text = words(1 + random() % 12);
     const std::vector<float> vector = random() % 4 ? any_vector() : std::vector<float>();
     const DocumentInput input{Id::of(id), text, std::nullopt, scope, vector};
     CHECK_EQ(engine->upsert({&input, 1}), 1);
-    CHECK(model->upsert(id, input));
+    model->upsert(input);
   }
   std::string words(size_t n) {
     std::string text;
@@ -55,16 +57,16 @@ struct Collection {
   }
 };
 
-std::vector<int64_t> ids_of(const SearchResult& result) {
-  std::vector<int64_t> ids;
-  for (const Hit& hit : result.hits) ids.push_back(id_of(result, hit));
-  return ids;
+std::vector<Model::Key> keys_of(const SearchResult& result) {
+  std::vector<Model::Key> keys;
+  for (const Hit& hit : result.hits) keys.push_back(key_of(result, hit));
+  return keys;
 }
 
 bool same_number(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
 bool same(const SearchResult& a, const SearchResult& b) {
-  return a.mode == b.mode && ids_of(a) == ids_of(b) && a.terms == b.terms && a.matched == b.matched &&
+  return a.mode == b.mode && keys_of(a) == keys_of(b) && a.terms == b.terms && a.matched == b.matched &&
          std::equal(a.hits.begin(), a.hits.end(), b.hits.begin(), b.hits.end(),
                     [](const Hit& x, const Hit& y) {
                       return x.score == y.score && same_number(x.bm25, y.bm25) &&
@@ -86,7 +88,8 @@ TEST(engine_search_equals_its_model) {
     request.scope = c.scopes[c.random() % c.scopes.size()].get();
     request.k = 1 + c.random() % 40;
     request.recall = 1.0;
-    if (round % 3 == 0) request.candidates = request.k + c.random() % 200;
+    if (round % 3 == 0) request.lexical_candidates = request.k + c.random() % 200;
+    if (round % 3 != 1) request.vector_candidates = request.k + c.random() % 200;
     RankingOptions ranking = plain_fusion();
     request.ranking = &ranking;
     if (round % 5 == 0) ranking.fusion.vector_weight = 0.25;
@@ -129,7 +132,7 @@ TEST(engine_explains_every_hit) {
     request.vector = vector;
     request.scope = c.scopes[c.random() % c.scopes.size()].get();
     request.k = 30;
-    request.candidates = 12;
+    request.lexical_candidates = request.vector_candidates = 12;
     request.explain = true;
     request.recall = 1.0;
     const SearchResult result = c.engine->search(request);
@@ -137,14 +140,15 @@ TEST(engine_explains_every_hit) {
     CHECK_EQ(result.matched.size(), result.hits.size());
     for (size_t i = 0; i < result.hits.size(); ++i) {
       const Hit& hit = result.hits[i];
-      const int64_t id = id_of(result, hit);
-      const Model::Document& document = c.model->documents().at(id);
+      const Model::Key key = key_of(result, hit);
+      const Model::Document& document = c.model->documents().at(key);
       const auto ranked =
-          std::find_if(lexical.begin(), lexical.end(), [&](const Model::Ranked& r) { return r.id == id; });
+          std::find_if(lexical.begin(), lexical.end(), [&](const Model::Ranked& r) { return r.key == key; });
       CHECK(ranked == lexical.end() ? std::isnan(hit.bm25) : hit.bm25 == ranked->score);
       CHECK_EQ(std::isnan(hit.similarity), document.vector.empty());
       if (!document.vector.empty())
-        CHECK(std::fabs(hit.similarity - c.model->similarity(vector, id)) <= c.model->tolerance(vector, id));
+        CHECK(std::fabs(hit.similarity - c.model->similarity(vector, key)) <=
+              c.model->tolerance(vector, key));
       std::vector<uint32_t> matched;
       for (uint32_t t = 0; t < result.terms.size(); ++t) {
         if (document.tfs.contains(result.terms[t])) matched.push_back(t);
@@ -178,22 +182,28 @@ TEST(engine_coverage_counts_distinct_words_of_the_query) {
 TEST(engine_fuses_rankings_of_the_caller) {
   Collection c(60);
   const Scope& from = *c.scopes[3];
-  std::vector<int64_t> visible, hidden;
-  for (const auto& [id, document] : c.model->documents())
-    (Model::visible_rank(from, *document.scope) >= 0 ? visible : hidden).push_back(id);
-  CHECK(visible.size() > 10 && !hidden.empty());
-  const Id unknown = Id::of(int64_t{99'999});
-  const std::vector<std::vector<Id>> rankings{
-      {Id::of(visible[5]), Id::of(hidden[0]), unknown, Id::of(visible[2]), Id::of(visible[5])},
-      {Id::of(visible[2])},
-      {}};
+  std::vector<Model::Key> visible;
+  std::vector<DocumentKey> of_visible, of_hidden;
+  for (const auto& [key, document] : c.model->documents()) {
+    const DocumentKey named{document.scope.get(), Id::of(key.id)};
+    if (Model::visible_rank(from, *document.scope) >= 0) {
+      visible.push_back(key);
+      of_visible.push_back(named);
+    } else {
+      of_hidden.push_back(named);
+    }
+  }
+  CHECK(visible.size() > 10 && !of_hidden.empty());
+  const DocumentKey unknown{nullptr, Id::of(int64_t{99'999})};
+  const std::vector<std::vector<DocumentKey>> rankings{
+      {of_visible[5], of_hidden[0], unknown, of_visible[2], of_visible[5]}, {of_visible[2]}, {}};
   SearchRequest request;
   request.scope = &from;
   request.rankings = rankings;
   request.lexical = request.semantic = false;
   const SearchResult alone = c.engine->search(request);
-  CHECK_EQ(ids_of(alone),
-           std::vector<int64_t>{visible[2], visible[5]});  // what cannot be seen is passed over
+  CHECK(keys_of(alone) ==
+        std::vector<Model::Key>{visible[2], visible[5]});  // what cannot be seen is passed over
   CHECK(alone.hits[0].score == 1.0 / 62 + 1.0 / 61);
   CHECK(alone.hits[1].score == 1.0 / 61);
   CHECK_EQ(alone.hits[0].lexical_rank, 0);
@@ -202,15 +212,15 @@ TEST(engine_fuses_rankings_of_the_caller) {
   request.text = "tea train";
   request.k = 1000;
   const std::vector<Model::Ranked> lexical = c.model->rank_lexically(from, *request.text);
-  std::map<int64_t, double> expected;
+  std::map<Model::Key, double> expected;
   for (size_t i = 0; i < lexical.size(); ++i)
-    expected[lexical[i].id] += 1.0 / (60.0 + static_cast<double>(i + 1));
+    expected[lexical[i].key] += 1.0 / (60.0 + static_cast<double>(i + 1));
   expected[visible[5]] += 1.0 / 61;
   expected[visible[2]] += 1.0 / 62;
   expected[visible[2]] += 1.0 / 61;
   const SearchResult both = c.engine->search(request);
   CHECK_EQ(both.hits.size(), expected.size());
-  for (const Hit& hit : both.hits) CHECK(hit.score == expected.at(id_of(both, hit)));
+  for (const Hit& hit : both.hits) CHECK(hit.score == expected.at(key_of(both, hit)));
 }
 
 TEST(engine_modes_say_what_ran) {
@@ -251,7 +261,7 @@ TEST(engine_takes_any_number_of_wanted_hits) {
   }
   request.vector = vector;
   for (const size_t candidates : {size_t{1}, size_t{1} << 40, SIZE_MAX}) {
-    request.candidates = candidates;
+    request.lexical_candidates = request.vector_candidates = candidates;
     CHECK(c.engine->search(request).hits.size() <= c.model->count(request.scope));
   }
 }
@@ -284,9 +294,10 @@ TEST(engine_results_outlive_what_happens_after_them) {
   const SearchResult result = c->engine->search(request);
   CHECK(!result.hits.empty());
   std::vector<std::string> texts;
-  for (const Hit& hit : result.hits) texts.push_back(c->model->documents().at(id_of(result, hit)).text);
-  const int64_t first = id_of(result, result.hits[0]);
-  const std::optional<StoredDocument> stored = c->engine->get(Id::of(first));
+  for (const Hit& hit : result.hits) texts.push_back(c->model->documents().at(key_of(result, hit)).text);
+  const Model::Key first = key_of(result, result.hits[0]);
+  const std::optional<StoredDocument> stored =
+      c->engine->get(Id::of(first.id), *c->model->documents().at(first).scope);
   const auto check_texts = [&] {
     const base::EpochGuard guard;
     for (size_t i = 0; i < texts.size(); ++i)
@@ -294,9 +305,10 @@ TEST(engine_results_outlive_what_happens_after_them) {
     CHECK_EQ(stored->chunk->text(stored->offset), texts[0]);
   };
   const Scope everything("acme", kNone, kNone);
-  for (int64_t id = 0; id < 50; ++id) {
-    if (c->model->documents().at(id).scope->tenant() == "acme")
-      c->write(id, c->model->documents().at(id).scope);
+  std::vector<std::pair<int64_t, ScopeRef>> written;
+  for (const auto& [key, document] : c->model->documents()) written.emplace_back(key.id, document.scope);
+  for (const auto& [id, scope] : written) {
+    if (scope->tenant() == "acme") c->write(id, scope);
   }
   check_texts();
   CHECK(c->engine->compact() > 0);
@@ -319,7 +331,7 @@ TEST(engine_handles_long_texts) {
     const auto id = static_cast<int64_t>(1000 + n);
     const DocumentInput input{Id::of(id), text, std::nullopt, kScope, {}};
     CHECK_EQ(c.engine->upsert({&input, 1}), 1);
-    CHECK(c.model->upsert(id, input));
+    c.model->upsert(input);
     SearchRequest request;
     request.text = "filler python tea";
     request.scope = kScope.get();
@@ -343,7 +355,8 @@ TEST(engine_string_ids_are_kept_apart) {
     const std::string& name = ids[random() % ids.size()];
     const Id id = Id::of(std::string_view(name));
     if (random() % 3 == 0) {
-      CHECK_EQ(engine.remove({&id, 1}), model.erase(name));
+      const DocumentKey key{kScope.get(), id};
+      CHECK_EQ(engine.remove({&key, 1}), model.erase(name));
     } else {
       const std::string text = "text" + std::to_string(step);
       const DocumentInput input{id, text, std::nullopt, kScope, {}};
@@ -355,7 +368,7 @@ TEST(engine_string_ids_are_kept_apart) {
     CHECK_EQ(engine.count(nullptr), model.size());
     const base::EpochGuard guard;
     for (const std::string& each : ids) {
-      const auto stored = engine.get(Id::of(std::string_view(each)));
+      const auto stored = engine.get(Id::of(std::string_view(each)), *kScope);
       const auto known = model.find(each);
       CHECK_EQ(stored.has_value(), known != model.end());
       if (!stored || known == model.end()) continue;

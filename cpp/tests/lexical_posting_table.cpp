@@ -1,4 +1,5 @@
 // Does the posting table say what a map of terms to lists would, at every size at which it changes its shape?
+#include <algorithm>
 #include <atomic>
 #include <iterator>
 #include <map>
@@ -235,6 +236,25 @@ TEST(posting_table_tells_long_terms_with_one_key_apart) {
     }
     CHECK(offsets_of(table, key, "collision-three", end).empty());
     CHECK(offsets_of(table, key + 1, terms[0], end).empty());
+  }
+}
+
+// With and without a dictionary.
+TEST(posting_table_lists_its_terms_in_the_order_of_their_stored_keys) {
+  for (const uint32_t n_terms : {20u, 900u}) {
+    PostingTable table;
+    std::vector<std::pair<uint64_t, std::string>> expected, listed;
+    for (uint32_t t = 0; t < n_terms; ++t) {
+      const std::string term = (t % 2 ? "t" : "a-long-term-") + std::to_string(t);
+      table.append(text::term_key(term), term, 0, pack_payload(1, 1), nullptr);
+      expected.emplace_back(text::stored_term_key(term), t % 2 ? "" : term);
+    }
+    table.for_each([&](const PostingTable::List& list) {
+      listed.emplace_back(list.key, list.long_term);
+      CHECK_EQ(list.n, 1u);
+    });
+    std::sort(expected.begin(), expected.end());
+    CHECK(listed == expected);
   }
 }
 

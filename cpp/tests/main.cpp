@@ -1,5 +1,6 @@
-// Runs the registered tests: all, or those whose names contain one of the arguments. Prints every failure and
-// ends with "N passed, N failed". Returns 1 if a test failed or none ran.
+// Runs the registered tests: all, or those whose names contain one of the arguments, but none whose name
+// contains what follows the "-" of another. Prints every failure and ends with "N passed, N failed". Returns
+// 1 if a test failed or none ran.
 #include <chrono>
 #include <cstring>
 
@@ -8,11 +9,16 @@
 namespace {
 
 bool wanted(const char* name, int argc, char** argv) {
-  if (argc < 2) return true;
+  bool all = true, named = false;
   for (int i = 1; i < argc; ++i) {
-    if (std::strstr(name, argv[i]) != nullptr) return true;
+    if (argv[i][0] == '-') {
+      if (std::strstr(name, argv[i] + 1) != nullptr) return false;
+    } else {
+      all = false;
+      named = named || std::strstr(name, argv[i]) != nullptr;
+    }
   }
-  return false;
+  return all || named;
 }
 
 }  // namespace

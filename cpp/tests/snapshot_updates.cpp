@@ -107,7 +107,7 @@ TEST(snapshot_shows_exactly_one_version_of_an_updated_document) {
           if (r != 0) CHECK_EQ(score, fixed_scores[version]);
           if (r != 1) CHECK(std::abs(found.at(kChanging).second.similarity - 0.70710678) < 1e-3);
           CHECK_EQ(engine.count(kOwn.get()), 3);
-          const auto stored = engine.get(Id::of(kChanging));
+          const auto stored = engine.get(Id::of(kChanging), *kOwn);
           CHECK(stored.has_value());
           const base::EpochGuard guard;
           const std::string_view current = stored->chunk->text(stored->offset);
@@ -156,13 +156,13 @@ TEST(snapshot_shows_a_deleted_document_wholly_or_not_at_all) {
     });
   }
   const auto end = std::chrono::steady_clock::now() + duration();
-  const Id changing = Id::of(kChanging);
+  const DocumentKey changing{kShared.get(), Id::of(kChanging)};
   for (size_t step = 0; std::chrono::steady_clock::now() < end; ++step) {
     write_version(engine, 1);
-    CHECK(engine.get(changing).has_value());
+    CHECK(engine.get(changing.id, *kShared).has_value());
     CHECK_EQ(found_by(engine, *kShared, "beta", false).size(), 1);  // visible as soon as the write returned
     CHECK_EQ(engine.remove({&changing, 1}), 1);
-    CHECK(!engine.get(changing).has_value());
+    CHECK(!engine.get(changing.id, *kShared).has_value());
     CHECK(found_by(engine, *kShared, "beta", false).empty());
     if (step % 100 == 99) static_cast<void>(engine.compact());
   }

@@ -10,6 +10,7 @@
 #include <cstdlib>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
 #include <thread>
@@ -21,13 +22,14 @@
 
 using namespace scrubjay::engine;
 namespace base = scrubjay::base;
+namespace filter = scrubjay::filter;
 
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kThreads = 4, kScopes = 9;
-constexpr int64_t kSharedIds = 400, kOwnIds = 100;  // written by all threads; by one thread each
+constexpr int64_t kShared = 402, kOwn = 102;  // written by all threads; by one thread each
 constexpr uint32_t kDim = 8;
 constexpr const char* kWords[] = {
     "deploy", "staging", "tea", "train", "berlin", "invoice", "the", "a-rather-long-identifier", "TS-999"};
@@ -74,12 +76,20 @@ class Soak {
     options.dim = kDim;
     return options;
   }
-  // Shared ids may be erased by anybody, so they have tenants of their own: the first two. Own ids live with
-  // the third.
-  [[nodiscard]] const ScopeRef& home_of(int64_t id) const {
-    return id < kSharedIds ? scopes_[static_cast<size_t>(id) % 6] : scopes_[6 + static_cast<size_t>(id) % 3];
+  // Documents are numbered. Three of them with one id live in the three scopes of one tenant. Shared ones may
+  // be erased by anybody, so they have tenants of their own: the first two. Own ones live with the third.
+  [[nodiscard]] const ScopeRef& home_of(int64_t number) const {
+    const auto n = static_cast<size_t>(number);
+    return scopes_[(number < kShared ? n / 3 % 2 * 3 : 6) + n % 3];
   }
-  [[nodiscard]] static std::string name_of(int64_t id) { return word_of('n', static_cast<uint64_t>(id)); }
+  [[nodiscard]] static Id id_of(int64_t number) { return Id::of(number / 3); }
+  [[nodiscard]] DocumentKey key_of(int64_t number) const { return {home_of(number).get(), id_of(number)}; }
+  [[nodiscard]] int64_t number_of(const Chunk& chunk, uint32_t offset) const {
+    return chunk.id(offset).integer * 3 + (chunk.scope()->user() ? 1 : 0) + (chunk.scope()->agent() ? 1 : 0);
+  }
+  [[nodiscard]] static std::string name_of(int64_t number) {
+    return word_of('n', static_cast<uint64_t>(number));
+  }
   [[nodiscard]] static size_t visible_partitions(const Scope& from, const Scope& owner) {
     return from.tenant() == owner.tenant() && (!owner.user() || owner.user() == from.user()) &&
            (!owner.agent() || owner.agent() == from.agent());
@@ -88,10 +98,10 @@ class Soak {
   // A document as found: its text belongs to its id and its scope, its payload to its text.
   void check_document(const Chunk& chunk, uint32_t offset) const {
     const base::EpochGuard guard;
-    const int64_t id = chunk.id(offset).integer;
+    const int64_t number = number_of(chunk, offset);
     const std::string_view text = chunk.text(offset);
-    CHECK(text.starts_with(name_of(id) + " "));
-    CHECK(*chunk.scope() == *home_of(id));
+    CHECK(text.starts_with(name_of(number) + " "));
+    CHECK(*chunk.scope() == *home_of(number));
     const auto payload = chunk.payload(offset);
     CHECK(payload.has_value() && text.ends_with(*payload));
   }
@@ -145,7 +155,7 @@ class Soak {
       switch (random_() % 8) {
         case 0:
         case 1:
-          upsert(static_cast<int64_t>(random_() % kSharedIds));
+          upsert(static_cast<int64_t>(random_() % kShared));
           return;
         case 2:
           update_own();
@@ -165,8 +175,8 @@ class Soak {
       }
     }
 
-    std::string text_of(int64_t id, const std::string& payload) {
-      std::string text = Soak::name_of(id) + " ";
+    std::string text_of(int64_t number, const std::string& payload) {
+      std::string text = Soak::name_of(number) + " ";
       for (uint64_t n = random_() % 20; n > 0; --n)
         text.append(kWords[random_() % std::size(kWords)]).append(" ");
       if (random_() % 50 == 0) {
@@ -182,33 +192,36 @@ class Soak {
       return vector;
     }
 
-    void upsert(int64_t id) {
-      const std::string payload = new_version(), text = text_of(id, payload);
+    void upsert(int64_t number) {
+      const std::string payload = new_version(), text = text_of(number, payload);
       const std::vector<float> vector = random_() % 4 ? any_vector() : std::vector<float>();
-      const DocumentInput input{Id::of(id), text, payload, soak_.home_of(id), vector};
+      const DocumentInput input{Soak::id_of(number), text, payload, soak_.home_of(number), vector};
       CHECK_EQ(engine_.upsert({&input, 1}), 1);
     }
     void upsert_many() {
       std::deque<std::string> kept;
       std::vector<DocumentInput> inputs;
       for (int i = 0; i < 30; ++i) {
-        const auto id = static_cast<int64_t>(random_() % kSharedIds);
+        const auto number = static_cast<int64_t>(random_() % kShared);
         const std::string& payload = kept.emplace_back(new_version());
-        inputs.push_back(
-            {Id::of(id), kept.emplace_back(text_of(id, payload)), payload, soak_.home_of(id), {}});
+        inputs.push_back({Soak::id_of(number),
+                          kept.emplace_back(text_of(number, payload)),
+                          payload,
+                          soak_.home_of(number),
+                          {}});
       }
       CHECK(engine_.upsert(inputs) <= 30);
     }
     // Nobody else touches it: what was just written is what is found.
     void update_own() {
-      const int64_t id =
-          kSharedIds + static_cast<int64_t>(number_) * kOwnIds + static_cast<int64_t>(random_() % kOwnIds);
-      const Id key = Id::of(id);
-      const std::string payload = new_version(), text = text_of(id, payload);
+      const int64_t number =
+          kShared + static_cast<int64_t>(number_) * kOwn + static_cast<int64_t>(random_() % kOwn);
+      const DocumentKey key = soak_.key_of(number);
+      const std::string payload = new_version(), text = text_of(number, payload);
       const std::vector<float> vector = any_vector();
-      const DocumentInput input{key, text, payload, soak_.home_of(id), vector};
+      const DocumentInput input{key.id, text, payload, soak_.home_of(number), vector};
       CHECK_EQ(engine_.upsert({&input, 1}), 1);
-      const auto stored = engine_.get(key);
+      const auto stored = engine_.get(key.id, *key.scope);
       CHECK(stored.has_value());
       if (stored) {
         const base::EpochGuard guard;
@@ -217,51 +230,53 @@ class Soak {
       SearchRequest request;
       request.text = payload;
       request.vector = vector;
-      request.scope = soak_.home_of(id).get();
+      request.scope = key.scope;
       request.recall = 1.0;
       request.k = 1;
       const SearchResult result = engine_.search(request);
       CHECK_EQ(result.hits.size(), 1);
       if (result.hits.size() == 1) {
         const base::EpochGuard guard;
-        CHECK_EQ(result.chunk_of(result.hits[0]).id(result.hits[0].offset).integer, id);
+        CHECK_EQ(soak_.number_of(result.chunk_of(result.hits[0]), result.hits[0].offset), number);
       }
       soak_.check_result(result, request);
       if (random_() % 3 != 0) return;
       CHECK_EQ(engine_.remove({&key, 1}), 1);
-      CHECK(!engine_.get(key).has_value());
+      const auto other = engine_.get(key.id, *key.scope);  // what the tenant shares, perhaps
+      CHECK(!other || !(*other->chunk->scope() == *key.scope));
       CHECK_EQ(engine_.remove({&key, 1}), 0);
       request.vector = {};
       CHECK(engine_.search(request).hits.empty());
     }
     void remove() {
-      std::vector<Id> ids;
+      std::vector<DocumentKey> keys;
       for (uint64_t n = 1 + random_() % 4; n > 0; --n)
-        ids.push_back(Id::of(static_cast<int64_t>(random_() % kSharedIds)));
-      CHECK(engine_.remove(ids) <= ids.size());
+        keys.push_back(soak_.key_of(static_cast<int64_t>(random_() % kShared)));
+      CHECK(engine_.remove(keys) <= keys.size());
     }
     void get() {
-      const auto id = static_cast<int64_t>(random_() % kSharedIds);
-      const auto stored = engine_.get(Id::of(id));
+      const DocumentKey key = soak_.key_of(static_cast<int64_t>(random_() % kShared));
+      const auto stored = engine_.get(key.id, *key.scope);
       if (!stored) return;
       soak_.check_document(*stored->chunk.get(), stored->offset);
       const base::EpochGuard guard;
-      CHECK_EQ(stored->chunk->id(stored->offset).integer, id);
+      CHECK(stored->chunk->id(stored->offset) == key.id);
+      CHECK(visible_partitions(*key.scope, *stored->chunk->scope()));
     }
     void check_stats() {
       const EngineStats all = engine_.stats(nullptr);
-      CHECK(all.n_docs <= kSharedIds + kThreads * kOwnIds);
+      CHECK(all.n_docs <= kShared + kThreads * kOwn);
       CHECK(all.n_vectors <= all.n_docs);
       const EngineStats some = engine_.stats(soak_.scopes_[random_() % kScopes].get());
       CHECK(some.n_partitions <= 3);
       const Scope& scope = *soak_.scopes_[random_() % kScopes];
       CHECK_EQ(engine_.digest(scope).n_miscounted, 0);
       for (const std::string& image : engine_.save_partition(scope)) CHECK(!image.empty());
-      CHECK(engine_.count(nullptr) <= kSharedIds + kThreads * kOwnIds);
+      CHECK(engine_.count(nullptr) <= kShared + kThreads * kOwn);
     }
 
     SearchRequest any_request(std::string& text, std::vector<float>& vector) {
-      text = random_() % 4 == 0 ? Soak::name_of(static_cast<int64_t>(random_() % kSharedIds)) + " " : "";
+      text = random_() % 4 == 0 ? Soak::name_of(static_cast<int64_t>(random_() % kShared)) + " " : "";
       for (uint64_t n = random_() % 4; n > 0; --n)
         text.append(kWords[random_() % std::size(kWords)]).append(" ");
       vector = any_vector();
@@ -278,13 +293,28 @@ class Soak {
       std::string text;
       std::vector<float> vector;
       SearchRequest request = any_request(text, vector);
-      std::vector<std::vector<Id>> rankings(random_() % 4 == 0 ? 1 : 0);
-      for (std::vector<Id>& ranking : rankings) {
-        for (int i = 0; i < 10; ++i) ranking.push_back(Id::of(static_cast<int64_t>(random_() % kSharedIds)));
+      std::vector<std::vector<DocumentKey>> rankings(random_() % 4 == 0 ? 1 : 0);
+      for (std::vector<DocumentKey>& ranking : rankings) {
+        for (int i = 0; i < 10; ++i) {
+          ranking.push_back(soak_.key_of(static_cast<int64_t>(random_() % kShared)));
+          if (i % 2) ranking.back().scope = nullptr;
+        }
       }
       request.rankings = rankings;
+      std::optional<filter::IdSet> ids;
+      if (random_() % 4 == 0) {
+        std::vector<int64_t> some(1 + random_() % 20);
+        for (int64_t& id : some) id = static_cast<int64_t>(random_() % (kShared / 3));
+        ids.emplace(filter::IdSet::of_integers(some));
+        (random_() % 2 ? request.filter.ids : request.filter.without_ids) = &*ids;
+      }
       const SearchResult result = engine_.search(request);
       soak_.check_result(result, request);
+      if (ids) {
+        const base::EpochGuard guard;
+        for (const Hit& hit : result.hits)
+          CHECK_EQ(ids->contains(result.chunk_of(hit).id(hit.offset).integer), request.filter.ids != nullptr);
+      }
       held_.emplace_back(result);  // read again later, when its chunks may be long compacted away
       if (held_.size() < 16) return;
       for (const Hit& hit : held_.front().hits) soak_.check_document(held_.front().chunk_of(hit), hit.offset);
@@ -310,17 +340,19 @@ class Soak {
   // Nobody writes any more: all ways to count agree, every document is found by its name, and all memory
   // comes back.
   void check_at_rest() {
-    std::vector<Id> alive;
-    for (int64_t id = 0; id < kSharedIds + static_cast<int64_t>(kThreads) * kOwnIds; ++id) {
-      const auto stored = engine_.get(Id::of(id));
-      const std::string name = name_of(id);
+    std::vector<DocumentKey> alive;
+    for (int64_t number = 0; number < kShared + static_cast<int64_t>(kThreads) * kOwn; ++number) {
+      const DocumentKey key = key_of(number);
+      auto stored = engine_.get(key.id, *key.scope);
+      if (stored && !(*stored->chunk->scope() == *key.scope)) stored.reset();
+      const std::string name = name_of(number);
       SearchRequest request;
       request.text = name;
-      request.scope = home_of(id).get();
+      request.scope = key.scope;
       CHECK_EQ(engine_.search(request).hits.size(), stored ? 1 : 0);
       if (!stored) continue;
       check_document(*stored->chunk.get(), stored->offset);
-      alive.push_back(Id::of(id));
+      alive.push_back(key);
     }
     CHECK_EQ(engine_.count(nullptr), alive.size());
     CHECK_EQ(engine_.stats(nullptr).n_docs, alive.size());
@@ -341,13 +373,13 @@ class Soak {
   }
 
   // What went through all of this scores like what was written once.
-  void check_against_a_fresh_engine(const std::vector<Id>& alive) {
+  void check_against_a_fresh_engine(const std::vector<DocumentKey>& alive) {
     Engine fresh(options());
-    for (const Id& id : alive) {
-      const auto stored = engine_.get(id);
+    for (const DocumentKey& key : alive) {
+      const auto stored = engine_.get(key.id, *key.scope);
       const base::EpochGuard guard;
       const DocumentInput input{
-          id, stored->chunk->text(stored->offset), std::nullopt, home_of(id.integer), {}};
+          key.id, stored->chunk->text(stored->offset), std::nullopt, stored->chunk->scope(), {}};
       CHECK_EQ(fresh.upsert({&input, 1}), 1);
     }
     const auto everything = [](const Engine& engine, const Scope& scope, std::string_view text) {
@@ -356,10 +388,11 @@ class Soak {
       request.scope = &scope;
       request.k = 1'000'000;
       const SearchResult result = engine.search(request);
-      std::vector<std::pair<double, int64_t>> scored;
+      std::vector<std::pair<double, std::string>> scored;  // and the name of the document
       const base::EpochGuard guard;
       for (const Hit& hit : result.hits) {
-        scored.emplace_back(hit.score, result.chunk_of(hit).id(hit.offset).integer);
+        const std::string_view found = result.chunk_of(hit).text(hit.offset);
+        scored.emplace_back(hit.score, found.substr(0, found.find(' ')));
       }
       std::sort(scored.begin(), scored.end());  // equal scores stand in the order of writing, which differs
       return scored;
