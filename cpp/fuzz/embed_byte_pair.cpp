@@ -7,6 +7,7 @@
 
 #include "../tests/embed_vocabulary.hpp"
 #include "embed/static_embedder.hpp"
+#include "hostile_text.hpp"
 #include "text/utf8.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -24,4 +25,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (embedder.embed(bytes, vector) != !tokens.empty()) std::abort();
   if (!tokens.empty() && std::abs(vector[0] - 0.25f) > 1e-5f) std::abort();
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
+  return hostile::mutate(data, size, max_size, seed);
 }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "../tests/engine_model.hpp"
+#include "hostile_text.hpp"
 
 namespace {
 
@@ -48,17 +49,19 @@ struct Prepared {
     for (int i = 0; i < 3000; ++i) longest += "a" + std::to_string(i % 700) + " ";
     texts.push_back(longest);
     texts.emplace_back(300, 'x');
+    // Every third id is that of the document before: one id in two scopes.
+    const auto id_of = [](size_t i) { return Id::of(static_cast<int64_t>(i % 3 == 2 ? i - 1 : i)); };
     for (size_t i = 0; i < 3 * texts.size(); ++i) {
       const float vector[] = {static_cast<float>(i % 5) - 2.0f, 1.0f};
       const std::string text = texts[i % texts.size()] + (i % 3 ? " run " + std::to_string(i) : "");
-      const DocumentInput input{Id::of(static_cast<int64_t>(i)), text, std::nullopt, scopes[i % 4], vector};
+      const DocumentInput input{id_of(i), text, std::nullopt, scopes[i % 4], vector};
       static_cast<void>(engine->upsert({&input, 1}));
-      static_cast<void>(model->upsert(static_cast<int64_t>(i), input));
+      model->upsert(input);
     }
-    for (int64_t id = 0; id < 40; id += 7) {
-      const Id removed = Id::of(id);
+    for (size_t i = 0; i < 40; i += 7) {
+      const DocumentKey removed{scopes[i % 4].get(), id_of(i)};
       static_cast<void>(engine->remove({&removed, 1}));
-      static_cast<void>(model->remove(id));
+      static_cast<void>(model->remove(*removed.scope, removed.id.integer));
     }
   }
 };
@@ -74,7 +77,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   request.vector = vector;
   request.scope = prepared.scopes[choice % 4].get();
   request.k = 1 + choice % 50;
-  request.candidates = choice % 3 == 0 ? request.k : 0;
+  request.lexical_candidates = request.vector_candidates = choice % 3 == 0 ? request.k : 0;
   request.explain = choice % 2 == 0;
   const std::string difference = difference_of_search(*prepared.engine, *prepared.model, request);
   if (!difference.empty()) {
@@ -82,4 +85,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::abort();
   }
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
+  return hostile::mutate(data, size, max_size, seed);
 }

@@ -1,8 +1,10 @@
 // Drives a fuzzer where the compiler has no libFuzzer (gcc): inputs are made by a seeded generator, so that a
 // run can be repeated. It sees no coverage; it mutates seeds that are rich in what our code decides upon.
 // Options, as libFuzzer has them: -max_total_time=SECONDS (default 10), -runs=N (no limit by default),
-// -seed=N (default 1), -max_len=N (default 4096). Other arguments are files to run once each (found crashes).
-// The last input is written to crash-<fuzzer>-<seed>-<run> when a sanitizer or a signal ends the program.
+// -seed=N (default 1), -max_len=N (default 4096); other options are passed over. Other arguments are files to
+// run once each (found crashes), or folders of such (a corpus); with -runs=0 or files alone nothing else is
+// run. The last input is written to crash-<fuzzer>-<seed>-<run> when a sanitizer or a signal ends the
+// program.
 #include <algorithm>
 #include <chrono>
 #include <csignal>
@@ -10,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <random>
@@ -18,6 +21,8 @@
 #include <vector>
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+extern "C" __attribute__((weak)) std::size_t LLVMFuzzerCustomMutator(std::uint8_t* data, std::size_t size,
+                                                                     std::size_t max_size, unsigned int seed);
 extern "C" void __sanitizer_set_death_callback(void (*callback)()) __attribute__((weak));
 
 // gcc's UBSan has a runtime of its own, which knows no death callback: let it abort.
@@ -157,6 +162,26 @@ void mutate(Bytes& input, Random& random, std::size_t max_len) {
   if (input.size() > max_len) input.resize(max_len);
 }
 
+Random* drawn = nullptr;  // by LLVMFuzzerMutate
+
+// Changes an input as the fuzzer itself wants it, where it says how.
+void change(Bytes& input, Random& random, std::size_t max_len) {
+  if (LLVMFuzzerCustomMutator == nullptr) {
+    mutate(input, random, max_len);
+    return;
+  }
+  const std::size_t size = std::min(input.size(), max_len);
+  input.resize(max_len);
+  input.resize(LLVMFuzzerCustomMutator(input.data(), size, max_len, static_cast<unsigned>(random())));
+}
+
+void run_file(const std::filesystem::path& file) {
+  std::ifstream in(file, std::ios::binary);
+  current.assign(std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>());
+  crash_name = "crash-of-" + file.filename().string();
+  LLVMFuzzerTestOneInput(current.data(), current.size());
+}
+
 bool option(std::string_view argument, std::string_view name, std::uint64_t& value) {
   if (argument.substr(0, name.size()) != name) return false;
   value = std::strtoull(argument.data() + name.size(), nullptr, 10);
@@ -164,6 +189,13 @@ bool option(std::string_view argument, std::string_view name, std::uint64_t& val
 }
 
 }  // namespace
+
+extern "C" std::size_t LLVMFuzzerMutate(std::uint8_t* data, std::size_t size, std::size_t max_size) {
+  Bytes input(data, data + size);
+  mutate(input, *drawn, max_size);
+  std::copy(input.begin(), input.end(), data);
+  return input.size();
+}
 
 int main(int argc, char** argv) {
   std::uint64_t seconds = 10;
@@ -178,26 +210,36 @@ int main(int argc, char** argv) {
       continue;
     if (argument.substr(0, 1) != "-") files.emplace_back(argument);
   }
-  for (const std::string& file : files) {
-    std::ifstream in(file, std::ios::binary);
-    const Bytes input{std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
-    LLVMFuzzerTestOneInput(input.data(), input.size());
-    std::printf("%s: passed\n", file.c_str());
-  }
-  if (!files.empty()) return 0;
-
   if (__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(write_current);
   std::signal(SIGABRT, on_abort);
   const char* program = std::strrchr(argv[0], '/');
   program = program == nullptr ? argv[0] : program + 1;
+  std::size_t n_files = 0;
+  bool only_files = !files.empty();
+  for (const std::string& file : files) {
+    if (!std::filesystem::is_directory(file)) {
+      run_file(file);
+      ++n_files;
+      continue;
+    }
+    only_files = false;
+    for (const auto& entry : std::filesystem::directory_iterator(file)) {
+      if (!entry.is_regular_file()) continue;
+      run_file(entry.path());
+      ++n_files;
+    }
+  }
+  if (n_files != 0) std::printf("%s: %zu files passed\n", program, n_files);
+  if (only_files || n_runs == 0) return 0;
 
   Random random(seed);
+  drawn = &random;
   Bytes kept;
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   std::uint64_t run = 0;
   for (; run < n_runs && std::chrono::steady_clock::now() < end; ++run) {
     current = kept;
-    for (std::uint64_t n = 1 + random() % 8; n > 0; --n) mutate(current, random, max_len);
+    for (std::uint64_t n = 1 + random() % 8; n > 0; --n) change(current, random, max_len);
     // Grow one input for a while, then start over: short inputs are as telling as long ones.
     if (random() % 64 == 0) {
       kept.clear();

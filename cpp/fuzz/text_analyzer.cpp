@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "hostile_text.hpp"
 #include "text/analyzer.hpp"
 
 namespace {
@@ -27,6 +28,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<Token> tokens, again;
   for (const Analyzer* analyzer : {&english, &plain}) {
     analyzer->analyze(bytes, uncached, tokens);
+    // A character is at most 18 by NFKC; a word is indexed whole, joined and by its parts.
+    if (tokens.size() > 40 * size) std::abort();
     for (const Token& token : tokens) {
       if (token.term.empty() || token.term.size() > kMaxTermBytes) std::abort();
       if (valid_utf8_prefix(token.term) != token.term.size()) std::abort();
@@ -41,4 +44,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   english.analyze(bytes, warm, again);
   if (!same(tokens, again)) std::abort();
   return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
+  return hostile::mutate(data, size, max_size, seed);
 }
