@@ -12,6 +12,7 @@ import threading
 from collections import deque
 from collections.abc import Sequence
 
+from scrubjay.locks import is_mine
 from scrubjay.store.partition import Partition
 
 __all__ = ["Budget"]
@@ -33,7 +34,9 @@ class Budget:
         self._n_freed = 0
         self._queue: deque[tuple[int, Partition]] = deque()
         self._lock = threading.Lock()  # of the fields above
-        self.evicting = threading.Lock()  # while it is held nothing is evicted
+        self.evicting = (
+            threading.RLock()
+        )  # while it is held nothing is evicted; a stemmer may lead to it again
         self._tick = itertools.count(1)
 
     def tick(self) -> int:
@@ -54,7 +57,9 @@ class Budget:
     def evict(self, keep: Sequence[Partition] = ()) -> None:
         """Let partitions go until the rest fits. Pinned ones and those in `keep` stay, and those that cannot go now."""
         limit = self._limit
-        if limit is None or self.used_bytes <= limit or not self.evicting.acquire(blocking=False):
+        if limit is None or self.used_bytes <= limit or is_mine(self.evicting):
+            return
+        if not self.evicting.acquire(blocking=False):
             return
         try:
             enough = limit - limit // 32

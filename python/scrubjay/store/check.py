@@ -6,16 +6,25 @@ is compared with one that is built from the rows alone: documents, postings, vec
 
 from __future__ import annotations
 
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.progress import Progress
-from scrubjay.store.encryption import OVERHEAD_BYTES
+from scrubjay.store.cipher import has_plain_rows
+from scrubjay.store.connections import translated
+from scrubjay.store.decoding import Checksum, integer, is_id, scope_of
+from scrubjay.store.encryption import OVERHEAD_BYTES, PlaintextError, is_sealed
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.feedback import has_notes
+from scrubjay.store.feedback import damaged_notes, has_notes
 from scrubjay.store.filling import graph_lost, readable
-from scrubjay.store.schema import Tables
+from scrubjay.store.registry import rules
+from scrubjay.store.schema import Tables, all_tables, has_data_keys
 from scrubjay.store.vectors import content_hash, n_bytes
 
 __all__ = ["CheckReport", "check_store"]
@@ -56,6 +65,10 @@ def _contradictions(t: Tables) -> dict[str, str]:
             f"SELECT count(*) FROM {t.scope} s WHERE documents <> "
             f"(SELECT count(*) FROM {t.document} d WHERE d.scope = s.key)"
         ),
+        "scopes whose count of vectors is wrong": (
+            f"SELECT count(*) FROM {t.scope} s WHERE vectors <> "
+            f"(SELECT count(*) FROM {t.document} d JOIN {t.vector} v ON v.seq = d.seq WHERE d.scope = s.key)"
+        ),
         "documents newer than their scope": (
             f"SELECT count(*) FROM {t.document} d JOIN {t.scope} s ON s.key = d.scope WHERE d.seq > s.version"
         ),
@@ -74,29 +87,19 @@ def _contradictions(t: Tables) -> dict[str, str]:
 
 def check_store(engine: DurableEngine, progress: Progress) -> CheckReport:
     """Check everything; writers may go on (their documents are then compared as of the moment they are reached)."""
-    t = engine.store.tables
     report = CheckReport()
     store = engine.store
+    scopes: list[Scope] = []
     with store.snapshot():
-        connection = store.reading_connection()
-        for (said,) in connection.execute("PRAGMA integrity_check").fetchall():
-            if said != "ok":
-                report.add(f"SQLite: {said}")
-        contradictions = _contradictions(t)
-        if has_notes(connection, t):
-            contradictions["notes of feedback on no document"] = (
-                f"SELECT count(*) FROM feedback{t.suffix} WHERE id NOT IN (SELECT id FROM {t.document})"
-            )
-        for what, query in contradictions.items():
-            (n,) = connection.execute(query).fetchone()
-            if n:
-                report.add(f"{n} {what}")
-        (counted,) = connection.execute(f"SELECT value FROM {t.meta} WHERE name = 'documents'").fetchone()
-        (n_documents,) = connection.execute(f"SELECT count(*) FROM {t.document}").fetchone()
-        if counted != n_documents:
-            report.add(f"{n_documents} documents, {counted} were counted")
-        _check_rows(engine, report)
-        scopes = [scope for scope, _ in store.scopes()]
+        with _noting(report):
+            for (said,) in store.reading_connection().execute("PRAGMA integrity_check").fetchall():
+                if said != "ok":
+                    report.add(f"SQLite: {said}")
+        for step in (_check_counts, _check_scopes, _check_rows, _check_notes, _check_tables):
+            with _noting(report), translated(store.path, "checking"):
+                step(engine, report)
+        with _noting(report):
+            scopes = [scope for scope, _ in store.scopes()]
     for scope in scopes:
         report.partitions += 1
         try:
@@ -104,12 +107,98 @@ def check_store(engine: DurableEngine, progress: Progress) -> CheckReport:
                 _check_partition(engine, scope, report)
             else:
                 report.sealed += 1
+        except (CorruptIndexError, PlaintextError) as error:
+            report.add(f"{scope!r}: {error}")
         except EncryptionError:
             report.sealed += 1
-        except CorruptIndexError as error:
-            report.add(f"{scope!r}: {error}")
         progress.update(1)
     return report
+
+
+def _check_tables(engine: DurableEngine, report: CheckReport) -> None:
+    """Hold the rows of feedback and memory to their digests, and tenants with keys to have nothing in the clear."""
+    store = engine.store
+    connection, cipher = store.reading_connection(), store.cipher
+    if cipher.ring is None:
+        return
+    for tenant in _tenants(connection):
+        try:
+            if not cipher.readable(tenant):
+                continue
+            plain = has_plain_rows(connection, tenant) if cipher.refuses_plain(tenant) else None
+            if plain is not None:
+                report.add(str(cipher.plain(f"a row of table {plain}", tenant)))
+            for problem in cipher.table_problems(tenant):
+                report.add(problem)
+        except CorruptIndexError as error:
+            report.add(str(error))
+        except EncryptionError:
+            continue
+
+
+def _tenants(connection: sqlite3.Connection) -> list[str]:
+    """Return whoever has anything in the file."""
+    tables = [t.scope for t in all_tables(connection)] + [
+        one.name for one in rules(connection) if not one.owner
+    ]
+    tables += ["data_key"] if has_data_keys(connection) else []
+    names = " UNION ".join(f"SELECT tenant FROM {table}" for table in tables)
+    try:
+        return [tenant for (tenant,) in connection.execute(f"{names} ORDER BY tenant").fetchall()]
+    except sqlite3.OperationalError as error:
+        raise CorruptIndexError(f"the file has data keys, but {error}") from None
+
+
+@contextmanager
+def _noting(report: CheckReport) -> Iterator[None]:
+    """Go on with the next step where one cannot be carried out."""
+    try:
+        with translated(Path(), "checking"):
+            yield
+    except CorruptIndexError as error:
+        report.add(error.what)
+
+
+def _check_counts(engine: DurableEngine, report: CheckReport) -> None:
+    t = engine.store.tables
+    connection = engine.store.reading_connection()
+    for what, query in _contradictions(t).items():
+        (n,) = connection.execute(query).fetchone()
+        if n:
+            report.add(f"{n} {what}")
+    counted = connection.execute(f"SELECT value FROM {t.meta} WHERE name = 'documents'").fetchone()
+    (n_documents,) = connection.execute(f"SELECT count(*) FROM {t.document}").fetchone()
+    if counted != (n_documents,):
+        report.add(f"{n_documents} documents, {'none' if counted is None else counted[0]} were counted")
+
+
+def _check_scopes(engine: DurableEngine, report: CheckReport) -> None:
+    t = engine.store.tables
+    found = engine.store.reading_connection().execute(
+        f"SELECT key, tenant, user, agent, version, horizon, documents FROM {t.scope}"
+    )
+    for key, *names, version, horizon, documents in found.fetchall():
+        with _noting(report):
+            try:
+                scope_of(*names)
+                for value, what in ((version, "version"), (horizon, "horizon"), (documents, "documents")):
+                    integer(value, f"its {what}")
+            except CorruptIndexError as error:
+                raise CorruptIndexError(f"scope {key}: {error.what}") from None
+
+
+def _check_notes(engine: DurableEngine, report: CheckReport) -> None:
+    t = engine.store.tables
+    connection = engine.store.reading_connection()
+    if has_notes(connection, t):
+        (n,) = connection.execute(
+            f"SELECT count(*) FROM feedback{t.suffix} f "
+            f"WHERE NOT EXISTS(SELECT 1 FROM {t.document} d WHERE d.id = f.id AND d.scope = f.scope)"
+        ).fetchone()
+        if n:
+            report.add(f"{n} notes of feedback on no document")
+        for what in damaged_notes(connection, t):
+            report.add(what)
 
 
 def _check_rows(engine: DurableEngine, report: CheckReport) -> None:
@@ -117,17 +206,40 @@ def _check_rows(engine: DurableEngine, report: CheckReport) -> None:
     identity = engine.identity
     expected = None if identity.dim is None else n_bytes(identity.dim, identity.dtype)
     found = engine.store.reading_connection().execute(
-        f"SELECT d.id, d.text, d.payload, d.hash, length(v.data) FROM {t.document} d "
-        f"LEFT JOIN {t.vector} v ON v.seq = d.seq"
+        f"SELECT d.id, d.text, d.payload, d.hash, typeof(v.data), length(v.data), d.scope, s.tenant, s.user, s.agent "
+        f"FROM {t.document} d LEFT JOIN {t.vector} v ON v.seq = d.seq LEFT JOIN {t.scope} s ON s.key = d.scope"
     )
-    for id, text, payload, stored_hash, size in found:
+    checksums: dict[Any, tuple[str, Checksum | None]] = {}
+    for id, text, payload, stored_hash, kind, size, key, *names in found:
         report.documents += 1
-        right = isinstance(text, (str, bytes)) and isinstance(payload, (bytes, type(None)))
-        if not right or content_hash(text, payload) != stored_hash:
-            report.add(f"document {id!r}: text or payload are not what was written")
+        if key not in checksums:
+            checksums[key] = "", None
+            with suppress(CorruptIndexError):
+                scope = scope_of(*names)
+                checksums[key] = f" of {scope!r}", Checksum(scope)
+        whose, checksum = checksums[key]
+        if damage := _damage(checksum, id, text, payload, stored_hash):
+            report.add(f"document {id!r}{whose}: {damage}")
         sealed_bytes = OVERHEAD_BYTES if isinstance(text, bytes) else 0
-        if size is not None and (expected is None or size != expected + sealed_bytes):
-            report.add(f"document {id!r}: its vector has {size} bytes, expected {expected}")
+        if kind != "null" and (kind != "blob" or expected is None or size != expected + sealed_bytes):
+            report.add(f"document {id!r}{whose}: its vector has {size} bytes, expected {expected}")
+
+
+def _damage(checksum: Checksum | None, id: Any, text: Any, payload: Any, stored: Any) -> str | None:
+    """Say what is wrong with a row; None: nothing that can be seen without its key."""
+    if not is_id(id) or not isinstance(payload, (bytes, type(None))) or checksum is None:
+        return "text or payload, id or scope are not what was written"
+    if isinstance(text, str):
+        damage, usable = checksum.damage(id, text, payload, stored)
+        return (
+            damage
+            if usable
+            else None
+            if damage is None
+            else "text or payload, id or scope are not what was written"
+        )
+    sealed = isinstance(text, bytes) and is_sealed(text) and content_hash(text, payload) == stored
+    return None if sealed else "text or payload are not what was written"
 
 
 def _check_partition(engine: DurableEngine, scope: Scope, report: CheckReport) -> None:
@@ -139,19 +251,22 @@ def _check_partition(engine: DurableEngine, scope: Scope, report: CheckReport) -
         if state is None or not partition.ready or partition.applied != state.version:
             return  # written to at this moment
         rebuilt = engine.empty_native()
-        rows = list(store.rows(scope, now=engine.clock()))
+        rows = [row for row in store.rows(scope, now=engine.clock()) if row.usable]
         for start in range(0, len(rows), 2000):
             part = rows[start : start + 2000]
             vectors, damaged = readable([row.vector for row in part], rebuilt)
             for place in damaged:
-                report.add(f"document {part[place].id!r}: its vector cannot be read")
-            rebuilt.upsert_many(
-                [row.id for row in part],
-                [row.text for row in part],
-                scope=scope,
-                vectors=vectors,
-                payloads=[row.payload for row in part],
-            )
+                report.add(f"document {part[place].id!r} of {scope!r}: its vector cannot be read")
+            try:
+                rebuilt.upsert_many(
+                    [row.id for row in part],
+                    [row.text for row in part],
+                    scope=scope,
+                    vectors=vectors,
+                    payloads=[row.payload for row in part],
+                )
+            except (TypeError, ValueError) as error:
+                raise CorruptIndexError(f"its rows cannot be indexed: {error}") from None
         expected = rebuilt.digest(scope)
         _compare(scope, "the engine", engine.native.digest(scope), expected, report)
         read = engine.empty_native()
@@ -164,7 +279,7 @@ def _check_partition(engine: DurableEngine, scope: Scope, report: CheckReport) -
                 read.load_partition(scope, image[1])
                 if graph_lost(read, scope, image[1]):
                     report.add(f"{scope!r}: image: its graph is not used; compact() writes it anew")
-        except CorruptIndexError as error:
+        except (CorruptIndexError, TypeError, ValueError) as error:
             report.add(f"{scope!r}: image: {error} (it is not used; compact() writes it anew)")
             return
         # Expired documents may still be in an image.

@@ -10,8 +10,9 @@ same file uses it like this (a *place* names the table, row and column; sealed b
     text = store.cipher.open("acme", f"fact.content {id}", data).decode()
 
 A table that keeps such bytes has a column `tenant`: by that one sees that a data key is still needed, when the tenant's
-memories are erased. Bytes go in and come out, in the clear as well; None stays None. :meth:`Cipher.readable` says
-whether a tenant is as if erased.
+memories are erased; what is sealed of it stands in the file (:mod:`scrubjay.store.registry`), so that a tenant who gets
+a key is sealed there, too. Bytes go in and come out, in the clear as well; None stays None. :meth:`Cipher.readable`
+says whether a tenant is as if erased.
 """
 
 from __future__ import annotations
@@ -24,64 +25,57 @@ from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError
-from scrubjay.store import schema
+from scrubjay.store import registry, schema
+from scrubjay.store.decoding import name_of
+from scrubjay.store.digests import Digests, ScopeDigest, open_digest, table_problems
 from scrubjay.store.encryption import (
+    COUNTED,
     SEALED,
+    WHOLE,
     Access,
     Box,
     KeyRing,
     Master,
+    PlaintextError,
     escaped,
     frame,
     is_sealed,
     sealed_by,
     unescaped,
 )
-from scrubjay.store.protocol import StoredRow
+from scrubjay.store.protocol import ScopeState, StoredRow
+from scrubjay.store.schema import Tables
 from scrubjay.store.sealing import RowBox, around_image
 
-__all__ = ["BESIDE", "Beside", "Cipher", "DataKey", "data_key"]
-
-
-class Beside(NamedTuple):
-    """What a layer above keeps in the same file, in tables of its own; it says so by an entry in :data:`BESIDE`."""
-
-    is_clear: Callable[[sqlite3.Connection, str], bool]
-    """Whether anything of a tenant is in the clear that would be sealed if it were written now."""
-    seal: Callable[[sqlite3.Connection, str], object]
-    """Seals that, within a transaction of the store."""
-
-
-BESIDE: list[Beside] = []
-"""Asked when a tenant gets its data key, and when it is encrypted whole."""
+__all__ = ["Cipher", "DataKey", "data_key", "has_plain_rows"]
 
 
 class DataKey(NamedTuple):
     """A row of the table `data_key`."""
 
     id: bytes
-    whole: bool
+    mark: int
     fingerprint: bytes
     wrapped: bytes
 
 
 def data_key(connection: sqlite3.Connection, tenant: str) -> DataKey | None:
     """Return the data key of a tenant as it is in the file; None: the tenant is in the clear."""
-    if not schema.has_data_keys(connection):
-        return None
     try:
+        if not schema.has_data_keys(connection):
+            return None
         found = connection.execute(
             "SELECT id, whole, fingerprint, wrapped FROM data_key WHERE tenant = ?", (tenant,)
         ).fetchone()
-    except sqlite3.OperationalError as error:
-        if "no such" not in str(error):
+    except sqlite3.DatabaseError as error:
+        if "locked" in str(error) or "busy" in str(error):
             raise
-        raise CorruptIndexError(f"the file has data keys, but {error}") from None
+        raise CorruptIndexError(f"the file's data keys cannot be read: {error}") from None
     if found is None:
         return None
-    if [type(value) for value in found] != [bytes, int, bytes, bytes]:
+    if [type(value) for value in found] != [bytes, int, bytes, bytes] or not 0 <= found[1] <= WHOLE | COUNTED:
         raise CorruptIndexError(f"the data key of tenant {tenant!r} was changed in the file")
-    return DataKey(found[0], bool(found[1]), found[2], found[3])
+    return DataKey(*found)
 
 
 class Cipher:
@@ -99,6 +93,8 @@ class Cipher:
         self._thread = 0
         self._current: dict[str, Box | None] = {}  # what this transaction seals with
         self._sealing: bool | None = None  # whether the file has data keys, as this transaction sees it
+        self._encrypting: str | None = None  # the tenant whose plain rows this transaction accepts
+        self.digests = Digests(self)
 
     # ------------------------------------------------------------------ before anything is read or written
 
@@ -114,7 +110,9 @@ class Cipher:
         if not access.checked and not access.erased:
             stored = data_key(self._reader(), tenant)
             if stored is not None:
-                self._unwrapped(tenant, access, stored)
+                box = self._unwrapped(tenant, access, stored)
+                if self.ring.mode == "strict" and not box.counted:
+                    raise _uncounted(tenant)
             access.checked = True
         return not access.erased
 
@@ -146,10 +144,54 @@ class Cipher:
         self._connection, self._thread = connection, threading.get_ident()
         self._sealing = None
         self._current.clear()
+        if self.ring is not None or self._has_data_keys(connection):
+            self.digests.begin(connection)
 
-    def end(self) -> None:
+    def end(self, *, committed: bool = True) -> None:
         """The transaction has ended."""
         self._connection = None
+        self._encrypting = None
+        self.digests.end(committed=committed)
+
+    def ring_or_error(self, tenant: str) -> KeyRing:
+        """Return the keys.
+
+        Raises:
+            EncryptionError: there are none, or the tenant's cannot be had (KeyErasedError: ever again).
+        """
+        if self.ring is None:
+            raise EncryptionError(f"keys: expected a key for tenant {tenant!r}, got None")
+        access = self.ring.access(tenant)
+        if access.erased:
+            raise _erased(tenant)
+        stored = data_key(self._reader(), tenant)
+        if stored is not None and access.master is not None:
+            self._unwrapped(tenant, access, stored)
+        return self.ring
+
+    def accept_plain_rows(self, tenant: str) -> None:
+        """Let this transaction give a key to a tenant of whom something is plain: it is being encrypted."""
+        self._encrypting = tenant
+
+    def _has_data_keys(self, connection: sqlite3.Connection) -> bool:
+        if self._sealing is None:
+            self._sealing = schema.has_data_keys(connection)
+        return self._sealing
+
+    def is_encrypted(self, tenant: str) -> bool:
+        """Whether the tenant has a data key, as this transaction sees it."""
+        if tenant in self._current:
+            return self._current[tenant] is not None
+        connection = self._connection
+        return connection is not None and data_key(connection, tenant) is not None
+
+    def counting(self, tenant: str) -> Box | None:
+        """Return what the digests of a tenant are made with in this transaction; None: it is in the clear.
+
+        Raises:
+            EncryptionError: the key cannot be had (KeyErasedError: ever again).
+        """
+        return self.current(tenant, make=False)
 
     def seal(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
         """Return bytes as they are to be kept, within a transaction of the store.
@@ -182,9 +224,7 @@ class Cipher:
         connection = self._connection
         assert connection is not None
         if self.ring is None:
-            if self._sealing is None:
-                self._sealing = schema.has_data_keys(connection)
-            if self._sealing and data_key(connection, tenant) is not None:
+            if self._has_data_keys(connection) and data_key(connection, tenant) is not None:
                 raise _keyless(tenant)
             return None
         access = self.ring.access(tenant, fresh=False)
@@ -193,6 +233,8 @@ class Cipher:
         stored = data_key(connection, tenant)
         if stored is not None:
             box: Box | None = self._unwrapped(tenant, access, stored)
+            if not stored.mark & COUNTED and access.master is not None:
+                box = self._adopt(connection, tenant, access, access.master, stored)
         elif access.master is None:
             box = None
         elif make:
@@ -215,20 +257,55 @@ class Cipher:
             and not _is_sealed_elsewhere(connection, tenant)
         ):
             connection.execute("DELETE FROM data_key WHERE tenant = ?", (tenant,))
+            connection.execute("DELETE FROM table_digest WHERE tenant = ?", (tenant,))
             self._current.pop(tenant, None)
 
     def _make(self, connection: sqlite3.Connection, tenant: str, access: Access, master: Master) -> Box:
+        """Draw a tenant's data key. Tables beside the collections are sealed at once; documents must be encrypted."""
         schema.create_data_keys(connection)
-        whole = not _has_documents(connection, tenant) and not any(
-            beside.is_clear(connection, tenant) for beside in BESIDE
-        )
-        box, wrapped = master.make(tenant, whole=whole)
+        self._sealing = True
+        plain = has_plain_rows(connection, tenant)
+        self._allow(tenant, plain)
+        mark = COUNTED if plain is not None and plain.startswith("document") else COUNTED | WHOLE
+        box, wrapped = master.make(tenant, mark=mark)
         connection.execute(
             "INSERT INTO data_key(tenant, id, whole, fingerprint, wrapped) VALUES (?, ?, ?, ?, ?)",
-            (tenant, box.id, whole, master.fingerprint, wrapped),
+            (tenant, box.id, mark, master.fingerprint, wrapped),
         )
         access.boxes[box.id] = box
+        self._begin(connection, tenant, box, plain)
         return box
+
+    def _adopt(
+        self, connection: sqlite3.Connection, tenant: str, access: Access, master: Master, stored: DataKey
+    ) -> Box:
+        """Let a tenant that an older version encrypted have digests from now on."""
+        if self.ring is not None and self.ring.mode == "strict" and self._encrypting != tenant:
+            raise _uncounted(tenant)
+        plain = has_plain_rows(connection, tenant)
+        self._allow(tenant, plain)
+        mark = stored.mark | COUNTED
+        wrapped = master.rewrap(tenant, stored.id, stored.wrapped, stored.mark, master, mark=mark)
+        connection.execute(
+            "UPDATE data_key SET whole = ?, wrapped = ? WHERE tenant = ?", (mark, wrapped, tenant)
+        )
+        box = access.boxes[stored.id] = master.unwrap(tenant, stored.id, wrapped, mark=mark)
+        self._begin(connection, tenant, box, plain)
+        return box
+
+    def _allow(self, tenant: str, plain: str | None) -> None:
+        mixed = self.ring is not None and self.ring.mode == "mixed"
+        if plain is not None and not mixed and self._encrypting != tenant:
+            raise PlaintextError(
+                f"tenant {tenant!r} has rows in the clear ({plain}), and keys give a key for it: call "
+                f"Index.encrypt({tenant!r}) first (or open the file with encryption='mixed')"
+            )
+
+    def _begin(self, connection: sqlite3.Connection, tenant: str, box: Box, plain: str | None) -> None:
+        self._current[tenant] = box
+        if plain is not None or registry.has_rows(connection, tenant):
+            registry.seal_tables(connection, self, tenant, first=True)
+        self.digests.begin_anew(tenant)
 
     def is_sealing(self, connection: sqlite3.Connection) -> bool:
         """Whether this thread is in a transaction of the store, and on this connection."""
@@ -239,7 +316,7 @@ class Cipher:
 
     # ------------------------------------------------------------------ opening
 
-    def open(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
+    def open(self, tenant: str, place: str, data: bytes | str | None) -> bytes | None:
         """Return what :meth:`seal` was given.
 
         Raises:
@@ -247,8 +324,12 @@ class Cipher:
             CorruptIndexError: the bytes were changed, or belong to another place or tenant.
         """
         self.require([tenant])
-        if data is None or not is_sealed(data):
-            return None if data is None else unescaped(data)
+        if data is None:
+            return None
+        if isinstance(data, str) or not is_sealed(data):
+            if self.refuses_plain(tenant):
+                raise self.plain(place, tenant)
+            return unescaped(data.encode() if isinstance(data, str) else bytes(data))
         return self.opening(tenant, sealed_by(data)).open(_around(tenant, place), data)
 
     def opening(self, tenant: str, id: bytes) -> Box:
@@ -260,12 +341,50 @@ class Cipher:
             )
         return box
 
-    def is_whole(self, tenant: str) -> bool:
-        """Whether all of a tenant was encrypted: then what is in the clear was put there by somebody else."""
-        if self.ring is None:
+    def is_sealed(self, tenant: str) -> bool:
+        """Whether the tenant has a data key."""
+        return self._box(tenant, None) is not None
+
+    def refuses_plain(self, tenant: str) -> bool:
+        """Whether a plain row of a tenant was put there by something else, or is not encrypted yet."""
+        if self.ring is None or self.ring.access(tenant, fresh=False).master is None:
             return False
+        if self.ring.mode != "mixed":
+            return True
         box = self._box(tenant, None)
         return box is not None and box.whole
+
+    def plain(self, what: str, tenant: str) -> PlaintextError | CorruptIndexError:
+        """Return the error for something in the clear that :meth:`refuses_plain`."""
+        box = self._box(tenant, None)
+        if box is not None and box.whole:
+            return CorruptIndexError(
+                f"{what} is in the clear, though all of tenant {tenant!r} was encrypted: something else wrote it "
+                "(Index.encrypt(tenant, accept=True) seals it)"
+            )
+        return PlaintextError(
+            f"{what} is in the clear, though keys give a key for tenant {tenant!r}: call Index.encrypt({tenant!r}), "
+            "or open the file with encryption='mixed' until then"
+        )
+
+    def scope_digest(self, t: Tables, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
+        """Return the digest of a scope in the state that was read; None: its tenant has none.
+
+        Raises:
+            CorruptIndexError: it is not that of this state.
+        """
+        if self.ring is None:
+            return None
+        box = self._box(scope.tenant, None)
+        if box is None or not box.counted:
+            return None
+        names = (scope.tenant, scope.user or "", scope.agent or "")
+        return box, open_digest(box, t, names, state.version, state.documents, state.vectors, state.digest)
+
+    def table_problems(self, tenant: str) -> list[str]:
+        """Return what is wrong with a tenant's rows in the tables beside the collections."""
+        box = self._box(tenant, None)
+        return [] if box is None or not box.counted else table_problems(self._reader(), box, tenant)
 
     def _box(self, tenant: str, id: bytes | None) -> Box | None:
         """Return the data key with this id, or the tenant's."""
@@ -284,8 +403,10 @@ class Cipher:
 
     def _unwrapped(self, tenant: str, access: Access, stored: DataKey) -> Box:
         box = access.boxes.get(stored.id)
-        if box is not None and box.whole <= stored.whole:
-            box.whole = stored.whole
+        if box is not None:
+            if box.mark & ~stored.mark:
+                raise CorruptIndexError(f"the data key of tenant {tenant!r} was put back in the file")
+            box.mark = stored.mark  # more may be demanded than was authenticated, never less
             return box
         if access.master is None:
             raise EncryptionError(
@@ -296,30 +417,26 @@ class Cipher:
                 f"keys: tenant {tenant!r} is encrypted with another key than the one given (was it rotated? see "
                 "Index.rotate_key)"
             )
-        box = access.master.unwrap(tenant, stored.id, stored.wrapped, whole=stored.whole)
+        box = access.master.unwrap(tenant, stored.id, stored.wrapped, mark=stored.mark)
         access.boxes[stored.id] = box
         return box
 
     def row_opener(self, table: str, scope: Scope) -> Callable[[Sequence[Any]], StoredRow]:
         """Return what makes a stored row, in the clear, of (seq, id, text, payload, vector) as they are in the file."""
         tenant = scope.tenant
-        whole: bool | None = None  # asked for when it matters
+        refused: bool | None = None  # asked for when it matters
         if self.ring is not None and self.ring.access(tenant, fresh=False).erased:
             raise _erased(tenant)
         boxes: dict[bytes, RowBox] = {}
 
         def opened(row: Sequence[Any]) -> StoredRow:
-            nonlocal whole
+            nonlocal refused
             text = row[2]
             if isinstance(text, str):
-                if whole is None:
-                    current = self._box(tenant, None)
-                    whole = current is not None and current.whole
-                if whole:
-                    raise CorruptIndexError(
-                        f"document {row[1]!r} is in the clear, though all of tenant {tenant!r} was encrypted: "
-                        "something else wrote it (Index.encrypt accepts and seals it)"
-                    )
+                if refused is None:
+                    refused = self.refuses_plain(tenant)
+                if refused:
+                    raise self.plain(f"document {row[1]!r}", tenant)
                 return StoredRow(*row)
             id = sealed_by(text)
             box = boxes.get(id)
@@ -348,13 +465,16 @@ class Cipher:
             CorruptIndexError: they cannot be used, and the rows are to be read.
         """
         current = self._box(scope.tenant, None)
+        refused = self.refuses_plain(scope.tenant)
         if current is None:
+            if refused:
+                raise CorruptIndexError(f"an image of tenant {scope.tenant!r} is in the clear")
             return chunks
         opened: list[bytes | memoryview] = []
         for i, chunk in enumerate(chunks):
             if is_sealed(chunk) and sealed_by(chunk) == current.id:
                 opened.append(current.open(around_image(table, scope, version, i, len(chunks)), chunk))
-            elif is_sealed(chunk) or current.whole:
+            elif is_sealed(chunk) or refused:
                 raise CorruptIndexError("an image was sealed with another key, or not at all")
             else:
                 opened.append(chunk)
@@ -375,11 +495,28 @@ def _has_documents(connection: sqlite3.Connection, tenant: str) -> bool:
     )
 
 
+def has_plain_rows(connection: sqlite3.Connection, tenant: str) -> str | None:
+    """Return the name of a table in which something of a tenant is plain; None: of none."""
+    for t in schema.all_tables(connection):
+        if connection.execute(
+            f"SELECT 1 FROM {t.scope} s CROSS JOIN {t.document} d ON d.scope = s.key "
+            "WHERE s.tenant = ? AND typeof(d.text) = 'text' LIMIT 1",
+            (tenant,),
+        ).fetchone():
+            return t.document
+    return registry.has_plain_rows(connection, tenant)
+
+
 def _is_sealed_elsewhere(connection: sqlite3.Connection, tenant: str) -> bool:
     """Whether any other table has something sealed of a tenant; it need not be known here which there are."""
-    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name <> 'data_key'")
-    for (table,) in tables.fetchall():
-        columns = [name for _, name, *_ in connection.execute(f"PRAGMA table_info({_quoted(table)})")]
+    tables = connection.execute(
+        "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT IN ('data_key', 'table_digest')"
+    )
+    for (found_name,) in tables.fetchall():
+        table = name_of(found_name)
+        columns = [
+            name_of(name) for _, name, *_ in connection.execute(f"PRAGMA table_info({_quoted(table)})")
+        ]
         if "tenant" not in columns:
             continue
         sealed = " OR ".join(
@@ -400,6 +537,13 @@ def _quoted(name: str) -> str:
 def _erased(tenant: str) -> KeyErasedError:
     return KeyErasedError(
         f"the key of tenant {tenant!r} was destroyed; erase(Scope({tenant!r})) removes what is left"
+    )
+
+
+def _uncounted(tenant: str) -> EncryptionError:
+    return EncryptionError(
+        f"tenant {tenant!r} was encrypted by an older version, and has no digests, which encryption='strict' demands: "
+        f"call Index.encrypt({tenant!r})"
     )
 
 

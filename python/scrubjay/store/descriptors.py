@@ -13,6 +13,7 @@ import sys
 import threading
 from collections import deque
 from pathlib import Path
+from typing import Any
 
 __all__ = ["Looking", "looking_at"]
 
@@ -26,6 +27,7 @@ _mappings: dict[Path, mmap.mmap] = {}  # of an index: the head of its wal-index
 # every process rewrites it before it is acknowledged; all that is relied on is that it then differs, and this number.
 _WAL_INDEX_VERSION = 3_007_000
 _HEAD_BYTES = 48
+_MAX_WAIT_SECONDS = 1.0
 
 
 class Looking:
@@ -33,6 +35,7 @@ class Looking:
 
     def __init__(self, path: Path) -> None:
         self._path = path.resolve()
+        self._pid = os.getpid()
         self._closed = False
         with _lock:
             _settle()
@@ -52,8 +55,9 @@ class Looking:
     def wal_index(self, path: Path) -> mmap.mmap | None:
         """Return the head of the wal-index as memory that shows every commit of any process at once.
 
-        Not to be read once this index has closed its connections: then the file may be cut. None if there is none, or
-        if it is not as it is known to be.
+        Once the last index of this process has closed the file it raises ValueError. In between the file may be cut by
+        another process: SQLite leaves it three bytes, so the first page stays readable. None if there is none, or if it
+        is not as it is known to be.
         """
         if os.name != "posix":
             return None
@@ -70,17 +74,22 @@ class Looking:
         return mapping if int.from_bytes(mapping[:4], sys.byteorder) == _WAL_INDEX_VERSION else None
 
     def __del__(self) -> None:
-        if not getattr(self, "_closed", True):
+        if not getattr(self, "_closed", True) and self._pid == os.getpid():
             _dropped.append(self._path)  # this may run in the middle of anything: no lock
 
     def close(self) -> None:
         """The index has closed its connections. The last one of a file closes what was kept."""
-        with _lock:
-            if self._closed:
-                return
-            self._closed = True
-            _dropped.append(self._path)
-            _settle()
+        if self._closed or self._pid != os.getpid():
+            return
+        self._closed = True
+        _dropped.append(self._path)
+        if _lock.acquire(
+            timeout=_MAX_WAIT_SECONDS
+        ):  # not to be had: this thread holds it, and runs a finalizer
+            try:
+                _settle()
+            finally:
+                _lock.release()
 
 
 def _settle() -> None:
@@ -95,6 +104,23 @@ def _settle() -> None:
                 mapping.close()
             for descriptor in _descriptors.pop(path, {}).values():
                 os.close(descriptor)
+
+
+def _after_fork() -> None:
+    """In a child: the lock may be held by a thread of the parent, whose files these are."""
+    global _lock
+    _lock = threading.Lock()
+    _inherited.append((dict(_n_open), dict(_descriptors), dict(_mappings)))  # never closed here
+    _dropped.clear()
+    _n_open.clear()
+    _descriptors.clear()
+    _mappings.clear()
+
+
+_inherited: list[Any] = []
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def looking_at(path: Path) -> Looking:

@@ -1,42 +1,71 @@
-"""What is a sealed byte string, and where do its keys come from?
+"""Keys, sealed byte strings, and what encryption promises.
 
 Each encrypted tenant of a file has a *data key*: 32 random bytes, drawn when the tenant is first written to. The table
 `data_key` keeps it wrapped by the tenant's *master key*, which only the provider knows. Texts, payloads, vectors and
-images are sealed with the data key by AES-256-GCM. So a new master key costs one row (:mod:`scrubjay.store.rekeying`),
-and whoever destroys the master key destroys everything of the tenant, in the file and in all its copies.
+images are sealed with the data key by AES-256-GCM. A new master key therefore costs one row
+(:mod:`scrubjay.store.rekeying`), and destroying the master key destroys everything of the tenant, in the file and in
+all its copies.
 
     sealed bytes = FF 01 | 8 bytes: which data key | 12 random bytes | ciphertext | 16 bytes: tag
 
 FF begins no UTF-8 text, no JSON and no image, so sealed and clear bytes cannot be mistaken for each other (clear bytes
 that begin with FF get FF 00 in front). What belongs around the bytes - tenant, scope, table, row, column - is
-authenticated with them: bytes that were changed, or moved to another row, scope or tenant, are refused. That rows are
-missing, or that an old state of the whole file was put back, cannot be seen.
+authenticated with them. Random nonces allow 2**32 sealed values a data key before a repetition becomes likely enough
+to matter (2**-32).
 
-Random nonces allow 2**32 sealed values a data key before a repetition becomes likely enough to matter (2**-32).
+**What encryption promises.** The attacker reads and writes the file and its copies, and knows no key.
+
+- Texts, metadata, vectors, questions in feedback, what memory keeps of a tenant with a key, and images are unreadable.
+- A value that was changed, or moved to another row, column, scope or tenant, is refused.
+- A plain row, or a plain file in the place of an encrypted one, is refused for every tenant for which the provider
+  gives a key. The exception is `encryption="mixed"`, until `Index.encrypt` has finished.
+- Rows that were put back, rows that were taken out and vectors that were deleted do not agree with the digest of their
+  scope (:mod:`scrubjay.store.digests`): a partition that is read from rows is refused, an old image is not used, and
+  `Index.check` reports them. The same holds for rows of memory and feedback, in `Index.check`.
+- Once the key is destroyed nothing of the tenant can be read, in the file and in all its copies.
+
+**What it does not promise.** Ids, names of tenants, users, agents, authors and runs, keys of policies and preferences,
+times, statuses, reasons, numbers and sizes are readable. The log of what happened to records is sealed, but can be cut.
+A whole tenant (its data key, all its scopes and digests), a whole scope with its digest and version, or a whole file
+that was put back to an earlier state is not noticed: the file holds no clock that the attacker cannot turn back. A
+scope, or a table of memory, that was emptied together with its digest looks erased. A tenant that an older version
+encrypted has no digests until its first write, or `Index.encrypt`; a copy from that time can be put back, unless
+`encryption="strict"` demands digests. A call of `Index.encrypt` that was cut short takes what is plain when it goes on.
+A partition that is read from its image takes the times at which documents expire from the rows, unverified.
+Documents that are read one by one (`get`, `list`) are authenticated one by one, not against the digest. The index in
+memory is in the clear, and so are swap and core dumps.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import os
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError, MissingExtraError
+from scrubjay.locks import renew_in_children
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 __all__ = [
+    "COUNTED",
+    "MODES",
     "OVERHEAD_BYTES",
     "SEALED",
+    "WHOLE",
     "Access",
     "Box",
     "KeyProvider",
     "KeyRing",
     "Master",
+    "PlaintextError",
     "checked_key",
     "escaped",
     "frame",
@@ -52,13 +81,26 @@ _ID_BYTES, _NONCE_BYTES, _TAG_BYTES = 8, 12, 16
 _HEAD_BYTES = len(SEALED) + _ID_BYTES
 OVERHEAD_BYTES = _HEAD_BYTES + _NONCE_BYTES + _TAG_BYTES
 
+BLOCK_BYTES = 16
+"""What a digest adds up."""
+WHOLE, COUNTED = 1, 2
+"""Marks of a data key, authenticated with it: nothing of the tenant is plain; every scope has a digest."""
+_MARKS = (b"mixed", b"whole", b"mixed, counted", b"whole, counted")
+
+MODES = ("mixed", "sealed", "strict")
+"""What a tenant with a key demands of the file, see `Index.open`."""
+
 KEY_SECONDS = 1.0  # what the provider said is believed for so long
 _MAX_TENANTS = 10_000  # whose keys are remembered
 
 
+class PlaintextError(EncryptionError):
+    """A tenant has a key, and something of it is plain."""
+
+
 def is_sealed(data: bytes | memoryview) -> bool:
     """Whether bytes are sealed, whoever may open them."""
-    return bytes(data[:2]) == SEALED
+    return isinstance(data, (bytes, memoryview)) and bytes(data[:2]) == SEALED
 
 
 def escaped(data: bytes) -> bytes:
@@ -98,14 +140,26 @@ def _derived(key: bytes, purpose: str, n_bytes: int = 32) -> bytes:
 class Box:
     """A data key: it seals and opens. Safe to use from several threads."""
 
-    __slots__ = ("_aead", "_digest_key", "_head", "id", "whole")
+    __slots__ = ("_aead", "_digest_key", "_head", "_sum_cipher", "_sum_key", "id", "mark")
 
-    def __init__(self, id: bytes, key: bytes, *, whole: bool) -> None:
+    def __init__(self, id: bytes, key: bytes, *, mark: int) -> None:
         self.id = id
-        self.whole = whole  # nothing of the tenant's is in the clear, what is was put there by somebody else
+        self.mark = mark
         self._head = SEALED + id
         self._aead = _aead(_derived(key, "seal"))
         self._digest_key = _derived(key, "digest")
+        self._sum_key = _derived(key, "sum")
+        self._sum_cipher: Any = None  # made when it is first needed
+
+    @property
+    def whole(self) -> bool:
+        """Whether nothing of the tenant is plain; a plain row was written by something else."""
+        return bool(self.mark & WHOLE)
+
+    @property
+    def counted(self) -> bool:
+        """Whether every scope of the tenant has a digest."""
+        return bool(self.mark & COUNTED)
 
     def seal(self, around: bytes, data: bytes) -> bytes:
         """Seal bytes; only who names the same `around` can open them."""
@@ -134,6 +188,44 @@ class Box:
         """Return 32 bytes that tell equal data from different ones to who has the key, and nothing to anybody else."""
         return hmac.digest(self._digest_key, data, "sha256")
 
+    def block(self, values: Sequence[Any]) -> bytes:
+        """Return 16 bytes for values of a row that are not sealed, for :meth:`total`; only the key gives them."""
+        said = repr(tuple(values)).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(said, key=self._sum_key, digest_size=BLOCK_BYTES).digest()
+
+    def total(self, blocks: bytes | bytearray) -> int:
+        """Return the sum, modulo 2**128, of a pseudorandom function of every 16 bytes.
+
+        The function is AES under a key of its own: the blocks are tags of sealed values, which are public. The sums are
+        kept sealed, so that nobody without the key knows the function of any block, or two sums that differ by it.
+        """
+        return self.totals(blocks)[0]
+
+    def totals(self, *groups: bytes | bytearray) -> list[int]:
+        """Return :meth:`total` of several groups of blocks, at the price of one."""
+        joined = b"".join(groups)
+        if not joined:
+            return [0] * len(groups)
+        if self._sum_cipher is None:
+            from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
+
+            # ECB: each block by itself is what a multiset hash needs; nothing is encrypted by it.
+            self._sum_cipher = Cipher(algorithms.AES(self._sum_key), modes.ECB())
+        enciphered = self._sum_cipher.encryptor().update(joined)
+        totals, at = [], 0
+        for group in groups:
+            totals.append(_sum(enciphered[at : at + len(group)]) if group else 0)
+            at += len(group)
+        return totals
+
+
+def _sum(blocks: bytes) -> int:
+    if len(blocks) <= 8 * BLOCK_BYTES:
+        parts = range(0, len(blocks), BLOCK_BYTES)
+        return sum([int.from_bytes(blocks[at : at + BLOCK_BYTES], "little") for at in parts]) % 2**128
+    lanes = np.frombuffer(blocks, "<u4").reshape(-1, 4).sum(axis=0, dtype=np.uint64)
+    return sum(int(lane) << 32 * i for i, lane in enumerate(lanes)) % 2**128
+
 
 def sealed_by(sealed: bytes | memoryview) -> bytes:
     """Return the id of the data key that sealed bytes need."""
@@ -149,36 +241,36 @@ class Master:
         self.fingerprint = _derived(key, "fingerprint", 8)
         self._aead = _aead(_derived(key, "wrap"))
 
-    def make(self, tenant: str, *, whole: bool) -> tuple[Box, bytes]:
+    def make(self, tenant: str, *, mark: int) -> tuple[Box, bytes]:
         """Draw a new data key; return it, and it wrapped."""
         id, key = os.urandom(_ID_BYTES), os.urandom(32)
-        return Box(id, key, whole=whole), self._wrap(tenant, id, key, whole)
+        return Box(id, key, mark=mark), self._wrap(tenant, id, key, mark)
 
-    def _wrap(self, tenant: str, id: bytes, key: bytes, whole: bool) -> bytes:
+    def _wrap(self, tenant: str, id: bytes, key: bytes, mark: int) -> bytes:
         nonce = os.urandom(_NONCE_BYTES)
-        return nonce + self._aead.encrypt(nonce, key, _around_key(tenant, id, whole))
+        return nonce + self._aead.encrypt(nonce, key, _around_key(tenant, id, mark))
 
-    def unwrap(self, tenant: str, id: bytes, wrapped: bytes, *, whole: bool) -> Box:
+    def unwrap(self, tenant: str, id: bytes, wrapped: bytes, *, mark: int) -> Box:
         """Return a data key that this master key wrapped."""
-        return Box(id, self._unwrap(tenant, id, wrapped, whole), whole=whole)
+        return Box(id, self._unwrap(tenant, id, wrapped, mark), mark=mark)
 
-    def _unwrap(self, tenant: str, id: bytes, wrapped: bytes, whole: bool) -> bytes:
+    def _unwrap(self, tenant: str, id: bytes, wrapped: bytes, mark: int) -> bytes:
         from cryptography.exceptions import InvalidTag
 
         try:
             return self._aead.decrypt(
-                wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], _around_key(tenant, id, whole)
+                wrapped[:_NONCE_BYTES], wrapped[_NONCE_BYTES:], _around_key(tenant, id, mark)
             )
         except (InvalidTag, ValueError):
             raise CorruptIndexError(f"the data key of tenant {tenant!r} was changed in the file") from None
 
-    def rewrap(self, tenant: str, id: bytes, wrapped: bytes, was: bool, by: Master, *, whole: bool) -> bytes:
-        """Return a data key that this master key wrapped (`was` whole then), wrapped by another one."""
-        return by._wrap(tenant, id, self._unwrap(tenant, id, wrapped, was), whole)
+    def rewrap(self, tenant: str, id: bytes, wrapped: bytes, was: int, by: Master, *, mark: int) -> bytes:
+        """Return a data key that this master key wrapped (with the mark `was`), wrapped by another one."""
+        return by._wrap(tenant, id, self._unwrap(tenant, id, wrapped, was), mark)
 
 
-def _around_key(tenant: str, id: bytes, whole: bool) -> bytes:
-    return frame("data key", tenant) + id + (b"whole" if whole else b"mixed")
+def _around_key(tenant: str, id: bytes, mark: int) -> bytes:
+    return frame("data key", tenant) + id + _MARKS[mark]
 
 
 class Access:
@@ -197,7 +289,10 @@ class Access:
 class KeyRing:
     """The keys of a provider, asked for again after a second. Thread-safe, if the provider is."""
 
-    def __init__(self, provider: KeyProvider) -> None:
+    def __init__(self, provider: KeyProvider, mode: str = "sealed") -> None:
+        if mode not in MODES:
+            raise ValueError(f"encryption: expected one of {', '.join(map(repr, MODES))}, got {mode!r}")
+        self.mode = mode
         if not callable(provider):
             raise TypeError(
                 f"keys: expected a callable (tenant -> bytes or None), got {type(provider).__name__}"
@@ -208,6 +303,7 @@ class KeyRing:
             raise MissingExtraError("keys", "encryption", "cryptography") from None
         self._provider = provider
         self._lock = threading.Lock()  # of the table below, never held while the provider is asked
+        renew_in_children(self, "_lock")
         self._known: dict[str, Access] = {}
 
     def access(self, tenant: str, *, fresh: bool = True) -> Access:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import atexit
 import os
+import sys
 import time
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -15,25 +16,26 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-
 from scrubjay._native import Engine, Result, Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError, Error
 from scrubjay.filters import FilterLike, Ids
+from scrubjay.locks import is_mine
 from scrubjay.progress import Progress
 from scrubjay.store.budget import Budget
+from scrubjay.store.connections import size_of
+from scrubjay.store.decoding import vector_of
 from scrubjay.store.feedback import Feedback, read_notes, write_note
 from scrubjay.store.files import rewrite_file
 from scrubjay.store.filling import graph_lost
-from scrubjay.store.listing import Asked, admitted, asked, slices
-from scrubjay.store.partition import Partition, visible_from
+from scrubjay.store.listing import Asked, admitted, asked, slices, undamaged, warn_of
+from scrubjay.store.partition import Partition
 from scrubjay.store.place import place_of
-from scrubjay.store.protocol import RowId, StoredDocument
+from scrubjay.store.protocol import RowId, StoredDocument, StoredRow
 from scrubjay.store.residency import Residency
+from scrubjay.store.scopes import Sight, sight_of
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.together import ChangingEngine
 from scrubjay.store.transaction import Transaction
-from scrubjay.store.vectors import decode
 from scrubjay.store.writing import checked_id
 
 __all__ = ["DurableEngine", "StoredDocument"]
@@ -41,6 +43,7 @@ __all__ = ["DurableEngine", "StoredDocument"]
 _T = TypeVar("_T")
 _View = tuple[Partition, ...]
 
+_MAX_SIGHTS = 2_000  # that are remembered
 _PATIENCE = 8  # disturbed searches before eviction is held off
 
 
@@ -78,6 +81,7 @@ class DurableEngine(ChangingEngine):
             on_new_model=self.adopt_model,
         )
         self.on_new_model: Callable[[str | None], None] = lambda model: None
+        self._sights: dict[Scope, Sight] = {}
         self._place: str | None = None  # asked for when it is first needed
         self._closed = False
         _opened.add(self)
@@ -123,39 +127,36 @@ class DurableEngine(ChangingEngine):
         scope: Scope,
         vector: Any = None,
         k: Any = 10,
-        mode: Any = "hybrid",
         embedder: Any = None,
         **options: Any,
     ) -> Result:
         """Search what `scope` sees; its partitions are read in first if they are not in memory."""
         residency = self.residency
-        engine = residency.engine
         if not isinstance(scope, Scope) or self._closed:
-            self._check_open()
-            return engine.search(
-                text, vector=vector, scope=scope, k=k, mode=mode, embedder=embedder, **options
+            self.check_open()
+            return residency.engine.search(
+                text, vector=vector, scope=scope, k=k, embedder=embedder, **options
             )
         for _ in range(_PATIENCE):
             view, stamp = residency.view(scope)
+            engine = residency.engine  # only now: looking may have replaced it
             if not view:
                 engine = self.empty_native()  # the tenant's key was destroyed, whatever is still in memory
             if options:
-                result = engine.search(
-                    text, vector=vector, scope=scope, k=k, mode=mode, embedder=embedder, **options
-                )
+                result = engine.search(text, vector=vector, scope=scope, k=k, embedder=embedder, **options)
             else:  # the usual case, without a dictionary that is unpacked and packed again
-                result = engine.search(text, vector=vector, scope=scope, k=k, mode=mode, embedder=embedder)
+                result = engine.search(text, vector=vector, scope=scope, k=k, embedder=embedder)
             if residency.held(view, stamp):
                 return result
         (seen,), result = self._settled(
             [scope],
             lambda: residency.engine.search(
-                text, vector=vector, scope=scope, k=k, mode=mode, embedder=embedder, **options
+                text, vector=vector, scope=scope, k=k, embedder=embedder, **options
             ),
         )
         if not seen:
             return self.empty_native().search(
-                text, vector=vector, scope=scope, k=k, mode=mode, embedder=embedder, **options
+                text, vector=vector, scope=scope, k=k, embedder=embedder, **options
             )
         return result
 
@@ -178,7 +179,7 @@ class DurableEngine(ChangingEngine):
         **options: Any,
     ) -> list[Result]:
         """Answer several searches; all their partitions are in memory together."""
-        self._check_open()
+        self.check_open()
         scopes = [scope] if isinstance(scope, Scope) else list(dict.fromkeys(scope))
         residency = self.residency
         for _ in range(_PATIENCE):
@@ -202,7 +203,7 @@ class DurableEngine(ChangingEngine):
 
     def generation(self, scope: Scope) -> tuple[int, ...]:
         """Change with every write, of any process, that a search from `scope` could notice."""
-        self._check_open()
+        self._check_scope(scope)
         view, _ = self.residency.view(scope)
         native = self.residency.engine.generation(scope)
         return (native, self.residency.generation, *(partition.applied for partition in view))
@@ -213,7 +214,7 @@ class DurableEngine(ChangingEngine):
         The first element says which file and collection; the others are the versions of the visible scopes there, when
         something of them expires next, and what of the opening decides scores.
         """
-        self._check_open()
+        self._check_scope(scope)
         if self._place is None:
             self._place = place_of(self.store)
             if self._place is None:
@@ -224,7 +225,7 @@ class DurableEngine(ChangingEngine):
 
     def find_substring(self, text: str | bytes, *, scope: Scope, k: int = 10) -> Result:
         """Look for a text in the texts of what `scope` sees; its partitions are read in first."""
-        self._check_open()
+        self._check_scope(scope)
         (seen,), found = self._settled(
             [scope], lambda: self.residency.engine.find_substring(text, scope=scope, k=k)
         )
@@ -232,29 +233,59 @@ class DurableEngine(ChangingEngine):
 
     def warm(self, scope: Scope, *, pin: bool = False) -> None:
         """Read what `scope` sees into memory; with `pin` it stays there."""
-        self._check_open()
+        self._check_scope(scope)
         view, _ = self.residency.view(scope)
         for partition in view:
             partition.pinned = partition.pinned or pin
 
     # ------------------------------------------------------------------ looking
 
-    def get(self, id: RowId) -> StoredDocument | None:
-        """Return the document with this id, or None."""
-        self._check_open()
-        found = self.store.get(checked_id(id, self.identity.id_kind), now=self.clock())
-        if found is None:
-            return None
-        row, scope = found
-        vector = None if row.vector is None else decode(row.vector, self.dtype)
+    def get(self, id: RowId, *, scope: Scope) -> StoredDocument | None:
+        """Return the document with this id that `scope` sees, of several the most specific one; None: it sees none.
+
+        Raises:
+            CorruptIndexError: it is not what was written (its metadata alone: only who decodes them is told).
+        """
+        if not isinstance(scope, Scope) or self._closed:
+            self._check_scope(scope)
+        sight = self._sights.get(scope) or self._sight(scope)
+        found = self.store.get(checked_id(id, self.identity.id_kind), sight, now=self.clock())
+        return None if found is None else self.document(*found)
+
+    def found(self, id: RowId, *, within: Scope) -> list[StoredDocument]:
+        """Return the documents with this id in any scope that agrees with `within`, in order of scope, without vectors.
+
+        Raises:
+            CorruptIndexError: one of them is not what was written.
+        """
+        self._check_scope(within, "within")
+        found = self.store.find(checked_id(id, self.identity.id_kind), within, now=self.clock())
+        return [StoredDocument(row.id, row.text, scope, row.payload, None) for row, scope in found]
+
+    def document(self, row: StoredRow, scope: Scope) -> StoredDocument:
+        """Return a row as a document, with its vector.
+
+        Raises:
+            CorruptIndexError: the vector is not what was written.
+        """
+        try:
+            vector = None if row.vector is None else vector_of(row.vector, self.dim, self.dtype)
+        except CorruptIndexError as error:
+            raise error.located(path=self.store.path, id=row.id, scope=scope) from None
         return StoredDocument(row.id, row.text, scope, row.payload, vector)
+
+    def _sight(self, scope: Scope) -> Sight:
+        if len(self._sights) >= _MAX_SIGHTS:
+            self._sights.clear()
+        sight = self._sights[scope] = sight_of(scope)
+        return sight
 
     def count(self, scope: Scope | None = None, **filters: Any) -> int:
         """Return how many documents a search from `scope` would see; without one, how many there are.
 
         With a filter (see the native engine) the partitions are read in, and those that it admits are counted.
         """
-        self._check_open()
+        self.check_open()
         if scope is not None and not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
         if scope is None or all(given is None for given in filters.values()):
@@ -262,7 +293,7 @@ class DurableEngine(ChangingEngine):
                 raise TypeError("scope: expected a scrubjay.Scope with a filter, got None")
             if scope is not None and not self.store.cipher.readable(scope.tenant):
                 return 0
-            return self.store.count(None if scope is None else visible_from(scope), now=self.clock())
+            return self.store.count(None if scope is None else scope.visible(), now=self.clock())
         residency = self.residency
         for _ in range(_PATIENCE):
             view, stamp = residency.view(scope)
@@ -288,15 +319,20 @@ class DurableEngine(ChangingEngine):
         """Return documents that `scope` sees, without their vectors, by when they were last written.
 
         See :meth:`scrubjay.Index.list` for the arguments. Read from one state of the rows; no partition is loaded.
+        Documents that are damaged are left out, and named in a CorruptDataWarning.
         """
-        self._check_open()
+        self.check_open()
         wanted = asked(scope, filter=filter, exact=exact, limit=limit, offset=offset, order=order)
         checked = None if ids is None else {checked_id(id, self.identity.id_kind) for id in ids}
+        damaged: list[str] = []
         with self.store.snapshot():
-            return list(islice(self._listed(wanted, checked), wanted.start, wanted.stop))
+            found = list(islice(self._listed(wanted, checked, damaged), wanted.start, wanted.stop))
+        warn_of(damaged, self.store.path)
+        return found
 
-    def _listed(self, wanted: Asked, ids: set[RowId] | None) -> Iterator[StoredDocument]:
-        rows = self.store.rows_in(wanted.scopes, now=self.clock(), newest=wanted.newest, ids=ids)
+    def _listed(self, wanted: Asked, ids: set[RowId] | None, damaged: list[str]) -> Iterator[StoredDocument]:
+        every = self.store.rows_in(wanted.scopes, now=self.clock(), newest=wanted.newest, ids=ids)
+        rows = undamaged(every, damaged)
         for part in slices(rows):
             kept = part
             if wanted.filter is not None:
@@ -306,18 +342,18 @@ class DurableEngine(ChangingEngine):
 
     def scopes(self, within: Scope | None = None) -> list[Scope]:
         """Return every scope that has documents which have not expired; see `erase` for `within`."""
-        self._check_open()
+        self.check_open()
         return self.store.living_scopes(within, now=self.clock())
 
     def stats(self, scope: Scope | None = None) -> dict[str, int | float | str]:
         """Return the native engine's counts (of what is in memory) and the store's."""
-        self._check_open()
+        self.check_open()
         stats: dict[str, int | float | str] = dict(self.native.stats(scope))
         stats["resident_documents"] = stats["documents"]
         stats["resident_partitions"] = stats["partitions"]
         stats["documents"] = self.count(scope)
         stats["partitions"] = len(self.store.scopes())
-        stats["file_bytes"] = sum(path.stat().st_size for path in self.files() if path.exists())
+        stats["file_bytes"] = sum(size_of(path) for path in self.files())
         return stats
 
     def files(self) -> list[Path]:
@@ -328,21 +364,16 @@ class DurableEngine(ChangingEngine):
 
     def note(self, note: Feedback) -> bool:
         """Write a note on a document; False if its asker sees no such document."""
-        self._check_open()
+        self.check_open()
         return write_note(self.store, note, now=self.clock())
 
     def notes(self, scope: Scope | None) -> list[Feedback]:
         """Return the notes on documents that are there, oldest first; with `scope` those asked from within it."""
-        self._check_open()
+        self.check_open()
         return read_notes(self.store, scope, now=self.clock())
 
     def __len__(self) -> int:
         return self.count()
-
-    def __contains__(self, id: object) -> bool:
-        kind = self.identity.id_kind
-        right = isinstance(id, str) if kind == "str" else isinstance(id, (int, np.integer))
-        return right and kind is not None and self.get(id) is not None  # type: ignore[arg-type]
 
     # ------------------------------------------------------------------ care
 
@@ -352,7 +383,7 @@ class DurableEngine(ChangingEngine):
 
     def compact(self, progress: Progress | None = None) -> int:
         """Forget deleted documents everywhere, write fresh images, and rewrite the file; how many went from memory."""
-        self._check_open()
+        self.check_open()
         n_dropped = self.native.compact()
         with self.store.writing("compacting") as transaction:
             for tables in self.store.all_tables():  # the file is rewritten as a whole
@@ -389,7 +420,7 @@ class DurableEngine(ChangingEngine):
 
     def forget_keys(self, tenant: str | None) -> None:
         """Take a tenant's partitions out of memory (None: all), and ask for keys anew."""
-        self._check_open()
+        self.check_open()
         if self.store.cipher.ring is not None:
             self.store.cipher.ring.forget(tenant)
         self.residency.forget_tenant(tenant, wait=True)
@@ -410,12 +441,14 @@ class DurableEngine(ChangingEngine):
     # ------------------------------------------------------------------ the end
 
     def close(self) -> None:
-        """Write the images of what changed and close the file. Safe to call twice."""
+        """Write the images of what changed and close the file. Safe to call twice, by several threads, and from what
+        this thread runs inside of another call (then no images are written)."""
         if self._closed:
             return
         residency = self.residency
-        residency.housekeeper.stop()
-        for partition in residency.resident():
+        nested = self._is_inside()
+        residency.housekeeper.stop(wait=not nested)
+        for partition in () if nested or sys.is_finalizing() else residency.resident():
             with suppress(Error):  # without an image the next opening takes longer, that is all
                 if residency.is_dirty(partition):
                     residency.save(partition, wait=True)
@@ -423,14 +456,32 @@ class DurableEngine(ChangingEngine):
         self._closed = True
         self.store.close()
 
+    def _check_scope(self, scope: Any, name: str = "scope") -> None:
+        self.check_open()
+        if not isinstance(scope, Scope):
+            raise TypeError(f"{name}: expected a scrubjay.Scope, got {type(scope).__name__}")
+
+    def _is_inside(self) -> bool:
+        """Whether this thread is in the middle of a write or of reading a partition, from which a callback led here."""
+        return is_mine(self.store.write_lock) or self.residency.is_bringing()
+
     def abandon(self) -> None:
         """After a fork, in the child: SQLite's connections must not be used or closed here."""
         self._closed = True
+        self.store.abandon()
 
 
 # Indexes of this process, for its children: a connection that two processes share would corrupt the file.
 _opened: weakref.WeakSet[DurableEngine] = weakref.WeakSet()
 _inherited: list[DurableEngine] = []  # kept, so that nothing of them is ever closed in a child
+
+
+def _all_opened() -> list[DurableEngine]:
+    while True:
+        try:
+            return list(_opened)
+        except RuntimeError:  # another thread opened or dropped one just now
+            continue
 
 
 def _after_fork() -> None:
@@ -441,7 +492,7 @@ def _after_fork() -> None:
 
 def _at_exit() -> None:
     """A thread that works while the interpreter ends would be stopped anywhere."""
-    for engine in list(_opened):
+    for engine in _all_opened():
         engine.residency.housekeeper.stop()
 
 

@@ -1,10 +1,11 @@
 """Which hits turned out to be of use, and to which question? Kept as long as the memory and the asker's scope are.
 
-In a file: a table for each collection that ever got feedback, made by the first note (so files without feedback are as
-they were, and the format's number did not change). A note holds the text of a question, which is somebody's: it goes
-with the memory (deleted, expired and swept, erased) and with the scope that asked, in the same transaction. Notes
+In a file: a table for each collection that ever got feedback, made by the first note. A note names its memory by scope
+and id, and who asked by another scope, which sees the first. It holds the text of a question, which is somebody's: it
+goes with the memory (deleted, expired and swept, erased) and with the scope that asked, in the same transaction. Notes
 change no version, so they make no cached result stale and no partition is read again for them. What SQL is needed for
-erasing is called by :mod:`scrubjay.store.transaction`. Where the store has a cipher, questions are sealed.
+erasing is called by :mod:`scrubjay.store.transaction`. Where the store has a cipher, questions are sealed (the rules
+stand in :mod:`scrubjay.store.registry`).
 
 In memory: the same promises by :class:`FeedbackLog`.
 """
@@ -15,13 +16,18 @@ import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from threading import Lock
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from scrubjay._native import Scope
-from scrubjay.store.partition import visible_from
+from scrubjay.errors import CorruptIndexError
+from scrubjay.locks import renew_in_children
+from scrubjay.store.decoding import integer, is_id, optional_integer, scope_of
+from scrubjay.store.encryption import is_sealed
+from scrubjay.store.listing import warn_of
 from scrubjay.store.protocol import RowId
-from scrubjay.store.reading import ReadingStore, names_of, scope_of
+from scrubjay.store.reading import ReadingStore
 from scrubjay.store.schema import Tables
+from scrubjay.store.scopes import agreeing, names_of
 
 if TYPE_CHECKING:  # whose transactions call what is here
     from scrubjay.store.sqlite import SqliteStore
@@ -30,11 +36,12 @@ __all__ = [
     "MAX_NOTES",
     "Feedback",
     "FeedbackLog",
+    "damaged_notes",
+    "feedback_tables",
     "forget_ids",
     "forget_scope",
     "has_notes",
     "read_notes",
-    "seal_notes",
     "write_note",
 ]
 
@@ -49,10 +56,12 @@ CREATE TABLE IF NOT EXISTS feedback{s}(
   at INTEGER NOT NULL,
   tenant TEXT NOT NULL, user TEXT NOT NULL, agent TEXT NOT NULL,  -- who asked; '' is "none"
   id NOT NULL,                                                    -- of the memory
-  used INTEGER NOT NULL, query BLOB, lexical_rank INTEGER, vector_rank INTEGER, score REAL)
+  used INTEGER NOT NULL, query BLOB, lexical_rank INTEGER, vector_rank INTEGER, score REAL,
+  scope INTEGER NOT NULL,                                         -- of the memory, the key of its row
+  bound INTEGER NOT NULL)  -- whether a digest counts these two columns; 0 in what a file of format 3 brought along
 """
 _INDEXES = (
-    "CREATE INDEX IF NOT EXISTS feedback_id{s} ON feedback{s}(id)",
+    "CREATE INDEX IF NOT EXISTS feedback_id{s} ON feedback{s}(id, scope)",
     "CREATE INDEX IF NOT EXISTS feedback_asker{s} ON feedback{s}(tenant, number)",
 )
 
@@ -70,6 +79,14 @@ class Seals(Protocol):
 
     def readable(self, tenant: str) -> bool:
         """Whether the tenant's key was not destroyed."""
+        ...
+
+    def refuses_plain(self, tenant: str) -> bool:
+        """Whether nothing of the tenant may be in the clear."""
+        ...
+
+    def plain(self, what: str, tenant: str) -> Exception:
+        """Return the error for something in the clear."""
         ...
 
 
@@ -95,12 +112,16 @@ class Feedback(NamedTuple):
     """Seconds since 1970."""
     scope: Scope
     """Who asked."""
+    document_scope: Scope
+    """Of the memory: with its id its key."""
 
 
 def write_note(store: SqliteStore, note: Feedback, *, now: int) -> bool:
     """Write a note, durably; False (and nothing is written) if there is no such memory that its asker sees."""
     t = store.tables
     cipher = _cipher(store)
+    if note.document_scope not in note.scope.visible():
+        return False
     if cipher is not None and not cipher.readable(
         note.scope.tenant
     ):  # asked before others have to wait for it
@@ -108,15 +129,16 @@ def write_note(store: SqliteStore, note: Feedback, *, now: int) -> bool:
     with store.writing("recording feedback") as transaction:
         execute = transaction.connection.execute
         found = execute(
-            f"SELECT s.tenant, s.user, s.agent FROM {t.document} d JOIN {t.scope} s ON s.key = d.scope "
-            "WHERE d.id = ? AND (d.expires_at IS NULL OR d.expires_at > ?)",
-            (note.id, now),
+            f"SELECT s.key FROM {t.scope} s JOIN {t.document} d ON d.id = ? AND d.scope = s.key "
+            "WHERE s.tenant = ? AND s.user = ? AND s.agent = ? AND (d.expires_at IS NULL OR d.expires_at > ?)",
+            (note.id, *names_of(note.document_scope), now),
         ).fetchone()
-        if found is None or scope_of(*found) not in visible_from(note.scope):
+        if found is None:
             return False
         if not has_notes(transaction.connection, t):
-            for statement in (_TABLE, *_INDEXES):
-                execute(statement.replace("{s}", t.suffix))
+            for statement in feedback_tables(t):
+                execute(statement)
+            transaction.notice_tables()
         names = names_of(note.scope)
         (number,) = execute(f"SELECT ifnull(max(number), 0) + 1 FROM feedback{t.suffix}").fetchone()
         query = None if note.query is None else note.query.encode()
@@ -124,7 +146,7 @@ def write_note(store: SqliteStore, note: Feedback, *, now: int) -> bool:
             query = cipher.seal(note.scope.tenant, _place(t, number), query)
         execute(
             f"INSERT INTO feedback{t.suffix}(number, at, tenant, user, agent, id, used, query, lexical_rank, "
-            "vector_rank, score) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "vector_rank, score, scope, bound) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)",
             (
                 number,
                 round(note.at * 1e6),
@@ -135,6 +157,7 @@ def write_note(store: SqliteStore, note: Feedback, *, now: int) -> bool:
                 note.lexical_rank,
                 note.vector_rank,
                 note.score,
+                found[0],
             ),
         )
         if number % _PRUNED_EVERY == 0:
@@ -146,46 +169,98 @@ def write_note(store: SqliteStore, note: Feedback, *, now: int) -> bool:
     return True
 
 
+def feedback_tables(tables: Tables) -> list[str]:
+    """Return the statements that make a collection's table of notes."""
+    return [statement.replace("{s}", tables.suffix) for statement in (_TABLE, *_INDEXES)]
+
+
 def read_notes(store: ReadingStore, scope: Scope | None, *, now: int) -> list[Feedback]:
-    """Return the notes on memories that are still there, oldest first; with `scope` those asked from within it."""
+    """Return the notes on memories that are still there, oldest first; with `scope` those asked from within it.
+
+    A note that is damaged is left out, with a warning.
+
+    Raises:
+        CorruptIndexError, EncryptionError: a question is in the clear, and its asker's tenant has a key.
+    """
     t = store.tables
     with store.snapshot():
         connection = store.reading_connection()
         if not has_notes(connection, t):
             return []
-        condition, names = ("1", ()) if scope is None else _within(scope, exact=False)
+        condition, names = ("1", ()) if scope is None else agreeing(scope, table="f")
         found = connection.execute(
             "SELECT f.number, f.query, f.id, f.used, f.lexical_rank, f.vector_rank, f.score, f.at, f.tenant, f.user, "
-            "f.agent "
-            f"FROM feedback{t.suffix} f WHERE {condition} AND EXISTS(SELECT 1 FROM {t.document} d WHERE d.id = f.id "
+            "f.agent, s.tenant, s.user, s.agent "
+            f"FROM feedback{t.suffix} f JOIN {t.scope} s ON s.key = f.scope WHERE {condition} "
+            f"AND EXISTS(SELECT 1 FROM {t.document} d WHERE d.id = f.id AND d.scope = f.scope "
             "AND (d.expires_at IS NULL OR d.expires_at > ?)) ORDER BY f.number",
             (*names, now),
         ).fetchall()
     cipher = _cipher(store)
-    readable = {tenant: cipher is None or cipher.readable(tenant) for tenant in {row[8] for row in found}}
-    notes = []
-    for number, query, id, used, lexical, vector, score, at, *names in found:
-        if not readable[names[0]]:  # its key was destroyed: as if erased
+    readable: dict[str, bool] = {}
+    notes: list[Feedback] = []
+    damaged: list[str] = []
+    for row in found:
+        number, query, *said = row[:8]
+        tenant = row[8]
+        try:
+            asker, own = scope_of(*row[8:11]), scope_of(*row[11:])
+            if tenant not in readable:
+                readable[tenant] = cipher is None or cipher.readable(tenant)
+            if not readable[tenant]:  # its key was destroyed: as if erased
+                continue
+            refused = _refusal(cipher, tenant, _place(t, number), query)
+            if refused is None:
+                _check_note(row)
+                query = query if cipher is None else cipher.open(tenant, _place(t, number), query)
+        except CorruptIndexError as error:
+            damaged.append(f"note {number}: {error.what}")
             continue
-        if cipher is not None:
-            query = cipher.open(names[0], _place(t, number), query)
+        if refused is not None:  # no damage: somebody else wrote it, or it is to be encrypted first
+            raise refused
         text = None if query is None else bytes(query).decode("utf-8", "replace")
-        notes.append(Feedback(id, bool(used), text, lexical, vector, score, at / 1e6, scope_of(*names)))
+        id, used, lexical, vector, score, at = said
+        notes.append(Feedback(id, bool(used), text, lexical, vector, score, at / 1e6, asker, own))
+    warn_of(damaged, store.path)
     return notes
 
 
-def seal_notes(store: SqliteStore, connection: sqlite3.Connection, tables: Tables, tenant: str) -> int:
-    """Seal the questions of a tenant that is being encrypted, within a transaction of the store; how many there are."""
-    cipher = _cipher(store)
-    if cipher is None or not has_notes(connection, tables):
-        return 0
-    query = f"SELECT number, query FROM feedback{tables.suffix} WHERE tenant = ? AND query IS NOT NULL"
-    found = connection.execute(query, (tenant,)).fetchall()
-    for number, data in found:
-        place = _place(tables, number)
-        sealed = cipher.seal(tenant, place, cipher.open(tenant, place, data))
-        connection.execute(f"UPDATE feedback{tables.suffix} SET query = ? WHERE number = ?", (sealed, number))
-    return len(found)
+def _refusal(cipher: Seals | None, tenant: str, place: str, query: Any) -> Exception | None:
+    """Return the error for a question that is in the clear and must not be."""
+    if cipher is None or query is None or is_sealed(query) or not cipher.refuses_plain(tenant):
+        return None
+    return cipher.plain(place, tenant)
+
+
+def _check_note(row: Sequence[Any]) -> None:
+    """Hold a note to the types that it was written with."""
+    _, query, id, used, lexical, vector, score, at, *_ = row
+    integer(at, "its time")
+    integer(used, "used")
+    for rank in (lexical, vector):
+        optional_integer(rank, "a rank")
+    if (
+        not is_id(id)
+        or not isinstance(query, (bytes, type(None)))
+        or not isinstance(score, (float, type(None)))
+    ):
+        raise CorruptIndexError("its question, score or document cannot be read")
+
+
+def damaged_notes(connection: sqlite3.Connection, tables: Tables) -> list[str]:
+    """Return what is wrong with the notes of a collection, as sentences."""
+    found = connection.execute(
+        "SELECT number, query, id, used, lexical_rank, vector_rank, score, at, tenant, user, agent "
+        f"FROM feedback{tables.suffix}"
+    )
+    damaged = []
+    for row in found.fetchall():
+        try:
+            scope_of(*row[8:])
+            _check_note(row)
+        except CorruptIndexError as error:
+            damaged.append(f"note of feedback {row[0]}: {error.what}")
+    return damaged
 
 
 def has_notes(connection: sqlite3.Connection, tables: Tables) -> bool:
@@ -199,10 +274,12 @@ def has_notes(connection: sqlite3.Connection, tables: Tables) -> bool:
     )
 
 
-def forget_ids(connection: sqlite3.Connection, tables: Tables, ids: Iterable[RowId]) -> None:
-    """Drop the notes on memories that are being deleted; inside the transaction that does it."""
+def forget_ids(connection: sqlite3.Connection, tables: Tables, key: int, ids: Iterable[RowId]) -> None:
+    """Drop the notes on memories of a scope that are being deleted; inside the transaction that does it."""
     if has_notes(connection, tables):
-        connection.executemany(f"DELETE FROM feedback{tables.suffix} WHERE id = ?", [(id,) for id in ids])
+        connection.executemany(
+            f"DELETE FROM feedback{tables.suffix} WHERE id = ? AND scope = ?", [(id, key) for id in ids]
+        )
 
 
 def forget_scope(connection: sqlite3.Connection, tables: Tables, scope: Scope, *, exact: bool) -> None:
@@ -212,24 +289,13 @@ def forget_scope(connection: sqlite3.Connection, tables: Tables, scope: Scope, *
     """
     if not has_notes(connection, tables):
         return
-    condition, names = _within(scope, exact=exact)
+    asked, names = agreeing(scope, exact=exact, table="f")
+    judged, _ = agreeing(scope, exact=exact, table="s")
     connection.execute(
-        f"DELETE FROM feedback{tables.suffix} AS f WHERE tenant = ? AND ({condition} OR EXISTS("
-        f"SELECT 1 FROM {tables.document} d JOIN {tables.scope} s ON s.key = d.scope WHERE d.id = f.id AND "
-        f"{condition.replace('f.', 's.')}))",
+        f"DELETE FROM feedback{tables.suffix} AS f WHERE tenant = ? AND (({asked}) OR EXISTS("
+        f"SELECT 1 FROM {tables.scope} s WHERE s.key = f.scope AND {judged}))",
         (scope.tenant, *names, *names),
     )
-
-
-def _within(scope: Scope, *, exact: bool) -> tuple[str, tuple[str, ...]]:
-    """The condition that a note's tenant, user and agent agree with `scope`, and its parameters."""
-    tenant, user, agent = names_of(scope)
-    condition, names = "f.tenant = ?", [tenant]
-    for column, name in (("user", user), ("agent", agent)):
-        if exact or name:
-            condition += f" AND f.{column} = ?"
-            names.append(name)
-    return f"({condition})", tuple(names)
 
 
 class FeedbackLog:
@@ -237,6 +303,7 @@ class FeedbackLog:
 
     def __init__(self) -> None:
         self._lock = Lock()
+        renew_in_children(self, "_lock")
         self._notes: dict[str, deque[tuple[int, Feedback]]] = {}  # by the tenant that asked
         self._n_noted = 0
 

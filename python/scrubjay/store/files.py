@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scrubjay.errors import StoreBusyError, StoreError
+from scrubjay.errors import ClosedError, StoreBusyError, StoreError
 from scrubjay.progress import Progress
+from scrubjay.semantic import as_text
 from scrubjay.store.connections import translated
 from scrubjay.store.place import FILE_ID
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.vectors import encode_many
+from scrubjay.whole_files import beside
 
-__all__ = ["ErasureReport", "back_up", "rewrite_file", "search_files", "vector_needles"]
+__all__ = [
+    "ErasureReport",
+    "back_up",
+    "byte_needles",
+    "name_needles",
+    "rewrite_file",
+    "search_files",
+    "text_needles",
+    "vector_needles",
+]
 
 _PIECE_BYTES = 32
+_MIN_BASE64 = 4  # digits; fewer are found in any image
 _WINDOW_BYTES = 8 << 20
 _BACKUP_PAGES = 2048
 
@@ -48,6 +62,35 @@ class ErasureReport:
         return not self.found
 
 
+def text_needles(texts: Iterable[str]) -> list[bytes]:
+    """Return texts as the bytes that are looked for.
+
+    Raises:
+        TypeError: one is no str.
+    """
+    return [as_text(text).encode() for text in _each(texts, "texts", str)]
+
+
+def byte_needles(sequences: Iterable[bytes]) -> list[bytes]:
+    """Return byte sequences.
+
+    Raises:
+        TypeError: one is no bytes.
+    """
+    return [bytes(sequence) for sequence in _each(sequences, "sequences", bytes)]
+
+
+def _each(given: Any, name: str, kind: type) -> Iterator[Any]:
+    if isinstance(given, (str, bytes)):
+        raise TypeError(f"{name}: expected a sequence of {kind.__name__}, got one {type(given).__name__}")
+    if not isinstance(given, Iterable):
+        raise TypeError(f"{name}: expected a sequence of {kind.__name__}, got {type(given).__name__}")
+    for place, one in enumerate(given):
+        if not isinstance(one, kind):
+            raise TypeError(f"{name}[{place}]: expected {kind.__name__}, got {type(one).__name__}")
+        yield one
+
+
 def vector_needles(vectors: Iterable[ArrayLike]) -> list[bytes]:
     """Return the bytes that a vector may have in rows and images: its single and half precision elements."""
     needles = []
@@ -58,8 +101,29 @@ def vector_needles(vectors: Iterable[ArrayLike]) -> list[bytes]:
     return needles
 
 
-def search_files(store: SqliteStore, needles: Sequence[bytes]) -> ErasureReport:
-    """Search the files of an index for byte sequences.
+def name_needles(name: str) -> tuple[list[bytes], list[bytes]]:
+    """Return the bytes that a name may have: those that are looked for in any case, and those that are not.
+
+    UTF-8 and UTF-16 (upper and lower case alike), hexadecimal digits, and base64 from each of its three places.
+
+    >>> name_needles("jane")[1]
+    [b'amFuZ', b'phbm', b'qYW5l']
+    """
+    folded, exact = [], []
+    for form in dict.fromkeys((name, name.casefold(), name.upper())):
+        for encoding in ("utf-8", "utf-16-le", "utf-16-be"):
+            folded.append(form.encode(encoding, "surrogatepass").lower())
+    raw = name.encode("utf-8", "surrogatepass")
+    folded.append(raw.hex().encode())
+    for before in range(3):
+        encoded = base64.b64encode(bytes(before) + raw)
+        whole = (before + len(raw)) * 8 // 6  # digits that depend on nothing that follows
+        exact.append(encoded[(before * 8 + 5) // 6 : whole])
+    return list(dict.fromkeys(folded)), [needle for needle in exact if len(needle) >= _MIN_BASE64]
+
+
+def search_files(store: SqliteStore, needles: Sequence[bytes], names: Sequence[str] = ()) -> ErasureReport:
+    """Search the files of an index for byte sequences, and for names in every form of :func:`name_needles`.
 
     SQLite may cut a long value where a page ends, so of a sequence longer than 32 bytes every 32 bytes are
     looked for, too:
@@ -69,7 +133,12 @@ def search_files(store: SqliteStore, needles: Sequence[bytes]) -> ErasureReport:
     n_bytes = 0
     searched = []
     pieces = [(piece, number) for number, needle in enumerate(needles) for piece in _pieces(needle)]
-    longest = max((len(piece) for piece, _ in pieces), default=1)
+    folded: list[tuple[bytes, int]] = []
+    for number, name in enumerate(names, len(needles)):
+        anyhow, exactly = name_needles(name)
+        folded += [(piece, number) for piece in anyhow]
+        pieces += [(piece, number) for piece in exactly]
+    longest = max((len(piece) for piece, _ in pieces + folded), default=1)
     for path in store.files():
         if not path.exists():
             continue
@@ -78,11 +147,13 @@ def search_files(store: SqliteStore, needles: Sequence[bytes]) -> ErasureReport:
         n_bytes += os.fstat(descriptor).st_size
         first: dict[int, int] = {}
         for start, data in _windows(descriptor, longest):
-            for piece, number in pieces:
-                if number not in first and (at := data.find(piece)) >= 0:
-                    first[number] = start + at
+            lower = data.lower() if folded else b""
+            for where, some in ((data, pieces), (lower, folded)):
+                for piece, number in some:
+                    if number not in first and (at := where.find(piece)) >= 0:
+                        first[number] = start + at
         found.extend((path, at, number) for number, at in sorted(first.items()))
-    return ErasureReport(tuple(searched), n_bytes, len(needles), tuple(found))
+    return ErasureReport(tuple(searched), n_bytes, len(needles) + len(names), tuple(found))
 
 
 def _pieces(needle: bytes) -> list[bytes]:
@@ -122,36 +193,34 @@ def _empty_log(connection: sqlite3.Connection, path: Path) -> None:
         )
 
 
-def back_up(store: SqliteStore, target: Path, progress: Progress) -> int:
+def back_up(store: SqliteStore, target: Path, progress: Progress, *, replace: bool = False) -> int:
     """Copy the index as of now into `target`, beside readers and writers; return the copy's bytes.
 
     The copy appears under its name when it is complete.
     """
     if target.exists():
-        raise StoreError(f"backup: the file exists already, name a new one: {target}")
-    partial = target.with_name(target.name + ".partial")
-    partial.unlink(missing_ok=True)
-    with translated(target, "backing up"):
-        try:
-            with closing(sqlite3.connect(partial, isolation_level=None)) as copy, store.snapshot():
-                source = store.reading_connection()
-                source.execute("SELECT count(*) FROM meta").fetchone()  # from here on one state is read
-                done = 0
+        if not replace:
+            raise StoreError(f"backup: the file exists already, name a new one: {target}")
+        if target.samefile(store.path):
+            raise StoreError(f"backup: expected another file than the index itself: {target}")
+        if target.with_name(target.name + "-wal").exists():  # it would be applied to the copy
+            raise StoreError(f"backup: the file is an index that is in use, name another one: {target}")
+    with translated(target, "backing up"), beside(target, replace=replace) as partial:
+        with closing(sqlite3.connect(partial, isolation_level=None)) as copy, store.snapshot():
+            source = store.reading_connection()
+            source.execute("SELECT count(*) FROM meta").fetchone()  # from here on one state is read
+            done = 0
 
-                def advance(_status: int, remaining: int, total: int) -> None:
-                    nonlocal done
-                    progress.update(total - remaining - done)
-                    done = total - remaining
+            def advance(_status: int, remaining: int, total: int) -> None:
+                nonlocal done
+                if source.is_shut:  # or whoever closes the index would wait for the whole copy
+                    raise ClosedError(f"the index was closed while backing up: {target}")
+                progress.update(total - remaining - done)
+                done = total - remaining
 
-                source.backup(copy, pages=_BACKUP_PAGES, progress=advance)
-                copy.execute(
-                    "DELETE FROM meta WHERE name = ?", (FILE_ID,)
-                )  # it will have a future of its own
-                copy.execute("PRAGMA journal_mode = DELETE")  # one file; the next opening sets WAL again
-            with partial.open("rb") as file:
-                os.fsync(file.fileno())
-            partial.replace(target)
-        except BaseException:
-            partial.unlink(missing_ok=True)
-            raise
+            source.backup(copy, pages=_BACKUP_PAGES, progress=advance)
+            copy.execute("DELETE FROM meta WHERE name = ?", (FILE_ID,))  # it will have a future of its own
+            copy.execute("PRAGMA journal_mode = DELETE")  # one file; the next opening sets WAL again
+        with partial.open("rb") as file:
+            os.fsync(file.fileno())
     return target.stat().st_size

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
 import numpy as np
 
-from scrubjay._native import Engine, Scope
-from scrubjay.errors import ConflictError, CorruptIndexError
+from scrubjay._native import Engine, PreparedDocuments, Scope
+from scrubjay.errors import CorruptIndexError
 from scrubjay.store.budget import Budget
+from scrubjay.store.digests import ScopeDigest
+from scrubjay.store.encryption import Box
 from scrubjay.store.housekeeping import Housekeeper
 from scrubjay.store.partition import NEVER, Partition
-from scrubjay.store.protocol import RowId, ScopeState
+from scrubjay.store.protocol import NewRow, RowId, ScopeState, StoredRow
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.vectors import decode_many
 
 __all__ = ["FEW", "UNFINISHED", "Filling", "decoded", "graph_lost", "readable"]
+
+Digest = tuple[Box, ScopeDigest] | None  # of a scope of an encrypted tenant, just read
 
 _SLICE = 2000  # rows given to the engine at a time
 FEW = 32  # changes that are caught up in no time
@@ -45,55 +50,82 @@ class Filling:
     budget: Budget
     housekeeper: Housekeeper
     drop: Callable[[Partition], None]
+    partition: Callable[[Scope], Partition]
     disturb: Callable[[Partition], None]
     _store: SqliteStore
     _clock: Callable[[], int]
     _lock: threading.Lock
-    _ids: threading.RLock
     _changed: dict[Partition, None]
-    n_damaged = 0  # vectors that could not be read, ever: whether it is worth asking partitions for theirs
+    n_damaged = 0  # rows that could not be read whole, ever: whether it is worth asking partitions for theirs
 
     def _read(self, partition: Partition) -> None:
         now = self._clock()
+        version = partition.version
         with self._store.snapshot():
             state = self._store.scope_state(partition.scope)
+            is_known = state is not None
             if state is None:
                 state = ScopeState(0, 0, 0, 0)
+            digest = None
             if not partition.resident or partition.applied < state.horizon:
-                self._read_whole(partition, state, now)
+                digest = self._store.digest(partition.scope, state)
+                self._read_whole(partition, state, digest, now)
             if partition.applied < state.version:
-                self._catch_up(partition, state, now)
+                try:
+                    self._catch_up(partition, state, digest, now)
+                except CorruptIndexError:
+                    if digest is None:
+                        raise
+                    self._read_rows(partition, state, now)  # which may agree with their digest after all
             self._forget(partition, self._store.expired_ids(state.key, now=now))
             partition.next_expiry = self._store.next_expiry(state.key, now=now) or NEVER
         self.measure(partition)
         with self._lock:
+            if not is_known and partition.version == version:
+                partition.version = partition.applied  # the name of the scope was erased
             partition.version = max(partition.version, state.version)
             # What this process is committing it will apply itself.
             partition.ready = partition.version <= max(partition.applied, partition.in_flight)
 
-    def _read_whole(self, partition: Partition, state: ScopeState, now: int) -> None:
+    def _read_whole(self, partition: Partition, state: ScopeState, digest: Digest, now: int) -> None:
         self.drop(partition)
-        if state.documents and self._read_image(partition, state):
-            return
-        rows = list(self._store.rows(partition.scope, now=now))
+        if not state.documents or not self._read_image(partition, state, digest):
+            self._read_rows(partition, state, now)
+
+    def _read_rows(self, partition: Partition, state: ScopeState, now: int) -> None:
+        self.drop(partition)
+        rows = self._usable(partition, self._store.rows(partition.scope, now=now))
         self._put(partition, rows)
         partition.resident, partition.applied = True, state.version
         self._count_changes(partition, len(rows))
 
-    def _read_image(self, partition: Partition, state: ScopeState) -> bool:
+    def _read_image(self, partition: Partition, state: ScopeState, digest: Digest) -> bool:
         try:
             with self._store.image_views(state.key) as image:
                 partition.unreadable = image is None  # if there is one, it is damaged
                 if image is None or not state.horizon <= image[0] <= state.version:
                     return False
-                with self._ids:
-                    self.engine.load_partition(partition.scope, list(image[1]))
+                if digest is not None and image[0] != digest[1].image:
+                    raise CorruptIndexError("an image was put back in the file")
+                self.engine.load_partition(partition.scope, list(image[1]))
                 partition.resident, partition.applied, partition.n_changed = True, image[0], 0
                 self._await_graph(partition)
-        except CorruptIndexError:  # the rows are the truth
+        except (CorruptIndexError, TypeError, ValueError):  # the rows are the truth
             partition.unreadable = True
             return False
         return True
+
+    def _usable(self, partition: Partition, rows: Iterable[StoredRow]) -> list[StoredRow]:
+        """Note which rows are damaged, and leave out those that are not usable."""
+        usable = []
+        for row in rows:
+            if row.damage is not None:
+                partition.n_damaged += 1
+                self.n_damaged += 1
+                partition.n_lost += not row.usable
+            if row.usable:
+                usable.append(row)
+        return usable
 
     def _await_graph(self, partition: Partition) -> None:
         """Note whether the image brought a graph; one that is built or grows now is to be saved when it is there."""
@@ -104,13 +136,13 @@ class Filling:
             self._changed[partition] = None
             self.housekeeper.note()
 
-    def _catch_up(self, partition: Partition, state: ScopeState, now: int) -> None:
-        changes = self._store.changes(state.key, partition.applied, now=now)
+    def _catch_up(self, partition: Partition, state: ScopeState, digest: Digest, now: int) -> None:
+        changes = self._store.changes(state.key, partition.applied, now=now, digest=digest)
         partition.resident = False  # until it is whole again
         if changes.deleted and changes.rows:
             self.disturb(partition)
         self._forget(partition, changes.deleted)
-        self._put(partition, changes.rows)
+        self._put(partition, self._usable(partition, changes.rows))
         partition.resident, partition.applied = True, state.version
         self._count_changes(partition, len(changes.deleted) + len(changes.rows))
 
@@ -125,49 +157,83 @@ class Filling:
         """Find out how much memory a partition occupies."""
         self.budget.charge(partition, self.engine.partition_bytes(partition.scope))
 
-    def _put(self, partition: Partition, rows: Sequence[Arriving]) -> None:
-        """Give rows to the engine. A vector that is none (the file was damaged) is left out: words find its memory."""
+    def prepare(self, rows: Sequence[NewRow]) -> dict[Scope, PreparedDocuments]:
+        """Analyse rows that are about to be written, for the partitions that are in memory now; see :meth:`apply`.
+
+        Raises:
+            TypeError, ValueError: a row that the engine would not take.
+        """
+        by_scope: dict[Scope, list[NewRow]] = {}
+        for row in rows:
+            by_scope.setdefault(row.scope, []).append(row)
+        return {
+            scope: self._prepared(scope, part, decoded([row.vector for row in part], self.engine.dtype))
+            for scope, part in by_scope.items()
+            if self.partition(scope).resident
+        }
+
+    def _prepared(self, scope: Scope, rows: Sequence[Arriving], vectors: Any) -> PreparedDocuments:
+        return self.engine.prepare(
+            [row.id for row in rows],
+            [row.text for row in rows],
+            scope=scope,
+            vectors=vectors,
+            payloads=[row.payload for row in rows],
+        )
+
+    def _put(
+        self, partition: Partition, rows: Sequence[Arriving], prepared: PreparedDocuments | None = None
+    ) -> None:
+        """Give rows to the engine, as they were prepared, if that engine is still the one.
+
+        A vector that is none (the file was damaged) is left out: words find its memory.
+        """
+        if prepared is not None and len(prepared) == len(rows) and prepared.belongs_to(self.engine):
+            self.engine.apply(prepared)
+            return
         for start in range(0, len(rows), _SLICE):
             part = rows[start : start + _SLICE]
             data = [row.vector for row in part]
             try:
                 self._give(partition, part, decoded(data, self.engine.dtype))
-            except ConflictError:
-                raise
             except (TypeError, ValueError):
                 vectors, damaged = readable(data, self.engine)
-                if not damaged:
-                    raise
-                self._give(partition, part, vectors)
                 partition.n_damaged += len(damaged)
+                partition.n_without_vector += len(damaged)
                 self.n_damaged += len(damaged)
+                try:
+                    self._give(partition, part, vectors)
+                except (TypeError, ValueError):
+                    if isinstance(part[0], NewRow):  # which the engine has taken before they were committed
+                        raise
+                    self._give_one_by_one(partition, part, vectors)
 
     def _give(self, partition: Partition, rows: Sequence[Arriving], vectors: Any) -> None:
-        """Give rows to the engine. An id that another partition still holds has left that one: it is behind."""
-        ids = [row.id for row in rows]
-        texts = [row.text for row in rows]
-        payloads = [row.payload for row in rows]
-        arguments = {"scope": partition.scope, "vectors": vectors, "payloads": payloads}
-        with self._ids:
+        """Give rows to the engine."""
+        self.engine.apply(self._prepared(partition.scope, rows, vectors))
+
+    def _give_one_by_one(
+        self, partition: Partition, rows: Sequence[Arriving], vectors: Sequence[Any]
+    ) -> None:
+        """Give rows of which the engine refuses one; those that it refuses are damaged (an id of the other kind)."""
+        for row, vector in zip(rows, vectors, strict=True):
             try:
-                self.engine.upsert_many(ids, texts, **arguments)
-            except ConflictError:
-                for id in ids:
-                    found = self.engine.get(id)
-                    if found is not None and found.scope != partition.scope:
-                        self.engine.delete(id)
-                self.engine.upsert_many(ids, texts, **arguments)
+                self._give(partition, [row], None if vector is None else [vector])
+            except (TypeError, ValueError):
+                partition.n_damaged += 1
+                partition.n_lost += 1
+                self.n_damaged += 1
 
     def _forget(self, partition: Partition, ids: Sequence[RowId]) -> None:
         """Take ids out of this partition, if it has them."""
-        with self._ids:
-            gone = []
-            for id in ids:
-                found = self.engine.get(id)
-                if found is not None and found.scope == partition.scope:
-                    gone.append(id)
-            if gone:
-                self.engine.delete_many(gone)
+        if not ids:
+            return
+        try:
+            self.engine.delete_many(ids, scope=partition.scope)
+        except (TypeError, ValueError):
+            for id in ids:  # one is of the other kind, which the engine cannot have: the file was damaged
+                with suppress(TypeError, ValueError):
+                    self.engine.delete(id, scope=partition.scope)
 
     def _expire(self, partition: Partition) -> None:
         with partition.lock:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 import weakref
+from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import Protocol
 
@@ -44,20 +45,22 @@ class Housekeeper:
         if self._thread is None:
             with self._lock:
                 if self._thread is None:
-                    self._thread = threading.Thread(
+                    thread = threading.Thread(
                         target=_keep,
                         args=(self._house, self._notes),
                         name="scrubjay-housekeeping",
                         daemon=True,
                     )
-                    self._thread.start()
+                    with suppress(RuntimeError):  # the interpreter ends, or there are no more threads
+                        thread.start()
+                        self._thread = thread  # only now: one that has not started cannot be waited for
 
-    def stop(self) -> None:
-        """End the thread, and wait for what it is doing."""
+    def stop(self, *, wait: bool = True) -> None:
+        """End the thread, and wait for what it is doing; without `wait` it ends by itself."""
         self._notes.stopped = True
         self._notes.queue.put(False)
         thread = self._thread
-        if thread is not None and thread is not threading.current_thread():
+        if wait and thread is not None and thread is not threading.current_thread():
             thread.join()
 
 

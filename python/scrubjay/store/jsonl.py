@@ -4,6 +4,9 @@ One object a line: id, text, tenant, user, agent, metadata, created_at, expires_
 name. Numbers have as many digits as single precision needs, so a vector comes back bit for bit. The first line names
 the format.
 
+A memory's key is its scope and its id, so a file may have an id in several scopes; in files of earlier versions each
+has one, and they are read alike.
+
 Memories of an encrypted tenant leave it sealed, whole lines of them, with a key of this export's own. It stands before
 the first of them, wrapped by the tenant's master key.
 """
@@ -12,6 +15,7 @@ from __future__ import annotations
 
 import base64
 import json
+import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO, cast
@@ -19,25 +23,38 @@ from typing import Any, TextIO, cast
 from scrubjay import payload
 from scrubjay.errors import CorruptIndexError, EncryptionError, StoreFormatError
 from scrubjay.progress import Progress
-from scrubjay.store.encryption import Box, KeyRing, Master, frame
+from scrubjay.store.decoding import is_id, shown
+from scrubjay.store.encryption import WHOLE, Box, KeyRing, Master, frame
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.schema import has_data_keys
+from scrubjay.store.listing import warn_of
+from scrubjay.store.schema import Tables, all_tables, has_data_keys
+from scrubjay.store.sqlite import SqliteStore
 
-__all__ = ["read_export", "write_export"]
+__all__ = ["read_export", "write_export", "write_tables"]
 
 _CLEAR, _SEALED = 1, 2  # formats
 
 
-def write_export(engine: DurableEngine, file: TextIO, progress: Progress, *, plaintext: bool) -> int:
+def write_export(
+    engine: DurableEngine,
+    file: TextIO,
+    progress: Progress,
+    *,
+    plaintext: bool,
+    damaged: list[str] | None = None,
+) -> int:
     """Write every unexpired memory in order of writing, as of one moment; return how many.
 
     Those of encrypted tenants are sealed, unless `plaintext`; those of tenants whose keys were destroyed are left out.
+    Those that are damaged are left out, too, and named in a CorruptDataWarning; with `damaged` they are noted there
+    instead, and so are those whose keys cannot be had.
 
     Raises:
         EncryptionError: a tenant's key cannot be had.
     """
     store = engine.store
     n_written = 0
+    found_damaged: list[str] = [] if damaged is None else damaged
     with store.snapshot():
         identity = store.identity()
         sealing = not plaintext and has_data_keys(store.reading_connection())
@@ -50,14 +67,29 @@ def write_export(engine: DurableEngine, file: TextIO, progress: Progress, *, pla
         }
         file.write(json.dumps({**header, "embedder": identity.model}) + "\n")
         now = engine.clock()
-        after = 0
+        after = -(1 << 63)
         while batch := store.ids_after(after, 1000, now=now):
+            if batch[-1][0] <= after:
+                raise CorruptIndexError("its documents are not in order", path=store.path)
             after = batch[-1][0]
-            for _, id in batch:
-                document = engine.get(id)
-                if document is None:
+            for seq, id in batch:
+                try:
+                    if not is_id(id, identity.id_kind):
+                        raise CorruptIndexError(f"an id that is {shown(id)}")
+                    found = store.at(seq)
+                    if found is None:
+                        continue
+                    document = engine.document(*found)
+                    text = json.dumps(_line(document), ensure_ascii=False)
+                except CorruptIndexError as error:
+                    named = "" if error.scope is None else f" of {error.scope!r}"
+                    found_damaged.append(f"document {id!r}{named}: {error.what}")
                     continue
-                text = json.dumps(_line(document), ensure_ascii=False)
+                except EncryptionError as error:
+                    if damaged is None:
+                        raise
+                    damaged.append(f"document {id!r}: {error}")
+                    continue
                 if sealing:
                     tenant = document.scope.tenant
                     if tenant not in boxes:
@@ -69,7 +101,52 @@ def write_export(engine: DurableEngine, file: TextIO, progress: Progress, *, pla
                 file.write(text + "\n")
                 n_written += 1
             progress.update(len(batch))
+    if damaged is None:
+        warn_of(found_damaged, store.path)
     return n_written
+
+
+def write_tables(store: SqliteStore, file: TextIO) -> int:
+    """Write the rows of the tables that are no collection's, of layers above, as they stand; return how many.
+
+    One object a line, {"table": ..., "row": {...}}; bytes are {"base64": ...}. Notes of feedback have
+    the names of their document's scope in place of its key.
+    """
+    n_written = 0
+    with store.snapshot():
+        connection = store.reading_connection()
+        own = {name for tables in all_tables(connection) for name in tables.all()} | {
+            "collection",
+            "data_key",
+        }
+        found = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name"
+        ).fetchall()
+        for (table,) in found:
+            if table in own:
+                continue
+            cursor = connection.execute(f'SELECT * FROM "{table}"')
+            names = [column[0] for column in cursor.description]
+            scopes = _scopes(connection, table)
+            for row in cursor:
+                values = {
+                    name: {"base64": _base64(value)} if isinstance(value, bytes) else value
+                    for name, value in zip(names, row, strict=True)
+                }
+                if scopes is not None:
+                    values["scope"] = scopes.get(values["scope"])
+                file.write(json.dumps({"table": table, "row": values}, ensure_ascii=False) + "\n")
+                n_written += 1
+    return n_written
+
+
+def _scopes(connection: sqlite3.Connection, table: str) -> dict[Any, list[str]] | None:
+    """Return key -> names of the scopes of a table of feedback; None: it is another one."""
+    head, _, number = table.partition("_")
+    if head != "feedback" or not (number == "" or number.isdigit()):
+        return None
+    found = connection.execute(f"SELECT key, tenant, user, agent FROM {Tables(int(number or 0)).scope}")
+    return {key: names for key, *names in found}
 
 
 def _write_key(engine: DurableEngine, tenant: str, file: TextIO) -> Box | None:
@@ -77,7 +154,7 @@ def _write_key(engine: DurableEngine, tenant: str, file: TextIO) -> Box | None:
     master = engine.store.cipher.master(tenant)
     if master is None:
         return None
-    box, wrapped = master.make(tenant, whole=True)
+    box, wrapped = master.make(tenant, mark=WHOLE)
     key = {"id": box.id.hex(), "fingerprint": master.fingerprint.hex(), "wrapped": _base64(wrapped)}
     file.write(json.dumps({"tenant": tenant, "key": key}) + "\n")
     return box
@@ -114,11 +191,11 @@ def read_export(path: Path, ring: KeyRing | None) -> Iterator[dict[str, Any]]:
         CorruptIndexError: a sealed line was changed.
     """
     boxes: dict[str, Box] = {}
-    with path.open(encoding="utf-8") as file:
-        for number, text in enumerate(file, 1):
+    with path.open("rb") as file:
+        for number, data in enumerate(file, 1):
             try:
-                line = json.loads(text)
-            except ValueError as error:
+                line = json.loads(data.decode())
+            except (ValueError, RecursionError) as error:
                 raise StoreFormatError(f"{path}, line {number}: expected JSON, got {error}") from None
             if not isinstance(line, dict) or (
                 number == 1 and line.get("scrubjay_export") not in (_CLEAR, _SEALED)
@@ -149,7 +226,7 @@ def _opened(
         if key is not None:
             master = _master(ring, tenant, bytes.fromhex(key["fingerprint"]), place)
             wrapped = base64.b64decode(key["wrapped"], validate=True)
-            boxes[tenant] = master.unwrap(tenant, bytes.fromhex(key["id"]), wrapped, whole=True)
+            boxes[tenant] = master.unwrap(tenant, bytes.fromhex(key["id"]), wrapped, mark=WHOLE)
             return None
         sealed = base64.b64decode(line["sealed"], validate=True)
         text = boxes[tenant].open(frame("export", tenant), sealed)

@@ -5,6 +5,7 @@ What a filter admits is decided by the native engine in every case, so that a li
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from typing import Any, NamedTuple, TypeVar
@@ -12,13 +13,17 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 
 from scrubjay._native import Engine, Filter, Scope
-from scrubjay.store.partition import visible_from
+from scrubjay.errors import CorruptDataWarning
+from scrubjay.fusion import Query
+from scrubjay.store.protocol import StoredRow
 
-__all__ = ["Asked", "admitted", "asked", "slices"]
+__all__ = ["Asked", "admitted", "asked", "checked_count", "slices", "undamaged", "warn_of"]
 
 T = TypeVar("T")
 
 _SOMEBODY = Scope("-")
+_BY_WORDS = Query(mode="lexical")
+_MAX_NAMED = 10
 _FIRST_SLICE, _LARGEST_SLICE = 64, 4096
 
 
@@ -42,13 +47,13 @@ def asked(scope: Any, *, filter: Any, exact: bool, limit: Any, offset: Any, orde
         raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
     if order not in ("newest", "oldest"):
         raise ValueError(f"order: expected 'newest' or 'oldest', got {order!r}")
-    start = _count(offset, "offset")
+    start = checked_count(offset, "offset")
     return Asked(
-        scopes=[scope] if exact else visible_from(scope),
+        scopes=[scope] if exact else scope.visible(),
         filter=filter if filter is None or isinstance(filter, Filter) else Filter(filter),
         newest=order == "newest",
         start=start,
-        stop=None if limit is None else start + _count(limit, "limit"),
+        stop=None if limit is None else start + checked_count(limit, "limit"),
     )
 
 
@@ -66,7 +71,7 @@ def admitted(filter: Filter, payloads: Sequence[bytes | None]) -> list[int]:
         return []
     engine = Engine(background=False)
     engine.upsert_many(range(n), ["x"] * n, scope=_SOMEBODY, payloads=payloads)
-    found = engine.search("x", scope=_SOMEBODY, k=n, mode="lexical", filter=filter)
+    found = engine.search("x", scope=_SOMEBODY, k=n, query=_BY_WORDS, filter=filter)
     return sorted(int(position) for position in found.ids)
 
 
@@ -83,9 +88,34 @@ def slices(items: Iterable[T]) -> Iterator[list[T]]:
         size = min(4 * size, _LARGEST_SLICE)
 
 
-def _count(value: Any, name: str) -> int:
+def undamaged(
+    rows: Iterable[tuple[StoredRow, Scope]], damaged: list[str]
+) -> Iterator[tuple[StoredRow, Scope]]:
+    """Yield the rows that are what was written, and note what is wrong with the others."""
+    for row, scope in rows:
+        if row.damage is None:
+            yield row, scope
+        else:
+            damaged.append(f"document {row.id!r} of {scope!r}: {row.damage}")
+
+
+def warn_of(damaged: Sequence[str], path: object) -> None:
+    """Warn that something was left out because it is damaged."""
+    if damaged:
+        more = f" and {len(damaged) - _MAX_NAMED:,} more" if len(damaged) > _MAX_NAMED else ""
+        message = (
+            f"{path}: {len(damaged):,} damaged and left out: {'; '.join(damaged[:_MAX_NAMED])}{more} "
+            f"(`scrubjay check --repair {path}` sets them aside, or restore a backup)"
+        )
+        warnings.warn(CorruptDataWarning(message, tuple(damaged)), stacklevel=4)
+
+
+def checked_count(value: Any, name: str, *, at_least: int = 0) -> int:
+    """Return a count, or raise TypeError or ValueError."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name}: expected an int, got {type(value).__name__}")
-    if value < 0:
-        raise ValueError(f"{name}: expected 0 or more, got {value}")
+    if value < at_least:
+        raise ValueError(f"{name}: expected {at_least} or more, got {value}")
+    if value >= 2**62:
+        raise ValueError(f"{name}: expected less than 2**62, got {value}")
     return int(value)

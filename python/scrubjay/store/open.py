@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scrubjay._native import Engine
+from scrubjay.errors import StoreFormatError
 from scrubjay.store.budget import Budget
 from scrubjay.store.encryption import KeyRing
 from scrubjay.store.engine import DurableEngine
@@ -29,6 +30,7 @@ def open_engine(
     budget: Budget,
     model: Callable[[], str | None],
     ring: KeyRing | None = None,
+    read_only: bool = False,
 ) -> DurableEngine:
     """Open or create a collection of a file. It must be as `asked` (None, "": anything), and if it is made it is `new`.
 
@@ -41,22 +43,33 @@ def open_engine(
     # Bad arguments are said before a file is made.
     Engine(new.dim, new.metric, dtype=new.dtype, analyzer=new.analyzer, stemmer=stemmer, k1=k1, b=b)
     store = SqliteStore(
-        path, new, durability=durability, busy_seconds=busy_timeout, collection=collection, ring=ring
+        path,
+        new,
+        durability=durability,
+        busy_seconds=busy_timeout,
+        collection=collection,
+        ring=ring,
+        read_only=read_only,
     )
     try:
         stored = store.identity()
         check_identity(stored, asked, path)
 
         def make_engine(dim: int | None) -> Engine:
-            return Engine(
-                dim,
-                stored.metric,
-                dtype=stored.dtype,
-                analyzer=stored.analyzer,
-                stemmer=stemmer,
-                k1=k1,
-                b=b,
-            )
+            try:
+                return Engine(
+                    dim,
+                    stored.metric,
+                    dtype=stored.dtype,
+                    analyzer=stored.analyzer,
+                    stemmer=stemmer,
+                    k1=k1,
+                    b=b,
+                )
+            except ValueError as error:  # k1 and b were tried above
+                raise StoreFormatError(
+                    f"the index was made with what is not known here: {error}: {path}"
+                ) from None
 
         return DurableEngine(store, make_engine, budget=budget, model=model)
     except BaseException:

@@ -1,4 +1,4 @@
-"""What is known in this process of one exact scope, and which of them does a search see?"""
+"""What is known in this process of one exact scope?"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 from scrubjay._native import Scope
 
-__all__ = ["NEVER", "Home", "Partition", "visible_from"]
+__all__ = ["NEVER", "Home", "Partition"]
 
 NEVER = 1 << 62
 
@@ -36,6 +36,8 @@ class Partition:
         "memory_bytes",
         "n_changed",
         "n_damaged",
+        "n_lost",
+        "n_without_vector",
         "next_expiry",
         "pinned",
         "queued",
@@ -63,24 +65,10 @@ class Partition:
         self.memory_bytes = 0
         self.queued = False  # the budget knows that it occupies memory
         self.n_changed = 0  # documents that came or went since the image
-        self.n_damaged = 0  # documents here without the vectors that the file has for them, which are none
+        self.n_damaged = 0  # rows of the file that are not what was written
+        self.n_lost = 0  # of them those that are not here at all
+        self.n_without_vector = 0  # of them those that are here without the vector that the file has for them
         self.changed_at = 0.0
         self.graph_saved = False  # its image has the graph, as far as it can be kept
         self.unreadable = False  # its image is, and must be replaced even by one of the same version
         self.pinned = False
-
-
-def visible_from(scope: Scope) -> list[Scope]:
-    """Return the exact scopes that a search from `scope` sees, in the order in which equal scores rank.
-
-    >>> visible_from(Scope("acme", user="jane"))
-    [Scope('acme'), Scope('acme', user='jane')]
-    """
-    seen = [Scope(scope.tenant)]
-    if scope.user is not None:
-        seen.append(Scope(scope.tenant, user=scope.user))
-    if scope.agent is not None:
-        seen.append(Scope(scope.tenant, agent=scope.agent))
-    if scope.user is not None and scope.agent is not None:
-        seen.append(scope)
-    return seen

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import secrets
 
-from scrubjay.errors import StoreError
+from scrubjay.errors import CorruptIndexError, StoreError
+from scrubjay.store.connections import translated
+from scrubjay.store.decoding import shown
 from scrubjay.store.schema import Tables
 from scrubjay.store.sqlite import SqliteStore
 
@@ -26,7 +28,8 @@ def place_of(store: SqliteStore) -> str | None:
     """
     whole = Tables()
     query = f"SELECT value FROM {whole.meta} WHERE name = ?"
-    found = store.reading_connection().execute(query, (FILE_ID,)).fetchone()
+    with translated(store.path, "reading"):
+        found = store.reading_connection().execute(query, (FILE_ID,)).fetchone()
     if found is None:
         try:
             with store.writing("naming the file", wait=False) as transaction:
@@ -37,5 +40,7 @@ def place_of(store: SqliteStore) -> str | None:
                 found = transaction.connection.execute(query, (FILE_ID,)).fetchone()
         except StoreError:
             return None
+    if found[0].__class__ is not str:
+        raise CorruptIndexError(f"meta.{FILE_ID}: expected a text, got {shown(found[0])}", path=store.path)
     status = store.path.stat()
     return f"{found[0]}:{status.st_dev}:{status.st_ino}{store.tables.suffix}"

@@ -62,13 +62,19 @@ class NewRow(NamedTuple):
 
 
 class StoredRow(NamedTuple):
-    """A document as it is stored."""
+    """A document as it is stored.
+
+    `damage` says what is wrong with a row that is not what was written; it is not `usable` if that may be its text, its
+    id or its scope. Of a usable one the payload is replaced by a marker that no reader takes for metadata.
+    """
 
     seq: int
     id: RowId
     text: str
     payload: bytes | None
     vector: bytes | None
+    damage: str | None = None
+    usable: bool = True
 
 
 class StoredDocument(NamedTuple):
@@ -88,6 +94,9 @@ class ScopeState(NamedTuple):
     version: int
     horizon: int
     documents: int
+    vectors: int = 0
+    digest: bytes | None = None
+    """Sealed, see :mod:`scrubjay.store.digests`."""
 
 
 class Written(NamedTuple):

@@ -10,24 +10,32 @@ import mmap
 import sqlite3
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import lru_cache
 from itertools import islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import EncryptionError
+from scrubjay.errors import ClosedError, CorruptIndexError, EncryptionError
 from scrubjay.store import schema
-from scrubjay.store.cipher import Cipher
-from scrubjay.store.connections import Readers, translated
+from scrubjay.store.cipher import Cipher, data_key
+from scrubjay.store.connections import Readers, StoreConnection, translated
+from scrubjay.store.decoding import integer, is_id, row_reader, scope_of, shown, unmarked
+from scrubjay.store.digests import ScopeDigest, blocks_of, mismatch, tombstone_blocks
+from scrubjay.store.encryption import BLOCK_BYTES, Box
 from scrubjay.store.protocol import Changes, Event, Identity, RowId, ScopeState, StoredRow
 from scrubjay.store.schema import Tables
+from scrubjay.store.scopes import Sight, agreeing, names_of
 
 __all__ = ["ReadingStore", "names_of", "scope_of"]
 
 _PIECE_BYTES = 1 << 16
 _MAX_SCRATCH_BYTES = 16 << 20
+_TAG = itemgetter(slice(-BLOCK_BYTES, None))
+_SEALED_COLUMNS = [itemgetter(i) for i in (2, 3, 4)]  # of a row as it is read: text, payload, vector
 _MANY_IDS = 500  # in one statement; SQLite takes at least 999 parameters
 
 
@@ -45,7 +53,7 @@ class ReadingStore:
         self._scratch_lock = threading.Lock()
 
     @property
-    def _reader(self) -> sqlite3.Connection:
+    def _reader(self) -> StoreConnection:
         return self._readers.get().connection
 
     def identity(self) -> Identity:
@@ -56,12 +64,17 @@ class ReadingStore:
     def glance(self) -> object:
         """Return what differs whenever anything may have been committed by anybody. The cheap check before a search."""
         mapped = self._wal_index
-        return mapped[:] if mapped is not None else self._version_seen()
+        if mapped is None:
+            return self._version_seen()
+        try:
+            return mapped[:]
+        except ValueError:  # the last index of this process that had the file open was closed just now
+            raise ClosedError(f"the index is closed: {self.path}") from None
 
     def _version_seen(self) -> object:
         reader = self._readers.get()
         try:
-            (version,) = reader.poll("PRAGMA data_version").fetchone()
+            (version,) = reader.connection.row("PRAGMA data_version")
         except sqlite3.Error:
             with translated(self.path, "looking for changes"):
                 raise
@@ -74,56 +87,64 @@ class ReadingStore:
             found = self._reader.execute(
                 f"SELECT tenant, user, agent, version FROM {t.scope} WHERE version > ?", (version,)
             ).fetchall()
-        return [(scope_of(tenant, user, agent), at) for tenant, user, agent, at in found]
+        since = []
+        for *names, at in found:
+            with suppress(CorruptIndexError):  # that scope's own searches say so; the others go on
+                since.append((scope_of(*names), integer(at, "a scope's version")))
+        return since
 
     def generation(self) -> int:
         """Return how often the model was changed."""
         t = self.tables
         with translated(self.path, "reading"):
-            return int(
-                self._reader.execute(f"SELECT value FROM {t.meta} WHERE name = 'generation'").fetchone()[0]
-            )
+            found = self._reader.execute(f"SELECT value FROM {t.meta} WHERE name = 'generation'").fetchone()
+            return integer(None if found is None else found[0], "meta.generation")
 
     def last_version(self) -> int:
         """Return the number of the last write."""
         t = self.tables
         with translated(self.path, "reading"):
-            return int(self._reader.execute(f"SELECT ifnull(max(version), 0) FROM {t.scope}").fetchone()[0])
+            (last,) = self._reader.execute(
+                f"SELECT ifnull(max(version), 0) FROM {t.scope} WHERE typeof(version) = 'integer'"
+            ).fetchone()
+            return integer(last, "the last version")
 
     def scope_state(self, scope: Scope) -> ScopeState | None:
         """Return the state of exactly this scope; None if nothing was ever written to it."""
         t = self.tables
         with translated(self.path, "reading"):
             found = self._reader.execute(
-                f"SELECT key, version, horizon, documents FROM {t.scope} WHERE tenant = ? AND user = ? AND agent = ?",
+                f"SELECT key, version, horizon, documents, vectors, digest FROM {t.scope} "
+                "WHERE tenant = ? AND user = ? AND agent = ?",
                 names_of(scope),
             ).fetchone()
-        return None if found is None else ScopeState(*found)
+            return None if found is None else _state(found)
 
     def scopes(self) -> list[tuple[Scope, ScopeState]]:
         """Return every scope that has documents."""
         t = self.tables
         with translated(self.path, "reading"):
             found = self._reader.execute(
-                f"SELECT tenant, user, agent, key, version, horizon, documents FROM {t.scope} WHERE documents > 0"
+                f"SELECT tenant, user, agent, key, version, horizon, documents, vectors, digest "
+                f"FROM {t.scope} WHERE documents > 0"
             ).fetchall()
-        return [(scope_of(*row[:3]), ScopeState(*row[3:])) for row in found]
+        scopes = []
+        for row in found:
+            with suppress(CorruptIndexError):  # check() names them
+                scopes.append((scope_of(*row[:3]), _state(row[3:])))
+        return scopes
 
     def living_scopes(self, within: Scope | None, *, now: int) -> list[Scope]:
         """Return every scope that has unexpired documents and agrees with each component that `within` names."""
         t = self.tables
-        given = (
-            {} if within is None else {"tenant": within.tenant, "user": within.user, "agent": within.agent}
-        )
-        names = [name for name in given.values() if name is not None]
-        agrees = "".join(f" AND s.{column} = ?" for column, name in given.items() if name is not None)
+        condition, names = ("1", ()) if within is None else agreeing(within, table="s")
         with translated(self.path, "reading"):
             found = self._reader.execute(
-                f"SELECT tenant, user, agent FROM {t.scope} s WHERE documents > 0{agrees} AND EXISTS("
+                f"SELECT tenant, user, agent FROM {t.scope} s WHERE documents > 0 AND {condition} AND EXISTS("
                 f"SELECT 1 FROM {t.document} d WHERE d.scope = s.key AND (d.expires_at IS NULL OR d.expires_at > ?))",
                 (*names, now),
             ).fetchall()
-        return [scope_of(*row) for row in found]
+        return _scopes(found)
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -139,21 +160,65 @@ class ReadingStore:
             finally:
                 reader.rollback()  # nothing was written; harmless if the transaction is gone
 
+    def digest(self, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
+        """Return the digest of a scope in a state that was read; None: it has none.
+
+        Raises:
+            CorruptIndexError: the state, or the digest, was put back or changed in the file.
+        """
+        return None if self.cipher.ring is None else self.cipher.scope_digest(self.tables, scope, state)
+
     def rows(self, scope: Scope, *, now: int) -> Iterator[StoredRow]:
-        """Yield the unexpired documents of exactly this scope in order of writing."""
+        """Yield the unexpired documents of exactly this scope in order of writing; to be gone through in a snapshot.
+
+        Raises:
+            CorruptIndexError: a row was changed, or (after the last one) rows were put back or taken out.
+        """
         t = self.tables
         state = self.scope_state(scope)
         if state is None:
             return
+        digest = self.digest(scope, state)
         with translated(self.path, "reading"):
             found = self._reader.execute(
                 _row(t) + "WHERE d.scope = ? AND (d.expires_at IS NULL OR d.expires_at > ?) ORDER BY d.seq",
                 (state.key, now),
             )
-            opened = None if self.cipher.ring is None else self.cipher.row_opener(t.document, scope)
+            opened = self.row_opener(scope)
+            blocks = bytearray()
             while batch := found.fetchmany(1000):
                 for row in batch:
-                    yield clear_row(row) if opened is None else opened(row)
+                    yield opened(row)
+                if digest is not None:  # what was opened ends with its tag
+                    sealed = batch if digest[0].whole else [row for row in batch if isinstance(row[2], bytes)]
+                    for column in _SEALED_COLUMNS:
+                        blocks += b"".join(map(_TAG, filter(None, map(column, sealed))))
+            if digest is not None:
+                blocks += self._unread_blocks(digest[0], state.key, now)
+                if digest[0].total(blocks) != digest[1].total:
+                    raise mismatch(names_of(scope), "its rows are not those of its digest")
+
+    def _unread_blocks(self, box: Box, key: int, now: int) -> bytes:
+        """Return what is counted of a scope beside the values of its unexpired rows."""
+        t = self.tables
+        expiring = self._reader.execute(
+            f"SELECT seq, expires_at FROM {t.document} WHERE scope = ? AND expires_at > ?"
+            + ("" if box.whole else " AND typeof(text) = 'blob'"),
+            (key, now),
+        )
+        blocks = [box.block(("expires", *row)) for row in expiring]
+        gone = blocks_of(self._reader, t, box, "d.scope = ? AND d.expires_at <= ?", (key, now))
+        return b"".join(blocks + [own for _, own in gone])
+
+    def row_opener(self, scope: Scope) -> Callable[[Sequence[Any]], StoredRow]:
+        """Return what makes rows of this scope of (seq, id, text, payload, vector, hash)."""
+
+        def current() -> bytes | None:
+            stored = data_key(self._reader, scope.tenant)
+            return None if stored is None else stored.id
+
+        opened = None if self.cipher.ring is None else self.cipher.row_opener(self.tables.document, scope)
+        return row_reader(scope, opened, current, self.path)
 
     def rows_in(
         self, scopes: Sequence[Scope], *, now: int, newest: bool, ids: Collection[RowId] | None = None
@@ -172,11 +237,11 @@ class ReadingStore:
     ) -> Iterator[tuple[StoredRow, Scope]]:
         t = self.tables
         question = (
-            f"SELECT seq, id, text, payload, NULL FROM {t.document} "
+            f"SELECT seq, id, text, payload, NULL, hash FROM {t.document} "
             "WHERE scope = ? AND (expires_at IS NULL OR expires_at > ?)"
         )
         order = f" ORDER BY seq {'DESC' if newest else 'ASC'}"
-        opened = clear_row if self.cipher.ring is None else self.cipher.row_opener(t.document, scope)
+        opened = self.row_opener(scope)
         with translated(self.path, "reading"):
             if ids is None:
                 found = self._reader.execute(question + order, (key, now))
@@ -187,15 +252,25 @@ class ReadingStore:
             rows: list[tuple[Any, ...]] = []
             wanted = iter(ids)
             while some := list(islice(wanted, _MANY_IDS)):
-                marks = ",".join("?" * len(some))
-                # The unary plus: each id is looked up, whatever SQLite thinks of the index by scope.
-                by_id = question.replace("scope = ?", "+scope = ?") + f" AND id IN ({marks})"
-                rows += self._reader.execute(by_id, (key, now, *some)).fetchall()
+                # CROSS JOIN: each id is looked up by the key, whatever SQLite thinks of the index by scope.
+                by_key = (
+                    f"WITH wanted(own) AS (VALUES {','.join(['(?)'] * len(some))}) "
+                    "SELECT d.seq, d.id, d.text, d.payload, NULL, d.hash FROM wanted "
+                    f"CROSS JOIN {t.document} d ON d.id = wanted.own AND d.scope = ? "
+                    "WHERE d.expires_at IS NULL OR d.expires_at > ?"
+                )
+                rows += self._reader.execute(by_key, (*some, key, now)).fetchall()
             for row in sorted(rows, key=lambda row: int(row[0]), reverse=newest):
                 yield opened(row), scope
 
-    def changes(self, key: int, after: int, *, now: int) -> Changes:
-        """Return what happened to the scope with this key after version `after`."""
+    def changes(
+        self, key: int, after: int, *, now: int, digest: tuple[Box, ScopeDigest] | None = None
+    ) -> Changes:
+        """Return what happened to the scope with this key after version `after`, in a snapshot.
+
+        Raises:
+            CorruptIndexError: `digest` has another sum of what came after its image.
+        """
         t = self.tables
         with translated(self.path, "reading"):
             deleted = self._reader.execute(
@@ -211,63 +286,137 @@ class ReadingStore:
                 + "WHERE d.scope = ? AND d.seq > ? AND (d.expires_at IS NULL OR d.expires_at > ?) ORDER BY d.seq",
                 (key, after, now),
             ).fetchall()
-            opened = clear_row if self.cipher.ring is None or not rows else self._opener(key)
-        return Changes([id for (id,) in deleted + expired], [opened(row) for row in rows])
+            opened = self.row_opener(self._scope(key)) if rows else None
+            if digest is not None:
+                found = blocks_of(self._reader, t, digest[0], "d.scope = ? AND d.seq > ?", (key, after))
+                recent = digest[0].total(b"".join(own for _, own in found))
+                recent += digest[0].total(tombstone_blocks(self._reader, t, digest[0], key, after))
+                if recent % 2**128 != digest[1].recent:
+                    raise CorruptIndexError("what came after the image was put back or taken out")
+            gone = [id for (id,) in deleted + expired if is_id(id)]
+            return Changes(gone, [opened(row) for row in rows] if opened is not None else [])
 
     def _scope(self, key: int) -> Scope:
         t = self.tables
-        return scope_of(
-            *self._reader.execute(
-                f"SELECT tenant, user, agent FROM {t.scope} WHERE key = ?", (key,)
-            ).fetchone()
-        )
+        found = self._reader.execute(
+            f"SELECT tenant, user, agent FROM {t.scope} WHERE key = ?", (key,)
+        ).fetchone()
+        if found is None:
+            raise CorruptIndexError(f"scope {key} is not in the file")
+        return scope_of(*found)
 
-    def _opener(self, key: int) -> Callable[[Sequence[Any]], StoredRow]:
-        return self.cipher.row_opener(self.tables.document, self._scope(key))
+    def get(self, id: RowId, sight: Sight, *, now: int) -> tuple[StoredRow, Scope] | None:
+        """Return the unexpired document with this id of the first scope that has one, all of the same tenant; None as
+        well if the tenant's key was destroyed.
 
-    def get(self, id: RowId, *, now: int) -> tuple[StoredRow, Scope] | None:
-        """Return the unexpired document with this id; None as well if its tenant's key was destroyed."""
+        Raises:
+            CorruptIndexError: its text or id is not what was written. Damage to the metadata is the row's.
+        """
+        if self.cipher.ring is not None and not self.cipher.readable(sight.scopes[0].tenant):
+            return None
+        with translated(self.path, "reading"):
+            found = self._reader.row(_looking(self.tables.suffix, len(sight.scopes)), (id, now, *sight.names))
+            return None if found is None else self._sound(found[1:], sight.scopes[found[0]])
+
+    def find(self, id: RowId, within: Scope, *, now: int) -> list[tuple[StoredRow, Scope]]:
+        """Return the unexpired documents with this id in any scope that agrees with `within`, in order of scope; their
+        vectors are left out. For an operator: it takes time for each scope that has the id, whoever's that is.
+
+        Raises:
+            CorruptIndexError: as for :meth:`get`.
+        """
+        if self.cipher.ring is not None and not self.cipher.readable(within.tenant):
+            return []
         t = self.tables
+        condition, names = agreeing(within, table="s")
         with translated(self.path, "reading"):
             found = self._reader.execute(
-                f"SELECT d.seq, d.id, d.text, d.payload, v.data, s.tenant, s.user, s.agent FROM {t.document} d "
-                f"JOIN {t.scope} s ON s.key = d.scope LEFT JOIN {t.vector} v ON v.seq = d.seq "
-                "WHERE d.id = ? AND (d.expires_at IS NULL OR d.expires_at > ?)",
-                (id, now),
-            ).fetchone()
+                "SELECT d.seq, d.id, d.text, d.payload, NULL, d.hash, s.tenant, s.user, s.agent "
+                f"FROM {t.document} d CROSS JOIN {t.scope} s ON s.key = d.scope "
+                f"WHERE d.id = ? AND {condition} AND (d.expires_at IS NULL OR d.expires_at > ?)",
+                (id, *names, now),
+            ).fetchall()
+            rows = [(row[:6], scope_of(*row[6:])) for row in found]
+            return [self._sound(row, scope) for row, scope in sorted(rows, key=itemgetter(1))]
+
+    def at(self, seq: int) -> tuple[StoredRow, Scope] | None:
+        """Return the document with this number; None as well if its tenant's key was destroyed.
+
+        Raises:
+            CorruptIndexError: as for :meth:`get`, or its scope cannot be read.
+        """
+        t = self.tables
+        with translated(self.path, "reading"):
+            found = self._reader.row(
+                f"SELECT d.seq, d.id, d.text, d.payload, v.data, d.hash, d.scope, s.tenant, s.user, s.agent "
+                f"FROM {t.document} d LEFT JOIN {t.scope} s ON s.key = d.scope "
+                f"LEFT JOIN {t.vector} v ON v.seq = d.seq WHERE d.seq = ?",
+                (seq,),
+            )
             if found is None:
                 return None
-            scope = scope_of(*found[5:])
-            if self.cipher.ring is None:
-                return (clear_row(found[:5]), scope)
-            if not self.cipher.readable(scope.tenant):
+            if found[7] is None:
+                raise CorruptIndexError(f"its scope {shown(found[6])} is not in the file", id=found[1])
+            scope = scope_of(*found[7:])
+            if self.cipher.ring is not None and not self.cipher.readable(scope.tenant):
                 return None
-            return (self.cipher.row_opener(t.document, scope)(found[:5]), scope)
+            return self._sound(found[:6], scope)
 
-    def text(self, seq: int, id: RowId, text: str | bytes, scope: Scope) -> str | None:
-        """Return the text of a row in the clear; None if its tenant's key was destroyed."""
-        if self.cipher.ring is None:
-            return clear_row((seq, id, text, None, None)).text
-        if not self.cipher.readable(scope.tenant):
+    def _sound(self, row: Sequence[Any], scope: Scope) -> tuple[StoredRow, Scope]:
+        """Return a row (seq, id, text, payload, vector, hash) opened, or raise CorruptIndexError."""
+        opened = self.row_opener(scope)(row)
+        if not opened.usable:
+            raise CorruptIndexError(str(opened.damage), id=row[1], scope=scope)
+        return opened, scope
+
+    def tenants_without_key(self) -> set[str]:
+        """Return the encrypted tenants whose keys cannot be had now; not those whose keys were destroyed."""
+        away: set[str] = set()
+        with translated(self.path, "reading"):
+            reader = self._reader
+            if not schema.has_data_keys(reader):
+                return away
+            tenants = [tenant for (tenant,) in reader.execute("SELECT tenant FROM data_key").fetchall()]
+        for tenant in tenants:
+            try:
+                self.cipher.openable(tenant) if self.cipher.ring is not None else away.add(tenant)
+            except (EncryptionError, CorruptIndexError):
+                away.add(tenant)
+        return away
+
+    def text(self, row: Sequence[Any], scope: Scope) -> str | None:
+        """Return the text of a row (seq, id, text, payload, vector, hash); None if its tenant's key was destroyed.
+
+        Raises:
+            CorruptIndexError: its text, id or scope is not what was written.
+        """
+        if self.cipher.ring is not None and not self.cipher.readable(scope.tenant):
             return None
-        return self.cipher.row_opener(self.tables.document, scope)((seq, id, text, None, None)).text
+        opened = self.row_opener(scope)(row)
+        if not opened.usable:
+            raise CorruptIndexError(str(opened.damage), path=self.path, id=row[1], scope=scope)
+        return opened.text
 
     def ids_after(self, seq: int, limit: int, *, now: int) -> list[tuple[int, RowId]]:
         """Return (seq, id) of the next unexpired documents in order of writing."""
         t = self.tables
         with translated(self.path, "reading"):
-            return self._reader.execute(
+            found: list[tuple[int, RowId]] = self._reader.execute(
                 f"SELECT seq, id FROM {t.document} WHERE seq > ? AND (expires_at IS NULL OR expires_at > ?) "
                 "ORDER BY seq LIMIT ?",
                 (seq, now, limit),
             ).fetchall()
+            return found
 
     def count(self, scopes: Sequence[Scope] | None, *, now: int) -> int:
         """Return how many unexpired documents the exact scopes have together; None: all."""
         t = self.tables
         with translated(self.path, "reading"):
             if scopes is None:
-                (n,) = self._reader.execute(f"SELECT value FROM {t.meta} WHERE name = 'documents'").fetchone()
+                found = self._reader.execute(
+                    f"SELECT value FROM {t.meta} WHERE name = 'documents'"
+                ).fetchone()
+                n = integer(None if found is None else found[0], "meta.documents")
                 (n_expired,) = self._reader.execute(
                     f"SELECT count(*) FROM {t.document} WHERE expires_at <= ?", (now,)
                 ).fetchone()
@@ -287,10 +436,10 @@ class ReadingStore:
         """Return when the next document of a scope expires."""
         t = self.tables
         with translated(self.path, "reading"):
-            found: int | None = self._reader.execute(
+            found: Any = self._reader.execute(
                 f"SELECT min(expires_at) FROM {t.document} WHERE scope = ? AND expires_at > ?", (key, now)
             ).fetchone()[0]
-        return found
+        return found if found.__class__ is int else None
 
     def expired_ids(self, key: int, *, now: int) -> list[RowId]:
         """Return the ids of a scope's documents that have expired and were not swept yet."""
@@ -299,20 +448,17 @@ class ReadingStore:
             found = self._reader.execute(
                 f"SELECT id FROM {t.document} WHERE scope = ? AND expires_at <= ?", (key, now)
             ).fetchall()
-        return [id for (id,) in found]
+        return [id for (id,) in found if is_id(id)]
 
     def events(self) -> list[Event]:
         """Return the deletion events, oldest first."""
         t = self.tables
         with translated(self.path, "reading"):
             found = self._reader.execute(
-                f"SELECT e.at, e.reason, s.tenant, s.user, s.agent, e.documents FROM {t.event} e "
+                f"SELECT e.at, e.reason, s.tenant, s.user, s.agent, e.documents, e.number FROM {t.event} e "
                 f"JOIN {t.scope} s ON s.key = e.scope ORDER BY e.number"
             ).fetchall()
-        return [
-            Event(at, reason, scope_of(tenant, user, agent), n)
-            for at, reason, tenant, user, agent, n in found
-        ]
+            return [_event(row) for row in found]
 
     def stale_scopes(self) -> list[Scope]:
         """Return scopes with documents whose images are missing or older than the last write."""
@@ -322,7 +468,7 @@ class ReadingStore:
                 f"SELECT tenant, user, agent FROM {t.scope} s WHERE documents > 0 AND NOT EXISTS("
                 f"SELECT 1 FROM {t.image} i WHERE i.scope = s.key AND i.version = s.version)"
             ).fetchall()
-        return [scope_of(*names) for names in found]
+        return _scopes(found)
 
     def image(self, key: int) -> tuple[int, list[bytes]] | None:
         """Return (version, chunks) of a scope's images; None if there are none, or not all of them.
@@ -358,9 +504,10 @@ class ReadingStore:
     def _opened_image(
         self, key: int, version: int, chunks: Sequence[bytes | memoryview]
     ) -> Sequence[bytes | memoryview]:
-        if self.cipher.ring is None:  # a sealed one is none that the engine can read
-            return chunks
-        return self.cipher.open_image(self.tables.image, self._scope(key), version, chunks)
+        scope = self._scope(key)
+        if self.cipher.ring is not None:  # without keys a sealed one is no image that the engine can read
+            chunks = self.cipher.open_image(self.tables.image, scope, version, chunks)
+        return unmarked(scope, version, chunks)
 
     def _image_rows(self, key: int) -> tuple[int, list[int]] | None:
         t = self.tables
@@ -371,6 +518,8 @@ class ReadingStore:
         for i, (_, ordinal, n_chunks, version, kind) in enumerate(found):
             if (ordinal, n_chunks, version, kind) != (i, len(found), found[0][3], "blob"):
                 return None
+        if found and found[0][3].__class__ is not int:
+            return None
         return (found[0][3], [row[0] for row in found]) if found else None
 
     def _image_data(self, number: int) -> bytes:
@@ -379,8 +528,7 @@ class ReadingStore:
             3,
             11,
         ):  # a fifth of the time: a value of a row passes through SQLite's own memory
-            with self._reader.blobopen(t.image, "data", number, readonly=True) as blob:
-                return blob.read()
+            return self._reader.blob(t.image, "data", number)
         found: tuple[bytes] = self._reader.execute(
             f"SELECT data FROM {t.image} WHERE number = ?", (number,)
         ).fetchone()
@@ -388,50 +536,84 @@ class ReadingStore:
 
     def _into_scratch(self, numbers: Sequence[int]) -> Sequence[bytes | memoryview]:
         if sys.version_info >= (3, 11):
-            with ExitStack() as stack:
-                table = self.tables.image
-                blobs = [
-                    stack.enter_context(self._reader.blobopen(table, "data", number, readonly=True))
-                    for number in numbers
-                ]
-                if len(self._scratch) < (n_bytes := sum(map(len, blobs))):
-                    self._scratch = bytearray(n_bytes)
-                scratch = memoryview(self._scratch)
-                views: list[memoryview] = []
-                at = 0
-                for blob in blobs:
-                    start = at
-                    while piece := blob.read(_PIECE_BYTES):
-                        scratch[at : at + len(piece)] = piece
-                        at += len(piece)
-                    views.append(scratch[start:at])
-            return views
+            reader = self._reader
+            return list(reader.call(self._read_blobs, reader, numbers))
         return [self._image_data(number) for number in numbers]
 
-    def reading_connection(self) -> sqlite3.Connection:
-        """Return this thread's connection, for backups and checks."""
+    def _read_blobs(self, reader: StoreConnection, numbers: Sequence[int]) -> list[memoryview]:
+        """The same, with the connection's turn: a BLOB must not be closed by another thread while it is read."""
+        with ExitStack() as stack:
+            table = self.tables.image
+            blobs = [
+                stack.enter_context(reader.blobopen(table, "data", number, readonly=True))  # type: ignore[attr-defined,unused-ignore]
+                for number in numbers
+            ]
+            if len(self._scratch) < (n_bytes := sum(map(len, blobs))):
+                self._scratch = bytearray(n_bytes)
+            scratch = memoryview(self._scratch)
+            views: list[memoryview] = []
+            at = 0
+            for blob in blobs:
+                start = at
+                while piece := blob.read(_PIECE_BYTES):
+                    scratch[at : at + len(piece)] = piece
+                    at += len(piece)
+                views.append(scratch[start:at])
+        return views
+
+    def reading_connection(self) -> StoreConnection:
+        """Return this thread's connection, for what is asked elsewhere. It may be closed by another thread at any time;
+        every call on it and on its cursors then raises ClosedError."""
         return self._reader
+
+
+@lru_cache(maxsize=256)
+def _looking(suffix: str, n_scopes: int) -> str:
+    """Return the question for one document (?1 its id, ?2 the time) in scopes whose names follow: the first that has
+    it. SQLite goes through the parts of UNION ALL in order, and LIMIT ends that; each part looks up two keys."""
+    parts = (
+        f"SELECT {i}, d.seq, d.id, d.text, d.payload, v.data, d.hash FROM scope{suffix} s "
+        f"CROSS JOIN document{suffix} d ON d.id = ?1 AND d.scope = s.key "
+        f"LEFT JOIN vector{suffix} v ON v.seq = d.seq "
+        f"WHERE s.tenant = ?{3 * i + 3} AND s.user = ?{3 * i + 4} AND s.agent = ?{3 * i + 5} "
+        "AND (d.expires_at IS NULL OR d.expires_at > ?2)"
+        for i in range(n_scopes)
+    )
+    return " UNION ALL ".join(parts) + " LIMIT 1"
 
 
 def _row(t: Tables) -> str:
     return (
-        "SELECT d.seq, d.id, d.text, d.payload, v.data "
+        "SELECT d.seq, d.id, d.text, d.payload, v.data, d.hash "
         f"FROM {t.document} d LEFT JOIN {t.vector} v ON v.seq = d.seq "
     )
 
 
-def clear_row(row: Sequence[Any]) -> StoredRow:
-    """Return a row as it is in the file, if it is in the clear."""
-    if row[2].__class__ is not str:
-        raise EncryptionError(f"document {row[1]!r} is encrypted: open the file with keys=")
-    return StoredRow(*row)
+def _state(row: Sequence[Any]) -> ScopeState:
+    key, version, horizon, documents, vectors, digest = row
+    return ScopeState(
+        integer(key, "a scope's key", -(1 << 62)),
+        integer(version, "a scope's version"),
+        integer(horizon, "a scope's horizon"),
+        integer(documents, "a scope's count of documents"),
+        integer(vectors, "a scope's count of vectors"),
+        digest if digest is None or isinstance(digest, bytes) else b"",  # which no key opens
+    )
 
 
-def names_of(scope: Scope) -> tuple[str, str, str]:
-    """Return a scope as the table has it: '' is "none"."""
-    return (scope.tenant, scope.user or "", scope.agent or "")
+def _scopes(rows: Iterable[Sequence[Any]]) -> list[Scope]:
+    """The scopes of rows of names, without those that cannot be read; check() names them."""
+    scopes = []
+    for names in rows:
+        with suppress(CorruptIndexError):
+            scopes.append(scope_of(*names))
+    return scopes
 
 
-def scope_of(tenant: str, user: str, agent: str) -> Scope:
-    """Return the scope of a row."""
-    return Scope(tenant, user or None, agent or None)
+def _event(row: Sequence[Any]) -> Event:
+    at, reason, tenant, user, agent, documents, number = row
+    what = f"deletion event {number}"
+    if reason.__class__ is not str:
+        raise CorruptIndexError(f"{what}: its reason cannot be read")
+    moment = integer(at, f"{what}: its time")
+    return Event(moment, reason, scope_of(tenant, user, agent), integer(documents, f"{what}: its count"))

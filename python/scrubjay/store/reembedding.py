@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from scrubjay.errors import StoreError
+from scrubjay.errors import CorruptIndexError, StoreError
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.reading import scope_of
@@ -47,17 +47,26 @@ def reembed_store(
             transaction.connection.execute(f"DELETE FROM {t.staged_vector}")
             transaction.settle(reembedding=goal)
     n_embedded = 0
+    last: int | None = None
+    refused = False
     while True:
         missing = _missing(engine, batch_size)
         if missing:
+            if last is not None and missing[0][0] <= last:
+                raise CorruptIndexError("a vector that was staged is gone again", path=store.path)
+            last = missing[0][0]
             rows = _embed(missing, embed, dim, engine.dtype)
             with store.writing("reembedding") as transaction:
                 _stage(transaction, rows, goal)
             n_embedded += len(rows)
             progress.update(len(rows))
+            refused = False
             continue
         if _swap(engine, model, dim, goal):
             return n_embedded
+        if refused:  # once: a document was written meanwhile, and the next look finds it
+            raise CorruptIndexError("documents without a vector cannot be found", path=store.path)
+        refused = True
 
 
 def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, str | None]]:
@@ -67,14 +76,11 @@ def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, str | None]]:
     connection = store.reading_connection()
     with store.snapshot():
         found = connection.execute(
-            f"SELECT d.seq, d.id, d.text, s.tenant, s.user, s.agent "
-            f"{_missing_rows(t, f'JOIN {t.scope} s ON s.key = d.scope')} ORDER BY d.seq LIMIT ?",
+            f"SELECT d.seq, d.id, d.text, d.payload, NULL, d.hash, s.tenant, s.user, s.agent "
+            f"{_missing_rows(t, f'LEFT JOIN {t.scope} s ON s.key = d.scope')} ORDER BY d.seq LIMIT ?",
             (limit,),
         ).fetchall()
-        return [
-            (seq, store.text(seq, id, text, scope_of(tenant, user, agent)))
-            for seq, id, text, tenant, user, agent in found
-        ]
+        return [(row[0], store.text(row[:6], scope_of(*row[6:]))) for row in found]
 
 
 def _embed(
@@ -110,6 +116,7 @@ def _swap(engine: DurableEngine, model: str, dim: int, goal: str) -> bool:
             raise StoreError("reembedding: another process began to change to another model")
         if execute(f"SELECT 1 {_missing_rows(t)} LIMIT 1").fetchone() is not None:
             return False
+        _count_vectors(transaction)
         execute(f"DELETE FROM {t.vector}")
         execute(f"INSERT INTO {t.vector} SELECT seq, data FROM {t.staged_vector} WHERE data IS NOT NULL")
         execute(f"DELETE FROM {t.staged_vector}")
@@ -121,3 +128,24 @@ def _swap(engine: DurableEngine, model: str, dim: int, goal: str) -> bool:
         transaction.commit()
         engine.adopt_model()
     return True
+
+
+def _count_vectors(transaction: Transaction) -> None:
+    """Say what the swap does to the scopes: how many vectors they will have, and of sealed rows which."""
+    t = transaction.tables
+    execute = transaction.connection.execute
+    for (key,) in execute(f"SELECT key FROM {t.scope} WHERE documents > 0").fetchall():
+        transaction.change(key)
+    for sign, table in ((-1, t.vector), (1, t.staged_vector)):
+        counts = execute(
+            f"SELECT d.scope, count(*) FROM {table} v JOIN {t.document} d ON d.seq = v.seq "
+            "WHERE v.data IS NOT NULL GROUP BY d.scope"
+        ).fetchall()
+        for key, n in counts:
+            execute(f"UPDATE {t.scope} SET vectors = vectors + ? WHERE key = ?", (sign * n, key))
+        if has_data_keys(transaction.connection):
+            for key, seq, tag in execute(
+                f"SELECT d.scope, d.seq, substr(v.data, -16) FROM {table} v JOIN {t.document} d ON d.seq = v.seq "
+                "WHERE v.data IS NOT NULL AND typeof(d.text) = 'blob'"
+            ):
+                transaction.exchange_vector(key, sign, seq, tag)

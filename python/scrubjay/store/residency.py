@@ -17,12 +17,13 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
-from scrubjay._native import Engine, Scope
+from scrubjay._native import Engine, PreparedDocuments, Scope
 from scrubjay.errors import EncryptionError, StoreError
+from scrubjay.locks import is_mine
 from scrubjay.store.budget import Budget
 from scrubjay.store.filling import FEW, UNFINISHED, Filling
 from scrubjay.store.housekeeping import Housekeeper
-from scrubjay.store.partition import NEVER, Partition, visible_from
+from scrubjay.store.partition import NEVER, Partition
 from scrubjay.store.protocol import NewRow, Written
 from scrubjay.store.sqlite import SqliteStore
 
@@ -57,7 +58,6 @@ class Residency(Filling):
         self._store = store
         self._clock = clock
         self._lock = threading.Lock()  # the tables below, `seen`, and versions
-        self._ids = threading.RLock()  # an id may leave one partition and come to another: one step at a time
         self._partitions: dict[Scope, Partition] = {}
         self._views: dict[Scope, tuple[Partition, ...]] = {}
         self._changed: dict[Partition, None] = {}  # perhaps far from their images
@@ -113,7 +113,7 @@ class Residency(Filling):
             if self._erased:
                 self._erased.discard(tenant)
             return True
-        seen = (self._partitions.get(one) for one in visible_from(scope))
+        seen = (self._partitions.get(one) for one in scope.visible())
         left = tenant not in self._erased or any(one is not None and one.memory_bytes for one in seen)
         if left and self.forget_tenant(tenant, wait=False):
             self._erased.add(tenant)
@@ -124,6 +124,8 @@ class Residency(Filling):
 
         False, without `wait`: somebody relies on what is in memory just now (:meth:`without_eviction`).
         """
+        if not wait and is_mine(self.budget.evicting):
+            return False
         if not self.budget.evicting.acquire(blocking=wait):
             return False
         try:
@@ -141,9 +143,10 @@ class Residency(Filling):
         """Whether no partition of the view left the engine since it was taken."""
         return stamp == self._n_departures or all(partition.left_at <= stamp for partition in view)
 
-    def damage(self, scope: Scope) -> int:
-        """Return how many of the documents that `scope` sees have vectors in the file that cannot be read."""
-        return sum(partition.n_damaged for partition in self._views.get(scope, ()))
+    def damage(self, scope: Scope) -> tuple[int, int]:
+        """Return of how many documents that `scope` sees the vectors cannot be read, and how many not at all."""
+        view = self._views.get(scope, ())
+        return sum(one.n_without_vector for one in view), sum(one.n_lost for one in view)
 
     def without_eviction(self) -> AbstractContextManager[bool]:
         """While this is held nothing is evicted: for a search that was disturbed again and again."""
@@ -183,7 +186,7 @@ class Residency(Filling):
         with self._lock:
             if len(self._partitions) > _MAX_KNOWN:
                 self._forget_partitions()
-            view = tuple(self._partition(seen) for seen in visible_from(scope))
+            view = tuple(self._partition(seen) for seen in scope.visible())
             self._views[scope] = view
             return view
 
@@ -225,8 +228,16 @@ class Residency(Filling):
                 partition.in_flight = 0
                 partition.ready = False
 
-    def apply(self, one: Written, rows: Sequence[NewRow] = ()) -> None:
-        """Bring what was just committed to one scope into the engine, if the partition stands where that began."""
+    def apply(
+        self, one: Written, rows: Sequence[NewRow] = (), prepared: PreparedDocuments | None = None
+    ) -> None:
+        """Bring what was just committed to one scope into the engine, if the partition stands where that began.
+
+        Args:
+            one: what was done to the scope.
+            rows: the rows that came.
+            prepared: the same rows from :meth:`prepare`, so that they are not analysed in the writer's turn.
+        """
         partition = self.partition(one.scope)
         with partition.lock:
             if partition.applied < one.after:
@@ -240,7 +251,7 @@ class Residency(Filling):
                     elif one.deleted and rows:
                         self.disturb(partition)
                     self._forget(partition, one.deleted)
-                    self._put(partition, rows)
+                    self._put(partition, rows, prepared)
                     partition.resident, partition.applied = True, one.after
                     self._count_changes(partition, len(one.deleted) + len(rows))
                     self.measure(partition)
@@ -258,6 +269,7 @@ class Residency(Filling):
         self._depart(partition)
         partition.resident = False
         partition.applied = partition.n_changed = partition.n_damaged = 0
+        partition.n_lost = partition.n_without_vector = 0
         partition.graph_saved = False
         self._changed.pop(partition, None)
         self.budget.charge(partition, 0)
@@ -291,6 +303,10 @@ class Residency(Filling):
                 self.drop(partition)
 
     # ------------------------------------------------------------------ memory and images
+
+    def is_bringing(self) -> bool:
+        """Whether this thread is just changing what the engine has of a partition."""
+        return any(is_mine(partition.lock) for partition in list(self._partitions.values()))
 
     def resident(self) -> list[Partition]:
         """Return the partitions that occupy memory."""

@@ -1,7 +1,7 @@
 """Which tables does the file have, and how does one know that it is ours and of which format?
 
-`application_id` says that it is ours, `user_version` which format it has; a format that is older is migrated step by
-step inside one transaction, a newer one is refused. A file that has data keys of encrypted tenants carries a flag
+`application_id` says that it is ours, `user_version` which format it has; a format that is older is migrated
+(:mod:`scrubjay.store.migration`), a newer one is refused. A file that has data keys of encrypted tenants carries a flag
 beside the format, so that versions of Scrubjay that know nothing of them refuse it; one without is as it always was.
 """
 
@@ -9,33 +9,44 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cache
 
 from scrubjay.errors import CorruptIndexError, StoreFormatError
+from scrubjay.store.encryption import OVERHEAD_BYTES
 from scrubjay.store.protocol import Identity
+from scrubjay.store.vectors import n_bytes
 
 __all__ = [
     "APPLICATION_ID",
+    "COLLECTIONS",
+    "ENCRYPTED",
     "FORMAT",
+    "SEALED_TABLES",
     "Tables",
     "all_tables",
     "collection_names",
     "create",
     "create_collection",
     "create_data_keys",
+    "create_tables",
     "drop_collection",
     "find_collection",
     "has_data_keys",
+    "hold_to_rows",
     "is_current",
-    "migrate",
+    "is_identity",
+    "missing_tables",
     "read_identity",
     "recognise",
+    "run_script",
     "set_meta",
+    "version_of",
 ]
 
 APPLICATION_ID = 0x534A4159  # "SJAY"
-FORMAT = 2
-_ENCRYPTED = 0x100  # is added to the format of a file with data keys
+FORMAT = 4
+ENCRYPTED = 0x100  # is added to the format of a file with data keys
 
 _NAMES = ("meta", "scope", "document", "vector", "staged_vector", "tombstone", "event", "image")
 
@@ -50,25 +61,28 @@ CREATE TABLE scope{s}(
   version INTEGER NOT NULL,            -- the last write that touched it
   horizon INTEGER NOT NULL DEFAULT 0,  -- what is older than this must be read anew, it cannot be caught up
   documents INTEGER NOT NULL DEFAULT 0,
+  vectors INTEGER NOT NULL DEFAULT 0,  -- how many of them have one
+  digest BLOB,                         -- of an encrypted tenant's rows: store/digests.py
   UNIQUE(tenant, user, agent));
 CREATE INDEX scope_version{s} ON scope{s}(version);
 
 -- seq is the order of writing; a new version of a document is a new row. Times are microseconds since 1970, UTC.
 CREATE TABLE document{s}(
   seq INTEGER PRIMARY KEY,
-  id NOT NULL UNIQUE,                  -- INTEGER or TEXT, never converted
+  id NOT NULL,                         -- INTEGER or TEXT, never converted
   scope INTEGER NOT NULL,
   text TEXT NOT NULL,
   payload BLOB,                        -- JSON: metadata, created_at, expires_at, as they are returned
   created_at INTEGER, updated_at INTEGER NOT NULL, expires_at INTEGER,
-  hash BLOB NOT NULL);                 -- of text and payload: store/vectors.py
+  hash BLOB NOT NULL,                  -- of text and payload: store/vectors.py
+  UNIQUE(id, scope));                  -- the key; in this order, so that an id is found in whatever scopes it is
 CREATE INDEX document_scope{s} ON document{s}(scope);
 CREATE INDEX document_expiry{s} ON document{s}(scope, expires_at) WHERE expires_at IS NOT NULL;
 
 CREATE TABLE vector{s}(seq INTEGER PRIMARY KEY, data BLOB NOT NULL);        -- by the model that meta names
 CREATE TABLE staged_vector{s}(seq INTEGER PRIMARY KEY, data BLOB);          -- of the model that reembed() changes to
 
--- Ids that were deleted, until every image is newer: an image read later must not bring them back.
+-- Ids that were deleted from a scope, until its images are newer: one read later must not bring them back.
 CREATE TABLE tombstone{s}(seq INTEGER PRIMARY KEY, scope INTEGER NOT NULL, id NOT NULL);
 CREATE INDEX tombstone_scope{s} ON tombstone{s}(scope);
 
@@ -83,19 +97,38 @@ CREATE TABLE image{s}(
 """
 
 # The collections that have a name. A number is never given twice, so nobody mistakes one for one that was dropped.
-_COLLECTIONS = "CREATE TABLE collection(number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE)"
+COLLECTIONS = "CREATE TABLE collection(number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE)"
 
 # One data key for each encrypted tenant, for all collections: store/encryption.py.
 _DATA_KEYS = """
 CREATE TABLE IF NOT EXISTS data_key(
   tenant TEXT PRIMARY KEY, id BLOB NOT NULL,
-  whole INTEGER NOT NULL,              -- nothing of the tenant's is in the clear
+  whole INTEGER NOT NULL,              -- marks, see store/encryption.py: nothing is in the clear, scopes have digests
   fingerprint BLOB NOT NULL,           -- of the master key
   wrapped BLOB NOT NULL) WITHOUT ROWID;
 """
 
-# Format n -> the statements that make format n + 1 of it.
-_MIGRATIONS: Mapping[int, str] = {1: _COLLECTIONS}
+
+@cache
+def _columns() -> dict[str, list[str]]:
+    """Table -> the names of its columns, by a database of its own."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        connection.executescript(_TABLES.replace("{s}", ""))
+        return {
+            name: [row[1] for row in connection.execute(f"PRAGMA table_info({name})").fetchall()]
+            for name in _NAMES
+        }
+    finally:
+        connection.close()
+
+
+# Tables beside the collections of which something is sealed (store/registry.py), and the digests of their rows.
+SEALED_TABLES = """
+CREATE TABLE sealed_table(name TEXT PRIMARY KEY, rules TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE table_digest(tenant TEXT NOT NULL, name TEXT NOT NULL, digest BLOB NOT NULL,
+                          PRIMARY KEY(tenant, name)) WITHOUT ROWID;
+"""
 
 
 def recognise(connection: sqlite3.Connection, path: str) -> bool:
@@ -114,11 +147,13 @@ def recognise(connection: sqlite3.Connection, path: str) -> bool:
     finally:
         if alone and connection.in_transaction:
             connection.execute("ROLLBACK")
-    if n_tables == 0 and application_id in (0, APPLICATION_ID):
+    if n_tables == 0 and application_id == 0:
         return False
+    if n_tables == 0 and application_id == APPLICATION_ID:
+        raise CorruptIndexError("its tables are gone", path=path)
     if application_id != APPLICATION_ID:
         raise StoreFormatError(f"path: expected a Scrubjay index, got another SQLite database: {path}")
-    if version & ~_ENCRYPTED > FORMAT:
+    if version & ~ENCRYPTED > FORMAT:
         raise StoreFormatError(
             f"path: expected format {FORMAT} or older, got format {version} of a newer Scrubjay: {path}"
         )
@@ -151,8 +186,9 @@ class Tables:
 
 def create(connection: sqlite3.Connection, identity: Identity) -> None:
     """Create the tables of a new index; the caller holds the write transaction."""
-    _run(connection, _COLLECTIONS)
-    _create_tables(connection, Tables(), identity)
+    run_script(connection, COLLECTIONS)
+    run_script(connection, SEALED_TABLES)
+    create_tables(connection, Tables(), identity)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
 
@@ -161,25 +197,46 @@ def create_collection(connection: sqlite3.Connection, name: str, identity: Ident
     """Create the tables of a new collection; the caller holds the write transaction."""
     number = connection.execute("INSERT INTO collection(name) VALUES (?)", (name,)).lastrowid
     tables = Tables(int(number or 0))
-    _create_tables(connection, tables, identity)
+    create_tables(connection, tables, identity)
     return tables
 
 
 def find_collection(connection: sqlite3.Connection, name: str) -> Tables | None:
     """Return the tables of the collection with this name, or None."""
     found = connection.execute("SELECT number FROM collection WHERE name = ?", (name,)).fetchone()
-    return None if found is None else Tables(found[0])
+    return None if found is None else _tables(found[0])
 
 
 def collection_names(connection: sqlite3.Connection) -> list[str]:
     """Return the names of the collections that have one, in alphabetical order."""
-    return [name for (name,) in connection.execute("SELECT name FROM collection ORDER BY name").fetchall()]
+    names = [name for (name,) in connection.execute("SELECT name FROM collection ORDER BY name").fetchall()]
+    for name in names:
+        if not isinstance(name, str) or not name:
+            raise CorruptIndexError(f"collection.name: expected a text, got {name!r}")
+    return names
 
 
 def all_tables(connection: sqlite3.Connection) -> list[Tables]:
     """Return the tables of every collection, the one without a name first."""
     numbers = connection.execute("SELECT number FROM collection ORDER BY number").fetchall()
-    return [Tables(), *(Tables(number) for (number,) in numbers)]
+    return [Tables(), *(_tables(number) for (number,) in numbers)]
+
+
+def _tables(number: object) -> Tables:
+    if not isinstance(number, int) or number < 1:
+        raise CorruptIndexError(f"collection.number: expected an integer from 1, got {number!r}")
+    return Tables(number)
+
+
+def missing_tables(connection: sqlite3.Connection, tables: Tables) -> list[str]:
+    """Return the tables of a collection that are not in the file; a column that is missing counts."""
+    missing = []
+    for name, columns in _columns().items():
+        table = name + tables.suffix
+        found = [row[1] for row in connection.execute(f"PRAGMA table_info({table})").fetchall()]
+        if found != columns:
+            missing.append(table)
+    return missing
 
 
 def drop_collection(connection: sqlite3.Connection, name: str) -> None:
@@ -191,11 +248,13 @@ def drop_collection(connection: sqlite3.Connection, name: str) -> None:
         connection.execute(
             f"DROP TABLE IF EXISTS feedback{tables.suffix}"
         )  # made by the first note, see feedback.py
+        connection.execute("DELETE FROM table_digest WHERE name = ?", (f"feedback{tables.suffix}",))
         connection.execute("DELETE FROM collection WHERE name = ?", (name,))
 
 
-def _create_tables(connection: sqlite3.Connection, tables: Tables, identity: Identity) -> None:
-    _run(connection, _TABLES.replace("{s}", tables.suffix))
+def create_tables(connection: sqlite3.Connection, tables: Tables, identity: Identity) -> None:
+    """Create the tables of one collection; the caller holds the write transaction."""
+    run_script(connection, _TABLES.replace("{s}", tables.suffix))
     set_meta(
         connection,
         tables,
@@ -212,37 +271,28 @@ def _create_tables(connection: sqlite3.Connection, tables: Tables, identity: Ide
 
 def is_current(connection: sqlite3.Connection) -> bool:
     """Whether the file has this format."""
-    return bool(_version(connection) & ~_ENCRYPTED == FORMAT)
+    return bool(version_of(connection) & ~ENCRYPTED == FORMAT)
 
 
 def has_data_keys(connection: sqlite3.Connection) -> bool:
     """Whether any tenant of the file ever was encrypted."""
-    return bool(_version(connection) & _ENCRYPTED)
+    return bool(version_of(connection) & ENCRYPTED)
 
 
 def create_data_keys(connection: sqlite3.Connection) -> None:
     """Let the file have data keys; the caller holds the write transaction."""
-    version = _version(connection)
-    if not version & _ENCRYPTED:
-        _run(connection, _DATA_KEYS)
-        connection.execute(f"PRAGMA user_version = {version | _ENCRYPTED}")
+    version = version_of(connection)
+    if not version & ENCRYPTED:
+        run_script(connection, _DATA_KEYS)
+        connection.execute(f"PRAGMA user_version = {version | ENCRYPTED}")
 
 
-def _version(connection: sqlite3.Connection) -> int:
+def version_of(connection: sqlite3.Connection) -> int:
+    """Return the format of a file, with the flag of one that has data keys."""
     return int(connection.execute("PRAGMA user_version").fetchone()[0])
 
 
-def migrate(connection: sqlite3.Connection) -> int:
-    """Bring an older format up to this one; the caller holds the write transaction. Return how many steps it took."""
-    version = _version(connection)
-    flag, version = version & _ENCRYPTED, version & ~_ENCRYPTED
-    for step in range(version, FORMAT):
-        _run(connection, _MIGRATIONS[step])
-        connection.execute(f"PRAGMA user_version = {(step + 1) | flag}")
-    return FORMAT - version
-
-
-def _run(connection: sqlite3.Connection, script: str) -> None:
+def run_script(connection: sqlite3.Connection, script: str) -> None:
     """Execute statements inside the transaction (executescript would commit it first)."""
     for statement in re.sub("--.*", "", script).split(";"):
         if statement.strip():
@@ -259,15 +309,51 @@ def set_meta(connection: sqlite3.Connection, tables: Tables, **values: object) -
 def read_identity(connection: sqlite3.Connection, tables: Tables) -> Identity:
     """Read what a collection is made of."""
     meta = dict(connection.execute(f"SELECT name, value FROM {tables.meta}").fetchall())
-    try:
-        return Identity(
-            dim=meta["dim"],
-            metric=meta["metric"],
-            dtype=meta["dtype"],
-            analyzer=meta["analyzer"],
-            model=meta["model"],
-            id_kind=meta["id_kind"],
-            generation=meta["generation"],
-        )
-    except KeyError as error:
-        raise CorruptIndexError(f"the index's table meta has no {error}") from None
+    for name, is_right in _IDENTITY.items():
+        if name not in meta or not is_right(meta[name]):
+            given = repr(meta[name])[:60] if name in meta else "nothing"
+            raise CorruptIndexError(f"{tables.meta}.{name}: expected what an index is made of, got {given}")
+    return Identity(**{name: meta[name] for name in _IDENTITY})
+
+
+def hold_to_rows(connection: sqlite3.Connection, tables: Tables) -> None:
+    """Hold what a collection is said to be made of to some of its documents and vectors.
+
+    Raises:
+        CorruptIndexError: they contradict each other.
+    """
+    identity = read_identity(connection, tables)
+    kinds = {"text": "str", "integer": "int"}
+    found = connection.execute(f"SELECT typeof(id) FROM {tables.document} LIMIT {_SAMPLE}").fetchall()
+    seen = {kinds[kind] for (kind,) in found if kind in kinds}
+    if seen and identity.id_kind not in seen:
+        raise CorruptIndexError(f"{tables.meta}.id_kind is {identity.id_kind!r}, and ids are {seen.pop()}")
+    sizes = connection.execute(
+        f"SELECT length(data) FROM {tables.vector} WHERE typeof(data) = 'blob' LIMIT {_SAMPLE}"
+    ).fetchall()
+    size = 0 if identity.dim is None else n_bytes(identity.dim, identity.dtype)
+    if len(sizes) > 1 and not {size, size + OVERHEAD_BYTES} & {size for (size,) in sizes}:
+        raise CorruptIndexError(f"{tables.meta}.dim is {identity.dim}, and vectors have {sizes[0][0]} bytes")
+
+
+_SAMPLE = 5  # one row that is damaged itself shall not stop the others
+
+
+def is_identity(name: str, value: object) -> bool:
+    """Whether a value of meta is what an index can be made of."""
+    return _IDENTITY[name](value)
+
+
+def _is_count(value: object, least: int, most: int) -> bool:
+    return type(value) is int and least <= value <= most
+
+
+_IDENTITY: Mapping[str, Callable[[object], bool]] = {
+    "dim": lambda value: value is None or _is_count(value, 1, 1 << 20),
+    "metric": lambda value: value in ("cosine", "ip", "l2"),
+    "dtype": lambda value: value in ("f16", "f32"),
+    "analyzer": lambda value: type(value) is str and value != "",
+    "model": lambda value: value is None or type(value) is str,
+    "id_kind": lambda value: value in (None, "str", "int"),
+    "generation": lambda value: _is_count(value, 0, 1 << 62),
+}

@@ -7,7 +7,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
-from scrubjay.store.encryption import Box, frame
+from scrubjay.store.encryption import Box, frame, is_sealed
 from scrubjay.store.protocol import RowId, StoredRow
 
 __all__ = ["RowBox", "around_image"]
@@ -42,6 +42,15 @@ class RowBox:
     def seal_vector(self, seq: int, id: RowId, vector: bytes) -> bytes:
         """Seal a vector alone, as :meth:`seal` does."""
         return self.box.seal(b"vector" + self._place(seq, id), vector)
+
+    def opened_or(self, column: str, seq: int, id: RowId, value: bytes | None) -> bytes | None:
+        """Return a payload or vector of a plain row; if it is sealed what it was sealed from, None if that fails."""
+        if value is None or not is_sealed(value):
+            return value
+        try:
+            return self.box.open(column.encode() + self._place(seq, id), value)
+        except CorruptIndexError:
+            return None
 
     def open(self, row: Sequence[Any]) -> StoredRow:
         """Open a row (seq, id, text, payload, vector) that :meth:`seal` sealed."""

@@ -6,7 +6,9 @@ survives the death of the process, and a loss of power may take the last writes 
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,14 +16,17 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
-from scrubjay.errors import ClosedError, StoreBusyError, StoreError, StoreFormatError
+from scrubjay.errors import ClosedError, CorruptIndexError, StoreBusyError, StoreError, StoreFormatError
+from scrubjay.locks import renew_in_children
 from scrubjay.store import schema
 from scrubjay.store.cipher import Cipher
-from scrubjay.store.connections import Readers, connect, translated
+from scrubjay.store.connections import Readers, connect, hold_to_size, translated
+from scrubjay.store.decoding import scope_of
 from scrubjay.store.descriptors import looking_at
 from scrubjay.store.encryption import KeyRing
+from scrubjay.store.migration import migrate
 from scrubjay.store.protocol import Identity
-from scrubjay.store.reading import ReadingStore, scope_of
+from scrubjay.store.reading import ReadingStore
 from scrubjay.store.schema import Tables
 from scrubjay.store.transaction import Transaction
 
@@ -38,6 +43,7 @@ class SqliteStore(ReadingStore):
         busy_seconds: how long to wait for another writer.
         collection: its name; "" for the collection that every file has.
         ring: the keys of encrypted tenants; None: there are none.
+        read_only: nothing is made or written, not by housekeeping either; what would write raises StoreError.
     """
 
     def __init__(
@@ -49,30 +55,55 @@ class SqliteStore(ReadingStore):
         busy_seconds: float,
         collection: str = "",
         ring: KeyRing | None = None,
+        read_only: bool = False,
     ) -> None:
         super().__init__()
+        self._read_only = read_only
+        if read_only and not path.is_file():
+            raise StoreFormatError(f"path: expected an index, there is no such file: {path}")
         self.cipher = Cipher(ring, self.reading_connection)
         self.path = path
         self.collection = collection
         self._busy_seconds = busy_seconds
-        self._write_lock = threading.RLock()
+        self.write_lock = threading.RLock()
+        """The writer's turn."""
         self._in_background = False  # who has the writer's turn will be done with it soon
         self._closed = False
         with translated(path, "opening"):
-            self._writer = connect(path, durability=durability, busy_seconds=busy_seconds)
+            hold_to_size(path)
+            # Who may write removes the log when the last one closes the file, so also a reader had better be able to.
+            self._writer = connect(
+                path,
+                durability=durability,
+                busy_seconds=busy_seconds,
+                read_only=read_only and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)),
+            )
             self._writer.cipher = self.cipher
             try:
+                if read_only:
+                    self._writer.execute("PRAGMA query_only = ON")
                 self._prepare(identity)
                 self.tables = self._prepare_collection(identity)
             except BaseException:
                 self._writer.close()
                 raise
         self._readers = Readers(path, busy_seconds, self.cipher)
+        renew_in_children(self, "write_lock", "_scratch_lock")
         self.looking = looking_at(path)
         self._wal_index = self.looking.wal_index(self.files()[2])
 
     def _prepare(self, identity: Identity) -> None:
-        if not schema.recognise(self._writer, str(self.path)):
+        known = schema.recognise(self._writer, str(self.path))
+        if self._read_only:
+            if not known or not schema.is_current(self._writer):
+                found = (
+                    "an older format, which opening it once for writing changes" if known else "an empty file"
+                )
+                raise StoreFormatError(f"path: expected an index of this format, got {found}: {self.path}")
+            return
+        if known:
+            self._write_ahead()  # a backup has none yet
+        else:
             self._writer.execute("PRAGMA page_size = 8192")  # images are read in half the time of 4096
             self._write_ahead()
             self._writer.execute("BEGIN IMMEDIATE")
@@ -81,7 +112,7 @@ class SqliteStore(ReadingStore):
             self._writer.execute("COMMIT")
         if not schema.is_current(self._writer):
             self._writer.execute("BEGIN IMMEDIATE")
-            schema.migrate(self._writer)
+            migrate(self._writer)
             self._writer.execute("COMMIT")
 
     def _write_ahead(self) -> None:
@@ -99,9 +130,30 @@ class SqliteStore(ReadingStore):
             raise StoreError(f"the file system does not allow a write-ahead log: {self.path}")
 
     def _prepare_collection(self, identity: Identity) -> Tables:
+        while True:
+            tables = self._find_or_create(identity)
+            self._writer.execute("BEGIN")  # one state of the file: other processes may write meanwhile
+            try:
+                if self.collection:
+                    found = schema.find_collection(self._writer, self.collection)
+                    if found is None:
+                        continue  # another process dropped it
+                    tables = found
+                if missing := schema.missing_tables(self._writer, tables):
+                    raise CorruptIndexError(
+                        f"tables that are missing or not as they were made: {', '.join(missing)}"
+                    )
+                schema.hold_to_rows(self._writer, tables)
+            finally:
+                self._writer.rollback()
+            return tables
+
+    def _find_or_create(self, identity: Identity) -> Tables:
         if self.collection == "":
             return Tables()
         tables = schema.find_collection(self._writer, self.collection)
+        if tables is None and self._read_only:
+            raise StoreFormatError(f"collection: there is no {self.collection!r}: {self.path}")
         if tables is None:
             self._writer.execute("BEGIN IMMEDIATE")
             tables = schema.find_collection(self._writer, self.collection)
@@ -143,7 +195,7 @@ class SqliteStore(ReadingStore):
                 if not transaction.committed:
                     transaction.commit()
             finally:
-                self.cipher.end()
+                self.cipher.end(committed=not self._is_writing())
                 if self._is_writing():
                     self._writer.execute("ROLLBACK")
 
@@ -158,21 +210,23 @@ class SqliteStore(ReadingStore):
 
     @contextmanager
     def _turn(self, doing: str, *, wait: bool = True, in_background: bool = False) -> Iterator[None]:
-        taken = self._write_lock.acquire(timeout=self._busy_seconds if wait else 0)
+        self.check_open()  # first: after a fork the lock may be held by a thread of the parent
+        taken = self.write_lock.acquire(timeout=self._busy_seconds if wait else 0)
         while not taken and wait and self._in_background:
-            taken = self._write_lock.acquire(timeout=1)
+            taken = self.write_lock.acquire(timeout=1)
         if not taken:
             raise StoreBusyError(
                 f"{doing}: another thread was writing for longer than busy_timeout: {self.path}"
             )
         try:
-            if self._closed:
-                raise ClosedError(f"the index is closed: {self.path}")
+            self.check_open()
+            if self._read_only:
+                raise StoreError(f"{doing}: the index was opened for reading only: {self.path}")
             self._in_background = in_background
             yield
         finally:
             self._in_background = False
-            self._write_lock.release()
+            self.write_lock.release()
 
     def collection_names(self) -> list[str]:
         """Return the names of the file's collections that have one, in alphabetical order."""
@@ -205,16 +259,44 @@ class SqliteStore(ReadingStore):
         """Return the files that the index consists of (not all of them need exist)."""
         return [self.path.with_name(self.path.name + end) for end in ("", "-wal", "-shm", "-journal")]
 
+    def check_open(self) -> None:
+        """Raise ClosedError if the store was closed, or belongs to the process that this one was forked from."""
+        if self._closed:
+            raise ClosedError(f"the index is closed, or was opened before this process forked: {self.path}")
+
     def close(self) -> None:
-        """Close every connection. Safe to call twice."""
-        with self._write_lock:
+        """Close every connection, once what each is doing has been interrupted. Safe to call twice, and from anywhere.
+
+        A write under way is waited for. If this thread itself is inside of SQLite (in a finalizer that Python runs
+        there), the files are let go when that call returns.
+        """
+        if not self.write_lock.acquire(timeout=0 if sys.is_finalizing() else -1):
+            return  # a thread that was stopped at exit holds it for ever
+        try:
             if self._closed:
                 return
             self._closed = True
             self._wal_index = None
-            self._readers.close()
-            self._writer.close()
-            self.looking.close()
+            connections = [*self._readers.end(), self._writer]
+            left = len(connections)
+
+            def one_less() -> None:
+                nonlocal left
+                left -= 1
+                if left == 0:
+                    self.looking.close()  # only now: closing a descriptor takes away SQLite's locks
+
+            for connection in connections:
+                connection.shut(one_less)
+        finally:
+            self.write_lock.release()
+
+    def abandon(self) -> None:
+        """After a fork, in the child: the connections are the parent's, and are neither used nor closed here."""
+        self._closed = True
+        self._wal_index = None
+        self._readers.abandon()
+        self._writer.abandon()
 
 
 def check_identity(stored: Identity, wanted: Identity, place: object) -> None:

@@ -14,8 +14,9 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.errors import StoreError
 from scrubjay.store.protocol import NewRow, RowId, Written
+from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.transaction import Transaction
-from scrubjay.store.writing import WritingEngine, checked_id, checked_reason
+from scrubjay.store.writing import WritingEngine
 
 __all__ = ["Change", "ChangingEngine"]
 
@@ -48,11 +49,10 @@ class Change:
         vectors: Sequence[Any],
         payloads: Sequence[bytes | None],
     ) -> None:
-        """Write documents; one replaces that with its id.
+        """Write documents; one replaces that with its id in its scope.
 
         Raises:
             TypeError, ValueError: a document that neither rows nor engine would take.
-            ConflictError: an id exists in another scope.
         """
         engine = self._engine
         with self._step():
@@ -67,24 +67,42 @@ class Change:
                 self._net[row.scope].put(row)
             self.embedded = self.embedded or any(row.vector is not None for row in rows)
 
-    def delete(self, ids: Sequence[RowId], *, reason: str) -> int:
-        """Delete documents, with an event for each scope; how many existed."""
+    def delete(self, ids: Sequence[RowId], *, scope: Scope | Sequence[Scope], reason: str) -> int:
+        """Delete documents of exactly this scope, or of a scope for each id, with an event for each scope; how many
+        existed."""
+        engine = self._engine
         with self._step():
-            ids = [checked_id(id, self._engine.identity.id_kind) for id in ids]
-            written = self._transaction.delete(ids, checked_reason(reason), now=self.now)
+            written = engine._delete(self._transaction, engine._by_scope(ids, scope), reason, now=self.now)
             for one in written:
                 net = self._of(one)
                 net.follow(one)
                 net.forget(one.deleted)
         return sum(len(one.deleted) for one in written)
 
-    def erase(self, scope: Scope, *, exact: bool = False, reason: str, everywhere: bool = False) -> int:
-        """Erase every document whose scope agrees with `scope`; with `everywhere` in all collections; how many."""
+    def erase(
+        self,
+        scope: Scope,
+        *,
+        exact: bool = False,
+        reason: str,
+        everywhere: bool = False,
+        words: Pseudonyms | None = None,
+    ) -> int:
+        """Erase every document whose scope agrees with `scope`; with `everywhere` in all collections; how many.
+
+        With `words` they replace the names of the scopes.
+        """
         with self._step():
             if not isinstance(scope, Scope):
                 raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
             n_elsewhere, written = self._engine._erase(
-                self._transaction, scope, exact=exact, reason=reason, everywhere=everywhere, now=self.now
+                self._transaction,
+                scope,
+                exact=exact,
+                reason=reason,
+                everywhere=everywhere,
+                now=self.now,
+                words=words,
             )
             for one in written:
                 net = self._of(one)
@@ -166,7 +184,7 @@ class ChangingEngine(WritingEngine):
             StoreBusyError: another thread or process wrote for longer than the index waits.
             StoreError: the transaction could not be written; nothing of it was.
         """
-        self._check_open()
+        self.check_open()
         with self.store.writing(doing) as transaction:
             change = Change(self, transaction)
             try:

@@ -3,37 +3,75 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 from scrubjay._native import Scope
-from scrubjay.errors import ConflictError, CorruptIndexError
+from scrubjay.errors import CorruptIndexError
 from scrubjay.store import feedback, schema
 from scrubjay.store.cipher import Cipher
+from scrubjay.store.decoding import Checksum, integer, marked, scope_of
+from scrubjay.store.digests import Digests
 from scrubjay.store.protocol import Identity, NewRow, RowId, Written
-from scrubjay.store.reading import names_of, scope_of
+from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.schema import Tables
+from scrubjay.store.scopes import agreeing, names_of
 from scrubjay.store.sealing import RowBox
 from scrubjay.store.vectors import content_hash
 
 __all__ = ["Transaction"]
 
 
-class Transaction:
-    """What can be written inside one transaction, on the writer's connection. Without a cipher no document is."""
+@dataclass
+class _Touched:
+    """A scope that rows are written to."""
 
-    def __init__(self, connection: sqlite3.Connection, tables: Tables, cipher: Cipher | None = None) -> None:
+    key: int
+    version: int
+    documents: int
+    n_new: int = 0
+    n_vectors: int = 0
+    last: int = 0
+    replaced: list[int] = field(default_factory=list)
+
+
+class Transaction:
+    """What can be written inside one transaction, on the writer's connection. Without a cipher no document is.
+
+    Another collection's tables are changed in the same transaction with the first one's `digests`, which the first one
+    settles when it is committed.
+    """
+
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        tables: Tables,
+        cipher: Cipher | None = None,
+        digests: Digests | None = None,
+    ) -> None:
         self.connection = connection
         self.tables = tables
         self.cipher = cipher
+        self.digests = cipher.digests if digests is None and cipher is not None else digests
+        self._counts = self.digests is not None and self.digests.active
         self.committed = False
-        (last,) = connection.execute(f"SELECT ifnull(max(version), 0) FROM {tables.scope}").fetchone()
-        self._version = int(last)
+        (last,) = connection.execute(
+            f"SELECT ifnull(max(version), 0) FROM {tables.scope} WHERE typeof(version) = 'integer'"
+        ).fetchone()
+        self._version = integer(last, "the last version")
 
     def commit(self) -> None:
         """Commit now; what follows in the block runs with the writer's turn but outside of the transaction."""
+        if self._counts and self.digests is not None:
+            self.digests.settle()
         self.connection.execute("COMMIT")
         self.committed = True
+
+    def notice_tables(self) -> None:
+        """Say that the transaction made tables with rows of tenants."""
+        if self._counts and self.digests is not None:
+            self.digests.watch()
 
     def identity(self) -> Identity:
         """Return what the index is made of."""
@@ -55,67 +93,71 @@ class Transaction:
         return self.connection.execute(f"SELECT 1 FROM {t.vector} LIMIT 1").fetchone() is not None
 
     def upsert(self, rows: Sequence[NewRow], *, now: int) -> list[Written]:
-        """Write rows with distinct ids; a row replaces the one with its id.
+        """Write rows with distinct keys (scope and id); a row replaces the one with its key.
 
         Raises:
-            ConflictError: an id exists in another scope.
             EncryptionError: a tenant's key cannot be had.
         """
         t = self.tables
         execute = self.connection.execute
         boxes: dict[Scope, RowBox | None] = {}  # that seal what is written
-        touched: dict[Scope, list[int]] = {}
+        checksums: dict[Scope, Checksum] = {}
+        touched: dict[Scope, _Touched] = {}
         documents: list[tuple[object, ...]] = []
         vectors: list[tuple[int, bytes]] = []
-        replaced: list[tuple[int]] = []
         for row in rows:
             state = touched.get(row.scope)
             if state is None:
-                state = touched[row.scope] = [*self._state(row.scope), 0]
                 boxes[row.scope] = None if self.cipher is None else self.cipher.row_box(t.document, row.scope)
-            old = execute(f"SELECT seq, scope FROM {t.document} WHERE id = ?", (row.id,)).fetchone()
+                state = touched[row.scope] = _Touched(*self._state(row.scope))
+                checksums[row.scope] = Checksum(row.scope)
+            old = execute(
+                f"SELECT seq FROM {t.document} WHERE id = ? AND scope = ?", (row.id, state.key)
+            ).fetchone()
             if old is None:
-                state[3] += 1
-            elif old[1] != state[0]:
-                raise ConflictError(
-                    f"id: {row.id!r} exists in another scope; expected a new id, or the scope that holds it (delete it "
-                    "there first)"
-                )
+                state.n_new += 1
             else:
-                replaced.append((old[0],))
+                state.replaced.append(old[0])
             self._version += 1
             seq = self._version
             text: str | bytes = row.text
             payload, vector, box = row.payload, row.vector, boxes[row.scope]
             if box is not None:
                 text, payload, vector = box.seal(seq, row.id, row.text, payload, vector)
+                checksum = content_hash(text, payload)
+                if self._counts and self.digests is not None:
+                    self.digests.add(t, state.key, seq, row.expires_at, text, payload, vector)
+            else:
+                checksum = checksums[row.scope].of(row.id, row.text, payload)
             documents.append(
                 (
                     seq,
                     row.id,
-                    state[0],
+                    state.key,
                     text,
                     payload,
                     row.created_at,
                     now,
                     row.expires_at,
-                    content_hash(text, payload),
+                    checksum,
                 )
             )
             if vector is not None:
                 vectors.append((seq, vector))
-            state.append(seq)
-        self._remove(replaced)
+                state.n_vectors += 1
+            state.last = seq
+        for scope, state in touched.items():
+            state.n_vectors -= self._remove(state.key, state.replaced, sealed=boxes[scope] is not None)
         self.connection.executemany(f"INSERT INTO {t.document} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", documents)
         self.connection.executemany(f"INSERT INTO {t.vector} VALUES (?, ?)", vectors)
         written = []
-        for scope, (key, before, n_before, n_new, *seqs) in touched.items():
+        for scope, state in touched.items():
             execute(
-                f"UPDATE {t.scope} SET version = ?, documents = documents + ? WHERE key = ?",
-                (seqs[-1], n_new, key),
+                f"UPDATE {t.scope} SET version = ?, documents = documents + ?, vectors = vectors + ? WHERE key = ?",
+                (state.last, state.n_new, state.n_vectors, state.key),
             )
-            written.append(Written(scope, before, seqs[-1], n_before))
-        self._count(sum(state[3] for state in touched.values()))
+            written.append(Written(scope, state.version, state.last, state.documents))
+        self._count(sum(state.n_new for state in touched.values()))
         return written
 
     def sealed_vector(self, seq: int, vector: bytes) -> bytes | None:
@@ -133,38 +175,78 @@ class Transaction:
             raise CorruptIndexError(f"document {found[0]!r} is sealed, and its tenant has no data key")
         return box.seal_vector(seq, found[0], vector)
 
-    def delete(self, ids: Iterable[RowId], reason: str, *, now: int) -> list[Written]:
-        """Delete documents; ids that do not exist are passed over."""
+    def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
+        """Delete documents of exactly this scope; ids that it does not have are passed over. None: it has none."""
         t = self.tables
+        execute = self.connection.execute
+        state = execute(
+            f"SELECT key, version, documents FROM {t.scope} WHERE tenant = ? AND user = ? AND agent = ?",
+            names_of(scope),
+        ).fetchone()
+        if state is None:
+            return None
+        gone: list[tuple[int, RowId]] = []
+        for id in dict.fromkeys(ids):
+            gone += execute(
+                f"SELECT seq, id FROM {t.document} WHERE id = ? AND scope = ?", (id, state[0])
+            ).fetchall()
+        return self._delete(scope, state, gone, reason, now=now) if gone else None
+
+    def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
+        """Delete the documents that have expired of scopes that agree with `within` (None: of all), but for those of
+        the tenants in `leaving`."""
+        t = self.tables
+        condition, names = ("1", ()) if within is None else agreeing(within, table="s")
+        found = self.connection.execute(
+            f"SELECT d.scope, d.seq, d.id, s.tenant FROM {t.document} d JOIN {t.scope} s ON s.key = d.scope "
+            f"WHERE d.expires_at <= ? AND {condition}",
+            (now, *names),
+        ).fetchall()
         by_scope: dict[int, list[tuple[int, RowId]]] = {}
-        ids = list(dict.fromkeys(ids))
-        feedback.forget_ids(self.connection, t, ids)
-        for id in ids:
-            found = self.connection.execute(
-                f"SELECT seq, scope, id FROM {t.document} WHERE id = ?", (id,)
-            ).fetchone()
-            if found is not None:
-                by_scope.setdefault(found[1], []).append((found[0], found[2]))
+        for key, seq, id, tenant in found:
+            if tenant not in leaving:
+                by_scope.setdefault(key, []).append((seq, id))
         written = []
         for key, gone in by_scope.items():
-            (tenant, user, agent, before, n_before) = self.connection.execute(
-                f"SELECT tenant, user, agent, version, documents FROM {t.scope} WHERE key = ?", (key,)
-            ).fetchone()
-            self._remove([(seq,) for seq, _ in gone])
-            tombstones = []
-            for _, id in gone:
-                self._version += 1
-                tombstones.append((self._version, key, id))
-            self.connection.executemany(f"INSERT INTO {t.tombstone} VALUES (?, ?, ?)", tombstones)
-            self.connection.execute(
-                f"UPDATE {t.scope} SET version = ?, documents = documents - ? WHERE key = ?",
-                (self._version, len(gone), key),
-            )
-            self._event(now, reason, key, len(gone))
-            deleted = [id for _, id in gone]
-            written.append(Written(scope_of(tenant, user, agent), before, self._version, n_before, deleted))
-        self._count(-sum(map(len, by_scope.values())))
+            *own, version, documents = self._scope_row(key)
+            written.append(self._delete(scope_of(*own), (key, version, documents), gone, "sweep", now=now))
         return written
+
+    def _delete(
+        self, scope: Scope, state: Sequence[Any], gone: Sequence[tuple[int, RowId]], reason: str, *, now: int
+    ) -> Written:
+        """Delete rows (seq, id) of a scope in a state (key, version, documents), and leave tombstones and an event."""
+        t = self.tables
+        key = integer(state[0], "a scope's key", -(1 << 62))
+        before = integer(state[1], "a scope's version")
+        n_before = integer(state[2], "a scope's count of documents")
+        self._open(key)
+        feedback.forget_ids(self.connection, t, key, [id for _, id in gone])
+        n_vectors = self._remove(key, [seq for seq, _ in gone])
+        tombstones = []
+        for _, id in gone:
+            self._version += 1
+            tombstones.append((self._version, key, id))
+        self.connection.executemany(f"INSERT INTO {t.tombstone} VALUES (?, ?, ?)", tombstones)
+        self.connection.execute(
+            f"UPDATE {t.scope} SET version = ?, documents = documents - ?, vectors = vectors - ? WHERE key = ?",
+            (self._version, len(gone), n_vectors, key),
+        )
+        if self._counts and self.digests is not None:
+            self.digests.bury(t, key, [(seq, id) for seq, _, id in tombstones])
+        self._event(now, reason, key, len(gone))
+        self._count(-len(gone))
+        return Written(scope, before, self._version, n_before, [id for _, id in gone])
+
+    def _scope_row(self, key: int) -> tuple[Any, ...]:
+        """Return names, version and count of a scope, as they stand in the file."""
+        t = self.tables
+        found: tuple[Any, ...] | None = self.connection.execute(
+            f"SELECT tenant, user, agent, version, documents FROM {t.scope} WHERE key = ?", (key,)
+        ).fetchone()
+        if found is None:
+            raise CorruptIndexError(f"scope {key!r} is not in the file")
+        return found
 
     def add_event(self, scope: Scope, reason: str, n_documents: int, *, now: int) -> None:
         """Write that documents of a scope were deleted."""
@@ -174,10 +256,7 @@ class Transaction:
         """Delete every document whose scope agrees with `scope`; images, tombstones and notes go with them."""
         t = self.tables
         feedback.forget_scope(self.connection, t, scope, exact=exact)
-        names = names_of(scope)
-        condition = "tenant = ?"
-        for column, name in (("user", names[1]), ("agent", names[2])):
-            condition += f" AND {column} = ?" if exact or name else f" AND ({column} = ? OR 1)"
+        condition, names = agreeing(scope, exact=exact)
         found = self.connection.execute(
             f"SELECT key, tenant, user, agent, version, documents FROM {t.scope} WHERE {condition} "
             "AND (documents > 0 OR "
@@ -186,28 +265,87 @@ class Transaction:
             names,
         ).fetchall()
         written = []
-        for key, tenant, user, agent, before, n_documents in found:
+        n_gone = 0
+        for key, tenant, user, agent, stored_before, stored_count in found:
+            before = integer(stored_before, "a scope's version")
+            n_documents = integer(stored_count, "a scope's count of documents")
+            n_gone += n_documents
             seqs = self.connection.execute(f"SELECT seq FROM {t.document} WHERE scope = ?", (key,)).fetchall()
-            self._remove(seqs)
+            self._remove(key, [seq for (seq,) in seqs], sealed=False)  # of an empty scope there is no digest
             self._drop_traces(key)
             if n_documents:
                 self._event(now, reason, key, n_documents)
             after = self.renew(key, documents=0)
             written.append(Written(scope_of(tenant, user, agent), before, after, n_documents, erased=True))
-        self._count(-sum(row[5] for row in found))
+        self._count(-n_gone)
         if self.cipher is not None and scope.user is None and scope.agent is None:
             self.cipher.release(self.connection, scope.tenant)
         return written
 
-    def renew(self, key: int, *, documents: int | None = None) -> int:
+    def forget_names(self, scope: Scope, words: Pseudonyms) -> None:
+        """Replace the names of every scope that agrees with `scope`, of which nothing is left, by pseudonyms.
+
+        Whoever has a partition of the collection in memory reads everything anew: by the name alone nobody could learn
+        any more that the scope was erased.
+        """
+        t = self.tables
+        condition, names = agreeing(scope)
+        found = self.connection.execute(
+            f"SELECT key, tenant, user, agent FROM {t.scope} WHERE {condition} AND documents = 0", names
+        ).fetchall()
+        for key, *own in found:
+            self.renew(key, documents=0)
+            self.connection.execute(
+                f"UPDATE {t.scope} SET tenant = ?, user = ?, agent = ? WHERE key = ?", (*words.of(*own), key)
+            )
+        if found:
+            self.settle(generation=self.identity().generation + 1)
+
+    def renew(self, key: int, *, documents: Literal[0] | None = None) -> int:
         """Let everybody who holds the scope in memory read it anew; return its version."""
         t = self.tables
         self._version += 1
+        if documents == 0:
+            self._open(key)
+            self.connection.execute(
+                f"UPDATE {t.scope} SET version = ?, horizon = ?, documents = 0, vectors = 0, digest = NULL "
+                "WHERE key = ?",
+                (self._version, self._version, key),
+            )
+            if self._counts and self.digests is not None:
+                self.digests.empty(t, key)
+            return self._version
+        self.change(key)
         self.connection.execute(
-            f"UPDATE {t.scope} SET version = ?, horizon = ?, documents = ifnull(?, documents) WHERE key = ?",
-            (self._version, self._version, documents, key),
+            f"UPDATE {t.scope} SET version = ?, horizon = ? WHERE key = ?",
+            (self._version, self._version, key),
         )
         return self._version
+
+    def change(self, key: int) -> None:
+        """Say that a scope is about to change, before it does."""
+        self._open(key)
+        if self._counts and self.digests is not None:
+            self.digests.change(self.tables, key)
+
+    def exchange_vector(self, key: int, sign: int, seq: int, tag: bytes) -> None:
+        """Say that the vector of a sealed row that stays goes (-1) or comes (1); `tag` is its end."""
+        if self._counts and self.digests is not None:
+            self.digests.exchange(self.tables, key, sign, seq, tag)
+
+    def row_sealed(
+        self,
+        key: int,
+        seq: int,
+        expires_at: int | None,
+        text: bytes,
+        payload: bytes | None,
+        vector: bytes | None,
+    ) -> None:
+        """Say that a row of a scope that was plain is sealed now."""
+        self._open(key)
+        if self._counts and self.digests is not None:
+            self.digests.add(self.tables, key, seq, expires_at, text, payload, vector)
 
     def write_image(
         self, scope: Scope, version: int, chunks: Sequence[bytes], *, replace: bool = False
@@ -222,10 +360,16 @@ class Transaction:
             f"SELECT horizon, (SELECT max(version) FROM {t.image} WHERE scope = key) FROM {t.scope} WHERE key = ?",
             (key,),
         ).fetchone()
-        if version < horizon or (newest is not None and newest + (not replace) > version):
+        newest = newest if newest.__class__ is int else None  # what is of no version is replaced
+        if version < integer(horizon, "a scope's horizon") or (
+            newest is not None and newest + (not replace) > version
+        ):
             return
+        chunks = marked(scope, version, chunks)
         if self.cipher is not None:
             chunks = self.cipher.seal_image(t.image, scope, version, chunks)
+            if self._counts and self.digests is not None:
+                self.digests.picture(t, key, version)
         self.connection.execute(f"DELETE FROM {t.image} WHERE scope = ?", (key,))
         self.connection.executemany(
             f"INSERT INTO {t.image}(scope, ordinal, n_chunks, version, data) VALUES (?, ?, ?, ?, ?)",
@@ -259,25 +403,53 @@ class Transaction:
         self.drop_image(key)
         self.connection.execute(f"DELETE FROM {t.tombstone} WHERE scope = ?", (key,))
 
-    def _remove(self, seqs: Sequence[tuple[int]]) -> None:
+    def _remove(self, key: int, seqs: Sequence[int], *, sealed: bool = True) -> int:
+        """Delete rows of an opened scope, which may be `sealed`; return how many vectors they had."""
+        if not seqs:
+            return 0
         t = self.tables
+        if sealed and self._counts and self.digests is not None:
+            self.digests.remove(t, key, seqs)
+        n_vectors = 0
         for table in (t.document, t.vector, t.staged_vector):
-            self.connection.executemany(f"DELETE FROM {table} WHERE seq = ?", seqs)
+            n = self.connection.executemany(
+                f"DELETE FROM {table} WHERE seq = ?", [(seq,) for seq in seqs]
+            ).rowcount
+            if table == t.vector:
+                n_vectors = n
+        return n_vectors
+
+    def _open(self, key: int) -> None:
+        """Let the digests know a scope as it is."""
+        if self._counts and self.digests is not None:
+            names_and_state = self.connection.execute(
+                f"SELECT tenant, user, agent, version, documents, vectors, digest FROM {self.tables.scope} "
+                "WHERE key = ?",
+                (key,),
+            ).fetchone()
+            self.digests.open(self.tables, key, names_and_state[:3], names_and_state[3:])
 
     def _state(self, scope: Scope) -> tuple[int, int, int]:
         """Return (key, version, documents) of a scope, which is made if it is new."""
         t = self.tables
         names = names_of(scope)
         found = self.connection.execute(
-            f"SELECT key, version, documents FROM {t.scope} WHERE tenant = ? AND user = ? AND agent = ?",
+            f"SELECT key, version, documents, vectors, digest FROM {t.scope} "
+            "WHERE tenant = ? AND user = ? AND agent = ?",
             names,
         ).fetchone()
-        if found is not None:
-            return (found[0], found[1], found[2])
-        cursor = self.connection.execute(
-            f"INSERT INTO {t.scope}(tenant, user, agent, version) VALUES (?, ?, ?, 0)", names
+        if found is None:
+            cursor = self.connection.execute(
+                f"INSERT INTO {t.scope}(tenant, user, agent, version) VALUES (?, ?, ?, 0)", names
+            )
+            found = (int(cursor.lastrowid or 0), 0, 0, 0, None)
+        if self._counts and self.digests is not None:
+            self.digests.open(t, found[0], names, found[1:])
+        return (
+            integer(found[0], "a scope's key", -(1 << 62)),
+            integer(found[1], "a scope's version"),
+            integer(found[2], "a scope's count of documents"),
         )
-        return (int(cursor.lastrowid or 0), 0, 0)
 
     def _event(self, now: int, reason: str, key: int, n_documents: int) -> None:
         t = self.tables

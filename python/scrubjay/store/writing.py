@@ -7,22 +7,23 @@ again from the rows by the next search.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from scrubjay._native import Engine, Scope
-from scrubjay.errors import ClosedError, ConflictError, EmbedderMismatchError
+from scrubjay._native import Engine, PreparedDocuments, Scope
+from scrubjay.errors import ClosedError, CorruptIndexError, EmbedderMismatchError
 from scrubjay.payload import times_of
 from scrubjay.semantic import as_text
 from scrubjay.store.protocol import Identity, NewRow, RowId, Written
+from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.residency import Residency
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.transaction import Transaction
 from scrubjay.store.vectors import encode_many
 
-__all__ = ["WritingEngine", "checked_id", "checked_reason"]
+__all__ = ["WritingEngine", "checked_id", "checked_reason", "checked_scopes"]
 
 
 class WritingEngine:
@@ -61,7 +62,7 @@ class WritingEngine:
         vector: Any = None,
         payload: bytes | None = None,
     ) -> None:
-        """Write one document, or replace the one with its id."""
+        """Write one document, or replace the one with its id in this scope."""
         self._write([id], [text], [scope], [vector], [payload])
 
     def upsert_many(
@@ -73,7 +74,8 @@ class WritingEngine:
         vectors: Any = None,
         payloads: Sequence[bytes | None] | None = None,
     ) -> int:
-        """Write documents, all or none; of equal ids the last counts. Return how many distinct ids were written."""
+        """Write documents, all or none; of equal ids in a scope the last counts. Return how many distinct documents
+        that were."""
         n = len(ids)
         scopes = [scope] * n if isinstance(scope, Scope) else list(scope)
         nothing: list[None] = [None] * n
@@ -90,12 +92,13 @@ class WritingEngine:
         payloads: Sequence[bytes | None],
         many: bool = False,
     ) -> int:
-        self._check_open()
+        self.check_open()
         # From here on the documents cannot be refused for what they are, neither by the rows nor by the engine.
         self.native.validate(ids, texts, scope=scopes, vectors=vectors, payloads=payloads)
         rows = self._rows(ids, texts, scopes, vectors, payloads)
         if not rows:
             return 0
+        prepared = self.residency.prepare(rows)  # other writers do not wait for the analysis of these texts
         now = self.clock()
         if self.store.cipher.ring is not None:
             self.store.cipher.require({row.scope.tenant for row in rows})
@@ -105,7 +108,7 @@ class WritingEngine:
             by_scope: dict[Scope, list[NewRow]] = {}
             for row in rows:
                 by_scope.setdefault(row.scope, []).append(row)
-            self._commit(transaction, written, by_scope)
+            self._commit(transaction, written, by_scope, prepared)
         self.residency.evict()
         return len(rows)
 
@@ -117,13 +120,9 @@ class WritingEngine:
         vectors: Any,
         payloads: Sequence[bytes | None],
     ) -> list[NewRow]:
-        """Return the rows to write, the last of those with one id, where that one stands."""
-        last = {id: i for i, id in enumerate(ids)}
-        if len(last) < len(ids):
-            for i, id in enumerate(ids):
-                if scopes[i] != scopes[last[id]]:
-                    raise ConflictError(f"id: {id!r} is given for two scopes; expected one scope for an id")
-        kept = [i for i, id in enumerate(ids) if last[id] == i]
+        """Return the rows to write, the last of those with one id in a scope, where that one stands."""
+        last = {key: i for i, key in enumerate(zip(scopes, ids, strict=True))}
+        kept = sorted(last.values())
         given = [i for i in kept if vectors[i] is not None]
         encoded: dict[int, bytes] = {}
         if given:
@@ -133,7 +132,10 @@ class WritingEngine:
         for i in kept:
             id = ids[i]
             payload = payloads[i]
-            created_at, expires_at = times_of(payload)
+            try:
+                created_at, expires_at = times_of(payload)
+            except CorruptIndexError as error:
+                raise ValueError(f"payloads[{i}]: {error.what}") from None
             rows.append(
                 NewRow(
                     id if isinstance(id, str) else int(id),
@@ -190,6 +192,7 @@ class WritingEngine:
         transaction: Transaction,
         written: Sequence[Written],
         rows: dict[Scope, list[NewRow]] | None = None,
+        prepared: Mapping[Scope, PreparedDocuments] | None = None,
     ) -> None:
         """Commit, and bring what was committed into the native engine."""
         self.residency.announce(written)
@@ -200,37 +203,84 @@ class WritingEngine:
             raise
         try:
             for one in written:
-                self.residency.apply(one, () if rows is None else rows.get(one.scope, ()))
+                self.residency.apply(
+                    one,
+                    () if rows is None else rows.get(one.scope, ()),
+                    None if prepared is None else prepared.get(one.scope),
+                )
         except Exception:  # noqa: BLE001 - it is committed: the next search reads it from the rows
             self.residency.abandon(written)
         except BaseException:
             self.residency.abandon(written)
             raise
 
-    def delete(self, id: RowId, *, reason: str = "delete") -> bool:
-        """Delete one document; whether it existed."""
-        return self.delete_many([id], reason=reason) == 1
+    def delete(self, id: RowId, *, scope: Scope, reason: str = "delete") -> bool:
+        """Delete one document of exactly this scope; whether it existed."""
+        return self.delete_many([id], scope=scope, reason=reason) == 1
 
-    def delete_many(self, ids: Sequence[RowId], *, reason: str = "delete") -> int:
-        """Delete documents; how many existed."""
-        self._check_open()
-        ids = [checked_id(id, self.identity.id_kind) for id in ids]
+    def delete_many(
+        self, ids: Sequence[RowId], *, scope: Scope | Sequence[Scope], reason: str = "delete"
+    ) -> int:
+        """Delete documents of exactly this scope, or of a scope for each id; how many existed."""
+        self.check_open()
+        by_scope = self._by_scope(ids, scope)
+        if self.store.cipher.ring is not None:  # asked before the writer's turn
+            for tenant in {one.tenant for one in by_scope}:
+                self.store.cipher.readable(tenant)
         with self.store.writing("deleting") as transaction:
-            written = transaction.delete(ids, checked_reason(reason), now=self.clock())
+            written = self._delete(transaction, by_scope, reason, now=self.clock())
             if written:
                 self._commit(transaction, written)
         return sum(len(one.deleted) for one in written)
 
+    def _by_scope(self, ids: Sequence[RowId], scope: Scope | Sequence[Scope]) -> dict[Scope, list[RowId]]:
+        """Return the ids, checked, by scope."""
+        checked = [checked_id(id, self.identity.id_kind) for id in ids]
+        if isinstance(scope, Scope):
+            return {scope: checked}
+        scopes = checked_scopes(scope, len(checked))
+        by_scope: dict[Scope, list[RowId]] = {}
+        for one, id in zip(scopes, checked, strict=True):
+            by_scope.setdefault(one, []).append(id)
+        return by_scope
+
+    def _delete(
+        self, transaction: Transaction, by_scope: Mapping[Scope, Sequence[RowId]], reason: str, *, now: int
+    ) -> list[Written]:
+        checked_reason(reason)
+        done = [transaction.delete(scope, ids, reason, now=now) for scope, ids in by_scope.items()]
+        return [one for one in done if one is not None]
+
     def erase(
-        self, scope: Scope, *, exact: bool = False, reason: str = "erase", everywhere: bool = False
+        self,
+        scope: Scope,
+        *,
+        exact: bool = False,
+        reason: str = "erase",
+        everywhere: bool = False,
+        names: bool = False,
     ) -> int:
-        """Erase every document whose scope agrees with `scope`; with `everywhere` in all collections; how many."""
-        self._check_open()
+        """Erase every document whose scope agrees with `scope`; with `everywhere` in all collections; how many.
+
+        With `names`, which means everywhere, the names of the scopes go as well.
+        """
+        self.check_open()
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        if names and exact:
+            raise ValueError(
+                "exact: expected False with names=True, which are those of the users, too; got True"
+            )
+        words = Pseudonyms(scope) if names else None
         with self.store.writing("erasing") as transaction:
             n_elsewhere, written = self._erase(
-                transaction, scope, exact=exact, reason=reason, everywhere=everywhere, now=self.clock()
+                transaction,
+                scope,
+                exact=exact,
+                reason=reason,
+                everywhere=everywhere or names,
+                now=self.clock(),
+                words=words,
             )
             if written:
                 self._commit(transaction, written)
@@ -245,6 +295,7 @@ class WritingEngine:
         reason: str,
         everywhere: bool,
         now: int,
+        words: Pseudonyms | None = None,
     ) -> tuple[int, list[Written]]:
         """Erase rows; return how many in other collections, and what was done to this one."""
         checked_reason(reason)
@@ -252,32 +303,36 @@ class WritingEngine:
         if everywhere:  # who has them in memory sees the commit
             for tables in self.store.all_tables():
                 if tables.suffix != self.store.tables.suffix:
-                    other = Transaction(transaction.connection, tables)
+                    other = Transaction(transaction.connection, tables, digests=transaction.digests)
                     gone = other.erase(scope, reason, exact=exact, now=now)
                     n_elsewhere += sum(one.documents_before for one in gone)
-        return n_elsewhere, transaction.erase(scope, reason, exact=exact, now=now)
+                    if words is not None:
+                        other.forget_names(scope, words)
+        written = transaction.erase(scope, reason, exact=exact, now=now)
+        if words is not None:
+            transaction.forget_names(scope, words)
+        return n_elsewhere, written
 
     def sweep(self, within: Scope | None = None) -> int:
-        """Delete the rows of expired documents, which no search sees any more; how many. See `erase` for `within`."""
-        t = self.store.tables
-        self._check_open()
-        agrees, names = "", []
-        if within is not None:
-            given = {"tenant": within.tenant, "user": within.user, "agent": within.agent}
-            names = [name for name in given.values() if name is not None]
-            same = " AND ".join(f"{column} = ?" for column, name in given.items() if name is not None)
-            agrees = f" AND scope IN (SELECT key FROM {t.scope} WHERE {same})"
+        """Delete the rows of expired documents, which no search sees any more; how many. See `erase` for `within`.
+
+        Those of encrypted tenants whose keys cannot be had now stay: without the key their digests cannot be changed.
+        """
+        self.check_open()
+        away = self.store.tenants_without_key()
         with self.store.writing("sweeping") as transaction:
-            now = self.clock()
-            found = transaction.connection.execute(
-                f"SELECT id FROM {t.document} WHERE expires_at <= ?{agrees}", (now, *names)
-            ).fetchall()
-            written = transaction.delete([id for (id,) in found], "sweep", now=now)
+            written = transaction.sweep(within, leaving=away, now=self.clock())
             if written:
                 self._commit(transaction, written)
         return sum(len(one.deleted) for one in written)
 
-    def _check_open(self) -> None:
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed, or belongs to the process that this one was forked from."""
+        return self._closed
+
+    def check_open(self) -> None:
+        """Raise ClosedError if that is so."""
         if self._closed:
             raise ClosedError(
                 f"the index is closed, or was opened before this process forked: {self.store.path}"
@@ -300,6 +355,20 @@ def checked_id(id: Any, kind: str | None) -> RowId:
     if not -(2**63) <= int(id) < 2**63:
         raise ValueError(f"id: expected a 64-bit integer, got {int(id)}")
     return int(id)
+
+
+def checked_scopes(scope: Any, n: int) -> list[Scope]:
+    """Return a scope for each of `n` documents, or raise TypeError or ValueError."""
+    if isinstance(scope, (str, bytes)) or not isinstance(scope, Sequence):
+        raise TypeError(
+            f"scope: expected a scrubjay.Scope, or a sequence with one for each id, got {type(scope).__name__}"
+        )
+    for one in scope:
+        if not isinstance(one, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope for each id, got {type(one).__name__}")
+    if len(scope) != n:
+        raise ValueError(f"scope: expected {n} like the ids, got {len(scope)}")
+    return list(scope)
 
 
 def checked_reason(reason: str) -> str:
