@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scrubjay.initialised import guard_exports
 from scrubjay.memory.decay import Decay
 from scrubjay.memory.forgetting import Forgotten, MemoryErasure, Swept
 from scrubjay.memory.judge import DefaultJudge, Judge
@@ -51,3 +52,5 @@ __all__ = [
     "Swept",
     "Why",
 ]
+
+guard_exports(__name__)

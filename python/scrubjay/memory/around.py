@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread, current_thread
 from typing import Any
 
 from scrubjay._native import Scope
@@ -44,13 +44,14 @@ class AroundMemory(Forgetting, Recall):
         return {}
 
     _background: ThreadPoolExecutor | None = None
-    _background_lock = Lock()
+    _background_thread: Thread | None = None
+    _background_lock: Lock
 
     # ------------------------------------------------------------------ prompts
 
     def assemble(
         self,
-        query: str,
+        text: str,
         scope: Scope,
         budget_tokens: int = 2000,
         *,
@@ -62,10 +63,10 @@ class AroundMemory(Forgetting, Recall):
         count: Callable[[str], int] = count_roughly,
         **options: Any,
     ) -> Assembled:
-        """Return the prompt for a query: all policies in force and all preferences, what is recalled, the last turns.
+        """Return the prompt for a question: all policies and preferences in force, what is recalled, the last turns.
 
         Args:
-            query: what memories are recalled for.
+            text: what memories are recalled for.
             scope: who asks.
             budget_tokens: of the whole prompt, as `count` counts. Over budget, recalled records are left out whole, the
                 least relevant first; policies and preferences never are.
@@ -83,15 +84,15 @@ class AroundMemory(Forgetting, Recall):
             BudgetError: policies and preferences alone are over the budget.
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
-        if not isinstance(query, str):
-            raise TypeError(f"query: expected a str, got {type(query).__name__}")
+        if not isinstance(text, str):
+            raise TypeError(f"text: expected a str, got {type(text).__name__}")
         limits = Limits(budget_tokens, item_tokens, turn_tokens, count=count)
         said = as_turns(turns[-N_TURNS:] if isinstance(turns, (list, tuple)) else list(turns)[-N_TURNS:])
         reserved = self._reserve(scope)
-        recalled = self.recall(query, scope, kinds=kinds, k=k, **options)
+        recalled = self.recall(text, scope, kinds=kinds, k=k, **options)
         ranked = [Piece(hit.kind, hit.id, hit.text) for hit in recalled]
         made = arrange(reserved, ranked, said, limits)
-        return replace(made, trace=replace(made.trace, query=query, recalled=recalled))
+        return replace(made, trace=replace(made.trace, query=text, recalled=recalled))
 
     def _reserve(self, scope: Scope) -> Reserved:
         """Lay out what is known; again only if it changed."""
@@ -147,6 +148,10 @@ class AroundMemory(Forgetting, Recall):
             raise TypeError(f"limit: expected an int, got {type(limit).__name__}")
         if limit < 1:
             raise ValueError(f"limit: expected 1 or more, got {limit}")
+        if not isinstance(text, str):
+            raise TypeError(f"text: expected a str, got {type(text).__name__}")
+        if run_id is not None:
+            check_run_id(run_id)
         return self.traces.find(scope, text, run_id=run_id, limit=limit)
 
     # ------------------------------------------------------------------ distillation, notes
@@ -180,8 +185,9 @@ class AroundMemory(Forgetting, Recall):
         """
         checked_scope(scope)
         with self._background_lock:
+            self.store.check_open()
             if self._background is None:
-                self._background = ThreadPoolExecutor(1, "scrubjay-distil")
+                self._background = ThreadPoolExecutor(1, "scrubjay-distil", self._note_background)
             return self._background.submit(partial(self.distil, run_id, extractor, scope=scope))
 
     def ingest(
@@ -209,9 +215,13 @@ class AroundMemory(Forgetting, Recall):
         checked_scope(scope)
         return ingest(self, folder, scope, extractor, name)
 
+    def _note_background(self) -> None:
+        self._background_thread = current_thread()
+
     def _close_around(self) -> None:
         """Wait for what is being distilled; called by `close` before the index is closed."""
         with self._background_lock:
             background, self._background = self._background, None
         if background is not None:
-            background.shutdown()
+            # An extractor may close the memory: it runs on the thread that would be waited for.
+            background.shutdown(wait=self._background_thread is not current_thread())

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from scrubjay import payload
 from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError
 from scrubjay.index import Index
 from scrubjay.memory.judge import Judge
 from scrubjay.memory.making import as_moment, loaded
@@ -23,7 +24,7 @@ from scrubjay.store.engine import DurableEngine
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.together import Change
 
-__all__ = ["COLLECTION", "RESERVED", "Ground", "absent", "checked_scope", "drop", "log"]
+__all__ = ["COLLECTION", "RESERVED", "Ground", "absent", "checked_scope", "drop", "log", "remove"]
 
 COLLECTION = "memory"
 """The collection of an index's file whose documents are the facts and episodes in force."""
@@ -52,6 +53,7 @@ class Ground:
     def reading(self) -> Iterator[sqlite3.Connection]:
         """Give this thread's reading connection, its errors translated into ours."""
         store = self.store
+        store.check_open()
         with translated(store.path, "reading memory"):
             yield store.reading_connection()
 
@@ -59,6 +61,7 @@ class Ground:
     def snapshot(self) -> Iterator[sqlite3.Connection]:
         """The same for several questions that are to be answered from one state."""
         store = self.store
+        store.check_open()
         with store.snapshot():
             yield store.reading_connection()
 
@@ -82,7 +85,10 @@ class Ground:
         Raises:
             EncryptionError: the key cannot be had now.
         """
-        return self.store.cipher.readable(scope.tenant)
+        checked_scope(scope)
+        self.store.check_open()
+        with translated(self.store.path, "reading memory"):
+            return self.store.cipher.readable(scope.tenant)
 
     def expiry(self, expires_at: Any, ttl: Any) -> int | None:
         """Return when something expires that was given a time, or how long it holds by the memory's clock.
@@ -118,10 +124,10 @@ class Ground:
 
     def put_again(self, change: Change, row: FactRow | EpisodeRow) -> None:
         """The same for a document whose text stays, with the vector that it has."""
-        found = self.documents.engine.get(
-            row.slot
-        )  # as committed: this change may have given the slot away since
-        same = found is not None and found.text == row.text
+        scope = scope_in(row)
+        # As committed: this change may have given the slot away since.
+        found = self.documents.engine.get(row.slot, scope=scope)
+        same = found is not None and (found.scope, found.text) == (scope, row.text)
         vector = found.vector if found is not None and same else self.documents.embed([row.text])[0]
         self.put(change, row, vector)
 
@@ -145,14 +151,22 @@ def drop(change: Change, kind: str, id: str) -> None:
         change.connection.execute("DELETE FROM memory_log WHERE record = ?", (id,))
 
 
+def remove(change: Change, row: FactRow | EpisodeRow, reason: str) -> None:
+    """Delete the document of a fact or episode."""
+    change.delete([row.slot], scope=scope_in(row), reason=reason)
+
+
 def log(change: Change, record: str, what: str, by: str | None = None, detail: str | None = None) -> None:
     """Note that something happened to a record that is there. The detail may quote it, and is sealed as it is."""
     connection, number, kept = change.connection, None, detail
     cipher = cipher_of(connection)
     if detail is not None and cipher is not None and cipher.ring is not None:
-        (tenant,) = connection.execute(
+        found = connection.execute(
             f"SELECT tenant FROM {KINDS[str(kind_of(record))]} WHERE id = ?", (record,)
         ).fetchone()
+        if found is None:
+            raise CorruptIndexError("its row is gone", id=record)
+        (tenant,) = found
         if settle(connection, tenant):
             number = next_number(connection, "memory_log", wanted=True)
             kept = sealed_cell(cipher, tenant, place_in("memory_log", "detail", number, ()), detail)

@@ -11,7 +11,7 @@ from dataclasses import fields, replace
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import ConflictError
+from scrubjay.errors import ConflictError, CorruptIndexError
 from scrubjay.memory.base import absent, checked_scope, drop, log
 from scrubjay.memory.checking import CANDIDATES, Unfit, encoded, encoded_list, verify
 from scrubjay.memory.content import checked_str
@@ -42,7 +42,7 @@ from scrubjay.memory.rows import (
     topic_in,
 )
 from scrubjay.memory.schema import KINDS, erasing
-from scrubjay.store.partition import visible_from
+from scrubjay.store.listing import warn_of
 from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change
 
@@ -95,9 +95,9 @@ class Crud(KnownScopes):
         checked_scope(scope)
         with self.reading() as connection:
             row = find_row(connection, id)
-        if row is None or not is_visible(row, scope) or not (hidden or is_in_force(row, self.clock())):
-            return None
-        return record_of(row)
+            if row is None or not is_visible(row, scope) or not (hidden or is_in_force(row, self.clock())):
+                return None
+            return record_of(row)
 
     def list(
         self,
@@ -116,6 +116,9 @@ class Crud(KnownScopes):
             hidden: also those that are provisional, superseded, revoked, expired or not yet in force.
             exact: only those of exactly this scope (a tenant's policies are those of its scope without a user).
             limit: how many at most.
+
+        Records that are damaged in the file are left out, and named in a
+        :class:`~scrubjay.CorruptDataWarning`.
         """
         checked_scope(scope)
         if isinstance(kinds, str):
@@ -125,9 +128,10 @@ class Crud(KnownScopes):
                 raise ValueError(f"kinds: expected some of {', '.join(KINDS)}, got {kind!r}")
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
             raise TypeError(f"limit: expected an int, got {type(limit).__name__}")
-        seen = [scope] if exact else visible_from(scope)
+        seen = [scope] if exact else scope.visible()
         now = self.clock()
         found: list[Record] = []
+        damaged: list[str] = []
         with self.snapshot() as connection:
             for kind in dict.fromkeys(kinds):
                 rows: list[Row] = []
@@ -135,16 +139,28 @@ class Crud(KnownScopes):
                     tenant, user, agent = names_of(one)
                     if kind == "policy":
                         if not user and not agent:
-                            rows += rows_where(connection, kind, "tenant = ?", (tenant,))
+                            rows += rows_where(connection, kind, "tenant = ?", (tenant,), damaged=damaged)
                     elif kind == "preference":
                         if user and not agent:
-                            rows += rows_where(connection, kind, "tenant = ? AND user = ?", (tenant, user))
+                            rows += rows_where(
+                                connection, kind, "tenant = ? AND user = ?", (tenant, user), damaged=damaged
+                            )
                     else:
                         rows += rows_where(
-                            connection, kind, "tenant = ? AND user = ? AND agent = ?", (tenant, user, agent)
+                            connection,
+                            kind,
+                            "tenant = ? AND user = ? AND agent = ?",
+                            (tenant, user, agent),
+                            damaged=damaged,
                         )
                 rows.sort(key=lambda row: (row.created_at, row.id))
-                found += [record_of(row) for row in rows if hidden or is_in_force(row, now)]
+                for row in rows:
+                    if hidden or is_in_force(row, now):
+                        try:
+                            found.append(record_of(row))
+                        except CorruptIndexError as error:
+                            damaged.append(f"{kind} {row.id!r}: {error.what}")
+        warn_of(damaged, self.store.path)
         return found if limit is None else found[: max(limit, 0)]
 
     # ------------------------------------------------------------------ update
@@ -204,7 +220,7 @@ class Crud(KnownScopes):
                 about = topic_in(change.connection, seen.tenant, candidate.subject, candidate.predicate)
                 slot, first = self._supersede(change, id, "", scope_in(seen), candidate, about, verdicts, by)
                 if first is not None:
-                    change.delete([slot], reason="superseded")
+                    change.delete([slot], scope=scope_in(seen), reason="superseded")
             fresh = self._rewrite(change, seen, candidate, until, metadata)
             if isinstance(fresh, (FactRow, EpisodeRow)):
                 if rewritten:
@@ -300,6 +316,8 @@ class Crud(KnownScopes):
         """
         checked_scope(scope)
         reason = checked_str(reason, "reason") or "delete"
+        if by is not None:
+            checked_str(by, "by")
         with self.documents.changing("deleting") as change:
             row = find_row(change.connection, id)
             if row is None or not belongs_to(row, scope):

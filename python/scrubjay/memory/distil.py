@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
+from scrubjay.memory.decoding import decoded, json_of
 from scrubjay.memory.extractors import Extraction, Extractor, Found, Retraction, as_extraction, name_of
 from scrubjay.memory.gate import Gate
 from scrubjay.memory.records import Provenance
@@ -22,6 +23,8 @@ from scrubjay.memory.session import check_run_id
 from scrubjay.memory.stabilise import Transcript, stabilise
 from scrubjay.memory.trace import Run, Traces
 from scrubjay.payload import microseconds
+from scrubjay.store.connections import translated
+from scrubjay.store.decoding import integer
 
 __all__ = ["Distilled", "DistilledOne", "distil"]
 
@@ -69,7 +72,8 @@ def distil(
     run = traces.run(scope, run_id)
     if run is None:
         raise KeyError(f"run_id: this scope has no run {run_id!r}")
-    last = _last_distilled(traces.store.reading_connection(), run.key)
+    with gate.reading() as connection:
+        last = _last_distilled(connection, run.key)
     events = traces.events(scope, run_id)
     if not any(event.seq > last and event.kind != "prompt" for event in events):
         return _recorded(traces, run)
@@ -164,7 +168,7 @@ def _same_run(connection: sqlite3.Connection, run: Run) -> bool:
     found = connection.execute(
         "SELECT run, started_at, n_events FROM memory_run WHERE key = ?", (run.key,)
     ).fetchone()
-    if found is None or found[2] < run.n_events:
+    if found is None or integer(found[2], "a run's events") < run.n_events:
         return False
     return (found[0], found[1]) == (run.run_id, microseconds(run.started_at))
 
@@ -173,18 +177,21 @@ def _last_distilled(connection: sqlite3.Connection, key: int) -> int:
     (last,) = connection.execute(
         "SELECT ifnull(max(last_seq), 0) FROM memory_distilled WHERE run = ?", (key,)
     ).fetchone()
-    return int(last)
+    return integer(last, "memory_distilled.last_seq")
 
 
 def _recorded(traces: Traces, run: Run) -> Distilled:
-    rows = (
-        traces.store.reading_connection()
-        .execute(
-            "SELECT last_seq, outcomes FROM memory_distilled WHERE run = ? ORDER BY first_seq", (run.key,)
+    with translated(traces.store.path, "reading what was distilled"):
+        rows = (
+            traces.store.reading_connection()
+            .execute(
+                "SELECT last_seq, outcomes FROM memory_distilled WHERE run = ? ORDER BY first_seq", (run.key,)
+            )
+            .fetchall()
         )
-        .fetchall()
-    )
-    if not rows:
-        return Distilled(run.run_id, (), 0, False)
-    outcomes = tuple(DistilledOne(*one) for one in json.loads(rows[-1][1]))
-    return Distilled(run.run_id, outcomes, rows[-1][0], False)
+        if not rows:
+            return Distilled(run.run_id, (), 0, False)
+        last, kept = rows[-1]
+        what = f"what was distilled of run {run.run_id!r}"
+        outcomes = decoded(what, None, lambda: tuple(DistilledOne(*one) for one in json_of(kept, list, what)))
+        return Distilled(run.run_id, outcomes, integer(last, what), False)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from scrubjay.endpoints import Endpoint
 from scrubjay.errors import RetrievalError
 from scrubjay.memory.records import Candidate, EpisodeCandidate, FactCandidate, PreferenceCandidate
 from scrubjay.memory.stabilise import Transcript
@@ -117,7 +118,8 @@ class OpenAIExtractor:
     Args:
         model: its name, as the endpoint knows it.
         base_url: up to and without "/chat/completions".
-        api_key: sent as a bearer token; by default the environment's OPENAI_API_KEY. It is in no message.
+        api_key: sent as a bearer token; by default the environment's OPENAI_API_KEY (or MISTRAL_API_KEY), which goes to
+            that provider's host over https and to no other. It is in no message.
         timeout_s: of the one attempt.
         prompt: with {transcript} and perhaps {context} in it.
     """
@@ -131,14 +133,12 @@ class OpenAIExtractor:
         timeout_s: float = 120.0,
         prompt: str = PROMPT,
     ) -> None:
-        if not base_url.startswith(("http://", "https://")):
-            raise ValueError(f"base_url: expected http:// or https://, got {base_url!r}")
         if "{transcript}" not in prompt:
             raise ValueError("prompt: expected {transcript} in it")
         self.name = f"openai/{model}"
         self._model = model
-        self._url = base_url.rstrip("/") + "/chat/completions"
-        self._api_key = api_key
+        self._endpoint = Endpoint("base_url", base_url.rstrip("/") + "/chat/completions", api_key)
+        self._url = self._endpoint.shown
         self._timeout_s = timeout_s
         self._prompt = prompt
 
@@ -162,7 +162,7 @@ class OpenAIExtractor:
             "temperature": 0,
             "response_format": {"type": "json_object"},
         }
-        answer = post_json(self._url, body, self._api_key, "OPENAI_API_KEY", self._timeout_s)
+        answer = post_json(self._endpoint, body, self._timeout_s)
         try:
             said = json.loads(answer["choices"][0]["message"]["content"])
         except (ValueError, KeyError, TypeError, IndexError):

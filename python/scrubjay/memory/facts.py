@@ -13,7 +13,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from scrubjay._native import Scope
-from scrubjay.memory.base import Ground, checked_scope, drop, log
+from scrubjay.memory.base import Ground, checked_scope, drop, log, remove
 from scrubjay.memory.checking import content_of
 from scrubjay.memory.making import record_of
 from scrubjay.memory.records import Fact, FactCandidate, Outcome, Provenance
@@ -240,7 +240,7 @@ class Facts(Ground):
     def _drop_fact(self, change: Change, row: FactRow) -> None:
         drop(change, "fact", row.id)
         if row.status == "active":
-            change.delete([row.slot], reason="expired")
+            remove(change, row, "expired")
 
     def _supersede(
         self,
@@ -266,7 +266,7 @@ class Facts(Ground):
             if first is None:
                 first = rival
             else:
-                change.delete([rival.slot], reason="superseded")
+                remove(change, rival, "superseded")
         return (slot, None) if first is None else (first.slot, first.id)
 
     def _restate(self, change: Change, held: FactRow, one: Proposal) -> Outcome:
@@ -321,7 +321,7 @@ class Facts(Ground):
                 "UPDATE memory_fact SET status = 'superseded', superseded_by = ?, updated_at = ? WHERE id = ?",
                 (row.id, change.now, copy.id),
             )
-            change.delete([copy.slot], reason="promoted")
+            remove(change, copy, "promoted")
             log(change, copy.id, "superseded", by, row.id)
         self.put(change, row._replace(status="active", slot=slot, decided_by=by), vector)
         log(change, row.id, "promoted" if by is None else "confirmed", by)

@@ -7,19 +7,20 @@ the documents of all collections of the file; what is left is an event that says
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
-from scrubjay.errors import EncryptionError
+from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.memory.base import absent, checked_scope, log
 from scrubjay.memory.content import checked_str
 from scrubjay.memory.crud import Crud
 from scrubjay.memory.decay import Decay
 from scrubjay.memory.history import History
+from scrubjay.memory.naming import forget_names
 from scrubjay.memory.repair import Repair
 from scrubjay.memory.rows import (
     EpisodeRow,
@@ -30,11 +31,13 @@ from scrubjay.memory.rows import (
     is_visible,
     opener,
     raw_rows_where,
+    scope_in,
 )
 from scrubjay.memory.schema import KINDS, erasing
 from scrubjay.memory.sealing import release
 from scrubjay.memory.trace import erase_traces, sweep_traces
 from scrubjay.store.files import ErasureReport
+from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.reading import names_of, scope_of
 from scrubjay.store.together import Change
 
@@ -100,6 +103,7 @@ class Forgetting(Crud, History, Repair):
         agent: str | None = None,
         reason: str = "forget",
         by: str | None = None,
+        names: bool = False,
     ) -> Forgotten:
         """Erase everything of a user (or an agent, or a whole tenant), of all kinds, in one transaction.
 
@@ -113,11 +117,17 @@ class Forgetting(Crud, History, Repair):
             agent: of this agent only.
             reason: for the deletion event.
             by: who asked for it.
+            names: the names of the user, agent or tenant (and its users) go from the file as well. In deletion events
+                and scopes, which are kept, random pseudonyms take their place; the same where a name stands as author
+                or as who decided something in records of others. Texts and reasons are not looked at. Every process
+                that has the file open reads its partitions anew.
 
         Rows are overwritten with zeros; copies in the log disappear with :meth:`compact`, which
-        :meth:`verify_erased` proves.
+        :meth:`verify_erased` proves. A user of an encrypted tenant can be forgotten while the tenant's key is at hand
+        (digests of what stays are written anew), a whole tenant always.
 
         Raises:
+            EncryptionError: the key that this needs cannot be had.
             TypeError, ValueError: it is not said whose memories; nothing is erased by default.
         """
         if isinstance(user, Scope):
@@ -131,7 +141,12 @@ class Forgetting(Crud, History, Repair):
                 raise TypeError("tenant: expected the tenant whose user is forgotten, got None")
             scope = Scope(tenant, user, agent)
         reason = checked_str(reason, "reason") or "forget"
+        if by is not None:
+            checked_str(by, "by")
         counts: dict[str, int] = {}
+        words = Pseudonyms(scope) if names else None
+        if self.store.cipher.ring is not None:
+            self.store.cipher.openable(scope.tenant)
         with self.documents.changing("forgetting") as change:
             connection = change.connection
             with erasing(connection):
@@ -144,11 +159,17 @@ class Forgetting(Crud, History, Repair):
                 ).fetchall()
                 counts.update(self._erase_rows(connection, scope))
                 connection.execute("DELETE FROM temp.gone")
-            n_shared = 0 if scope.user is None else change.delete([slot for (slot,) in shared], reason=reason)
+            n_shared = 0
+            if scope.user is not None:
+                slots = [slot for (slot,) in shared]
+                n_shared = change.delete(slots, scope=Scope(scope.tenant), reason=reason)
             release(connection, scope.tenant)  # before documents go, and the data key if nothing is left
-            counts["documents"] = n_shared + change.erase(scope, reason=reason, everywhere=True)
+            counts["documents"] = n_shared + change.erase(scope, reason=reason, everywhere=True, words=words)
+            if words is not None:
+                by = forget_names(connection, scope, words, by)
+                scope = scope_of(*words.of(*names_of(scope)))
             self.note_deletion(change, scope, reason, by, counts)
-        self.forget_known(scope.tenant)
+        self.forget_known(None if names else scope.tenant)
         return Forgotten({what: n for what, n in counts.items() if n})
 
     @staticmethod
@@ -201,11 +222,14 @@ class Forgetting(Crud, History, Repair):
         scope: Scope,
         texts: Iterable[str] = (),
         vectors: Iterable[ArrayLike] = (),
+        names: Iterable[str] = (),
     ) -> MemoryErasure:
         """Look for what should be gone: rows of everything within `scope` (its users and agents included), documents
-        of any collection, and, in the bytes of the files, texts and vectors. Run :meth:`compact` first.
+        of any collection, and, in the bytes of the files, texts, vectors and names (see
+        :meth:`scrubjay.Index.verify_erased`). Run :meth:`compact` first.
         """
         checked_scope(scope)
+        sought = (_listed(texts, "texts"), _listed(vectors, "vectors"), (), _listed(names, "names"))
         rows: dict[str, int] = {}
         with self.snapshot() as connection:
             tables = [*KINDS.values(), "memory_observation", "memory_rejection", "memory_run"]
@@ -224,7 +248,6 @@ class Forgetting(Crud, History, Repair):
                     f"SELECT ifnull(sum(documents), 0) FROM scope{suffix} WHERE {condition}", values
                 ).fetchone()
                 rows[f"document{suffix}"] = n
-        sought = (list(texts), list(vectors))
         report = self.index.verify_erased(*sought) if any(sought) else None
         return MemoryErasure({table: n for table, n in rows.items() if n}, report)
 
@@ -238,25 +261,32 @@ class Forgetting(Crud, History, Repair):
         """Delete what is past its time, let facts age, and let go of rows that were only kept to be asked about.
 
         Searches and look-ups leave out what has expired anyway. Superseded and revoked records and rejections are kept
-        for `retention_days`, traces as long as their class says. One transaction.
+        for `retention_days`, traces as long as their class says. One transaction. What is kept of an encrypted tenant
+        whose key cannot be had now stays until it can.
         """
+        away = self.store.tenants_without_key()
         with self.documents.changing("sweeping memory") as change:
             with erasing(change.connection):
-                expired = self._expire(change)
+                expired = self._expire(change, away)
                 faded = self._age(change, expired)
-                let_go = self._let_go(change)
-                n_traces = sweep_traces(change.connection, change.now)
+                let_go = self._let_go(change, away)
+                n_traces = sweep_traces(change.connection, change.now, away)
             for names, counts in expired.items():
                 self.note_deletion(change, scope_of(*names), "expired", None, counts)
         self.forget_known()
         n_expired = sum(sum(counts.values()) for counts in expired.values())
         return Swept(n_expired, let_go, faded, n_traces)
 
-    def _expire(self, change: Change) -> dict[tuple[str, str, str], dict[str, int]]:
+    def _expire(self, change: Change, away: Collection[str]) -> dict[tuple[str, str, str], dict[str, int]]:
         expired: dict[tuple[str, str, str], dict[str, int]] = {}
         for kind in ("preference", "fact", "episode"):
             for found in raw_rows_where(change.connection, kind, "expires_at <= ?", (change.now,)):
-                self._delete_row(change, as_row(kind, found), expired)  # whose key was destroyed, too
+                row: Any = as_row(kind, found)
+                if not isinstance(row.expires_at, int):
+                    raise CorruptIndexError(f"{kind}.expires_at cannot be read", id=row.id)
+                scope_in(row)
+                if row.tenant not in away:
+                    self._delete_row(change, row, expired)  # whose key was destroyed, too
         return expired
 
     def _delete_row(
@@ -278,10 +308,14 @@ class Forgetting(Crud, History, Repair):
         )
         for found in weak:
             row: Any = as_row("fact", found)
+            if [type(value) for value in (row.uses, row.last_used_at)] != [int, int]:
+                raise CorruptIndexError("fact.uses or fact.last_used_at cannot be read", id=row.id)
             strength = decay.strength_now(row.confidence, row.uses, row.last_used_at, change.now)
+            if not self._has_key(row.tenant):
+                continue
             if strength < decay.expire_below:
                 self._delete_row(change, row, expired)
-            elif strength < decay.sink_below and not row.faded and self._has_key(row.tenant):
+            elif strength < decay.sink_below and not row.faded and self.store.cipher.readable(row.tenant):
                 row = opener(change.connection)(row)
                 change.connection.execute("UPDATE memory_fact SET faded = 1 WHERE id = ?", (row.id,))
                 self.put_again(change, row._replace(faded=1))
@@ -296,18 +330,21 @@ class Forgetting(Crud, History, Repair):
         except EncryptionError:
             return False
 
-    def _let_go(self, change: Change) -> int:
+    def _let_go(self, change: Change, away: Collection[str]) -> int:
         connection = change.connection
         before = change.now - int(self.retention_days * _DAY_US)
+        others = f" AND tenant NOT IN ({', '.join('?' * len(away))})" if away else ""
         n = 0
         for table in ("memory_preference", "memory_fact", "memory_episode"):
-            condition = "status IN ('superseded', 'revoked') AND updated_at < ?"
+            condition = f"status IN ('superseded', 'revoked') AND updated_at < ?{others}"
             connection.execute(
                 f"DELETE FROM memory_log WHERE record IN (SELECT id FROM {table} WHERE {condition})",
-                (before,),
+                (before, *away),
             )
-            n += connection.execute(f"DELETE FROM {table} WHERE {condition}", (before,)).rowcount
-        n += connection.execute("DELETE FROM memory_rejection WHERE at < ?", (before,)).rowcount
+            n += connection.execute(f"DELETE FROM {table} WHERE {condition}", (before, *away)).rowcount
+        n += connection.execute(
+            f"DELETE FROM memory_rejection WHERE at < ?{others}", (before, *away)
+        ).rowcount
         return n
 
     # ------------------------------------------------------------------ use
@@ -358,3 +395,9 @@ def _of(scope: Scope, table: str) -> tuple[str | None, Sequence[str]]:
         condition += f" AND {column} = ?"
         values.append(name)
     return condition, values
+
+
+def _listed(given: Any, name: str) -> list[Any]:
+    if isinstance(given, (str, bytes)) or not isinstance(given, Iterable):
+        raise TypeError(f"{name}: expected a sequence, got {type(given).__name__}")
+    return list(given)

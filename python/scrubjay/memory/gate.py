@@ -13,7 +13,7 @@ from typing import Any
 
 from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.memory.base import checked_scope, drop, log
+from scrubjay.memory.base import checked_scope, drop, log, remove
 from scrubjay.memory.checking import (
     Unfit,
     checked_source,
@@ -24,7 +24,7 @@ from scrubjay.memory.checking import (
     resolve,
     verify,
 )
-from scrubjay.memory.content import as_kept, normalised
+from scrubjay.memory.content import as_kept, checked_str, normalised
 from scrubjay.memory.facts import Proposal, provenance_columns
 from scrubjay.memory.making import as_moment
 from scrubjay.memory.records import (
@@ -101,10 +101,10 @@ class Gate(Standing):
         What any of it raises leaves nothing written.
         """
         prepared = [self._prepare(*one) for one in proposals]
+        revoke = [_checked_revocation(one, f"revoke[{place}]") for place, one in enumerate(revoke)]
         self._embed(prepared)
         self._judge(prepared)
         outcomes: list[Outcome] = []
-        revoke = list(revoke)
         tenants = [one.scope.tenant for one in prepared] + [scope.tenant for _, scope, _ in revoke]
         with self.changing("proposing", tenants) as change:
             for id, scope, reason in revoke:
@@ -323,7 +323,7 @@ class Gate(Standing):
         )
         if twin is not None and twin.expires_at is not None and twin.expires_at <= now:
             drop(change, "episode", twin.id)
-            change.delete([twin.slot], reason="expired")
+            remove(change, twin, "expired")
             twin = None
         if twin is not None:
             return Outcome("deduplicated", "episode", twin.id, "the same is known")
@@ -354,3 +354,9 @@ class Gate(Standing):
         self.put(change, row, self.vector_for(one))
         log(change, id, "written", one.source.author)
         return Outcome("written", "episode", id)
+
+
+def _checked_revocation(one: Any, name: str) -> tuple[str, Scope, str]:
+    if not isinstance(one, (tuple, list)) or len(one) != 3:
+        raise TypeError(f"{name}: expected (id, scope, reason), got {type(one).__name__}")
+    return checked_str(one[0], f"{name}.id"), checked_scope(one[1]), checked_str(one[2], f"{name}.reason")

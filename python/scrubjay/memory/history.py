@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-import json
+from functools import partial
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.base import Ground, checked_scope
-from scrubjay.memory.making import as_moment, record_of
+from scrubjay.memory.decoding import as_moment, decoded, json_of
+from scrubjay.memory.making import record_of
 from scrubjay.memory.records import Deletion, Event, Rejection, Why
-from scrubjay.memory.rows import FactRow, find_row, is_visible
+from scrubjay.memory.rows import FactRow, Row, find_row, is_visible
 from scrubjay.memory.schema import KINDS
 from scrubjay.memory.sealing import opened_cell, place_in
-from scrubjay.store.partition import visible_from
-from scrubjay.store.reading import names_of, scope_of
+from scrubjay.store.decoding import optional_integer, scope_of
+from scrubjay.store.listing import checked_count
+from scrubjay.store.reading import names_of
 
 __all__ = ["History"]
 
@@ -59,7 +62,17 @@ class History(Ground):
                     "ORDER BY at, run",
                     (row.tenant, id, row.hash),
                 ).fetchall()
-        visible = visible_from(scope)
+            return decoded("its history", id, lambda: self._why(row, scope, found, superseded, observed))
+
+    def _why(
+        self, row: Row, scope: Scope, found: list[Any], superseded: list[Any], observed: list[Any]
+    ) -> Why:
+        visible = scope.visible()
+        for _, _, record, what, by, _ in found:
+            if not _are_texts(record, what) or not _are_texts(by, optional=True):
+                raise CorruptIndexError("an event of its log cannot be read")
+        if not _are_texts(*(old for old, *_ in superseded), *(run for (run,) in observed)):
+            raise CorruptIndexError("what it superseded or who observed it cannot be read")
         return Why(
             record_of(row),
             tuple(
@@ -74,30 +87,38 @@ class History(Ground):
     def rejections(self, scope: Scope, limit: int = 100) -> list[Rejection]:
         """Return what the gate refused in exactly this scope, newest first."""
         checked_scope(scope)
+        checked_count(limit, "limit")
         if not self.is_readable(scope):
             return []
         with self.reading() as connection:
             found = connection.execute(
                 "SELECT number, at, kind, reason, content, source_run, source_turn, author FROM memory_rejection "
                 "WHERE tenant = ? AND user = ? AND agent = ? ORDER BY number DESC LIMIT ?",
-                (*names_of(scope), max(limit, 0)),
+                (*names_of(scope), limit),
             ).fetchall()
-        _, user, agent = names_of(scope)
-        rejections = []
-        for number, at, kind, reason, content, *source in found:
-            said = [
-                self._opened(scope.tenant, place_in("memory_rejection", column, number, (user, agent)), kept)
-                for column, kept in (("reason", reason), ("content", content))
+            return [
+                decoded(f"rejection {row[0]}", None, partial(self._rejection, scope, row)) for row in found
             ]
-            rejections.append(Rejection(as_moment(at), scope, kind, *said, *source))
-        return rejections
+
+    def _rejection(self, scope: Scope, row: Any) -> Rejection:
+        number, at, kind, reason, content, run, turn, author = row
+        _, user, agent = names_of(scope)
+        said = [
+            self._opened(scope.tenant, place_in("memory_rejection", column, number, (user, agent)), kept)
+            for column, kept in (("reason", reason), ("content", content))
+        ]
+        if not _are_texts(kind, *said) or not _are_texts(run, author, optional=True):
+            raise CorruptIndexError("its texts cannot be read")
+        return Rejection(
+            as_moment(at), scope, kind, said[0], said[1], run, optional_integer(turn, "its turn"), author
+        )
 
     def _detail(self, tenant: str, number: int, kept: Any) -> Any:
         return self._opened(tenant, place_in("memory_log", "detail", number, ()), kept)
 
     def _opened(self, tenant: str, place: str, kept: Any) -> Any:
         cipher = self.store.cipher
-        return opened_cell(cipher, tenant, place, kept, as_bytes=False, whole=cipher.is_whole(tenant))
+        return opened_cell(cipher, tenant, place, kept, as_bytes=False, refused=cipher.refuses_plain(tenant))
 
     def deletions(self, tenant: str) -> list[Deletion]:
         """Return the deletion events of a tenant, oldest first."""
@@ -106,7 +127,19 @@ class History(Ground):
                 "SELECT at, user, agent, reason, by, counts FROM memory_deletion WHERE tenant = ? ORDER BY number",
                 (Scope(tenant).tenant,),
             ).fetchall()
-        return [
-            Deletion(as_moment(at), scope_of(tenant, user, agent), reason, by, json.loads(counts))
-            for at, user, agent, reason, by, counts in found
-        ]
+            return [
+                decoded("a deletion event", None, partial(_deletion, Scope(tenant).tenant, row))
+                for row in found
+            ]
+
+
+def _deletion(tenant: str, row: Any) -> Deletion:
+    at, user, agent, reason, by, counts = row
+    if not _are_texts(reason) or not _are_texts(by, optional=True):
+        raise CorruptIndexError("its texts cannot be read")
+    counted = json_of(counts, dict, "its counts")
+    return Deletion(as_moment(at), scope_of(tenant, user, agent), reason, by, counted)
+
+
+def _are_texts(*values: object, optional: bool = False) -> bool:
+    return all(isinstance(value, str) or (optional and value is None) for value in values)

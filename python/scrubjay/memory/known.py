@@ -36,12 +36,16 @@ _MAX_KEPT = 10_000
 _NEVER = 1 << 62
 _POLICIES = "tenant = ? AND status = 'active' AND (effective_until IS NULL OR effective_until > ?) "
 _PREFERENCES = "tenant = ? AND user = ? AND status = 'active' AND (expires_at IS NULL OR expires_at > ?) "
-_STAMPS = "SELECT user, version FROM memory_stamp WHERE tenant = ? AND user IN ('', ?)"
+# That of nobody ('', '') grows when names are erased, and their stamps with them.
+_STAMPS = (
+    "SELECT tenant, user, version FROM memory_stamp WHERE (tenant = ? AND user IN ('', ?)) "
+    "OR (tenant = '' AND user = '') ORDER BY tenant, user"
+)
 
 
 class _Kept(NamedTuple):
     glance: object  # of the file: while it is the same nothing was written at all
-    stamps: list[tuple[str, int]]
+    stamps: list[tuple[str, str, int]]
     since: int  # clocks may be set back
     until: int
     known: Known
@@ -178,7 +182,7 @@ def _look_up(
             old = held.get(found[0])
             if old is None or old[0] != found:
                 row = as_row(kind, found)
-                old = (row, record_of(open_row(row)))
+                old = (row, record_of(open_row(row)))  # whose values are what was written from here on
             made[found[0]] = old
             yield old
 

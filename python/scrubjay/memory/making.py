@@ -2,26 +2,16 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from typing import Any
 
+from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.decoding import as_moment, decoded, json_of
 from scrubjay.memory.records import Episode, Fact, Policy, Preference, Provenance, Record
 from scrubjay.memory.rows import EpisodeRow, FactRow, PolicyRow, PreferenceRow, Row, scope_in
 
 __all__ = ["as_moment", "loaded", "record_of"]
-
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-
-
-def as_moment(microseconds: int) -> datetime:
-    """Return a time of the file.
-
-    >>> as_moment(1_000_000)
-    datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc)
-    """
-    return _EPOCH + timedelta(microseconds=microseconds)
 
 
 def _moment(microseconds: int | None) -> datetime | None:
@@ -29,9 +19,12 @@ def _moment(microseconds: int | None) -> datetime | None:
 
 
 def record_of(row: Row) -> Record:
-    """Return the record of a row."""
-    record: Record = _MAKE[row.kind](row)
-    return record
+    """Return the record of a row.
+
+    Raises:
+        CorruptIndexError: its values are not what was written.
+    """
+    return decoded("its values", row.id, lambda: _MAKE[row.kind](row))
 
 
 def _provenance(row: Row, at: datetime | None = None) -> Provenance:
@@ -107,8 +100,8 @@ def _episode(row: EpisodeRow) -> Episode:
         summary=row.summary,
         outcome=row.outcome,
         task_type=row.task_type,
-        steps=tuple(json.loads(row.steps)),
-        artifacts=tuple(json.loads(row.artifacts)),
+        steps=_texts(row.steps, "its steps"),
+        artifacts=_texts(row.artifacts, "its artifacts"),
         status=row.status,
         created_at=as_moment(row.created_at),
         updated_at=as_moment(row.updated_at),
@@ -122,7 +115,14 @@ def _episode(row: EpisodeRow) -> Episode:
 
 def loaded(data: bytes | None) -> dict[str, Any]:
     """Return metadata as it was given."""
-    return {} if data is None else json.loads(data)
+    return {} if data is None else json_of(data, dict, "its metadata")
+
+
+def _texts(data: bytes, what: str) -> tuple[str, ...]:
+    texts = json_of(data, list, what)
+    if not all(isinstance(text, str) for text in texts):
+        raise CorruptIndexError(f"{what}: expected texts")
+    return tuple(texts)
 
 
 _MAKE: dict[str, Callable[[Any], Record]] = {

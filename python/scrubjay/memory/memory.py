@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.index import Index
+from scrubjay.locks import renew_in_children
 from scrubjay.memory import schema
 from scrubjay.memory.around import AroundMemory
 from scrubjay.memory.base import COLLECTION
@@ -99,6 +100,8 @@ class Memory(AroundMemory):
         self.retention_days = retention_days
         self._kept = {}
         self._kept_lock = threading.Lock()
+        self._background_lock = threading.Lock()
+        renew_in_children(self, "_kept_lock", "_background_lock")
         self._owns_index = False
         schema.prepare(self.store)
         self.retriever = retriever(self.documents)
@@ -127,7 +130,8 @@ class Memory(AroundMemory):
                 predicates, evidence, metadata and places of records, what an episode did, events of traces, what was
                 refused, reasons. Ids, the names of tenants, users, agents, authors and runs, keys of policies and
                 preferences, kinds, statuses, numbers and times stay readable, and the reasons of deletion events. What
-                was there before is encrypted with the tenant's next write, or by :meth:`Index.encrypt`.
+                was there before is encrypted by :meth:`Index.encrypt`, and refused until then (see `encryption` of
+                :meth:`Index.open`).
 
         Raises:
             StoreFormatError: the file is no index, or of a newer format.
@@ -170,4 +174,6 @@ class Memory(AroundMemory):
         self.close()
 
     def __repr__(self) -> str:
+        if self.documents.is_closed:
+            return f"<scrubjay.Memory closed: {self.index.path}>"
         return f"<scrubjay.Memory {len(self.documents):,} facts and episodes in force: {self.index.path}>"

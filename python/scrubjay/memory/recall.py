@@ -6,11 +6,12 @@ whether it is found. A hit's kind and id come from the document; its record is r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, overload
 
 from scrubjay._native import Scope
-from scrubjay.fusion import Relevance
+from scrubjay.errors import CorruptIndexError
+from scrubjay.fusion import Query, Relevance
 from scrubjay.memory.base import Ground, checked_scope
 from scrubjay.memory.making import record_of
 from scrubjay.memory.records import Episode, Fact
@@ -40,12 +41,18 @@ class RecalledHit:
     @property
     def id(self) -> str:
         """The record's id."""
-        return str(self.hit.metadata["record"])
+        return self._said("record")
 
     @property
     def kind(self) -> str:
         """ "fact" or "episode"."""
-        return str(self.hit.metadata["kind"])
+        return self._said("kind")
+
+    def _said(self, name: str) -> str:
+        said = self.hit.metadata.get(name)
+        if not isinstance(said, str):
+            raise CorruptIndexError(f"its metadata names no {name}", id=self.hit.id, scope=self.scope)
+        return said
 
     @property
     def text(self) -> str:
@@ -145,7 +152,7 @@ class Recall(Ground):
 
     def recall(
         self,
-        query: str,
+        text: str,
         scope: Scope,
         *,
         kinds: Sequence[str] = KINDS,
@@ -153,12 +160,12 @@ class Recall(Ground):
         task_type: str | None = None,
         filter: Mapping[str, Any] | None = None,
         relevance: Relevance | str | None = None,
-        mode: str = "hybrid",
+        query: Query | None = None,
     ) -> Recalled:
-        """Return the k facts and episodes in force that have most to do with a query.
+        """Return the k facts and episodes in force that have most to do with a question.
 
         Args:
-            query: the question.
+            text: the question.
             scope: who asks. It sees what is its own and what is shared with it, and nothing else influences the result.
             kinds: "fact", "episode" or both.
             k: how many at most.
@@ -166,7 +173,7 @@ class Recall(Ground):
             filter: conditions on metadata, as in :meth:`scrubjay.Index.search`; the fields kind, subject, predicate,
                 confidence, task_type and outcome are there besides the caller's.
             relevance: the least evidence for each ("low", "standard", "high", or a :class:`scrubjay.Relevance`).
-            mode: "hybrid", "lexical" or "vector".
+            query: all else that a search may be asked (:class:`scrubjay.Query`); None: as the retriever is set.
 
         Facts that have faded (:meth:`sweep`) come after all others.
 
@@ -175,27 +182,50 @@ class Recall(Ground):
         """
         checked_scope(scope)
         conditions = _conditions(kinds, task_type, filter)
-        options: dict[str, Any] = {"mode": mode, "explain": True}
+        options: dict[str, Any] = {"query": query, "explain": True}
         if conditions is not None:
             options["filter"] = conditions
-        found = self.retriever.search(query, scope=scope, k=k, **options)
-        hits: Sequence[RetrievedHit] = found
+        found = self.retriever.search(text, scope=scope, k=k, **options)
+        hits: Sequence[RetrievedHit]
+        hits, n_damaged = _readable(found)
         faded = [hit for hit in hits if hit.metadata.get("faded")]
         if faded:  # seldom: one more search, so that they do not stand in the way of what has not faded
             options["filter"] = _FRESH if conditions is None else {"$and": [conditions, _FRESH]}
-            hits = [*self.retriever.search(query, scope=scope, k=k, **options), *faded][:k]
+            hits = [*_readable(self.retriever.search(text, scope=scope, k=k, **options))[0], *faded][:k]
         if relevance is not None:
             bounds = Relevance(relevance) if isinstance(relevance, str) else relevance
+            if not isinstance(bounds, Relevance):
+                raise TypeError(f"relevance: expected a str or a Relevance, got {type(relevance).__name__}")
             admitted = _TIERS[: _TIERS.index(bounds.at_least) + 1]
             hits = [hit for hit in hits if _tier(hit, bounds) in admitted]
+        if n_damaged:
+            reason = (
+                f"metadata_damaged: {n_damaged} memories that were found cannot be read, and were left out"
+            )
+            found = Retrieved(list(found), found.mode, (*found.degraded, reason), found.trace, found.cached)
         return Recalled(found, [RecalledHit(hit, lambda id: self._in_force(id, scope)) for hit in hits])
 
     def _in_force(self, id: str, scope: Scope) -> Fact | Episode | None:
         with self.reading() as connection:
             row = find_row(connection, id)
-        if row is None or not is_visible(row, scope) or not is_in_force(row, self.clock()):
-            return None
-        return record_of(row)  # type: ignore[return-value]
+            if row is None or not is_visible(row, scope) or not is_in_force(row, self.clock()):
+                return None
+            return record_of(row)  # type: ignore[return-value]
+
+
+def _readable(found: Iterable[RetrievedHit]) -> tuple[list[RetrievedHit], int]:
+    """Return the hits whose metadata can be read, and how many cannot."""
+    readable, n_damaged = [], 0
+    for hit in found:
+        try:
+            whole = {"record", "kind"} <= hit.metadata.keys()
+        except CorruptIndexError:
+            whole = False
+        if whole:
+            readable.append(hit)
+        else:
+            n_damaged += 1
+    return readable, n_damaged
 
 
 def _tier(hit: RetrievedHit, bounds: Relevance) -> str:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
 from scrubjay.errors import BudgetError
 from scrubjay.memory.assembly import Assembled, Limits, Piece, Reserved, Turn, arrange
+from scrubjay.memory.decoding import decoded
 from scrubjay.memory.trace import TraceEvent
 from scrubjay.retrieval.context import count_roughly
+from scrubjay.store.decoding import integer
 
 __all__ = ["Replay", "ReplayedPrompt"]
 
@@ -44,21 +48,44 @@ class Replay:
         for event in self.events:
             if event.kind != "prompt":
                 continue
-            data = event.data
-            pieces = {name: [Piece(*one) for one in given] for name, given in data["pieces"].items()}
-            turns = [said[seq] for seq in data["turns"] if seq in said]
+            prompt = decoded(f"prompt {event.seq} of run {self.run_id!r}", None, partial(_read, event.data))
+            turns = [said[seq] for seq in prompt.turns if seq in said]
             try:
                 made = arrange(
-                    Reserved(tuple(pieces["policies"]), tuple(pieces["preferences"])),
-                    pieces["memories"],
+                    prompt.reserved,
+                    prompt.memories,
                     turns,
-                    Limits(**data["limits"], count=count),
+                    replace(prompt.limits, count=count),
                 )
             except BudgetError:
                 made = None
-            faithful = made is not None and made.sha256 == data["sha256"]
+            faithful = made is not None and made.sha256 == prompt.sha256
             replayed.append(ReplayedPrompt(event.seq, event.turn, made, faithful))
         return replayed
 
     def __repr__(self) -> str:
         return f"<scrubjay.Replay {self.run_id!r}, {len(self.events)} events>"
+
+
+class _Prompt(NamedTuple):
+    """What a trace keeps of a prompt (see `session.prompt_data`)."""
+
+    reserved: Reserved
+    memories: list[Piece]
+    turns: list[int]
+    limits: Limits
+    sha256: str
+
+
+def _read(data: Mapping[str, Any]) -> _Prompt:
+    pieces = {name: [_piece(one) for one in given] for name, given in data["pieces"].items()}
+    reserved = Reserved(tuple(pieces["policies"]), tuple(pieces["preferences"]))
+    turns = [integer(seq, "a turn in it") for seq in data["turns"]]
+    return _Prompt(reserved, pieces["memories"], turns, Limits(**data["limits"]), data["sha256"])
+
+
+def _piece(given: Any) -> Piece:
+    piece = Piece(*given)
+    if not all(isinstance(text, str) for text in piece):
+        raise TypeError("a record in the prompt that is no text")
+    return piece

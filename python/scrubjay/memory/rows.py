@@ -9,7 +9,9 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.content import digest, topic
+from scrubjay.memory.decoding import checked, decoded, types_of
 from scrubjay.memory.schema import KINDS
 from scrubjay.memory.sealing import (
     BOUND,
@@ -23,7 +25,7 @@ from scrubjay.memory.sealing import (
     settle,
 )
 from scrubjay.store.cipher import Cipher
-from scrubjay.store.partition import visible_from
+from scrubjay.store.encryption import is_sealed
 from scrubjay.store.reading import scope_of
 
 __all__ = [
@@ -202,6 +204,7 @@ _MISSING = {
     "episode": {"begins_at": "NULL"},
 }
 _SAID = {kind: row._fields.index(SEALED[KINDS[kind]][0]) for kind, row in _ROWS.items()}
+_TYPES = {kind: types_of(row) for kind, row in _ROWS.items()}
 SELECT = {
     kind: f"SELECT {', '.join(_MISSING[kind].get(name, name) for name in row._fields)} FROM {KINDS[kind]} "
     for kind, row in _ROWS.items()
@@ -223,7 +226,7 @@ _INSERT = {
 
 
 def new_id(kind: str) -> str:
-    """Return an id that nobody has, which tells its kind and nothing else."""
+    """Return an id that is unique in the file, which tells its kind and nothing else; callers never choose one."""
     return f"{kind}_{uuid.uuid4().hex}"
 
 
@@ -240,11 +243,19 @@ def kind_of(id: object) -> str | None:
 
 
 def rows_where(
-    connection: sqlite3.Connection, kind: str, condition: str, values: Sequence[Any] = ()
+    connection: sqlite3.Connection,
+    kind: str,
+    condition: str,
+    values: Sequence[Any] = (),
+    *,
+    damaged: list[str] | None = None,
 ) -> Iterator[Any]:
     """Yield the rows of a kind that meet a condition, opened; those of a tenant whose key was destroyed are not there.
 
     A condition can ask for what is not sealed, see :mod:`scrubjay.memory.sealing`.
+
+    Args:
+        damaged: is told what is wrong with rows that cannot be read, and they are left out; None: they raise.
 
     Raises:
         EncryptionError: a row's key cannot be had.
@@ -252,50 +263,78 @@ def rows_where(
     """
     make, open_row = _ROWS[kind]._make, opener(connection)
     for values_of_row in raw_rows_where(connection, kind, condition, values):
-        row = open_row(make(values_of_row))
+        try:
+            row = open_row(make(values_of_row))
+        except CorruptIndexError as error:
+            if damaged is None:
+                raise
+            damaged.append(f"{kind} {values_of_row[0]!r}: {error.what}")
+            continue
         if row is not None:
             yield row
 
 
 def opener(connection: sqlite3.Connection) -> Callable[[Any], Any]:
-    """Return what opens rows as they are in the file, for use at once; None: the tenant's key was destroyed."""
+    """Return what opens rows as they are in the file, for use at once; None: the tenant's key was destroyed.
+
+    It raises CorruptIndexError for a row that is not what was written.
+    """
     cipher = cipher_of(connection)
     if cipher is None:
-        return lambda row: row
+        return _checked
     if cipher.ring is None:
         return partial(_unsealed, cipher)
     tenants: dict[str, tuple[bool, bool]] = {}
 
     def opened(row: Any) -> Any:
+        if row.tenant.__class__ is not str:
+            return _checked(row)
         if row.tenant not in tenants:
             readable = cipher.readable(row.tenant)
-            tenants[row.tenant] = readable, readable and cipher.is_whole(row.tenant)
-        readable, whole = tenants[row.tenant]
-        return _opened(cipher, row, whole) if readable else None
+            tenants[row.tenant] = readable, readable and cipher.refuses_plain(row.tenant)
+        readable, refused = tenants[row.tenant]
+        return _opened(cipher, row, refused) if readable else None
 
     return opened
 
 
 def _unsealed(cipher: Cipher, row: Row) -> Row:
     """Return a row as it is, where nobody has keys; one that is sealed is refused."""
-    return row if type(row[_SAID[row.kind]]) is str else _opened(cipher, row, False)
+    if row.tenant.__class__ is not str or type(row[_SAID[row.kind]]) is str:
+        return _checked(row)
+    return _opened(cipher, row, False)
 
 
-def _opened(cipher: Cipher, row: Row, whole: bool) -> Row:
+def _checked(row: Row, *, in_the_clear: bool = True) -> Row:
+    held: Row = checked(row, _TYPES[row.kind], in_the_clear=in_the_clear)
+    return held
+
+
+def _opened(cipher: Cipher, row: Row, refused: bool) -> Row:
     table = KINDS[row.kind]
     bound = [getattr(row, name) for name in BOUND[table]]
-    cells: dict[str, Any] = {
-        column: opened_cell(
-            cipher,
-            row.tenant,
-            place_in(table, column, row.id, bound),
-            getattr(row, column),
-            as_bytes=column in BYTES,
-            whole=whole,
-        )
-        for column in SEALED[table]
-    }
-    return row._replace(**cells)
+    sealed = is_sealed_text(row[_SAID[row.kind]])
+
+    def cells() -> dict[str, Any]:
+        return {
+            column: opened_cell(
+                cipher,
+                row.tenant,
+                place_in(table, column, row.id, bound),
+                getattr(row, column),
+                as_bytes=column in BYTES,
+                refused=refused,
+            )
+            for column in SEALED[table]
+        }
+
+    opened: Row = row._replace(**decoded("sealed bytes", row.id, cells))
+    return _checked(opened, in_the_clear=not sealed)
+
+
+def is_sealed_text(kept: Any) -> bool:
+    """Whether a text column holds sealed bytes."""
+    return isinstance(kept, bytes) and is_sealed(kept)
 
 
 def raw_rows_where(
@@ -367,7 +406,7 @@ def is_in_force(row: Row, now: int) -> bool:
 
 def is_visible(row: Row, scope: Scope) -> bool:
     """Whether a search from `scope` may see what the row's scope holds."""
-    return scope_in(row) in visible_from(scope)
+    return scope_in(row) in scope.visible()
 
 
 def belongs_to(row: Row, scope: Scope) -> bool:

@@ -12,9 +12,14 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cache
 
-from scrubjay.errors import StoreFormatError
+from scrubjay.errors import CorruptIndexError, StoreFormatError
 from scrubjay.memory import sealing, trace
+from scrubjay.store.connections import translated
+from scrubjay.store.decoding import integer
+from scrubjay.store.rebuilding import KNOWN_TABLES
+from scrubjay.store.registry import register
 from scrubjay.store.sqlite import SqliteStore
 
 __all__ = [
@@ -24,6 +29,7 @@ __all__ = [
     "MIN_PREFERENCE_CONFIDENCE",
     "erasing",
     "is_prepared",
+    "missing_rules",
     "prepare",
 ]
 
@@ -186,9 +192,13 @@ ON CONFLICT (tenant, user) DO UPDATE SET version = version + 1; END"""
 )
 
 
+KNOWN_TABLES["memory_"] = TABLES
+
+
 def is_prepared(store: SqliteStore) -> bool:
     """Whether the file has the tables; only looks. `store` is of any of the file's collections."""
-    return _format(store.reading_connection()) is not None
+    with translated(store.path, "reading memory"):
+        return _format(store.reading_connection()) is not None
 
 
 def prepare(store: SqliteStore) -> None:
@@ -197,7 +207,11 @@ def prepare(store: SqliteStore) -> None:
     Raises:
         StoreFormatError: they are of a newer format, or the collection holds documents that are not of a memory.
     """
-    connection = store.reading_connection()
+    with translated(store.path, "reading memory"):
+        _prepare(store, store.reading_connection())
+
+
+def _prepare(store: SqliteStore, connection: sqlite3.Connection) -> None:
     if _format(connection) is None:
         with store.writing("making the tables of memory") as transaction:
             if _format(transaction.connection) is None:  # another process may have been first
@@ -211,19 +225,67 @@ def prepare(store: SqliteStore) -> None:
                     )
                 for statement in TABLES:
                     transaction.connection.execute(statement)
+                for rules in sealing.RULES:
+                    register(transaction.connection, rules)
                 transaction.connection.execute("INSERT INTO memory_meta VALUES ('format', ?)", (FORMAT,))
     found = _format(connection)
     if found is None or found > FORMAT:
         raise StoreFormatError(
             f"path: expected memory of format {FORMAT} or older, got format {found} of a newer Scrubjay: {store.path}"
         )
+    if found < 1:
+        raise CorruptIndexError(f"memory_meta.format: expected a format from 1 to {FORMAT}, got {found}")
+    if store.identity().id_kind == "int":
+        raise CorruptIndexError(
+            f"the collection {store.collection!r} is not that of a memory: its ids are numbers"
+        )
+    missing = [table for table, columns in _tables().items() if _columns(connection, table) != columns]
+    if missing:
+        raise CorruptIndexError(
+            f"tables of memory that are gone or not as they were made: {', '.join(missing)}"
+        )
+
+
+@cache
+def _tables() -> dict[str, list[str]]:
+    """Table -> its columns, by a database of its own; without the table that files of older versions do not have."""
+    connection = sqlite3.connect(":memory:")
+    try:
+        for statement in TABLES:
+            if "IF NOT EXISTS" not in statement:
+                connection.execute(statement)
+        names = connection.execute(
+            "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE 'memory%'"
+        )
+        return {name: _columns(connection, name) for (name,) in names.fetchall()}
+    finally:
+        connection.close()
+
+
+def _columns(connection: sqlite3.Connection, table: str) -> list[str]:
+    return [row[1] for row in connection.execute(f"PRAGMA table_info({table})").fetchall()]
+
+
+def missing_rules(connection: sqlite3.Connection) -> list[str]:
+    """Return the names of indexes and triggers of memory that are not in the file."""
+    there = {name for (name,) in connection.execute("SELECT name FROM sqlite_master").fetchall()}
+    made = (statement.split("(")[0].split() for statement in TABLES)
+    return [
+        words[i + 1]
+        for words in made
+        for i, word in enumerate(words)
+        if word in _RULES and words[i + 1] not in there
+    ]
+
+
+_RULES = ("INDEX", "TRIGGER")
 
 
 def _format(connection: sqlite3.Connection) -> int | None:
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'memory_meta'").fetchone() is None:
         return None
     found = connection.execute("SELECT value FROM memory_meta WHERE name = 'format'").fetchone()
-    return None if found is None else int(found[0])
+    return None if found is None else integer(found[0], "memory_meta.format")
 
 
 @contextmanager

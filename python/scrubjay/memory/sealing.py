@@ -7,29 +7,29 @@ names of tenants, users, agents, authors and runs, the keys of policies and pref
 times, and the reason of a deletion event, which outlives everything. An empty text stays one.
 
 Sealed bytes open in their table, column and row only, and only while it belongs to whom it belonged. Hashes by which
-equal contents are noticed are keyed, so nobody can guess a content and compare. They have to be keyed all or none: the
-first write to memory after a tenant got its key seals everything of the tenant that stands there, in the same
-transaction (:func:`settle`), and leaves its mark: a row of `memory_sealed`, whose sealed bytes also tell the store that
-the data key is still needed, when other tables have no tenant's name.
+equal contents are noticed are keyed, so nobody can guess a content and compare.
+
+The file itself says all this (:data:`RULES`, written when the tables are made: :mod:`scrubjay.store.registry`), and the
+store seals by that in the transaction in which a tenant gets its data key. So whoever has a data key is sealed here.
 
 In the clear a text stays a text in the file, and a hash is plain SHA-256.
 """
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scrubjay.errors import CorruptIndexError
-from scrubjay.store.cipher import BESIDE, Beside, Cipher
-from scrubjay.store.encryption import is_sealed, sealed_by
+from scrubjay.store.cipher import Cipher
+from scrubjay.store.encryption import is_sealed
+from scrubjay.store.registry import Rules, place
 
 __all__ = [
     "BOUND",
     "BYTES",
     "EVENT",
+    "RULES",
     "SEALED",
     "TABLE",
     "Sealer",
@@ -70,6 +70,36 @@ EVENT = ("author", "content", "data")
 TABLE = (
     "CREATE TABLE IF NOT EXISTS memory_sealed(tenant TEXT PRIMARY KEY, witness BLOB NOT NULL) WITHOUT ROWID"
 )
+"""Which tenants' rows format 2 had sealed; nothing is written to it any more."""
+
+
+def _rules(table: str) -> Rules:
+    key = "number" if table == "memory_rejection" else "id"
+    return Rules(table, (key,), (key, *BOUND[table]), sealed=SEALED[table], hashes=_HASHES.get(table, ()))
+
+
+RULES = (
+    *map(_rules, SEALED),
+    Rules("memory_observation", ("hash",), hashes=("hash",), marker="memory_sealed"),
+    Rules(
+        "memory_log",
+        ("number",),
+        ("number",),
+        sealed=("detail",),
+        owner=tuple(("record", table, "id") for table in _RECORDS),
+        counted=False,
+    ),
+    Rules(
+        "memory_event",
+        ("run", "seq"),
+        ("run", "seq"),
+        form="dots",
+        sealed=EVENT,
+        empty=True,
+        owner=(("run", "memory_run", "key"),),
+    ),
+)
+"""What the file says of memory's tables."""
 
 
 # ---------------------------------------------------------------------- cells
@@ -87,7 +117,7 @@ def place_in(table: str, column: str, id: object, bound: Sequence[Any]) -> str:
     >>> place_in("memory_fact", "content", "fact_1", ["jane", ""])
     'memory_fact.content ["fact_1", "jane", ""]'
     """
-    return f"{table}.{column} {json.dumps([id, *bound])}"
+    return place(table, column, "list", [id, *bound])
 
 
 def sealed_cell(cipher: Cipher | None, tenant: str, place: str, given: Any) -> Any:
@@ -99,20 +129,17 @@ def sealed_cell(cipher: Cipher | None, tenant: str, place: str, given: Any) -> A
     return given if kept == raw else kept
 
 
-def opened_cell(cipher: Cipher, tenant: str, place: str, kept: Any, *, as_bytes: bool, whole: bool) -> Any:
+def opened_cell(cipher: Cipher, tenant: str, place: str, kept: Any, *, as_bytes: bool, refused: bool) -> Any:
     """Return what :func:`sealed_cell` was given.
 
     Raises:
-        CorruptIndexError: it was changed or moved, or is in the clear though all of the tenant (`whole`) was encrypted.
+        CorruptIndexError, EncryptionError: it was changed or moved, or is in the clear, which is `refused`.
     """
     if kept is None or kept == "":
         return kept
     if isinstance(kept, str) or (as_bytes and not is_sealed(kept)):
-        if whole:
-            raise CorruptIndexError(
-                f"{place} is in the clear, though all of tenant {tenant!r} was encrypted: something else wrote it "
-                "(Index.encrypt accepts and seals it)"
-            )
+        if refused:
+            raise cipher.plain(place, tenant)
         if isinstance(kept, str):
             return kept
     raw = cipher.open(tenant, place, kept)
@@ -156,9 +183,8 @@ def keyed(connection: sqlite3.Connection, tenant: str, hash: bytes) -> bytes:
     if cipher is None or not hash:
         return hash
     if cipher.is_sealing(connection):
-        sealed = settle(connection, tenant)
-    else:
-        sealed = cipher.ring is not None and _witness(connection, tenant) is not None
+        return cipher.digest(tenant, hash) if settle(connection, tenant) else hash
+    sealed = cipher.ring is not None and cipher.is_sealed(tenant)
     return cipher.digest(tenant, hash) if sealed else hash
 
 
@@ -166,45 +192,23 @@ def keyed(connection: sqlite3.Connection, tenant: str, hash: bytes) -> bytes:
 
 
 def settle(connection: sqlite3.Connection, tenant: str) -> bool:
-    """Seal all that memory has of a tenant who has got a key since the last write; return whether it is sealed.
+    """Let a tenant for whom there is a key have its data key; return whether what is written is sealed.
 
-    Within a transaction of the store. Rows and hashes that were read before may be others after.
+    Within a transaction of the store. The tables are sealed when the data key is drawn, so rows and hashes that were
+    read before may be others after.
 
     Raises:
-        EncryptionError: the tenant's key cannot be had (KeyErasedError: ever again).
+        EncryptionError: the tenant's key cannot be had (KeyErasedError: ever again), or the tenant is to be encrypted
+            by :meth:`scrubjay.Index.encrypt` first.
     """
     cipher = cipher_of(connection)
-    box = None if cipher is None else cipher.current(tenant)
-    if cipher is None or box is None:
-        return False
-    witness = _witness(connection, tenant)
-    if witness is None:
-        _seal(connection, tenant)
-    elif not is_sealed(witness) or sealed_by(witness) != box.id:
-        raise CorruptIndexError(f"what memory keeps of tenant {tenant!r} was sealed with another data key")
-    return True
+    return cipher is not None and cipher.current(tenant) is not None
 
 
 def release(connection: sqlite3.Connection, tenant: str) -> None:
-    """Let go of the mark of a tenant of whom memory keeps nothing any more; its data key may go then."""
-    if _is_there(connection) and not _has_rows(connection, tenant):
+    """Let go of the mark that format 2 made for a tenant of whom memory keeps nothing any more."""
+    if not _has_rows(connection, tenant):
         connection.execute("DELETE FROM memory_sealed WHERE tenant = ?", (tenant,))
-
-
-def _witness(connection: sqlite3.Connection, tenant: str) -> bytes | None:
-    found = connection.execute("SELECT witness FROM memory_sealed WHERE tenant = ?", (tenant,)).fetchone()
-    return None if found is None else bytes(found[0])
-
-
-def _is_there(connection: sqlite3.Connection) -> bool:
-    return connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'memory_run'").fetchone() is not None
-
-
-_EVENTS_OF = "memory_event e JOIN memory_run r ON r.key = e.run WHERE r.tenant = ?"
-_ANY_EVENT = f"SELECT 1 FROM {_EVENTS_OF} LIMIT 1"
-_CLEAR_EVENTS = (
-    f"SELECT e.run, e.seq, e.author, e.content, e.data FROM {_EVENTS_OF} AND typeof(e.author) = 'text'"
-)
 
 
 def _has_rows(connection: sqlite3.Connection, tenant: str) -> bool:
@@ -213,96 +217,6 @@ def _has_rows(connection: sqlite3.Connection, tenant: str) -> bool:
     return any(
         execute(f"SELECT 1 FROM {table} WHERE tenant = ? LIMIT 1", (tenant,)).fetchone() for table in tables
     )
-
-
-def _is_clear(connection: sqlite3.Connection, tenant: str) -> bool:
-    """Whether anything of a tenant is there that is not sealed."""
-    if not _is_there(connection):
-        return False
-    execute = connection.execute
-    return any(
-        execute(
-            f"SELECT 1 FROM {table} WHERE tenant = ? AND typeof({columns[0]}) = 'text' LIMIT 1", (tenant,)
-        ).fetchone()
-        for table, columns in SEALED.items()
-    ) or bool(execute(f"{_CLEAR_EVENTS} LIMIT 1", (tenant,)).fetchone())
-
-
-def _seal(connection: sqlite3.Connection, tenant: str) -> None:
-    """Seal what is in the clear of a tenant, hashes included; and mark it."""
-    cipher = cipher_of(connection)
-    if cipher is None or not _is_there(connection):
-        return
-    execute = connection.execute
-    execute(TABLE)
-    is_first = _witness(connection, tenant) is None
-    # A record's content stays what it was, and so do events: the rules that forbid to change them are set aside until
-    # the end of this step. Nobody else writes meanwhile, and a transaction that fails brings them back as well.
-    triggers = execute(
-        "SELECT name, sql FROM sqlite_master WHERE type = 'trigger' AND name LIKE 'memory\\_%' ESCAPE '\\'"
-    ).fetchall()
-    for name, _ in triggers:
-        execute(f"DROP TRIGGER {name}")
-    for table in SEALED:
-        _seal_table(connection, cipher, table, tenant)
-    if is_first:
-        hashes = execute(
-            "SELECT DISTINCT hash FROM memory_observation WHERE tenant = ?", (tenant,)
-        ).fetchall()
-        for (hash,) in hashes:
-            execute(
-                "UPDATE memory_observation SET hash = ? WHERE tenant = ? AND hash = ?",
-                (cipher.digest(tenant, hash), tenant, hash),
-            )
-    for record in _RECORDS:
-        for number, detail in execute(
-            f"SELECT l.number, l.detail FROM {record} r JOIN memory_log l ON l.record = r.id "
-            "WHERE r.tenant = ? AND typeof(l.detail) = 'text'",
-            (tenant,),
-        ).fetchall():
-            kept = sealed_cell(cipher, tenant, place_in("memory_log", "detail", number, ()), detail)
-            execute("UPDATE memory_log SET detail = ? WHERE number = ?", (kept, number))
-    for run, seq, *texts in execute(_CLEAR_EVENTS, (tenant,)).fetchall():
-        kept_texts = [
-            cipher.seal(
-                tenant, place_of_event(column, run, seq), text.encode() if isinstance(text, str) else text
-            )
-            for column, text in zip(EVENT, texts, strict=True)
-        ]
-        execute(
-            "UPDATE memory_event SET author = ?, content = ?, data = ? WHERE run = ? AND seq = ?",
-            (*kept_texts, run, seq),
-        )
-    for _, statement in triggers:
-        execute(statement)
-    execute(
-        "INSERT OR REPLACE INTO memory_sealed VALUES (?, ?)",
-        (tenant, cipher.seal(tenant, "memory_sealed.witness", b"memory")),
-    )
-
-
-def _seal_table(connection: sqlite3.Connection, cipher: Cipher, table: str, tenant: str) -> None:
-    columns, hashes = SEALED[table], _HASHES.get(table, ())
-    key = "number" if table == "memory_rejection" else "id"
-    bound = BOUND[table]
-    wanted = ", ".join((key, *bound, *columns, *hashes))
-    query = f"SELECT {wanted} FROM {table} WHERE tenant = ? AND typeof({columns[0]}) = 'text'"
-    assignments = ", ".join(f"{column} = ?" for column in (*columns, *hashes))
-    for id, *values in connection.execute(query, (tenant,)).fetchall():
-        names, cells, plain = (
-            values[: len(bound)],
-            values[len(bound) : len(bound) + len(columns)],
-            values[len(bound) + len(columns) :],
-        )
-        kept = [
-            sealed_cell(cipher, tenant, place_in(table, column, id, names), cell)
-            for column, cell in zip(columns, cells, strict=True)
-        ]
-        kept += [cipher.digest(tenant, hash) if hash else hash for hash in plain]
-        connection.execute(f"UPDATE {table} SET {assignments} WHERE {key} = ?", (*kept, id))
-
-
-BESIDE.append(Beside(_is_clear, _seal))
 
 
 # ---------------------------------------------------------------------- traces
@@ -345,11 +259,11 @@ class Sealer:
         """Return the bytes that were given (of a str its UTF-8).
 
         Raises:
-            CorruptIndexError: they were changed or moved, or are in the clear though all of the tenant was encrypted.
+            CorruptIndexError, EncryptionError: they were changed or moved, or are in the clear, which is refused.
         """
         raw = kept.encode() if isinstance(kept, str) else kept
         if self._cipher is None or raw is None:
             return raw
-        if isinstance(kept, str) and self._cipher.is_whole(tenant):
-            raise CorruptIndexError(f"{place} is in the clear, though all of tenant {tenant!r} was encrypted")
+        if isinstance(kept, str) and self._cipher.refuses_plain(tenant):
+            raise self._cipher.plain(place, tenant)
         return self._cipher.open(tenant, place, raw)

@@ -12,12 +12,16 @@ from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
 from scrubjay._native import Scope
+from scrubjay.errors import StoreError
+from scrubjay.initialised import guarded
+from scrubjay.locks import renew_in_children
 from scrubjay.memory.assembly import Assembled, Turn
 from scrubjay.memory.content import MAX_NAME_CHARS
 from scrubjay.memory.drafts import Draft, check_text
 from scrubjay.memory.records import Candidate, EpisodeCandidate, Outcome, Provenance
 from scrubjay.memory.trace import RETENTION_DAYS, TraceEvent, Traces
 from scrubjay.payload import CreatedAt
+from scrubjay.store.listing import checked_count
 
 __all__ = ["CONVERSATION", "N_TURNS", "Remembering", "Session", "as_turns", "check_run_id", "prompt_data"]
 
@@ -46,12 +50,13 @@ class Remembering(Protocol):
         ...
 
     def assemble(
-        self, query: str, scope: Scope, budget_tokens: int, *, turns: Sequence[Any], **options: Any
+        self, text: str, scope: Scope, budget_tokens: int, *, turns: Sequence[Any], **options: Any
     ) -> Assembled:
         """Return the prompt of a query."""
         ...
 
 
+@guarded
 class Session:
     """One run: events in, prompts out. Made by `Memory.session`; usable from several threads.
 
@@ -98,7 +103,11 @@ class Session:
         self._retention = retention
         # Prompts, the turns in them, when, and the last deletion before that.
         self._pending: list[tuple[Assembled, list[int], int, int]] = []
-        self._lock = threading.Lock()
+        self._lock = (
+            threading.RLock()
+        )  # appending calls the memory's clock and key provider, which may come here
+        self._is_writing = False
+        renew_in_children(self, "_lock")
 
     # ------------------------------------------------------------------ events in
 
@@ -153,20 +162,29 @@ class Session:
         """
         if isinstance(seq, bool) or not isinstance(seq, int):
             raise TypeError(f"seq: expected an int, got {type(seq).__name__}")
-        held = self._memory.traces.events(self.scope, self.run_id, after=seq - 1)
+        is_number = 0 < seq < 2**62
+        held = self._memory.traces.events(self.scope, self.run_id, after=seq - 1) if is_number else []
         if not held or held[0].seq != seq or held[0].kind in _OURS:
             raise ValueError(f"seq: expected the number of an event of this run, got {seq}")
         return self._write([Draft.of("retraction", why, data={"retracts": seq})])[0]
 
     def _write(self, drafts: list[Draft]) -> list[TraceEvent]:
         with self._lock:
+            if self._is_writing:
+                raise StoreError(
+                    "this session is in the middle of appending, which called what called it again"
+                )
             pending = [_prompt_draft(*prompt) for prompt in self._pending]
             if not pending and not drafts:
                 return []
-            written = self._memory.traces.append(
-                self.scope, self.run_id, [*pending, *drafts], self._retention
-            )
-            self._pending.clear()
+            self._is_writing = True
+            try:
+                written = self._memory.traces.append(
+                    self.scope, self.run_id, [*pending, *drafts], self._retention
+                )
+            finally:
+                self._is_writing = False
+            del self._pending[: len(pending)]
         return written[len(written) - len(drafts) :]
 
     # ------------------------------------------------------------------ memories out
@@ -202,8 +220,10 @@ class Session:
 
     def recent(self, n: int = N_TURNS) -> list[TraceEvent]:
         """Return the last n turns of the conversation, oldest first, without those that were retracted."""
+        checked_count(n, "n")
         found = self._memory.traces.tail(self.scope, self.run_id, 2 * n, (*CONVERSATION, "retraction"))
-        gone = {event.data.get("retracts") for event in found if event.kind == "retraction"}
+        # A list, since a damaged file may give what has no hash.
+        gone = [event.data.get("retracts") for event in found if event.kind == "retraction"]
         return [event for event in found if event.kind in CONVERSATION and event.seq not in gone][-n:]
 
     def assemble(self, query: str | None = None, budget_tokens: int = 2000, **options: Any) -> Assembled:

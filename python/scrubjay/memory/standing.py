@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.memory.base import absent, checked_scope, log
+from scrubjay.memory.base import absent, checked_scope, log, remove
 from scrubjay.memory.content import checked_str
 from scrubjay.memory.facts import Facts
 from scrubjay.memory.records import FactCandidate, Outcome
-from scrubjay.memory.rows import FactRow, PolicyRow, Row, belongs_to, find_row
+from scrubjay.memory.rows import EpisodeRow, FactRow, PolicyRow, Row, belongs_to, find_row
 from scrubjay.store.together import Change
 
 __all__ = ["Standing"]
@@ -94,8 +94,8 @@ class Standing(Facts):
     @staticmethod
     def remove_document(change: Change, row: Row, reason: str) -> None:
         """Take what is in force of a fact or episode out of the index."""
-        if row.kind in ("fact", "episode") and row.status == "active":
-            change.delete([row.slot], reason=reason)  # type: ignore[union-attr]
+        if isinstance(row, (FactRow, EpisodeRow)) and row.status == "active":
+            remove(change, row, reason)
 
 
 def _named(value: Any, name: str) -> str:

@@ -9,19 +9,23 @@ delete, and they say so first (`memory_run.erasing`).
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from scrubjay import payload
 from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.decoding import as_moment, decoded
 from scrubjay.memory.drafts import Draft, check_text
 from scrubjay.memory.sealing import EVENT as _SEALED
 from scrubjay.memory.sealing import Sealer, settle
 from scrubjay.memory.sealing import place_of_event as _place
 from scrubjay.store.connections import translated
+from scrubjay.store.decoding import integer, shown
+from scrubjay.store.pseudonyms import ERASED
 from scrubjay.store.reading import names_of
 from scrubjay.store.sqlite import SqliteStore
 
@@ -38,7 +42,6 @@ __all__ = [
 RETENTION_DAYS: Mapping[str, int | None] = {"short": 7, "standard": 90, "long": 365, "permanent": None}
 """Retention classes: how many days an event is kept after it was recorded; None: until it is erased."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _DAY_US = 86_400_000_000
 
 TABLES = (
@@ -159,10 +162,14 @@ class Traces:
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 (*names, run_id, now, retention),
             )
-            key, seq, turn = execute(
+            found = execute(
                 "SELECT key, n_events, n_turns FROM memory_run WHERE tenant = ? AND user = ? AND agent = ? AND run = ?",
                 (*names, run_id),
             ).fetchone()
+            if found is None:
+                raise CorruptIndexError(f"run {run_id!r} was not kept: its index is damaged")
+            key = found[0]
+            seq, turn = integer(found[1], "a run's events"), integer(found[2], "a run's turns")
             events = []
             for draft in drafts:
                 if draft.unless_deleted_since is not None and self._deleted_since(execute, names, draft):
@@ -191,8 +198,15 @@ class Traces:
     def _deleted_since(execute: Callable[..., Any], names: tuple[str, str, str], draft: Draft) -> bool:
         tenant, user, agent = names
         found = execute(
-            "SELECT 1 FROM memory_deletion WHERE number > ? AND tenant = ? AND user IN ('', ?) AND agent IN ('', ?)",
-            (draft.unless_deleted_since, tenant, user, agent),
+            "SELECT 1 FROM memory_deletion WHERE number > ?1 AND (tenant = ?2 OR tenant GLOB ?5) "
+            "AND (user IN ('', ?3) OR user GLOB ?5) AND (agent IN ('', ?4) OR agent GLOB ?5)",
+            (
+                draft.unless_deleted_since,
+                tenant,
+                user,
+                agent,
+                f"{ERASED}*",
+            ),  # whose name was erased may be anyone
         ).fetchone()
         return found is not None
 
@@ -206,7 +220,7 @@ class Traces:
                 "WHERE tenant = ? AND user = ? AND agent = ? AND run = ?",
                 (*names_of(scope), run_id),
             ).fetchone()
-        return None if found is None else _run(found)
+            return None if found is None else _run(found)
 
     def runs(self, scope: Scope) -> list[Run]:
         """Return the runs of exactly this scope, oldest first; none if the tenant's key was destroyed."""
@@ -218,7 +232,7 @@ class Traces:
                 "WHERE tenant = ? AND user = ? AND agent = ? ORDER BY key",
                 names_of(scope),
             ).fetchall()
-        return [_run(row) for row in found]
+            return [_run(row) for row in found]
 
     def events(self, scope: Scope, run_id: str, *, after: int = 0) -> list[TraceEvent]:
         """Return the events of a run after number `after` in their order; none if exactly this scope has no such run.
@@ -229,7 +243,7 @@ class Traces:
             found = connection.execute(
                 _EVENTS + "AND e.seq > ? ORDER BY e.seq", (*names_of(scope), run_id, self.clock(), after)
             ).fetchall()
-        return self._opened(scope.tenant, found)
+            return self._opened(scope.tenant, found)
 
     def tail(self, scope: Scope, run_id: str, n: int, kinds: Sequence[str]) -> list[TraceEvent]:
         """Return the last n events of some kinds, oldest first, however long the run is."""
@@ -239,7 +253,7 @@ class Traces:
                 _EVENTS + f"AND e.kind IN ({marks}) ORDER BY e.seq DESC LIMIT ?",
                 (*names_of(scope), run_id, self.clock(), *kinds, n),
             ).fetchall()
-        return self._opened(scope.tenant, reversed(found))
+            return self._opened(scope.tenant, reversed(found))
 
     def find(
         self, scope: Scope, text: str, *, run_id: str | None = None, limit: int = 100
@@ -263,6 +277,8 @@ class Traces:
             )
             found = []
             for run, *row in rows:
+                if not isinstance(run, str):
+                    raise CorruptIndexError(f"a run's name is {shown(run)}")
                 event = self._open(scope.tenant, row)
                 if wanted in event.content.casefold():
                     found.append((run, event))
@@ -277,11 +293,21 @@ class Traces:
 
     def _open(self, tenant: str, row: Sequence[Any]) -> TraceEvent:
         key, seq, turn, at, kind, *sealed = row
-        author, content, data = (
-            self._sealer.open(tenant, _place(column, key, seq), kept)
-            for column, kept in zip(_SEALED, sealed, strict=True)
-        )
-        return _event((seq, turn, at, kind), (author or b"").decode(), (content or b"").decode(), data)
+
+        def opened() -> TraceEvent:
+            integer(seq, "its number")
+            integer(turn, "its turn")
+            if not isinstance(kind, str):
+                raise CorruptIndexError(f"its kind is {shown(kind)}")
+            author, content, data = (
+                self._sealer.open(tenant, _place(column, key, seq), kept)
+                for column, kept in zip(_SEALED, sealed, strict=True)
+            )
+            if author is None or content is None:
+                raise CorruptIndexError("its author or content is gone")
+            return _event((seq, turn, at, kind), author.decode(), content.decode(), data)
+
+        return decoded(f"event {shown(seq)} of a trace", None, opened)
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:
@@ -297,13 +323,19 @@ _EVENTS = (
 )
 
 
-def sweep_traces(connection: sqlite3.Connection, now: int) -> int:
-    """Delete events past their retention, inside the caller's transaction; return how many. Runs keep their numbers."""
-    due = "SELECT DISTINCT run FROM memory_event WHERE expires_at <= ?"
-    if connection.execute(f"{due} LIMIT 1", (now,)).fetchone() is None:
+def sweep_traces(connection: sqlite3.Connection, now: int, away: Collection[str] = ()) -> int:
+    """Delete events past their retention, inside the caller's transaction; return how many. Runs keep their numbers.
+
+    Those of tenants who are `away` stay.
+    """
+    others = f" AND tenant NOT IN ({', '.join('?' * len(away))})" if away else ""
+    due = f"SELECT DISTINCT run FROM memory_event WHERE expires_at <= ?{others}"
+    if connection.execute(f"{due} LIMIT 1", (now, *away)).fetchone() is None:
         return 0
-    connection.execute(f"UPDATE memory_run SET erasing = 1 WHERE key IN ({due})", (now,))
-    n_deleted = connection.execute("DELETE FROM memory_event WHERE expires_at <= ?", (now,)).rowcount
+    connection.execute(f"UPDATE memory_run SET erasing = 1 WHERE key IN ({due})", (now, *away))
+    n_deleted = connection.execute(
+        f"DELETE FROM memory_event WHERE expires_at <= ?{others}", (now, *away)
+    ).rowcount
     connection.execute("UPDATE memory_run SET erasing = 0 WHERE erasing = 1")
     return int(n_deleted)
 
@@ -331,13 +363,15 @@ def erase_traces(
 
 def _run(row: Sequence[Any]) -> Run:
     key, run_id, started_at, retention, n_events, n_turns = row
-    return Run(key, run_id, _moment(started_at), retention, n_events, n_turns)
+    if not isinstance(run_id, str) or not isinstance(retention, str):
+        raise CorruptIndexError(f"run {key}: its name or retention cannot be read")
+    counts = (
+        integer(n_events, f"run {run_id!r}: its events"),
+        integer(n_turns, f"run {run_id!r}: its turns"),
+    )
+    return Run(key, run_id, as_moment(started_at), retention, *counts)
 
 
 def _event(head: tuple[int, int, int, str], author: str, content: str, data: bytes | None) -> TraceEvent:
     seq, turn, at, kind = head
-    return TraceEvent(seq, turn, _moment(at), kind, author, content, payload.decode(data)[0])
-
-
-def _moment(microseconds: int) -> datetime:
-    return _EPOCH + timedelta(microseconds=microseconds)
+    return TraceEvent(seq, turn, as_moment(at), kind, author, content, payload.decode(data)[0])

@@ -1,0 +1,74 @@
+"""Names in memory's tables that outlive what they named: deletion events, stamps, authors, who decided."""
+
+from __future__ import annotations
+
+import sqlite3
+
+from scrubjay._native import Scope
+from scrubjay.memory.schema import KINDS
+from scrubjay.store.pseudonyms import Pseudonyms
+from scrubjay.store.registry import unguarded
+
+__all__ = ["forget_names"]
+
+_NAMING = {
+    "memory_policy": ("author", "decided_by"),
+    "memory_preference": ("author",),
+    "memory_fact": ("author", "decided_by"),
+    "memory_episode": ("author",),
+    "memory_rejection": ("author",),
+    "memory_deletion": ("by",),
+}
+
+
+def forget_names(
+    connection: sqlite3.Connection, scope: Scope, words: Pseudonyms, by: str | None
+) -> str | None:
+    """Replace the names of what was just forgotten, inside the caller's transaction; return what `by` is called now.
+
+    In the tenant's remaining rows that is done where a name stands alone; texts are not looked at.
+    """
+    execute = connection.execute
+    given = {"user": scope.user, "agent": scope.agent}
+    names = [scope.tenant, *(name for name in given.values() if name is not None)]
+    condition = "tenant = ?" + "".join(
+        f" AND {column} = ?" for column, name in given.items() if name is not None
+    )
+    person = scope.user if scope.user is not None else scope.agent
+    with unguarded(connection, [*_NAMING, "memory_log"]):
+        for number, said_by, *own in execute(
+            f"SELECT number, by, tenant, user, agent FROM memory_deletion WHERE {condition}", names
+        ).fetchall():
+            if person is None and said_by is not None:
+                said_by = words.word("user", said_by)
+            execute(
+                "UPDATE memory_deletion SET by = ?, tenant = ?, user = ?, agent = ? WHERE number = ?",
+                (said_by, *words.of(*own), number),
+            )
+        if person is None:
+            execute("DELETE FROM memory_stamp WHERE tenant = ?", (scope.tenant,))
+            by = None if by is None else words.word("user", by)
+        else:
+            word = words.word("agent" if scope.user is None else "user", person)
+            _replace(connection, scope.tenant, person, word)
+            if scope.user is not None:
+                execute("DELETE FROM memory_stamp WHERE tenant = ? AND user = ?", (scope.tenant, person))
+            by = word if by == person else by
+    execute(
+        "INSERT INTO memory_stamp VALUES ('', '', 1) ON CONFLICT (tenant, user) DO UPDATE SET version = version + 1"
+    )
+    return by
+
+
+def _replace(connection: sqlite3.Connection, tenant: str, name: str, word: str) -> None:
+    """Replace a name in the records of a tenant that stay."""
+    for table, columns in _NAMING.items():
+        for column in columns:
+            connection.execute(
+                f"UPDATE {table} SET {column} = ? WHERE tenant = ? AND {column} = ?", (word, tenant, name)
+            )
+    for table in KINDS.values():
+        connection.execute(
+            f"UPDATE memory_log SET by = ? WHERE by = ? AND record IN (SELECT id FROM {table} WHERE tenant = ?)",
+            (word, name, tenant),
+        )
