@@ -3,8 +3,8 @@
 A filter is translated into a tree of :class:`Native` conditions (mappings of :mod:`scrubjay.filters`) and :class:`Test`
 s (functions of a memory, for a substring, say), under :class:`All`, :class:`Either` and :class:`Not`. :func:`admit`
 turns the tree into arguments of a search or a listing: a filter where all of it is native, which costs next to
-nothing; otherwise the exact set of ids, found by looking at the memories that the native conditions leave. Both are
-applied before anything is ranked.
+nothing; otherwise the ids of the memories that meet it, found by looking at those that the native conditions leave.
+Both are applied before anything is ranked.
 """
 
 from __future__ import annotations
@@ -12,15 +12,20 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from scrubjay._native import Scope
+from scrubjay.adapters._queries import USUAL, narrowed
+from scrubjay.filters import FilterLike
+from scrubjay.fusion import Query
 from scrubjay.index import Index
 from scrubjay.records import Record
+from scrubjay.results import Hit
 
 __all__ = [
     "EVERYTHING",
     "NOTHING",
+    "Admitted",
     "All",
     "Either",
     "Native",
@@ -31,7 +36,11 @@ __all__ = [
     "admit_each",
     "exists",
     "is_text",
+    "only",
 ]
+
+T = TypeVar("T", Record, Hit)
+Key: TypeAlias = "tuple[Scope, str | int]"
 
 
 @dataclass(frozen=True)
@@ -76,6 +85,35 @@ Node: TypeAlias = "Native | Test | All | Either | Not"
 
 _TOGETHER = 256
 
+
+@dataclass(frozen=True)
+class Admitted:
+    """What a scope sees of its memories, narrowed by conditions: what a search or a listing takes, and its result.
+
+    An id names every visible document that has it. Where a scope and what is shared with it have one id, and only one
+    of the two meets the conditions, the index looks at both: ask for `n_twins` more, and pass the result to `of`.
+    """
+
+    filter: FilterLike | None = None
+    ids: Sequence[str | int] | None = None
+    keys: frozenset[Key] | None = None
+    n_twins: int = 0
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """`filter` and `ids` for :meth:`Index.list`."""
+        return {"filter": self.filter, "ids": self.ids}
+
+    def asked(self, query: Query = USUAL) -> dict[str, Any]:
+        """`filter` and `query` for :meth:`Index.search` and :meth:`Index.search_batch`."""
+        return {"filter": self.filter, "query": narrowed(query, self.ids)}
+
+    def of(self, found: Iterable[T], k: int | None = None) -> list[T]:
+        """Return the first `k` of what was found that are admitted."""
+        keys = self.keys
+        return [one for one in found if keys is None or (one.scope, one.id) in keys][:k]
+
+
 EVERYTHING = Native({"$and": []})
 NOTHING = Native({"$or": []})
 
@@ -96,8 +134,16 @@ def is_composite(field: str) -> dict[str, Any]:
     return {"$and": [exists(field), {"$not": {"$or": simple}}]}
 
 
-def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> dict[str, Any]:
-    """Return `filter` and `ids` for :meth:`Index.search`, :meth:`Index.list` and the like from `scope`.
+def only(index: Index, scope: Scope, records: Iterable[Record], filter: FilterLike | None = None) -> Admitted:
+    """Return the conditions for exactly these records, of those that `scope` sees and `filter` admits."""
+    keys = {(record.scope, record.id): None for record in records}
+    ids = list(dict.fromkeys(id for _, id in keys))
+    n_twins = index.count(scope, filter=filter, ids=ids) - len(keys) if ids else 0
+    return Admitted(filter, ids, frozenset(keys), max(0, n_twins))
+
+
+def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> Admitted:
+    """Return what a tree of conditions leaves of the memories that `scope` sees.
 
     With `exact` only what has precisely this scope is looked at. A memory that is written between this and the search
     may be missed by conditions that are not native.
@@ -106,24 +152,23 @@ def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> dic
     >>> index.upsert("m1", "one", scope=acme, metadata={"city": "York", "n": 1})
     >>> index.upsert("m2", "two", scope=acme, metadata={"city": "New York", "n": 1})
     >>> new = Test(is_text("city"), lambda record: "New" in record.metadata["city"])
-    >>> admit(index, acme, All([Native({"n": 1}), new]))
+    >>> admit(index, acme, All([Native({"n": 1}), new])).options
     {'filter': {'n': 1}, 'ids': ['m2']}
-    >>> admit(index, acme, Not(Native({"n": 1})))
-    {'filter': {'$not': {'n': 1}}}
+    >>> admit(index, acme, Not(Native({"n": 1}))).options
+    {'filter': {'$not': {'n': 1}}, 'ids': None}
     """
     node = _without_idle_tests(index, scope, node)
     native, rest = _split(node)
-    narrowed: dict[str, Any] = {} if native is None else {"filter": native}
     if rest is None:
-        return narrowed
-    records = {record.id: record for record in index.list(scope, exact=exact, **narrowed)}
-    admitted = _meeting(index, scope, rest, records)
-    return {**narrowed, "ids": [id for id in records if id in admitted]}
+        return Admitted(native)
+    records = _by_key(index.list(scope, exact=exact, filter=native))
+    met = _meeting(index, scope, rest, records)
+    return only(index, scope, [record for key, record in records.items() if key in met], native)
 
 
 def admit_each(
     index: Index, scopes: Sequence[Scope], node: Node, *, exact: bool = False
-) -> Iterator[tuple[Sequence[Scope], dict[str, Any]]]:
+) -> Iterator[tuple[Sequence[Scope], Admitted]]:
     """Yield groups of scopes, each with what :func:`admit` returns for all of them; scopes without any are left out.
 
     A group is small enough for its partitions to be in memory together.
@@ -131,12 +176,12 @@ def admit_each(
     native = _native(node)
     if native is not None:
         for start in range(0, len(scopes), _TOGETHER):
-            yield scopes[start : start + _TOGETHER], {"filter": native}
+            yield scopes[start : start + _TOGETHER], Admitted(native)
         return
     for scope in scopes:
-        options = admit(index, scope, node, exact=exact)
-        if options.get("ids") != []:
-            yield [scope], options
+        admitted = admit(index, scope, node, exact=exact)
+        if admitted.ids != []:
+            yield [scope], admitted
 
 
 def _without_idle_tests(index: Index, scope: Scope, node: Node) -> Node:
@@ -176,19 +221,27 @@ def _native(node: Node) -> dict[str, Any] | None:
     return {"$and" if isinstance(node, All) else "$or": parts}
 
 
-def _meeting(index: Index, scope: Scope, node: Node, records: dict[str | int, Record]) -> set[str | int]:
-    """Return the ids of the records that meet a tree; native parts are asked of the index."""
+def _by_key(records: Iterable[Record]) -> dict[Key, Record]:
+    return {(record.scope, record.id): record for record in records}
+
+
+def _meeting(index: Index, scope: Scope, node: Node, records: dict[Key, Record]) -> set[Key]:
+    """Return the keys of the records that meet a tree; native parts are asked of the index."""
     native = _native(node)
     if native is not None or isinstance(node, Test):
         where = node.where if isinstance(node, Test) else native
-        found: Iterable[Record] = index.list(scope, filter=where, ids=records.keys())
-        return {record.id for record in found if not isinstance(node, Test) or node.holds(record)}
+        found = _by_key(index.list(scope, filter=where, ids={id for _, id in records}))
+        return {
+            key
+            for key, record in found.items()
+            if key in records and (not isinstance(node, Test) or node.holds(record))
+        }
     if isinstance(node, Not):
         return records.keys() - _meeting(index, scope, node.part, records)
     met = records.keys() if isinstance(node, All) else set()
     for part in node.parts if isinstance(node, (All, Either)) else ():
         if isinstance(node, All):
-            met = met & _meeting(index, scope, part, {id: records[id] for id in met})
+            met = met & _meeting(index, scope, part, {key: records[key] for key in met})
         else:
             met = met | _meeting(index, scope, part, records)
     return set(met)

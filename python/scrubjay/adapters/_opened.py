@@ -146,9 +146,10 @@ def lease(
     >>> folder = tempfile.TemporaryDirectory()
     >>> one = lease(folder.name + "/agent.scrubjay", collection="notes")
     >>> other = lease(folder.name + "/agent.scrubjay", collection="notes")
-    >>> one.index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
+    >>> acme = Scope("acme")
+    >>> one.index.upsert("m1", "Prefers trains to planes.", scope=acme)
     >>> one.close()
-    >>> other.index is one._opened.index.collection("notes"), other.index.get("m1").text
+    >>> other.index is one._opened.index.collection("notes"), other.index.get("m1", scope=acme).text
     (True, 'Prefers trains to planes.')
     >>> other.close()
     >>> folder.cleanup()

@@ -17,8 +17,10 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.adapters._opened import lease
+from scrubjay.adapters._queries import as_query
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import MissingExtraError
+from scrubjay.fusion import Query
 from scrubjay.index import Index
 
 try:
@@ -37,6 +39,7 @@ class ScrubjayStorage(Storage):
         where: the path of a file; an :class:`Index` that is open already; None: in this process's memory.
         scope: whose memories.
         embedder: for finding by meaning; without one searches go by keywords.
+        query: how searches rank; None: ``scrubjay.Query()``.
         collection: of the file.
         options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
     """
@@ -47,12 +50,14 @@ class ScrubjayStorage(Storage):
         *,
         scope: Scope,
         embedder: Embedder | None = None,
+        query: Query | None = None,
         collection: str | None = "crewai",
         **options: Any,
     ) -> None:
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
         self._scope = scope
+        self._query = as_query(query)
         self._lease = lease(where, collection=collection, embedder=embedder, **options)
         self._index = self._lease.index
 
@@ -76,7 +81,9 @@ class ScrubjayStorage(Storage):
         """
         if not query.strip():
             return []
-        hits = self._index.search(query, scope=self._scope, k=limit, filter=filter, explain=True)
+        hits = self._index.search(
+            query, scope=self._scope, k=limit, filter=filter, query=self._query, explain=True
+        )
         found = []
         for hit in hits:
             score = min(1.0, max(hit.cosine or 0.0, hit.coverage or 0.0))

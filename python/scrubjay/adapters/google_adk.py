@@ -14,8 +14,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import os
 import uuid
 from collections.abc import Mapping, Sequence
@@ -23,10 +21,14 @@ from datetime import datetime
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.adapters._ids import valid_ids
 from scrubjay.adapters._opened import lease
+from scrubjay.adapters._queries import as_query
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import MissingExtraError
+from scrubjay.fusion import Query
 from scrubjay.index import Index
+from scrubjay.results import Hit
 
 try:
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse
@@ -47,10 +49,12 @@ class ScrubjayMemoryService(BaseMemoryService):
         where: the path of a file; an :class:`Index` that is open already; None: in this process's memory.
         embedder: for finding by meaning; without one searches go by keywords.
         max_results: how many memories a search returns at most.
+        query: how searches rank; None: ``scrubjay.Query()``.
         collection: of the file; the ids of deleted memories are kept in another, named after it.
         options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
 
-    Events without a text are not kept. A deleted memory does not come back when its session is added again.
+    A memory's id is that of its event, or the one it was given, and its scope is Scope(app_name, user_id). Events
+    without a text are not kept. A deleted memory does not come back when its session is added again.
     """
 
     def __init__(
@@ -59,10 +63,12 @@ class ScrubjayMemoryService(BaseMemoryService):
         *,
         embedder: Embedder | None = None,
         max_results: int = 10,
+        query: Query | None = None,
         collection: str = "google-adk",
         **options: Any,
     ) -> None:
         self._max_results = max_results
+        self._query = as_query(query)
         self._lease = lease(where, collection=collection, embedder=embedder, **options)
         self._index = self._lease.index
         self._deleted = self._lease.root.collection(f"{collection}: deleted")
@@ -70,7 +76,7 @@ class ScrubjayMemoryService(BaseMemoryService):
     async def add_session_to_memory(self, session: Any) -> None:
         """Keep a session's events; those of an earlier version of the session that are not in it any more go."""
         scope = Scope(session.app_name, session.user_id)
-        rows = _rows_of(session.events, scope, session.id)
+        rows = _rows_of(session.events, session.id)
         await asyncio.to_thread(self._write, scope, rows, replaces=session.id)
 
     async def add_events_to_memory(
@@ -84,7 +90,7 @@ class ScrubjayMemoryService(BaseMemoryService):
     ) -> None:
         """Keep further events. `custom_metadata` comes back with each."""
         scope = Scope(app_name, user_id)
-        rows = _rows_of(events, scope, session_id or _NO_SESSION, custom_metadata)
+        rows = _rows_of(events, session_id or _NO_SESSION, custom_metadata)
         await asyncio.to_thread(self._write, scope, rows)
 
     async def add_memory(
@@ -101,18 +107,18 @@ class ScrubjayMemoryService(BaseMemoryService):
         for memory in memories:
             own = {**(custom_metadata or {}), **memory.custom_metadata}
             id = memory.id or uuid.uuid4().hex
-            row = _row(memory.content, scope, _NO_SESSION, id, memory.author, memory.timestamp, own)
+            row = _row(memory.content, _NO_SESSION, id, memory.author, memory.timestamp, own)
             if row is not None:
                 rows.append(row)
         await asyncio.to_thread(self._write, scope, rows)
 
     async def search_memory(self, *, app_name: str, user_id: str, query: str) -> Any:
-        """Return what fits a question best, of exactly this user of this application."""
+        """Return what fits a question best of what this user of this application sees."""
         scope = Scope(app_name, user_id)
         if not query.strip():
             return SearchMemoryResponse()
-        hits = await self._index.asearch(query, scope=scope, k=self._max_results)
-        return SearchMemoryResponse(memories=[_entry(hit.metadata) for hit in hits])
+        hits = await self._index.asearch(query, scope=scope, k=self._max_results, query=self._query)
+        return SearchMemoryResponse(memories=[_entry(hit) for hit in hits])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
         """Delete one of the user's memories; nothing happens if there is none with this id."""
@@ -129,45 +135,41 @@ class ScrubjayMemoryService(BaseMemoryService):
 
     def _write(self, scope: Scope, rows: list[dict[str, Any]], replaces: str | None = None) -> None:
         with self._lease.turn:
-            kept = {
-                row["id"]: row
-                for row in rows
-                if _marker(scope, row["metadata"]["event"]) not in self._deleted
-            }
+            ids = [row["id"] for row in rows]
+            deleted = {record.id for record in self._deleted.list(scope, exact=True, ids=ids)}
+            kept = {row["id"]: row for row in rows if row["id"] not in deleted}
             there = {record.id: record for record in self._index.list(scope, exact=True, ids=list(kept))}
             new = [
                 row for id, row in kept.items() if id not in there or there[id].metadata != row["metadata"]
             ]  # a session is added again and again as it grows
             if new:
-                self._index.upsert_many(new, progress=False)
+                self._index.upsert_many(new, scope=scope, progress=False)
             if replaces is not None:
-                for record in self._index.list(scope, exact=True, filter={"session": replaces}):
-                    if record.id not in kept:
-                        self._index.delete(record.id, reason="session without this event")
+                there_now = self._index.list(scope, exact=True, filter={"session": replaces})
+                gone = [record.id for record in there_now if record.id not in kept]
+                self._index.delete_many(gone, scope=scope, reason="session without this event")
 
     def _delete(self, scope: Scope, memory_id: str) -> None:
         with self._lease.turn:
-            found = self._index.list(scope, exact=True, filter={"event": memory_id})
-            if found:
-                self._deleted.upsert(_marker(scope, memory_id), "", scope=scope)
-            for record in found:
-                self._index.delete(record.id, reason="delete_memory")
+            if self._index.list(scope, exact=True, ids=valid_ids([memory_id])):
+                self._deleted.upsert(memory_id, "", scope=scope)
+                self._index.delete(memory_id, scope=scope, reason="delete_memory")
 
 
 def _rows_of(
-    events: Sequence[Any], scope: Scope, session: str, custom: Mapping[str, object] | None = None
+    events: Sequence[Any], session: str, custom: Mapping[str, object] | None = None
 ) -> list[dict[str, Any]]:
     rows = []
     for event in events:
         at = datetime.fromtimestamp(event.timestamp).isoformat()  # as the service in memory writes it
-        row = _row(event.content, scope, session, event.id, event.author, at, custom or {})
+        row = _row(event.content, session, event.id, event.author, at, custom or {})
         if row is not None:
             rows.append({**row, "created_at": event.timestamp})
     return rows
 
 
 def _row(
-    content: Any, scope: Scope, session: str, id: str, author: str | None, timestamp: str | None, custom: Any
+    content: Any, session: str, id: str, author: str | None, timestamp: str | None, custom: Any
 ) -> dict[str, Any] | None:
     parts = (content.parts or []) if content is not None else []
     text = " ".join(part.text for part in parts if part.text)
@@ -181,19 +183,20 @@ def _row(
         "content": {"json": content.model_dump_json(exclude_none=True)},
         "custom": dict(custom),
     }
-    return {"id": _marker(scope, id, session), "text": text, "scope": scope, "metadata": metadata}
+    return {"id": id, "text": text, "metadata": metadata}
 
 
-def _marker(scope: Scope, *names: str) -> str:
-    """Return an id that no other user's memory has."""
-    return hashlib.sha256(json.dumps([scope.tenant, scope.user, *names]).encode()).hexdigest()
-
-
-def _entry(metadata: Mapping[str, Any]) -> Any:
+def _entry(hit: Hit) -> Any:
+    """Return a memory as ADK has it; of one that was not written here, its text."""
+    metadata = hit.metadata
+    if "event" not in metadata:
+        at = None if hit.created_at is None else hit.created_at.isoformat()
+        content = types.Content(parts=[types.Part(text=hit.text)])
+        return MemoryEntry(content=content, custom_metadata=metadata, id=str(hit.id), timestamp=at)
     return MemoryEntry(
         content=types.Content.model_validate_json(metadata["content"]["json"]),
         custom_metadata=metadata["custom"],
-        id=metadata["event"],
+        id=str(hit.id),
         author=metadata["author"],
         timestamp=metadata["timestamp"],
     )

@@ -19,9 +19,12 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.adapters._opened import lease
+from scrubjay.adapters._queries import as_query
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import MissingExtraError
+from scrubjay.fusion import Query
 from scrubjay.index import Index
+from scrubjay.records import Record
 
 try:
     from agents.memory.session import SessionABC
@@ -31,6 +34,7 @@ except ImportError:
 __all__ = ["ScrubjaySession"]
 
 NOBODY = "."
+_IS_ITEM = {"item": {"$exists": True}}  # others may have written to the collection, too
 
 
 class ScrubjaySession(SessionABC):
@@ -42,6 +46,7 @@ class ScrubjaySession(SessionABC):
         tenant, user: whose conversation it is.
         embedder: for :meth:`search` by meaning; without one it goes by keywords.
         session_settings: the SDK's; its `limit` is that of :meth:`get_items`.
+        query: how searches rank; None: ``scrubjay.Query()``.
         collection: of the file.
         options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
 
@@ -58,6 +63,7 @@ class ScrubjaySession(SessionABC):
         user: str | None = None,
         embedder: Embedder | None = None,
         session_settings: Any = None,
+        query: Query | None = None,
         collection: str | None = "openai-agents",
         **options: Any,
     ) -> None:
@@ -66,6 +72,7 @@ class ScrubjaySession(SessionABC):
         self.session_id = session_id
         self.session_settings = session_settings
         self._scope = Scope(tenant, NOBODY if user is None else user, session_id)
+        self._query = as_query(query)
         self._lease = lease(where, collection=collection, embedder=embedder, **options)
         self._index = self._lease.index
 
@@ -81,7 +88,7 @@ class ScrubjaySession(SessionABC):
             )
         if limit is not None and limit < 0:
             limit = None
-        found = await asyncio.to_thread(self._index.list, self._scope, exact=True, limit=limit)
+        found = await asyncio.to_thread(self._latest, limit)
         return [(record.metadata or {})["item"] for record in reversed(found)]
 
     async def add_items(self, items: Sequence[Any]) -> None:
@@ -102,10 +109,17 @@ class ScrubjaySession(SessionABC):
         return await asyncio.to_thread(self._pop)
 
     def _pop(self) -> Any | None:
-        while latest := self._index.list(self._scope, exact=True, limit=1):
-            if self._index.delete(latest[0].id, reason="pop_item"):
+        while latest := self._latest(1):
+            if self._index.delete(latest[0].id, scope=self._scope, reason="pop_item"):
                 return (latest[0].metadata or {})["item"]
         return None
+
+    def _latest(self, limit: int | None) -> list[Record]:
+        """Return the latest items, newest first."""
+        found = self._index.list(self._scope, exact=True, limit=limit)
+        if all("item" in (record.metadata or {}) for record in found):
+            return found
+        return self._index.list(self._scope, exact=True, filter=_IS_ITEM, limit=limit)
 
     async def clear_session(self) -> None:
         """Delete all items of this session."""
@@ -113,7 +127,9 @@ class ScrubjaySession(SessionABC):
 
     async def search(self, query: str, limit: int = 10) -> list[Any]:
         """Return the items of this session that fit a question, best first. (Not of the SDK's interface.)"""
-        hits = await self._index.asearch(query, scope=self._scope, k=limit)
+        hits = await self._index.asearch(
+            query, scope=self._scope, k=limit, filter=_IS_ITEM, query=self._query
+        )
         return [hit.metadata["item"] for hit in hits]
 
     def close(self) -> None:

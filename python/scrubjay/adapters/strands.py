@@ -13,15 +13,16 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import os
 from collections.abc import Mapping
 from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.adapters._opened import lease
+from scrubjay.adapters._queries import as_query
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import MissingExtraError
+from scrubjay.fusion import Query
 from scrubjay.index import Index
 
 try:
@@ -44,6 +45,7 @@ class ScrubjayMemoryStore:
         scope: whose memories; fixed here, out of the model's reach. Searches also see what is shared with it.
         embedder: for finding by meaning; without one searches go by keywords.
         description, max_search_results, writable, extraction: of Strands' MemoryStoreConfig.
+        query: how searches rank; None: ``scrubjay.Query()``.
         collection: of the file.
         options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
     """
@@ -59,6 +61,7 @@ class ScrubjayMemoryStore:
         max_search_results: int | None = None,
         writable: bool = True,
         extraction: Any = None,
+        query: Query | None = None,
         collection: str | None = "strands",
         **options: Any,
     ) -> None:
@@ -72,6 +75,7 @@ class ScrubjayMemoryStore:
         self.writable = writable
         self.extraction = extraction
         self._scope = scope
+        self._query = as_query(query)
         self._lease = lease(where, collection=collection, embedder=embedder, **options)
         self._index = self._lease.index
 
@@ -81,7 +85,7 @@ class ScrubjayMemoryStore:
         k = asked or self.max_search_results or 10
         if not query.strip():
             return []
-        hits = await self._index.asearch(query, scope=self._scope, k=k)
+        hits = await self._index.asearch(query, scope=self._scope, k=k, query=self._query)
         return [
             MemoryEntry(content=hit.text, metadata={**hit.metadata, SCORE: float(hit.score)}) for hit in hits
         ]
@@ -96,14 +100,13 @@ class ScrubjayMemoryStore:
             raise ValueError(f"add: expected a writable store, got {self.name!r}, which is not")
         if not content.strip():
             raise ValueError("content: expected a text that is not empty")
-        names = [self._scope.tenant, self._scope.user, self._scope.agent, content.strip()]
-        id = hashlib.sha256(json.dumps(names).encode()).hexdigest()
+        id = hashlib.sha256(content.strip().encode("utf-8", "surrogatepass")).hexdigest()
         await asyncio.to_thread(self._add, id, content, metadata)
         return id
 
     def _add(self, id: str, content: str, metadata: Mapping[str, Any] | None) -> None:
         with self._lease.turn:
-            if id not in self._index:
+            if not self._index.list(self._scope, exact=True, ids=[id]):
                 self._index.upsert(id, content, scope=self._scope, metadata=metadata)
 
     def close(self) -> None:

@@ -9,6 +9,8 @@ from typing import Any
 from haystack import Document
 from haystack.document_stores.types import DuplicatePolicy
 
+from scrubjay.fusion import Query
+
 __all__ = ["AsyncDocumentStore"]
 
 
@@ -86,9 +88,12 @@ class AsyncDocumentStore:
         top_k: int = 10,
         scale_score: bool = False,
         return_embedding: bool | None = False,
+        scrubjay_query: Query | Mapping[str, Any] | None = None,
     ) -> list[Document]:
         """Return the documents whose words match best."""
-        return await self._on_a_thread("bm25_retrieval", query, filters, top_k, scale_score, return_embedding)
+        return await self._on_a_thread(
+            "bm25_retrieval", query, filters, top_k, scale_score, return_embedding, scrubjay_query
+        )
 
     async def embedding_retrieval_async(
         self,
@@ -97,10 +102,17 @@ class AsyncDocumentStore:
         top_k: int = 10,
         scale_score: bool = False,
         return_embedding: bool | None = False,
+        scrubjay_query: Query | Mapping[str, Any] | None = None,
     ) -> list[Document]:
         """Return the documents that are nearest to the embedding."""
         return await self._on_a_thread(
-            "embedding_retrieval", query_embedding, filters, top_k, scale_score, return_embedding
+            "embedding_retrieval",
+            query_embedding,
+            filters,
+            top_k,
+            scale_score,
+            return_embedding,
+            scrubjay_query,
         )
 
     async def hybrid_retrieval_async(
@@ -110,9 +122,9 @@ class AsyncDocumentStore:
         filters: dict[str, Any] | None = None,
         top_k: int = 10,
         return_embedding: bool | None = False,
-        options: Mapping[str, Any] | None = None,
+        scrubjay_query: Query | Mapping[str, Any] | None = None,
     ) -> list[Document]:
         """Return the documents that words and embedding find together."""
         return await self._on_a_thread(
-            "hybrid_retrieval", query, query_embedding, filters, top_k, return_embedding, options
+            "hybrid_retrieval", query, query_embedding, filters, top_k, return_embedding, scrubjay_query
         )

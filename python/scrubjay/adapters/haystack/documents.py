@@ -39,13 +39,11 @@ def field_of(path: tuple[str, ...]) -> str:
     return f"{KEPT}.{'.'.join(path)}"
 
 
-def to_fields(
-    document: Document, id: str, scope: Scope, *, dtype: str, embeds: bool = False
-) -> dict[str, Any]:
+def to_fields(document: Document, scope: Scope, *, dtype: str, embeds: bool = False) -> dict[str, Any]:
     """Return the record of a document, as `Index.upsert_many` takes it; `embeds`: the index embeds what has no vector.
 
     >>> document = Document(content="Trains.", meta={"a": {"b": 1}})
-    >>> to_fields(document, "1", Scope("acme"), dtype="f32")["metadata"]
+    >>> to_fields(document, Scope("acme"), dtype="f32")["metadata"]
     {'a': {'b': 1}, '_haystack.a.b': 1}
     """
     kept: dict[str, Any] = {}
@@ -81,7 +79,7 @@ def to_fields(
     if kept:
         metadata[KEPT] = kept
     return {
-        "id": id,
+        "id": document.id,
         "text": document.content or "",
         "scope": scope,
         "vector": vector,

@@ -9,21 +9,21 @@ from typing import Any
 
 import numpy as np
 from haystack import Document, logging
+from numpy.typing import NDArray
 
 from scrubjay._native import Scope
-from scrubjay.adapters._ids import ScopedIds
+from scrubjay.adapters._conditions import Admitted, only
+from scrubjay.adapters._queries import as_query
 from scrubjay.adapters.haystack.documents import to_document
 from scrubjay.adapters.haystack.filters import translate
+from scrubjay.fusion import Query
 from scrubjay.index import Index
+from scrubjay.results import Hit
 
 __all__ = ["Retrieval"]
 
 logger = logging.getLogger(__name__)
 
-_OPTIONS = {
-    *("candidates", "rrf_k", "weights", "recall", "fusion", "identifier_tier"),
-    *("coverage", "recency", "entities", "prior", "mmr", "min_score", "relevance"),
-}
 # How Haystack's in-memory store scales scores to 0..1.
 _BM25_SCALE, _DOT_PRODUCT_SCALE = 8.0, 100.0
 
@@ -33,7 +33,6 @@ class Retrieval:
 
     scope: Scope
     return_embedding: bool
-    _ids: ScopedIds
     _matching: Callable[..., Any]
 
     @property
@@ -48,6 +47,7 @@ class Retrieval:
         top_k: int = 10,
         scale_score: bool = False,
         return_embedding: bool | None = False,
+        scrubjay_query: Query | Mapping[str, Any] | None = None,
     ) -> list[Document]:
         """Return the documents whose words match best, with BM25 scores.
 
@@ -57,14 +57,15 @@ class Retrieval:
             top_k: how many at most.
             scale_score: between 0 and 1, as Haystack's in-memory store scales them.
             return_embedding: None: as the store was made.
+            scrubjay_query: what else to ask, but for the mode: a :class:`scrubjay.Query`, or its settings.
 
         Raises:
-            ValueError: the query is empty, or top_k negative.
+            ValueError: the query is empty, top_k negative, or a setting wrong.
             FilterError: the filter is malformed.
         """
         if not isinstance(query, str) or not query:
             raise ValueError(f"query: expected a non-empty str, got {query!r:.80}")
-        found = self._search(query, None, "lexical", filters, top_k, return_embedding)
+        found = self._search(query, None, "lexical", filters, top_k, return_embedding, scrubjay_query)
         return _scaled(found, lambda score: _expit(score / _BM25_SCALE)) if scale_score else found
 
     def embedding_retrieval(
@@ -74,6 +75,7 @@ class Retrieval:
         top_k: int = 10,
         scale_score: bool = False,
         return_embedding: bool | None = False,
+        scrubjay_query: Query | Mapping[str, Any] | None = None,
     ) -> list[Document]:
         """Return the documents that are nearest to the embedding, with their similarities as scores.
 
@@ -82,13 +84,14 @@ class Retrieval:
             scale_score: between 0 and 1, as Haystack's in-memory store scales scores; an l2 distance d becomes
                 1 / (1 + d * d).
             return_embedding: None: as the store was made.
+            scrubjay_query: what else to ask, but for the mode: a :class:`scrubjay.Query`, or its settings.
         """
         vector = _checked_embedding(query_embedding)
         if not vector.any():
             translate(filters)  # a malformed filter is an error all the same
             logger.warning("The query's embedding is all zeros, so it is near to nothing.")
             return []
-        found = self._search(None, vector, "vector", filters, top_k, return_embedding)
+        found = self._search(None, vector, "vector", filters, top_k, return_embedding, scrubjay_query)
         if not scale_score:
             return found
         metric = self.index.engine.metric
@@ -106,7 +109,7 @@ class Retrieval:
         filters: dict[str, Any] | None = None,
         top_k: int = 10,
         return_embedding: bool | None = False,
-        options: Mapping[str, Any] | None = None,
+        scrubjay_query: Query | Mapping[str, Any] | None = None,
     ) -> list[Document]:
         """Return the documents that words and embedding find together, fused natively; scores are comparable within
         one answer only.
@@ -114,18 +117,19 @@ class Retrieval:
         Args:
             query: the question. Identifiers in it are found verbatim.
             query_embedding: None: the store's embedder makes it; without one the words alone are asked.
-            options: how to rank: arguments of :meth:`scrubjay.Index.search` such as ``{"mmr": 0.7}``.
+            scrubjay_query: how to rank: a :class:`scrubjay.Query`, or its settings such as ``{"mmr": 0.7}``.
 
         Raises:
-            ValueError: the query is empty, top_k negative, or an option is none.
+            ValueError: the query is empty, top_k negative, or a setting wrong.
             FilterError: the filter is malformed.
         """
         if not isinstance(query, str) or not query:
             raise ValueError(f"query: expected a non-empty str, got {query!r:.80}")
         vector = None if query_embedding is None else _checked_embedding(query_embedding)
+        asked = as_query(scrubjay_query, "scrubjay_query")
         if vector is not None and not vector.any():
-            return self._search(query, None, "lexical", filters, top_k, return_embedding, options)
-        return self._search(query, vector, "hybrid", filters, top_k, return_embedding, options)
+            return self._search(query, None, "lexical", filters, top_k, return_embedding, asked)
+        return self._search(query, vector, asked.mode, filters, top_k, return_embedding, asked)
 
     def _search(
         self,
@@ -135,44 +139,46 @@ class Retrieval:
         filters: dict[str, Any] | None,
         top_k: int,
         return_embedding: bool | None = False,
-        options: Mapping[str, Any] | None = None,
+        scrubjay_query: Query | Mapping[str, Any] | None = None,
     ) -> list[Document]:
         if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 0:
             raise ValueError(f"top_k: expected an int, 0 or more, got {top_k!r}")
-        options = dict(options or {})
-        if unknown := sorted(set(options) - _OPTIONS):
-            raise ValueError(f"options: expected some of {', '.join(sorted(_OPTIONS))}, got {unknown}")
+        asked = as_query(scrubjay_query, "scrubjay_query").replace(mode=mode)
         filter = translate(filters)
-        ids = None
+        admitted = Admitted(filter.native)
         if filter.judge is not None:
-            ids = [record.id for record, _ in self._matching(filter)]
-        if top_k == 0 or ids == []:
+            records = [record for record, _ in self._matching(filter)]
+            admitted = only(self.index, self.scope, records, filter.native)
+        if top_k == 0 or admitted.ids == []:
             return []
         hits = self.index.search(
             text,
             vector=vector,
             scope=self.scope,
-            k=top_k,
-            mode=mode,
-            filter=filter.native,
-            ids=ids,
-            **options,
+            k=top_k + admitted.n_twins,
+            **admitted.asked(asked),
         )
         with_embedding = self.return_embedding if return_embedding is None else return_embedding
         found = []
-        for hit in hits:
-            stored = self.index.get(hit.id) if with_embedding else None
+        for hit in admitted.of(hits, top_k):
+            vector = self._vector_of(hit) if with_embedding else None
             found.append(
                 to_document(
-                    self._ids.given(hit.id, hit.scope),
+                    str(hit.id),
                     hit.text,
                     hit.metadata,
-                    vector=None if stored is None or stored.vector is None else np.asarray(stored.vector),
+                    vector=vector,
                     score=hit.score,
                     with_embedding=with_embedding,
                 )
             )
         return found
+
+    def _vector_of(self, hit: Hit) -> NDArray[Any] | None:
+        stored = self.index.get(hit.id, scope=hit.scope)
+        if stored is None or stored.scope != hit.scope or stored.vector is None:  # gone since the search
+            return None
+        return np.asarray(stored.vector)
 
 
 def _checked_embedding(embedding: Any) -> Any:

@@ -7,7 +7,9 @@ from typing import Any, TypeVar
 from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.document_stores.types import FilterPolicy, apply_filter_policy
 
+from scrubjay.adapters._queries import as_query
 from scrubjay.adapters.haystack.store import ScrubjayDocumentStore
+from scrubjay.fusion import Query
 
 __all__ = ["ScrubjayBM25Retriever", "ScrubjayEmbeddingRetriever", "ScrubjayHybridRetriever"]
 
@@ -38,17 +40,27 @@ class _Retriever:
         self.filter_policy = (
             filter_policy if isinstance(filter_policy, FilterPolicy) else FilterPolicy.from_str(filter_policy)
         )
+        asked = options["scrubjay_query"]
+        if asked is not None:
+            options["scrubjay_query"] = as_query(asked, "scrubjay_query")
         self._options = options
 
     def to_dict(self) -> dict[str, Any]:
-        """Return what makes this component, and its store, again."""
+        """Return what makes this component, and its store, again.
+
+        Raises:
+            ValueError: its query has what belongs to one question.
+        """
+        options = dict(self._options)
+        if isinstance(asked := options["scrubjay_query"], Query):
+            options["scrubjay_query"] = asked.to_dict()
         return default_to_dict(
             self,
             document_store=self.document_store,
             filters=self.filters,
             top_k=self.top_k,
             filter_policy=self.filter_policy.value,
-            **self._options,
+            **options,
         )
 
     @classmethod
@@ -81,6 +93,8 @@ class ScrubjayBM25Retriever(_Retriever):
         scale_score: scores between 0 and 1 in place of BM25.
         return_embedding: whether the documents carry their embeddings.
         filter_policy: whether filters at run time replace these or are merged with them.
+        scrubjay_query: what else to ask, but for the mode: a :class:`scrubjay.Query`, or its settings. One with ids,
+            keywords or rankings is for `run`: it cannot be serialised.
 
     >>> store = ScrubjayDocumentStore(tenant="acme")
     >>> store.write_documents([Document(content="The staging key prefix is sk-stg-0041.")])
@@ -98,6 +112,7 @@ class ScrubjayBM25Retriever(_Retriever):
         scale_score: bool = False,
         return_embedding: bool = False,
         filter_policy: FilterPolicy | str = FilterPolicy.REPLACE,
+        scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> None:
         _Retriever.__init__(  # the decorator makes the class anew, so super() would not find it
             self,
@@ -107,6 +122,7 @@ class ScrubjayBM25Retriever(_Retriever):
             filter_policy,
             scale_score=scale_score,
             return_embedding=return_embedding,
+            scrubjay_query=scrubjay_query,
         )
 
     @component.output_types(documents=Documents)
@@ -117,10 +133,15 @@ class ScrubjayBM25Retriever(_Retriever):
         top_k: int | None = None,
         scale_score: bool | None = None,
         return_embedding: bool | None = None,
+        scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> dict[str, list[Document]]:
         """Return {"documents": the best first}; the arguments go before those of the constructor."""
         arguments = self._arguments(
-            filters, top_k, scale_score=scale_score, return_embedding=return_embedding
+            filters,
+            top_k,
+            scale_score=scale_score,
+            return_embedding=return_embedding,
+            scrubjay_query=scrubjay_query,
         )
         return {"documents": self.document_store.bm25_retrieval(query, **arguments)}
 
@@ -132,10 +153,15 @@ class ScrubjayBM25Retriever(_Retriever):
         top_k: int | None = None,
         scale_score: bool | None = None,
         return_embedding: bool | None = None,
+        scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> dict[str, list[Document]]:
         """The same without blocking the event loop."""
         arguments = self._arguments(
-            filters, top_k, scale_score=scale_score, return_embedding=return_embedding
+            filters,
+            top_k,
+            scale_score=scale_score,
+            return_embedding=return_embedding,
+            scrubjay_query=scrubjay_query,
         )
         return {"documents": await self.document_store.bm25_retrieval_async(query, **arguments)}
 
@@ -159,6 +185,7 @@ class ScrubjayEmbeddingRetriever(_Retriever):
         scale_score: bool = False,
         return_embedding: bool = False,
         filter_policy: FilterPolicy | str = FilterPolicy.REPLACE,
+        scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> None:
         _Retriever.__init__(  # the decorator makes the class anew, so super() would not find it
             self,
@@ -168,6 +195,7 @@ class ScrubjayEmbeddingRetriever(_Retriever):
             filter_policy,
             scale_score=scale_score,
             return_embedding=return_embedding,
+            scrubjay_query=scrubjay_query,
         )
 
     @component.output_types(documents=Documents)
@@ -178,10 +206,15 @@ class ScrubjayEmbeddingRetriever(_Retriever):
         top_k: int | None = None,
         scale_score: bool | None = None,
         return_embedding: bool | None = None,
+        scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> dict[str, list[Document]]:
         """Return {"documents": the nearest first}; the arguments go before those of the constructor."""
         arguments = self._arguments(
-            filters, top_k, scale_score=scale_score, return_embedding=return_embedding
+            filters,
+            top_k,
+            scale_score=scale_score,
+            return_embedding=return_embedding,
+            scrubjay_query=scrubjay_query,
         )
         return {"documents": self.document_store.embedding_retrieval(query_embedding, **arguments)}
 
@@ -193,10 +226,15 @@ class ScrubjayEmbeddingRetriever(_Retriever):
         top_k: int | None = None,
         scale_score: bool | None = None,
         return_embedding: bool | None = None,
+        scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> dict[str, list[Document]]:
         """The same without blocking the event loop."""
         arguments = self._arguments(
-            filters, top_k, scale_score=scale_score, return_embedding=return_embedding
+            filters,
+            top_k,
+            scale_score=scale_score,
+            return_embedding=return_embedding,
+            scrubjay_query=scrubjay_query,
         )
         return {
             "documents": await self.document_store.embedding_retrieval_async(query_embedding, **arguments)
@@ -213,8 +251,8 @@ class ScrubjayHybridRetriever(_Retriever):
         top_k: how many at most.
         return_embedding: whether the documents carry their embeddings.
         filter_policy: whether filters at run time replace these or are merged with them.
-        options: further arguments of :meth:`scrubjay.Index.search`, such as ``{"mmr": 0.7}``; plain values, so that the
-            component can be serialised.
+        scrubjay_query: how to rank: a :class:`scrubjay.Query`, or its settings such as ``{"mmr": 0.7}``. One with ids,
+            keywords or rankings is for `run`: it cannot be serialised.
 
     >>> store = ScrubjayDocumentStore(tenant="acme", embedder="default")
     >>> store.write_documents([Document(content="Lies awake after espresso."), Document(content="Pays by card.")])
@@ -230,7 +268,7 @@ class ScrubjayHybridRetriever(_Retriever):
         top_k: int = 10,
         return_embedding: bool = False,
         filter_policy: FilterPolicy | str = FilterPolicy.REPLACE,
-        options: dict[str, Any] | None = None,
+        scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> None:
         _Retriever.__init__(  # the decorator makes the class anew, so super() would not find it
             self,
@@ -239,7 +277,7 @@ class ScrubjayHybridRetriever(_Retriever):
             top_k,
             filter_policy,
             return_embedding=return_embedding,
-            options=options,
+            scrubjay_query=scrubjay_query,
         )
 
     @component.output_types(documents=Documents)
@@ -250,10 +288,12 @@ class ScrubjayHybridRetriever(_Retriever):
         filters: dict[str, Any] | None = None,
         top_k: int | None = None,
         return_embedding: bool | None = None,
-        options: dict[str, Any] | None = None,
+        scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> dict[str, list[Document]]:
         """Return {"documents": the best first}. Without an embedding the store's embedder makes one, if it has one."""
-        arguments = self._arguments(filters, top_k, return_embedding=return_embedding, options=options)
+        arguments = self._arguments(
+            filters, top_k, return_embedding=return_embedding, scrubjay_query=scrubjay_query
+        )
         return {"documents": self.document_store.hybrid_retrieval(query, query_embedding, **arguments)}
 
     @component.output_types(documents=Documents)
@@ -264,10 +304,12 @@ class ScrubjayHybridRetriever(_Retriever):
         filters: dict[str, Any] | None = None,
         top_k: int | None = None,
         return_embedding: bool | None = None,
-        options: dict[str, Any] | None = None,
+        scrubjay_query: Query | dict[str, Any] | None = None,
     ) -> dict[str, list[Document]]:
         """The same without blocking the event loop."""
-        arguments = self._arguments(filters, top_k, return_embedding=return_embedding, options=options)
+        arguments = self._arguments(
+            filters, top_k, return_embedding=return_embedding, scrubjay_query=scrubjay_query
+        )
         return {
             "documents": await self.document_store.hybrid_retrieval_async(query, query_embedding, **arguments)
         }

@@ -13,7 +13,7 @@ from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
 
 from scrubjay._native import Scope
-from scrubjay.adapters._ids import ScopedIds
+from scrubjay.adapters._ids import valid_ids
 from scrubjay.adapters._opened import lease
 from scrubjay.adapters.haystack.asynchronous import AsyncDocumentStore
 from scrubjay.adapters.haystack.documents import to_document, to_fields
@@ -39,7 +39,8 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
         collection: by default "haystack", or the index itself; "" is a file's collection without a name, whose kind is
             as it is.
         tenant, user, agent: whose documents these are. The store also finds what is shared with them (see
-            :class:`scrubjay.Scope`); it changes and deletes only what is exactly theirs. Ids are theirs alone.
+            :class:`scrubjay.Scope`); it changes and deletes only what is exactly theirs. An id in another scope is
+            another document.
         embedding_similarity_function: "cosine", "dot_product" or "l2" (the negated squared distance).
         dtype: "f32" gives embeddings back as they were; "f16" rounds them and takes half the memory.
         embedder: what embeds documents and queries that come without an embedding, as
@@ -100,7 +101,6 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
             collection=collection or None,
             **(kind if collection else {}),
         )
-        self._ids = ScopedIds(self._held, self.scope)
         model = None if embedder is None else from_spec(embedder)
         own = self._held.index.embedder
         if model is not None and (own is None or own.name != model.name):
@@ -179,14 +179,14 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
         if not isinstance(policy, DuplicatePolicy):
             raise ValueError(f"policy: expected a DuplicatePolicy, got {policy!r}")
         with self._held.turn:
-            found = self._ids.find((document.id for document in documents), exact=True)
-            stored = {id: str(record.id) for id, record in found.items()}
             if policy == DuplicatePolicy.OVERWRITE:
-                self._upsert([self._fields(document, stored.get(document.id)) for document in documents])
+                self._upsert([self._fields(document) for document in documents])
                 return len(documents)
+            ids = valid_ids(document.id for document in documents)
+            there = {record.id for record in self.index.list(self.scope, ids=ids, exact=True)}
             fresh: dict[str, Document] = {}
             for document in documents:
-                if document.id not in stored and document.id not in fresh:
+                if document.id not in there and document.id not in fresh:
                     fresh[document.id] = document
                 elif policy == DuplicatePolicy.SKIP:
                     logger.warning("ID '{document_id}' already exists", document_id=document.id)
@@ -200,35 +200,30 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
         with self._held.turn:
             changed = []
             for record, document in self._matching(translate(filters), exact=True, with_embedding=True):
-                fields = self._fields(replace(document, meta=document.meta | meta), str(record.id))
+                fields = self._fields(replace(document, meta=document.meta | meta))
                 if fields["vector"] is None:  # one that the store's own embedder made of the same text
                     fields["vector"] = record.vector
+                fields |= {"created_at": record.created_at, "expires_at": record.expires_at}
                 changed.append(fields)
             self._upsert(changed)
         return len(changed)
 
     def delete_documents(self, document_ids: list[str]) -> None:
         """Delete the scope's own documents with these ids, at once; ids of no document are passed over."""
-        self._ids.delete(document_ids)
+        self.index.delete_many(valid_ids(document_ids), scope=self.scope)
 
     def delete_by_filter(self, filters: dict[str, Any]) -> int:
         """Delete the scope's own documents that match, at once; return how many."""
-        records = (record for record, _ in self._matching(translate(filters), exact=True))
-        return self._ids.delete_records(records)
+        matching = self._matching(translate(filters), exact=True)
+        return self.index.delete_many([record.id for record, _ in matching], scope=self.scope)
 
     def delete_all_documents(self) -> None:
         """Delete all documents that are exactly the scope's own."""
         self.index.erase(self.scope, exact=True)
 
-    def _fields(self, document: Document, stored: str | None = None) -> dict[str, Any]:
+    def _fields(self, document: Document) -> dict[str, Any]:
         index = self.index
-        return to_fields(
-            document,
-            stored or self._ids.new(document.id),
-            self.scope,
-            dtype=index.engine.dtype,
-            embeds=index.embedder is not None,
-        )
+        return to_fields(document, self.scope, dtype=index.engine.dtype, embeds=index.embedder is not None)
 
     def _upsert(self, records: list[dict[str, Any]]) -> None:
         if records:
@@ -261,19 +256,17 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
         self, filter: Translated, *, exact: bool = False, with_embedding: bool = False
     ) -> Iterator[tuple[Record, Document]]:
         """The memories that a filter admits, oldest first, and what documents they are."""
-        ids = None if filter.ids is None else list(self._ids.stored(filter.ids))
-        if ids is not None and not ids:
-            return
+        ids = None if filter.ids is None else valid_ids(filter.ids)
         index = self.index
         with_embedding = with_embedding or filter.reads_embedding
         for record in index.list(self.scope, filter=filter.native, ids=ids, exact=exact, order="oldest"):
             if with_embedding:
-                found = index.get(record.id)
+                found = index.get(record.id, scope=record.scope)
                 if found is None or found.scope != record.scope:  # gone since the listing
                     continue
                 record = found
             document = to_document(
-                self._ids.given(record.id, record.scope),
+                str(record.id),
                 record.text,
                 record.metadata or {},
                 vector=None if record.vector is None else np.asarray(record.vector),

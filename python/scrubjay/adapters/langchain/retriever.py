@@ -7,9 +7,10 @@ from typing import Any
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from pydantic import Field
+from pydantic import Field, InstanceOf
 
 from scrubjay.adapters.langchain.store import ScrubjayVectorStore
+from scrubjay.fusion import Query
 from scrubjay.results import Hit
 
 __all__ = ["ScrubjayRetriever"]
@@ -18,7 +19,7 @@ __all__ = ["ScrubjayRetriever"]
 class ScrubjayRetriever(BaseRetriever):
     """Finds documents of a :class:`ScrubjayVectorStore` by words and by meaning in one native call.
 
-    `k`, `mode`, `filter` and the other options may be given to `invoke` as well, where they go before these.
+    `k`, `filter` and `scrubjay_query` may be given to `invoke` as well, where they go before these.
 
     >>> store = ScrubjayVectorStore.from_texts(["The staging key prefix is sk-stg-0041."], scope=Scope("acme"))
     >>> retriever = ScrubjayRetriever(vectorstore=store, evidence=True)
@@ -30,12 +31,10 @@ class ScrubjayRetriever(BaseRetriever):
     """Where to look."""
     k: int = Field(default=4, ge=1)
     """How many documents at most."""
-    mode: str | None = None
-    """"hybrid", "vector" or "lexical"; None: the store's."""
     filter: Any = None
     """Which documents may be found, as the store's searches take it."""
-    options: dict[str, Any] = Field(default_factory=dict)
-    """Further arguments of :meth:`scrubjay.Index.search`, such as `fusion`, `recency` or `mmr`."""
+    query: InstanceOf[Query] | None = None
+    """How to rank, and which ids may be found; None: the store's."""
     evidence: bool = False
     """Whether each document's metadata say, under "scrubjay", why it was found."""
 
@@ -52,8 +51,8 @@ class ScrubjayRetriever(BaseRetriever):
         return [self._document(hit) for hit in hits]
 
     def _arguments(self, given: dict[str, Any]) -> dict[str, Any]:
-        own = {"k": self.k, "mode": self.mode, "filter": self.filter, "explain": self.evidence}
-        return own | self.options | given
+        own = {"k": self.k, "filter": self.filter, "scrubjay_query": self.query, "explain": self.evidence}
+        return own | given
 
     def _document(self, hit: Hit) -> Document:
         document = self.vectorstore._document(hit)

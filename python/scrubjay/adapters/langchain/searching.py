@@ -11,9 +11,11 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from scrubjay._native import Scope
-from scrubjay.adapters._ids import ScopedIds
+from scrubjay.adapters._conditions import Admitted, only
+from scrubjay.adapters._queries import as_query
 from scrubjay.adapters.langchain.embeddings import already_made
 from scrubjay.filters import Filter
+from scrubjay.fusion import Query
 from scrubjay.index import Index
 from scrubjay.records import Record
 from scrubjay.results import Hit, Hits
@@ -31,13 +33,12 @@ class Searching:
 
     Every search takes `filter`: conditions on metadata as :mod:`scrubjay.filters` has them, checked natively before
     anything is ranked; or a function of a document, which is asked about every document that the scope sees. Every
-    search takes `mode` and the further arguments of :meth:`scrubjay.Index.search`, too.
+    search takes `scrubjay_query`, a :class:`scrubjay.Query` in place of the store's, too.
     """
 
     scope: Scope
-    mode: str
+    query: Query
     _embeddings: Embeddings | None
-    _ids: ScopedIds
     _attach: Callable[[int], None]
     _document: Callable[[Hit], Document]
     _document_of: Callable[[Record], Document]
@@ -54,11 +55,8 @@ class Searching:
         *,
         vector: Sequence[float] | None = None,
         filter: DocumentFilter | None = None,
-        ids: Iterable[str] | None = None,
-        exclude_ids: Iterable[str] | None = None,
-        rankings: Sequence[Sequence[str]] | None = None,
-        mode: str | None = None,
-        **options: Any,
+        scrubjay_query: Query | None = None,
+        explain: bool = False,
     ) -> Hits | list[Hit]:
         """Return what :meth:`scrubjay.Index.search` returns: hits with ranks, scores and, with explain=True, evidence.
 
@@ -67,49 +65,45 @@ class Searching:
             k: how many at most.
             vector: in place of the question's embedding.
             filter: which documents may be found (see the class).
-            ids, exclude_ids, rankings: of documents, as :meth:`scrubjay.Index.search` takes them.
-            mode: None: the store's.
-            options: further arguments of :meth:`scrubjay.Index.search`.
+            scrubjay_query: how to rank, and which ids may be found; None: the store's.
+            explain: have the evidence.
         """
+        asked = as_query(scrubjay_query, "scrubjay_query", self.query)
         if k == 0:
             return []
         index = self.index
         if self._embeddings is not None and index.engine.dim is not None:
             self._attach(index.engine.dim)
-        if ids is not None:
-            options["ids"] = list(self._ids.stored(ids))
-        if exclude_ids is not None:
-            options["exclude_ids"] = list(self._ids.stored(exclude_ids))
-        if rankings is not None:
-            options["rankings"] = [list(self._ids.stored(ranking)) for ranking in rankings]
-        if callable(filter) and not isinstance(filter, Filter):
-            records = index.list(self.scope, ids=options.get("ids"))
-            options["ids"] = [record.id for record in records if filter(self._document_of(record))]
-            filter = None
-        if options.get("ids") == []:
+        if not callable(filter) or isinstance(filter, Filter):
+            admitted = Admitted(filter)
+        else:
+            records = index.list(self.scope, ids=asked.ids)
+            admitted = only(
+                index, self.scope, [record for record in records if filter(self._document_of(record))]
+            )
+        if admitted.ids == []:
             return []
         hits = index.search(
             query,
             vector=vector,
             scope=self.scope,
-            k=k,
-            mode=self.mode if mode is None else mode,
-            filter=filter,
-            **options,
+            k=k + admitted.n_twins,
+            explain=explain,
+            **admitted.asked(asked),
         )
         if self._embeddings is not None and hits.degraded and query is not None and len(index) > 0:
             logger.warning("search degraded to %s: %s", hits.mode, "; ".join(hits.degraded))
-        return hits
+        return admitted.of(hits, k) if admitted.n_twins else hits
 
     async def ahits(self, query: str | None, k: int = 4, **options: Any) -> Hits | list[Hit]:
         """Return hits as :meth:`hits` does; the embeddings' own async method embeds the question."""
         made: dict[str, Any] = {}
-        mode = options.get("mode") or self.mode
+        asked = as_query(options.get("scrubjay_query"), "scrubjay_query", self.query)
         if (
             self._embeddings is not None
             and query is not None
             and options.get("vector") is None
-            and mode != "lexical"
+            and asked.mode != "lexical"
             and self.index.engine.dim is not None
         ):
             try:
@@ -165,7 +159,8 @@ class Searching:
         self, embedding: Sequence[float], k: int = 4, **options: Any
     ) -> list[tuple[Document, float]]:
         """Return the k documents that are nearest to a vector, with their similarities."""
-        hits = self.hits(None, k, vector=embedding, mode="vector", **options)
+        asked = as_query(options.pop("scrubjay_query", None), "scrubjay_query", self.query)
+        hits = self.hits(None, k, vector=embedding, scrubjay_query=asked.replace(mode="vector"), **options)
         return [(self._document(hit), hit.score) for hit in hits]
 
     def max_marginal_relevance_search(
@@ -180,14 +175,14 @@ class Searching:
             lambda_mult: from 0 (only different) to 1 (only relevant). Relevance is scaled to 0..1 over what they are
                 chosen from; documents that hold an identifier of the question come first.
         """
-        options |= {"candidates": max(fetch_k, k), "mmr": lambda_mult}
+        options["scrubjay_query"] = self._diverse(options, max(fetch_k, k), lambda_mult)
         return self.similarity_search(query, k, **options)
 
     async def amax_marginal_relevance_search(
         self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **options: Any
     ) -> list[Document]:
         """Return k documents that are relevant and differ from one another."""
-        options |= {"candidates": max(fetch_k, k), "mmr": lambda_mult}
+        options["scrubjay_query"] = self._diverse(options, max(fetch_k, k), lambda_mult)
         return await self.asimilarity_search(query, k, **options)
 
     def max_marginal_relevance_search_by_vector(
@@ -199,7 +194,7 @@ class Searching:
         **options: Any,
     ) -> list[Document]:
         """Return k documents that are near to a vector and differ from one another."""
-        options |= {"candidates": max(fetch_k, k), "mmr": lambda_mult}
+        options["scrubjay_query"] = self._diverse(options, max(fetch_k, k), lambda_mult)
         return self.similarity_search_by_vector(embedding, k, **options)
 
     async def amax_marginal_relevance_search_by_vector(
@@ -211,8 +206,12 @@ class Searching:
         **options: Any,
     ) -> list[Document]:
         """Return k documents that are near to a vector and differ from one another."""
-        options |= {"candidates": max(fetch_k, k), "mmr": lambda_mult}
+        options["scrubjay_query"] = self._diverse(options, max(fetch_k, k), lambda_mult)
         return await self.asimilarity_search_by_vector(embedding, k, **options)
+
+    def _diverse(self, options: Mapping[str, Any], candidates: int, mmr: float) -> Query:
+        asked = as_query(options.get("scrubjay_query"), "scrubjay_query", self.query)
+        return asked.replace(candidates=candidates, mmr=mmr)
 
     # ------------------------------------------------------------------ relevance from 0 to 1
 

@@ -15,8 +15,9 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
 from scrubjay._native import Scope
-from scrubjay.adapters._ids import ScopedIds
+from scrubjay.adapters._ids import valid_ids
 from scrubjay.adapters._opened import lease
+from scrubjay.adapters._queries import as_query
 from scrubjay.adapters.langchain.embeddings import (
     FromLangChain,
     ScrubjayEmbeddings,
@@ -26,6 +27,7 @@ from scrubjay.adapters.langchain.embeddings import (
 from scrubjay.adapters.langchain.searching import Searching
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import EmbedderError
+from scrubjay.fusion import Query
 from scrubjay.index import Index
 from scrubjay.records import Record
 from scrubjay.results import Hit
@@ -44,8 +46,9 @@ class ScrubjayVectorStore(Searching, VectorStore):
         index: an open index in place of `path`.
         collection: by default "langchain", or the index itself; "" is a file's collection without a name.
         scope: whose documents these are. The store also finds what is shared with them (see
-            :class:`scrubjay.Scope`); it changes and deletes only what is exactly theirs. Ids are theirs alone.
-        mode: what a search does unless it says otherwise: "hybrid", "vector" or "lexical".
+            :class:`scrubjay.Scope`); it changes and deletes only what is exactly theirs. An id in another scope is
+            another document.
+        query: how a search ranks unless it is given another one; None: ``scrubjay.Query()``.
         metric, dtype, analyzer: of a new collection (see :class:`scrubjay.Index`).
         model: the name that the file remembers for the embeddings; by default the class and its `model`. Vectors of
             another model are refused.
@@ -74,7 +77,7 @@ class ScrubjayVectorStore(Searching, VectorStore):
         index: Index | None = None,
         collection: str | None = None,
         scope: Scope = Scope("default"),  # noqa: B008 - immutable
-        mode: str = "hybrid",
+        query: Query | None = None,
         metric: str | None = None,
         dtype: str | None = None,
         analyzer: str | None = None,
@@ -83,15 +86,14 @@ class ScrubjayVectorStore(Searching, VectorStore):
     ) -> None:
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
-        if mode not in ("hybrid", "vector", "lexical"):
-            raise ValueError(f"mode: expected 'hybrid', 'vector' or 'lexical', got {mode!r}")
         if path is not None and index is not None:
             raise ValueError("index: expected either path or index, got both")
         if collection is None:
             collection = "langchain" if index is None else ""
         self.scope = scope
         """Who asks, and whose the added documents are."""
-        self.mode = mode
+        self.query = as_query(query)
+        """What a search is asked beside its text unless it says otherwise."""
         self._embeddings: Embeddings | None = None  # LangChain's, if they are
         self._given = embedding
         if isinstance(embedding, Embeddings) and not isinstance(embedding, ScrubjayEmbeddings):
@@ -109,7 +111,6 @@ class ScrubjayVectorStore(Searching, VectorStore):
             analyzer=analyzer,
             **options,
         )
-        self._ids = ScopedIds(self._held, scope)
         own = embedding.embedder if isinstance(embedding, ScrubjayEmbeddings) else embedding
         if self._embeddings is None and own is not None:
             self._use(own)
@@ -262,18 +263,12 @@ class ScrubjayVectorStore(Searching, VectorStore):
             if dim == 0:
                 raise EmbedderError("embedding: expected vectors of numbers, got an empty one")
             self._attach(dim)
-        with self._held.turn:
-            there = self._ids.find((id for id, _ in named), exact=True)
-            records = [
-                {
-                    "id": there[id].id if id in there else self._ids.new(id),
-                    "text": document.page_content,
-                    "metadata": document.metadata or None,
-                }
-                for id, document in named
-            ]
-            with already_made(made):
-                self.index.upsert_many(records, scope=self.scope, progress=False)
+        records = [
+            {"id": id, "text": document.page_content, "metadata": document.metadata or None}
+            for id, document in named
+        ]
+        with already_made(made):
+            self.index.upsert_many(records, scope=self.scope, progress=False)
         return [id for id, _ in named]
 
     def delete(self, ids: Sequence[str] | None = None) -> bool:
@@ -282,7 +277,7 @@ class ScrubjayVectorStore(Searching, VectorStore):
         if ids is None:
             self.index.erase(self.scope, exact=True)
         else:
-            self._ids.delete([ids] if isinstance(ids, str) else ids)
+            self.index.delete_many(valid_ids([ids] if isinstance(ids, str) else ids), scope=self.scope)
         return True
 
     async def adelete(self, ids: Sequence[str] | None = None) -> bool:
@@ -292,10 +287,9 @@ class ScrubjayVectorStore(Searching, VectorStore):
     # ------------------------------------------------------------------ looking
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[Document]:
-        """Return the documents with these ids, in their order, as far as the scope sees them."""
-        ids = [ids] if isinstance(ids, str) else list(ids)
-        found = self._ids.find(ids)
-        return [self._document_of(found[id]) for id in ids if isinstance(id, str) and id in found]
+        """Return the documents with these ids, in their order, as far as the scope sees them: of equal ids its own."""
+        found = self.index.get_many(valid_ids([ids] if isinstance(ids, str) else ids), scope=self.scope)
+        return [self._document_of(record) for record in found if record is not None]
 
     async def aget_by_ids(self, ids: Sequence[str], /) -> list[Document]:
         """Return documents as :meth:`get_by_ids` does."""
@@ -315,11 +309,10 @@ class ScrubjayVectorStore(Searching, VectorStore):
             self._use(FromLangChain(self._embeddings, dim, self._model))
 
     def _document(self, hit: Hit) -> Document:
-        return Document(id=self._ids.given(hit.id, hit.scope), page_content=hit.text, metadata=hit.metadata)
+        return Document(id=str(hit.id), page_content=hit.text, metadata=hit.metadata)
 
     def _document_of(self, record: Record) -> Document:
-        id = self._ids.given(record.id, record.scope)
-        return Document(id=id, page_content=record.text, metadata=dict(record.metadata or {}))
+        return Document(id=str(record.id), page_content=record.text, metadata=dict(record.metadata or {}))
 
 
 def _documents(texts: Iterable[str], metadatas: Sequence[Mapping[str, Any] | None] | None) -> list[Document]:

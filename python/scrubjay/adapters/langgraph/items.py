@@ -56,10 +56,10 @@ class Put(NamedTuple):
     texts: list[str]
     ttl: float | None
 
-    def ids(self, tenant: str, part: int) -> list[str]:
-        """Return the ids of one part's documents, in the order of :func:`scopes_of`."""
-        begin = document_id(tenant, self.namespace, self.key)
-        return [f"{begin}-{depth}-{part}" for depth in range(len(self.namespace) + 1)]
+    def keys(self, tenant: str, part: int) -> list[tuple[Scope, str]]:
+        """Return scope and id of each of one part's documents."""
+        id = document_id(self.namespace, self.key, part)
+        return [(scope, id) for scope in scopes_of(tenant, self.namespace, part)]
 
     def documents(
         self, tenant: str, vectors: Mapping[str, Any], created_at: datetime | None, now: datetime
@@ -82,8 +82,7 @@ class Put(NamedTuple):
         for part, text in enumerate(self.texts or [""]):
             encoded = payload.encode({**metadata, "part": part}, created_at or now, expires_at)
             vector = vectors.get(text)
-            scopes = scopes_of(tenant, self.namespace, part)
-            for id, scope in zip(self.ids(tenant, part), scopes, strict=True):
+            for scope, id in self.keys(tenant, part):
                 found.append(Document(id, text, scope, vector, encoded, expires_at))
         return found
 

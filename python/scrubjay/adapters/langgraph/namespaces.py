@@ -125,10 +125,13 @@ def namespace_of(scope: Scope) -> Namespace | None:
     return tuple(scope.user.split(".")) if scope.user is not None and scope.agent == _HOME else None
 
 
-def document_id(tenant: str, namespace: Namespace, key: str) -> str:
-    """Return what the ids of an item's documents begin with: the same for equal arguments, different for others."""
-    named = json.dumps([tenant, namespace, key]).encode()
-    return hashlib.blake2b(named, digest_size=20).hexdigest()
+def document_id(namespace: Namespace, key: str, part: int) -> str:
+    """Return the id of a part of an item, the same in each of its scopes.
+
+    A key alone names no document: the scope of a prefix holds the items of all namespaces below it.
+    """
+    named = json.dumps([namespace, key]).encode()
+    return f"{hashlib.blake2b(named, digest_size=20).hexdigest()}-{part}"
 
 
 def listed(namespaces: Iterable[Namespace], op: ListNamespacesOp) -> list[Namespace]:

@@ -18,6 +18,7 @@ from langgraph.store.base import (
 
 from scrubjay._native import Scope
 from scrubjay.adapters._opened import lease
+from scrubjay.adapters._queries import as_query, narrowed
 from scrubjay.adapters.langgraph import conditions
 from scrubjay.adapters.langgraph.embedding import Embedding, embedder_of, using
 from scrubjay.adapters.langgraph.items import (
@@ -44,6 +45,7 @@ from scrubjay.adapters.langgraph.sweeper import Sweeper
 from scrubjay.adapters.langgraph.writes import refresh, write
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.filters import both
+from scrubjay.fusion import Query
 from scrubjay.index import Index
 from scrubjay.records import Record
 from scrubjay.results import Hit
@@ -66,7 +68,7 @@ class ScrubjayStore(BaseStore):
         ttl: LangGraph's TTLConfig. Expired items are never returned, whatever `omit_expired` says.
         tenant: whose store this is. Stores of several tenants may share a file; none sees another's items, and the
             empty prefix is the whole of one's own. Stores without a tenant share items that no tenant sees.
-        mode: "hybrid", "vector" (the stock store's order) or "lexical".
+        query: how searches rank: a :class:`scrubjay.Query`; ``Query(mode="vector")`` has the stock store's order.
         unranked: whether items that a query does not rank (not indexed, no word in common) fill up its page, newest
             first and with a score of None, as they do in the stock store.
         collection: of the file; other adapters use others.
@@ -102,7 +104,7 @@ class ScrubjayStore(BaseStore):
         embedder: Embedder | None = None,
         ttl: Any = None,
         tenant: str | None = None,
-        mode: str = "hybrid",
+        query: Query | None = None,
         unranked: bool = True,
         collection: str | None = "langgraph",
         **options: Any,
@@ -114,13 +116,12 @@ class ScrubjayStore(BaseStore):
         self._fields = _fields_of(self.index_config)
         if embedder is None and self.index_config is not None:
             embedder = embedder_of(self.index_config)
-        if mode not in ("hybrid", "vector", "lexical"):
-            raise ValueError(f"mode: expected 'hybrid', 'vector' or 'lexical', got {mode!r}")
-        if mode == "vector" and embedder is None:
-            raise ValueError("mode: expected 'hybrid' or 'lexical' without embeddings, got 'vector'")
+        asked = as_query(query)
+        if asked.mode == "vector" and embedder is None:
+            raise ValueError("query: expected mode 'hybrid' or 'lexical' without embeddings, got 'vector'")
         self._embedder = embedder
         self.embeddings = embedder.embeddings if isinstance(embedder, Embedding) else embedder
-        self._mode = "lexical" if embedder is None else mode
+        self._query = asked.replace(mode="lexical") if embedder is None else asked
         self._unranked = unranked
         self.ttl_config = None if ttl is None else dict(ttl)
         self._lease = lease(where, collection=collection, embedder=embedder, **options)
@@ -156,7 +157,11 @@ class ScrubjayStore(BaseStore):
         puts = self._last_puts(checked)
         ready = await embedder.prepare(
             (text for put in puts for text in put.texts),
-            (op.query for op in checked if isinstance(op, SearchOp) and op.query and self._mode != "lexical"),
+            (
+                op.query
+                for op in checked
+                if isinstance(op, SearchOp) and op.query and self._query.mode != "lexical"
+            ),
         )
         with using(ready):
             return await asyncio.to_thread(self._run, checked)
@@ -195,7 +200,7 @@ class ScrubjayStore(BaseStore):
     def __repr__(self) -> str:
         whose = "no tenant" if self._tenant == NO_TENANT else f"tenant {self._tenant!r}"
         place = self._lease.place(self._index)
-        return f"<scrubjay.adapters.langgraph.ScrubjayStore of {whose}, {self._mode}: {place}>"
+        return f"<scrubjay.adapters.langgraph.ScrubjayStore of {whose}, {self._query.mode}: {place}>"
 
     def __enter__(self) -> ScrubjayStore:
         return self
@@ -263,7 +268,7 @@ class ScrubjayStore(BaseStore):
 
     def _get(self, op: GetOp) -> Record | None:
         namespace: Namespace = op.namespace
-        return self._index.get(f"{document_id(self._tenant, namespace, op.key)}-{len(namespace)}-0")
+        return self._index.get(document_id(namespace, op.key, 0), scope=home_of(self._tenant, namespace))
 
     def _namespaces(self) -> list[Namespace]:
         found = (namespace_of(scope) for scope in self._index.scopes(all_homes(self._tenant)))
@@ -323,9 +328,9 @@ class ScrubjayStore(BaseStore):
         ids = None if passing is None else [record.id for record in passing]
         if ids is not None and not ids:
             return {}
-        k = max(1, need)
+        k, asked = max(1, need), narrowed(self._query, ids)
         while True:
-            hits = self._index.search(query, scope=scope, k=k, mode=self._mode, filter=native, ids=ids)
+            hits = self._index.search(query, scope=scope, k=k, filter=native, query=asked)
             best: dict[tuple[Namespace, str], Hit] = {}
             for hit in hits:
                 if is_item(hit):

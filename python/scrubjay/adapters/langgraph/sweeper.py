@@ -12,6 +12,7 @@ from concurrent.futures import Future
 from typing import Protocol
 
 from scrubjay.errors import ClosedError
+from scrubjay.locks import renew_in_children
 
 __all__ = ["Sweeper"]
 
@@ -32,6 +33,7 @@ class Sweeper:
     def __init__(self, store: Sweeping) -> None:
         self._store = weakref.ref(store)
         self._lock = threading.Lock()
+        renew_in_children(self, "_lock")
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
         self._done: Future[None] | None = None

@@ -11,9 +11,10 @@ from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from scrubjay import payload
+from scrubjay._native import Scope
 from scrubjay.adapters._opened import Lease
 from scrubjay.adapters.langgraph.items import Document, Put, deadline, item_key
-from scrubjay.adapters.langgraph.namespaces import scopes_of
+from scrubjay.adapters.langgraph.namespaces import document_id, home_of
 from scrubjay.index import Index
 from scrubjay.records import Record, Row
 from scrubjay.results import Hit
@@ -28,19 +29,20 @@ def write(lease: Lease, index: Index, tenant: str, puts: Sequence[Put]) -> None:
     texts = list(dict.fromkeys(text for put in puts for text in put.texts))
     vectors = dict(zip(texts, index.embed(texts), strict=True))  # before anybody has to wait
 
-    def changes() -> tuple[list[Document], list[str]]:
+    def changes() -> tuple[list[Document], list[tuple[Scope, str]]]:
         now = datetime.now(timezone.utc)
         documents: list[Document] = []
-        gone: list[str] = []
+        gone: list[tuple[Scope, str]] = []
         for put in puts:
-            old = index.get(put.ids(tenant, 0)[-1])
+            home = home_of(tenant, put.namespace)
+            old = index.get(document_id(put.namespace, put.key, 0), scope=home)
             n_old, created_at = _known(old)
             n_new = 0
             if put.value is not None:
                 documents += put.documents(tenant, vectors, created_at, now)
                 n_new = max(1, len(put.texts))
             for part in range(n_new, n_old):
-                gone += put.ids(tenant, part)
+                gone += put.keys(tenant, part)
         return documents, gone
 
     _change(lease, index, "putting items", changes)
@@ -56,23 +58,20 @@ def refresh(lease: Lease, index: Index, tenant: str, read: Iterable[Record | Hit
     if not due:
         return
 
-    def changes() -> tuple[list[Document], list[str]]:
+    def changes() -> tuple[list[Document], list[tuple[Scope, str]]]:
         documents = []
         for (namespace, key), found in due.items():
             put = Put(namespace, key, None, [], None)
             for part in range((found.metadata or {})["parts"]):
-                ids = put.ids(tenant, part)
-                records = [index.get(id) for id in ids]
-                for record, scope in zip(records, scopes_of(tenant, namespace, part), strict=True):
+                for scope, id in put.keys(tenant, part):
+                    record = index.get(id, scope=scope)
                     # One that was written anew since it was read has begun anew, too; one that is gone stays so.
-                    if record is not None and _is_due(record, now):
+                    if record is not None and record.scope == scope and _is_due(record, now):
                         metadata = dict(record.metadata or {})
                         expires_at = deadline(now, metadata["ttl"])
                         metadata["ends"] = expires_at.isoformat()
                         encoded = payload.encode(metadata, record.created_at, expires_at)
-                        documents.append(
-                            Document(str(record.id), record.text, scope, record.vector, encoded, expires_at)
-                        )
+                        documents.append(Document(id, record.text, scope, record.vector, encoded, expires_at))
         return documents, []
 
     _change(lease, index, "refreshing items", changes)
@@ -101,7 +100,7 @@ def _change(lease: Lease, index: Index, doing: str, changes: Any) -> None:
         with index.changing(doing) as change:
             documents, gone = changes()
             if gone:
-                change.delete(gone, reason=doing)
+                change.delete([id for _, id in gone], scope=[scope for scope, _ in gone], reason=doing)
             if documents:
                 change.upsert(
                     [document.id for document in documents],
@@ -112,7 +111,7 @@ def _change(lease: Lease, index: Index, doing: str, changes: Any) -> None:
                 )
 
 
-def _change_in_memory(index: Index, documents: list[Document], gone: list[str]) -> None:
+def _change_in_memory(index: Index, documents: list[Document], gone: list[tuple[Scope, str]]) -> None:
     """The same without a transaction: a search may see the new documents a moment before the old ones are gone."""
     if documents:
         index.engine.upsert_many(
@@ -134,4 +133,4 @@ def _change_in_memory(index: Index, documents: list[Document], gone: list[str]) 
             for document in documents
         )
     if gone:
-        index.engine.delete_many(gone)
+        index.engine.delete_many([id for _, id in gone], scope=[scope for scope, _ in gone])

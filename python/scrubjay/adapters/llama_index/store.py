@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +20,17 @@ from llama_index.core.vector_stores.types import (
 )
 
 from scrubjay._native import Scope
-from scrubjay.adapters._conditions import All, Native, admit
+from scrubjay.adapters._conditions import Admitted, All, Native, admit
+from scrubjay.adapters._ids import valid_ids
 from scrubjay.adapters._opened import Lease, lease
+from scrubjay.adapters._queries import as_query
 from scrubjay.adapters.llama_index.filters import translated
 from scrubjay.adapters.llama_index.nodes import DOCUMENT, to_node, to_row
 from scrubjay.errors import StoreError
-from scrubjay.fusion import Auto, Fusion, Weighted
+from scrubjay.fusion import Query, Weighted
 from scrubjay.index import Index
-from scrubjay.results import Hits
+from scrubjay.results import Hit
+from scrubjay.whole_files import put_in_place
 
 __all__ = ["ScrubjayVectorStore"]
 
@@ -51,6 +55,8 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         dim: of the vectors; None: the first one decides.
         metric: "cosine", "ip" or "l2"; None: that of the collection, of a new one "cosine".
         index: a :class:`scrubjay.Index` that is open already, in place of a path.
+        scrubjay_query: how searches rank: a :class:`scrubjay.Query` or its settings; serialised with the store.
+            :meth:`query` takes another one.
 
     All methods may be called from any thread; the asynchronous ones do their work on another.
 
@@ -78,7 +84,9 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
     agent: str | None = None
     dim: int | None = None
     metric: str | None = None
+    scrubjay_query: dict[str, Any] | None = None
 
+    _asked: Query = PrivateAttr()
     _held: Lease = PrivateAttr()
     _scope: Scope = PrivateAttr()
 
@@ -93,10 +101,12 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         dim: int | None = None,
         metric: str | None = None,
         index: Index | None = None,
+        scrubjay_query: Query | Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         if path is not None and index is not None:
             raise ValueError("path, index: expected one of them, got both")
+        asked = as_query(scrubjay_query, "scrubjay_query")
         scope = Scope(tenant, user=user, agent=agent)
         super().__init__(
             path=None if path is None else os.fspath(path),
@@ -106,8 +116,10 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             agent=agent,
             dim=dim,
             metric=metric,
+            scrubjay_query=None if scrubjay_query is None else asked.to_dict(),
             **kwargs,
         )
+        self._asked = asked
         self._scope = scope
         self._held = lease(
             path if index is None else index, collection=collection_name, dim=dim, metric=metric
@@ -161,17 +173,14 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
 
         Raises:
             TypeError, ValueError: the message says which one is wrong, what was expected and what was given.
-            ConflictError: an id exists in another scope.
         """
         rows = [to_row(node, self._scope) for node in nodes]
         self.client.upsert_many(rows, progress=False)
         return [row["id"] for row in rows]
 
     def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
-        """Delete the nodes that were cut from a document."""
-        index = self.client
-        for record in index.list(self._scope, filter={DOCUMENT: ref_doc_id}, exact=True):
-            index.delete(record.id)
+        """Delete the nodes that were cut from a document: all of them, or none if the process ends meanwhile."""
+        self._delete(Admitted({DOCUMENT: ref_doc_id}))
 
     def delete_nodes(
         self,
@@ -179,22 +188,25 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         filters: MetadataFilters | None = None,
         **delete_kwargs: Any,
     ) -> None:
-        """Delete the nodes with these ids that the filters admit, of this scope only.
+        """Delete the nodes with these ids that the filters admit, of this scope only, all at once.
 
         Raises:
             ValueError: neither is given; :meth:`clear` deletes everything.
         """
         if node_ids is None and filters is None:
             raise ValueError("node_ids, filters: expected one of them at least; clear() deletes everything")
-        index = self.client
-        for record in index.list(
-            self._scope, exact=True, **self._admitted(index, node_ids, filters, exact=True)
-        ):
-            index.delete(record.id)
+        self._delete(self._admitted(self.client, node_ids, filters, exact=True))
 
     def clear(self) -> None:
         """Delete everything of this scope; other scopes and collections stay."""
         self.client.erase(self._scope, exact=True)
+
+    def _delete(self, admitted: Admitted) -> None:
+        """Delete what a listing of exactly this scope returns, in one transaction."""
+        with self._held.turn:
+            index = self.client
+            records = index.list(self._scope, exact=True, **admitted.options)
+            index.delete_many([record.id for record in records], scope=self._scope)
 
     # ------------------------------------------------------------------ looking
 
@@ -206,8 +218,9 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         Without either all that the scope sees. They come without their embeddings.
         """
         index = self.client
-        found = index.list(self._scope, order="oldest", **self._admitted(index, node_ids, filters))
-        return [to_node(record) for record in found]
+        admitted = self._admitted(index, node_ids, filters)
+        found = index.list(self._scope, order="oldest", **admitted.options)
+        return [to_node(record) for record in admitted.of(found)]
 
     def query(self, query: VectorStoreQuery, **kwargs: Any) -> VectorStoreQueryResult:
         """Return the best nodes, their scores (descending, except for MMR) and their ids.
@@ -219,8 +232,12 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         SPARSE, TEXT_SEARCH    the best for the words of `query_str`; scores are BM25. `sparse_top_k` goes before
                                `similarity_top_k`
         HYBRID,                both rankings in one: weighed by `alpha` (0: only words, 1: only vectors), or as the
-        SEMANTIC_HYBRID        index's own fusion decides; `hybrid_top_k` goes before `similarity_top_k`
+        SEMANTIC_HYBRID        fusion of the :class:`scrubjay.Query` decides; `hybrid_top_k` goes before
+                               `similarity_top_k`
         ====================== =======================================================================================
+
+        What these do not decide is as the keyword argument `scrubjay_query` says, a :class:`scrubjay.Query`, or else
+        the store's.
 
         Only nodes that `filters` admit, with an id among `node_ids`, of a document among `doc_ids`, are ranked. No
         `node_ids`, as the framework's own index gives them to stores like this one, are all of them.
@@ -233,33 +250,32 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         if mode is None:
             raise ValueError(f"mode: expected one of {', '.join(one.value for one in _MODES)}, got {name!r}")
         index = self.client
-        options = self._admitted(index, query.node_ids or None, query.filters, query.doc_ids)
+        admitted = self._admitted(index, query.node_ids or None, query.filters, query.doc_ids)
+        asked = as_query(kwargs.get("scrubjay_query"), "scrubjay_query", self._asked)
+        changes: dict[str, Any] = {}
         k = query.similarity_top_k
-        fusion: Fusion | None = None
         if mode == "lexical":
             k = k if query.sparse_top_k is None else query.sparse_top_k
         elif mode == "hybrid":
             k = k if query.hybrid_top_k is None else query.hybrid_top_k
-            mode, fusion = _weighed(query.alpha)
+            mode, changes = _weighed(query.alpha)
         if mode == "lexical" and query.query_str is None:
             raise ValueError(f"query_str: expected a str in mode {name!r}, got None")
         if mode == "vector" and query.query_embedding is None and index.embedder is None:
             raise ValueError(f"query_embedding: expected numbers in mode {name!r}, got None")
         if query.mode == VectorStoreQueryMode.MMR:
             given = kwargs.get("mmr_threshold", query.mmr_threshold)
-            options["mmr"] = 0.5 if given is None else given
-        if k == 0 or options.get("ids") == []:
+            changes["mmr"] = 0.5 if given is None else given
+        if k == 0 or admitted.ids == []:
             return VectorStoreQueryResult(nodes=[], similarities=[], ids=[])
         hits = index.search(
             query.query_str,
             vector=None if mode == "lexical" else query.query_embedding,
             scope=self._scope,
-            k=k,
-            mode=mode,
-            fusion=fusion,
-            **options,
+            k=k + admitted.n_twins,
+            **admitted.asked(asked.replace(mode=mode, **changes)),
         )
-        return _result(hits, query.mode)
+        return _result(admitted.of(hits, k), query.mode)
 
     def _admitted(
         self,
@@ -269,15 +285,16 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         doc_ids: Sequence[str] | None = None,
         *,
         exact: bool = False,
-    ) -> dict[str, Any]:
+    ) -> Admitted:
         conditions = [] if filters is None else [translated(filters)]
         if doc_ids is not None:
             conditions.append(Native({DOCUMENT: {"$in": list(doc_ids)}}))
-        options = admit(index, self._scope, All(conditions), exact=exact) if conditions else {}
-        if node_ids is not None:
-            asked = set(node_ids)
-            options["ids"] = [id for id in options["ids"] if id in asked] if "ids" in options else list(asked)
-        return options
+        admitted = admit(index, self._scope, All(conditions), exact=exact) if conditions else Admitted()
+        if node_ids is None:
+            return admitted
+        asked = dict.fromkeys(valid_ids(node_ids))
+        ids = list(asked) if admitted.ids is None else [id for id in admitted.ids if id in asked]
+        return replace(admitted, ids=ids)
 
     # ------------------------------------------------------------------ keeping
 
@@ -309,12 +326,12 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
                     metric=index.engine.metric,
                     dtype=index.engine.dtype,
                 )
-                records = index.list(self._scope, exact=True, order="oldest")
-                copy.upsert_many(
-                    [found for record in records if (found := index.get(record.id))], progress=False
-                )
+                ids = [record.id for record in index.list(self._scope, exact=True, order="oldest")]
+                records = index.get_many(ids, scope=self._scope)
+                own = [record for record in records if record is not None and record.scope == self._scope]
+                copy.upsert_many(own, progress=False)
                 file.compact()
-            fresh.replace(target)
+            put_in_place(fresh, target, replace=True)
         finally:
             for leftover in fresh.parent.glob(f"{fresh.name}*"):
                 leftover.unlink()
@@ -353,18 +370,18 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         return await asyncio.to_thread(self.query, query, **kwargs)
 
 
-def _weighed(alpha: float | None) -> tuple[str, Fusion | None]:
-    """Return the mode and the fusion of a hybrid search; at its ends one ranking alone decides."""
+def _weighed(alpha: float | None) -> tuple[str, dict[str, Any]]:
+    """Return the mode of a hybrid search, and its fusion if that is chosen; at its ends one ranking alone decides."""
     if alpha is None:
-        return "hybrid", Auto()
+        return "hybrid", {}
     if isinstance(alpha, bool) or not isinstance(alpha, (int, float)) or not 0 <= alpha <= 1:
         raise ValueError(f"alpha: expected a number from 0 (words) to 1 (vectors), got {alpha!r}")
     if alpha in (0, 1):
-        return ("vector" if alpha else "lexical"), None
-    return "hybrid", Weighted((1 - alpha, alpha))
+        return ("vector" if alpha else "lexical"), {}
+    return "hybrid", {"fusion": Weighted((1 - alpha, alpha))}
 
 
-def _result(hits: Hits, mode: VectorStoreQueryMode) -> VectorStoreQueryResult:
+def _result(hits: list[Hit], mode: VectorStoreQueryMode) -> VectorStoreQueryResult:
     similar = mode == VectorStoreQueryMode.MMR  # there the order is not that of any score
     return VectorStoreQueryResult(
         nodes=[to_node(hit) for hit in hits],

@@ -11,6 +11,7 @@ from scrubjay._native import Scope
 from scrubjay.adapters.mcp.tools import MAX_TEXT, Arguments
 from scrubjay.errors import StoreError
 from scrubjay.index import Index
+from scrubjay.locks import renew_in_children
 from scrubjay.memory import Memory, Preference, Provenance
 from scrubjay.memory.base import COLLECTION
 from scrubjay.memory.content import MAX_NAME_CHARS, checked_str
@@ -86,6 +87,7 @@ class KnownTools:
     def __init__(self, index: Index, scope: Scope, *, read_only: bool) -> None:
         self._index, self._scope, self._read_only = index, scope, read_only
         self._lock = threading.Lock()
+        renew_in_children(self, "_lock")
         self._opened: Memory | None = None
 
     def get(self, given: GetKnown) -> dict[str, Any]:

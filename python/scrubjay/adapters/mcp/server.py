@@ -18,7 +18,8 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel, ValidationError
 
 from scrubjay._native import Scope, show_config_dict
-from scrubjay.adapters._scoped import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError, local_id
+from scrubjay.adapters._queries import as_query
+from scrubjay.adapters._scoped import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError
 from scrubjay.adapters.mcp.known import (
     DeletePreference,
     GetKnown,
@@ -40,6 +41,7 @@ from scrubjay.adapters.mcp.tools import (
     well_formed,
 )
 from scrubjay.errors import Error
+from scrubjay.fusion import Query
 from scrubjay.index import Index
 from scrubjay.records import Record
 from scrubjay.results import Hit
@@ -79,6 +81,8 @@ class MemoryServer:
             are tools for what :class:`scrubjay.Memory` keeps in that file of policies and preferences.
         scope: whose they are. Writes go to exactly this scope; searches see what is shared with it as well.
         read_only: offer only the tools that change nothing.
+        query: how searches rank unless a call's `settings` say otherwise; None: ``scrubjay.Query()``. Which ids it
+            admits, no call changes.
 
     Raises:
         ValueError: the index has int ids.
@@ -95,7 +99,9 @@ class MemoryServer:
     scrubjay.adapters._scoped.UnknownMemoryError: id: expected the id of a memory in this scope, got ...
     """
 
-    def __init__(self, index: Index, scope: Scope, *, read_only: bool = False) -> None:
+    def __init__(
+        self, index: Index, scope: Scope, *, read_only: bool = False, query: Query | None = None
+    ) -> None:
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
         self.scope = scope
@@ -106,6 +112,8 @@ class MemoryServer:
             if tool.hints["read_only_hint"] or not read_only
         }
         """The tools by name."""
+        self._index = index
+        self._query = as_query(query)
         self._memories = ScopedMemories(index)
         self._known = KnownTools(index, scope, read_only=read_only)
         self.server = Server(
@@ -145,9 +153,10 @@ class MemoryServer:
         return self._get(OneMemory(id=id))
 
     def _search(self, given: SearchMemories) -> dict[str, Any]:
-        hits = self._memories.search(
-            self.scope, given.query, k=given.limit, filter=bounded("filter", given.filter)
-        )
+        filter = bounded("filter", given.filter)
+        settings = bounded("settings", given.settings)
+        asked = self._query if settings is None else _with_settings(self._query, settings)
+        hits = self._index.search(given.query, scope=self.scope, k=given.limit, filter=filter, query=asked)
         return {
             "memories": [self._found(hit) for hit in hits],
             "mode": hits.mode,
@@ -155,7 +164,7 @@ class MemoryServer:
         }
 
     def _get(self, given: OneMemory) -> dict[str, Any]:
-        record = self._memories.get(self.scope, given.id)
+        record = self._index.get(given.id, scope=self.scope)
         if record is None:
             raise UnknownMemoryError(given.id)
         return self._shown(record)
@@ -179,7 +188,7 @@ class MemoryServer:
 
     def _shown(self, record: Record) -> dict[str, Any]:
         return {
-            "id": local_id(record),
+            "id": record.id,
             "text": record.text,
             "metadata": dict(record.metadata or {}),
             "created_at": _iso(record.created_at),
@@ -190,7 +199,7 @@ class MemoryServer:
     def _found(self, hit: Hit) -> dict[str, Any]:
         text = hit.text
         return {
-            "id": local_id(hit),
+            "id": hit.id,
             "text": text[:SHOWN_TEXT],
             "truncated": len(text) > SHOWN_TEXT,
             "score": hit.score,
@@ -229,12 +238,12 @@ class MemoryServer:
         return types.CallToolResult(content=[types.TextContent(text=text)], structured_content=given)
 
 
-def serve_stdio(index: Index, scope: Scope, *, read_only: bool = False) -> None:
+def serve_stdio(index: Index, scope: Scope, *, read_only: bool = False, query: Query | None = None) -> None:
     """Serve one client on standard input and output until it closes them; the index stays open.
 
     Nothing but the protocol goes to standard output: what else is printed meanwhile goes to standard error.
     """
-    server = MemoryServer(index, scope, read_only=read_only).server
+    server = MemoryServer(index, scope, read_only=read_only, query=query).server
 
     async def serve() -> None:
         async with stdio_server() as (reading, writing):
@@ -330,6 +339,12 @@ def _refusal(name: str, error: Exception) -> str:
         return str(error)[:1000].encode("utf-8", "replace").decode()
     _log.error("%s failed", name, exc_info=error)
     return f"{name}: it could not be done now; nothing was changed. Try again later."
+
+
+def _with_settings(query: Query, settings: dict[str, Any]) -> Query:
+    """Return the query with the fields changed that the settings name."""
+    given = Query.from_dict(settings)
+    return query.replace(**{name: getattr(given, name) for name in settings})
 
 
 def _iso(moment: Any) -> str | None:

@@ -76,6 +76,13 @@ class SearchMemories(Arguments):
             '{"category": "travel"} or {"tags": {"$contains": "rail"}, "created_at": {"$gte": "2026-01-01"}}'
         ),
     ] = None
+    settings: Annotated[
+        _Object | None,
+        Field(
+            description='how to rank, rarely needed: {"mode": "lexical"} by words only, {"recency": true} new ones '
+            'first, {"mmr": 0.5} unlike ones, {"relevance": "high"} only what fits well'
+        ),
+    ] = None
 
 
 class OneMemory(Arguments):

@@ -60,6 +60,7 @@ class ScrubjayConfig(_Place):
     embedding_model_dims: int | None = None
     metric: str | None = None
     tenant: str = "mem0"
+    query: Any = None
     durability: str | None = None
     busy_timeout: float | None = None
 

@@ -51,11 +51,15 @@ _LOGICAL = {"AND": All, "$and": All, "OR": Either, "$or": Either, "NOT": Not, "$
 _OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "icontains")
 _COMPARE = {"gt": operators.gt, "gte": operators.ge, "lt": operators.lt, "lte": operators.le}
 _TIMES = ("created_at", "expires_at")  # which the index compares as times only
+_USER = "user_id"
 _TEXT = "data"  # mem0's name for the text of a memory, which is not kept among the metadata
 
 
 def translated(filters: Mapping[str, Any] | None) -> Node:
     """Return the conditions of a filter; None and {} admit everything.
+
+    For the scopes of the users that it confines a search to (:func:`confined_to`): what has no `user_id` there, since
+    it was not written here, is that user's.
 
     Raises:
         TypeError, ValueError: the message names the field, what was expected and what was given.
@@ -100,8 +104,10 @@ def confined_to(filters: Mapping[str, Any] | None, field: str) -> set[str] | Non
 
 
 def payload_of(record: Record | Hit) -> dict[str, Any]:
-    """Return the payload that a memory was written with."""
+    """Return the payload that a memory was written with; if it was not written here, with the user of its scope."""
     payload = dict(record.metadata or {})
+    if record.scope.user is not None:
+        payload.setdefault(_USER, record.scope.user)
     if record.text and _TEXT not in payload:
         payload[_TEXT] = record.text
     return payload
@@ -126,7 +132,14 @@ def _values(condition: Any) -> set[str] | None:
     return found
 
 
-def _all_of(filters: Any, name: str, depth: int) -> Node:
+def _is_one_of(condition: Any) -> bool:
+    """Whether a condition names the values that it admits, and does nothing else."""
+    return _values(condition) is not None and (
+        not isinstance(condition, Mapping) or condition.keys() <= {"eq", "in"}
+    )
+
+
+def _all_of(filters: Any, name: str, depth: int, confines: bool = True) -> Node:
     if not isinstance(filters, Mapping):
         raise TypeError(f"{name}: expected a mapping of fields to conditions, got {type(filters).__name__}")
     if depth > _MAX_DEPTH:
@@ -137,13 +150,17 @@ def _all_of(filters: Any, name: str, depth: int) -> Node:
             raise TypeError(f"{name}: expected str keys, got {key!r} of type {type(key).__name__}")
         kind = _LOGICAL.get(key)
         if kind is None:
-            parts.append(_field(key, value))
+            node = _field(key, value)
+            if key == _USER and confines and _is_one_of(value):
+                node = Either([node, Native({_USER: {"$exists": False}})])
+            parts.append(node)
             continue
         if not _is_list(value):
             raise TypeError(f"{key}: expected a list of filters, got {type(value).__name__}")
         if not value and kind is not All:
             raise ValueError(f"{key}: expected a list of filters, got an empty one")
-        inner = [_all_of(part, f"{key}[{i}]", depth + 1) for i, part in enumerate(value)]
+        below = confines and kind is All
+        inner = [_all_of(part, f"{key}[{i}]", depth + 1, below) for i, part in enumerate(value)]
         parts.append(Not(Either(inner)) if kind is Not else All(inner) if kind is All else Either(inner))
     return parts[0] if len(parts) == 1 else All(parts)
 

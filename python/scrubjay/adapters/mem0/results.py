@@ -10,15 +10,30 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+from scrubjay._native import Scope
 from scrubjay.adapters.mem0.filters import payload_of
+from scrubjay.records import Record
 from scrubjay.results import Hit
 
-__all__ = ["OutputData", "best", "similarity"]
+__all__ = ["MemoryId", "OutputData", "best", "similarity"]
 
 # What a keyword match is worth as a similarity, at most. Below 0.95, from which on mem0 takes two entities for one.
 _CEILING = 0.9
 # At a BM25 of this the match is worth half of that: two documents in three have the word where it is near 1.
 _HALF_BM25 = 2.0
+
+
+class MemoryId(str):
+    """A memory's id that remembers the memory's scope: mem0 passes it on to what it does with a result."""
+
+    scope: Scope
+
+    @classmethod
+    def of(cls, found: Record | Hit) -> MemoryId:
+        """Return the id of a memory."""
+        id = cls(found.id)
+        id.scope = found.scope
+        return id
 
 
 @dataclass
@@ -51,10 +66,10 @@ def best(scored: list[tuple[float, Hit]], k: int) -> list[OutputData]:
 
     Each once: what others wrote for the whole tenant is seen from each of its scopes.
     """
-    by_id: dict[str | int, tuple[float, Hit]] = {}
+    by_key: dict[tuple[Scope, str | int], tuple[float, Hit]] = {}
     for score, hit in scored:
-        known = by_id.get(hit.id)
-        if known is None or known[0] < score:
-            by_id[hit.id] = score, hit
-    chosen = sorted(by_id.values(), key=lambda pair: -pair[0])[:k]
-    return [OutputData(str(hit.id), score, payload_of(hit)) for score, hit in chosen]
+        key = hit.scope, hit.id
+        if key not in by_key or by_key[key][0] < score:
+            by_key[key] = score, hit
+    chosen = sorted(by_key.values(), key=lambda pair: -pair[0])[:k]
+    return [OutputData(MemoryId.of(hit), score, payload_of(hit)) for score, hit in chosen]

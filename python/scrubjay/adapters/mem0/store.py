@@ -15,9 +15,13 @@ from numpy.typing import NDArray
 from scrubjay import payload as payloads
 from scrubjay._native import Scope
 from scrubjay.adapters._conditions import admit, admit_each
+from scrubjay.adapters._ids import valid_ids
 from scrubjay.adapters._opened import lease
+from scrubjay.adapters._queries import as_query
+from scrubjay.adapters._scoped import ReadOnlyMemoryError
 from scrubjay.adapters.mem0.filters import confined_to, payload_of, translated
-from scrubjay.adapters.mem0.results import OutputData, best, similarity
+from scrubjay.adapters.mem0.results import MemoryId, OutputData, best, similarity
+from scrubjay.fusion import Query
 from scrubjay.index import Index
 from scrubjay.records import Record
 from scrubjay.results import Hit
@@ -47,6 +51,8 @@ class ScrubjayVectorStore(VectorStoreBase):
         embedding_model_dims: of the vectors; None: the first one decides.
         metric: "cosine", "ip" or "l2"; None: that of the collection, of a new one "cosine".
         tenant: whose store this is; the other tenants' memories do not exist for it.
+        query: how :meth:`search` ranks: a :class:`scrubjay.Query`, or its settings. :meth:`keyword_search` is asked the
+            same by words alone.
         durability, busy_timeout: as in :meth:`scrubjay.Index.open`; None: its defaults.
 
     A memory's exact scope is (tenant, user=user_id); without a user_id, (tenant, agent=agent_id), and without both
@@ -54,8 +60,12 @@ class ScrubjayVectorStore(VectorStoreBase):
     are not candidates, count in no statistic, and cost no time. One that names no user must look through all of the
     tenant's scopes. Either way the whole filter decides what is returned.
 
-    mem0 reads, changes and deletes by id without saying for whom: whoever knows an id may. An id stays with its owner,
-    though: writing it for another user is a ConflictError.
+    Searches also find what others wrote for the whole tenant, which no call of mem0's changes, and a user's scope says
+    whose a memory is that was written without a `user_id`.
+
+    mem0 reads, changes and deletes by id without saying for whom: whoever knows an id may. The id of a result names
+    that very memory; any other text names the one memory of the tenant that has it as its id, and is refused where
+    several scopes have one.
 
     All methods may be called from any thread.
 
@@ -79,6 +89,7 @@ class ScrubjayVectorStore(VectorStoreBase):
         embedding_model_dims: int | None = None,
         metric: str | None = None,
         tenant: str = "mem0",
+        query: Query | Mapping[str, Any] | None = None,
         durability: str | None = None,
         busy_timeout: float | None = None,
     ) -> None:
@@ -86,6 +97,8 @@ class ScrubjayVectorStore(VectorStoreBase):
             raise ValueError("path, index: expected one of them, got both")
         self.collection_name = collection_name
         self._scope = Scope(tenant)
+        self._query = as_query(query)
+        self._by_words = self._query.replace(mode="lexical")
         options: dict[str, Any] = {"durability": durability, "busy_timeout": busy_timeout}
         self._held = lease(
             path if index is None else index,
@@ -118,7 +131,7 @@ class ScrubjayVectorStore(VectorStoreBase):
         payloads: Sequence[Mapping[str, Any] | None] | None = None,
         ids: Sequence[Any] | None = None,
     ) -> None:
-        """Write memories: all or none. One with an id that exists is replaced.
+        """Write memories: all or none. One with an id that its user has already is replaced.
 
         Args:
             vectors: one each; of a vector of zeros only the text is found.
@@ -127,7 +140,6 @@ class ScrubjayVectorStore(VectorStoreBase):
 
         Raises:
             TypeError, ValueError: the message says which one is wrong, what was expected and what was given.
-            ConflictError: an id exists and is another user's.
         """
         n = len(vectors)
         payloads = [{}] * n if payloads is None else payloads
@@ -145,25 +157,33 @@ class ScrubjayVectorStore(VectorStoreBase):
         """Replace the vector, the payload, or both; what is not given stays.
 
         Raises:
-            ValueError: there is no such memory.
-            ConflictError: the payload is another user's.
+            ValueError: there is no such memory, there are several, or the payload is another user's.
+            ReadOnlyMemoryError: it is the whole tenant's.
         """
         with self._held.turn:
-            index = self.index
-            record = self._own(index, vector_id)
+            record = self._changeable(vector_id)
             if record is None:
                 raise ValueError(f"vector_id: expected the id of a memory, got {vector_id!r}")
-            kept = payload_of(record) if payload is None else payload
-            index.upsert_many(
-                [self._row(vector_id, record.vector if vector is None else vector, kept)], progress=False
-            )
+            before = payload_of(record)
+            kept = record.vector if vector is None else vector
+            row = self._row(record.id, kept, before if payload is None else payload)
+            if row["scope"] != self._scope_of(before):
+                raise ValueError(f"payload: expected the user_id, agent_id and run_id of {vector_id!r}")
+            row |= {"scope": record.scope, "expires_at": record.expires_at}
+            row["created_at"] = row["created_at"] or record.created_at
+            self.index.upsert_many([row], progress=False)
 
     def delete(self, vector_id: Any) -> None:
-        """Delete a memory; nothing happens if there is none with this id."""
+        """Delete a memory; nothing happens if there is none with this id.
+
+        Raises:
+            ValueError: there are several.
+            ReadOnlyMemoryError: it is the whole tenant's.
+        """
         with self._held.turn:
-            index = self.index
-            if self._own(index, vector_id) is not None:
-                index.delete(str(vector_id))
+            record = self._changeable(vector_id)
+            if record is not None:
+                self.index.delete(record.id, scope=record.scope)
 
     # ------------------------------------------------------------------ searching
 
@@ -198,7 +218,9 @@ class ScrubjayVectorStore(VectorStoreBase):
         vectors = [_vector(vector) for vector in vectors_list]
         metric, pool = self.index.engine.metric, max(_limit(top_k), _LEAST_POOL)
         found = (
-            self._found(list(queries), vectors, pool, "hybrid", filters) if top_k else [[] for _ in queries]
+            self._found(list(queries), vectors, pool, self._query, filters)
+            if top_k
+            else [[] for _ in queries]
         )
         return [best([(similarity(hit, metric), hit) for hit in hits], top_k) for hits in found]
 
@@ -210,7 +232,7 @@ class ScrubjayVectorStore(VectorStoreBase):
         Documents are counted user by user, so somebody else's memories change no score.
         """
         k = _limit(top_k)
-        (hits,) = self._found([query], [None], k, "lexical", filters) if k else ([],)
+        (hits,) = self._found([query], [None], k, self._by_words, filters) if k else ([],)
         return best([(hit.score, hit) for hit in hits], k)
 
     def _found(
@@ -218,7 +240,7 @@ class ScrubjayVectorStore(VectorStoreBase):
         queries: Sequence[str],
         vectors: Sequence[NDArray[Any] | None],
         k: int,
-        mode: str,
+        asked: Query,
         filters: Mapping[str, Any] | None,
     ) -> builtins.list[builtins.list[Hit]]:
         """Return the hits of each query in all the scopes that the filter may concern."""
@@ -226,26 +248,29 @@ class ScrubjayVectorStore(VectorStoreBase):
         found: builtins.list[builtins.list[Hit]] = [[] for _ in queries]
         if not queries:
             return found
-        for scopes, options in admit_each(index, self._scopes(filters), node, exact=True):
+        for scopes, admitted in admit_each(index, self._scopes(filters), node, exact=True):
             batch = index.search_batch(
                 [query for _ in scopes for query in queries],
                 vectors=[vector for _ in scopes for vector in vectors],
                 scope=[scope for scope in scopes for _ in queries],
-                k=k,
-                mode=mode,
-                explain=mode == "hybrid",
-                **options,
+                k=k + admitted.n_twins,
+                explain=asked is not self._by_words,
+                **admitted.asked(asked),
             )
             for number, hits in enumerate(batch):
-                found[number % len(queries)] += hits
+                found[number % len(queries)] += admitted.of(hits, k)
         return found
 
     # ------------------------------------------------------------------ looking
 
     def get(self, vector_id: Any) -> OutputData | None:
-        """Return the memory with this id, or None."""
-        record = self._own(self.index, vector_id)
-        return None if record is None else OutputData(str(record.id), None, payload_of(record))
+        """Return the memory with this id, or None.
+
+        Raises:
+            ValueError: there are several.
+        """
+        record = self._named(vector_id)
+        return None if record is None else OutputData(MemoryId.of(record), None, payload_of(record))
 
     def list(
         self, filters: Mapping[str, Any] | None = None, top_k: int | None = None
@@ -261,9 +286,9 @@ class ScrubjayVectorStore(VectorStoreBase):
             limit = None if left is None else left - len(found)
             if limit == 0:
                 break
-            options = admit(index, scope, node, exact=True)
+            options = admit(index, scope, node, exact=True).options
             records = index.list(scope, exact=True, limit=limit, order="oldest", **options)
-            found += [OutputData(str(record.id), None, payload_of(record)) for record in records]
+            found += [OutputData(MemoryId.of(record), None, payload_of(record)) for record in records]
         return [found]
 
     # ------------------------------------------------------------------ collections
@@ -281,10 +306,13 @@ class ScrubjayVectorStore(VectorStoreBase):
         return self._held.root.collections()
 
     def delete_col(self) -> None:
-        """Delete the collection with all that is in it, of every tenant; the next use makes it anew."""
+        """Delete all that this tenant has in the collection, at once.
+
+        The collection stays, with its dimension and metric: other tenants may have memories in it, or be about to.
+        `Index.drop_collection` of the file is for the operator, who looks after all of them.
+        """
         with self._held.turn:
-            if self.collection_name in self.list_cols():
-                self._held.root.drop_collection(self.collection_name)
+            self.index.erase(self._scope, reason="delete_col")
 
     def col_info(self) -> dict[str, Any]:
         """Return name, count (of this tenant's memories), dimension and metric of the collection."""
@@ -298,17 +326,31 @@ class ScrubjayVectorStore(VectorStoreBase):
         }
 
     def reset(self) -> None:
-        """Delete the collection and make it anew, empty."""
-        with self._held.turn:
-            self.delete_col()
-            _ = self.index
+        """Delete all that this tenant has in the collection: the same as :meth:`delete_col`."""
+        self.delete_col()
 
     # ------------------------------------------------------------------ whose it is
 
-    def _own(self, index: Index, id: Any) -> Record | None:
-        """Return the memory with this id; None also if it is another tenant's."""
-        record = index.get(str(id)) if str(id) else None  # the empty text is no id
-        return record if record is not None and self._scope.contains(record.scope) else None
+    def _named(self, id: Any) -> Record | None:
+        """Return the tenant's memory that an id names: that of a result its own, another the only one that has it."""
+        name = str(id)
+        if not valid_ids([name]):
+            return None
+        scopes = [found.scope for found in self.index.find(name, within=self._scope)]
+        if isinstance(id, MemoryId):
+            scopes = [scope for scope in scopes if scope == id.scope]
+        if len(scopes) > 1:
+            raise ValueError(
+                f"vector_id: expected the id of one memory, got {id!r}, which several scopes have"
+            )
+        record = self.index.get(name, scope=scopes[0]) if scopes else None
+        return record if record is not None and record.scope == scopes[0] else None  # or it is gone since
+
+    def _changeable(self, id: Any) -> Record | None:
+        record = self._named(id)
+        if record is not None and record.scope == self._scope:
+            raise ReadOnlyMemoryError(str(id))
+        return record
 
     def _row(self, id: Any, vector: Any, payload: Mapping[str, Any] | None) -> dict[str, Any]:
         payload = {} if payload is None else payload

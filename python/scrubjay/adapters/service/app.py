@@ -21,12 +21,12 @@ from scrubjay._native import Scope, StaticEmbedder, show_config_dict
 from scrubjay.adapters._scoped import ScopedMemories, UnknownMemoryError
 from scrubjay.adapters.service import models
 from scrubjay.adapters.service.auth import Grant, Tokens
-from scrubjay.adapters.service.explaining import FUSIONS, explain
+from scrubjay.adapters.service.explaining import explain
 from scrubjay.adapters.service.failures import BadArgumentError, Json, failure, install
 from scrubjay.adapters.service.gate import Gate
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.adapters.service.metrics import Metrics
-from scrubjay.adapters.service.models import hit_fields, memory_fields
+from scrubjay.adapters.service.models import memory_fields
 from scrubjay.errors import Error
 from scrubjay.index import Index
 
@@ -40,6 +40,8 @@ _N_THREADS = 8
 _QUICK_NS = 1_000_000
 _MAX_QUICK = 10_000
 _SHORT_TEXT = 1_000
+# What may be asked without a search becoming long by it.
+_QUICK_FIELDS = {"mode", "fusion", "identifier_tier", "keywords", "coverage", "min_score", "relevance"}
 
 
 def create_app(
@@ -113,6 +115,7 @@ class Service:
     """The verbs over one index."""
 
     def __init__(self, index: Index, limits: Limits) -> None:
+        self.index = index
         self.memories = ScopedMemories(index)
         self.metrics = Metrics(index)
         self.threads = ThreadPoolExecutor(_N_THREADS, thread_name_prefix="scrubjay-service")
@@ -146,7 +149,7 @@ class Service:
     ) -> Response:
         """Read one memory: the scope's own, or one that is shared with it."""
         scope = _scope(request, "read", models.ScopeIn(tenant=tenant, user=user, agent=agent))
-        record = await self._off_loop(self.memories.get, scope, id)
+        record = await self._off_loop(self.index.get, id, scope=scope)
         if record is None:
             raise UnknownMemoryError(id)
         return Json(memory_fields(record))
@@ -175,10 +178,10 @@ class Service:
         """Find the memories that answer a question, best first."""
         scope = _scope(request, "read", given.scope)
         self._check_k("k", given.k)
-        options = given.model_dump(exclude={"scope", "text", "fusion"}, exclude_none=True)
-        if (chosen := FUSIONS[given.fusion]) is not None:
-            options["fusion"] = chosen
-        work = partial(_timed, self.memories.search, scope, given.text, **options)
+        options: dict[str, Any] = {"k": given.k, "filter": given.filter, "explain": given.explain}
+        if given.asks:
+            options["query"] = _arguments_checked(given.query, scope)
+        work = partial(_timed, self.index.search, given.text, scope=scope, vector=given.vector, **options)
         if self._may_be_long(scope, given):
             hits, took_ns = await self._off_loop(work)
         else:
@@ -189,7 +192,7 @@ class Service:
             self.metrics.degraded.labels(reason.partition(":")[0]).inc()
         return Json(
             {
-                "hits": hit_fields(hits),
+                "hits": hits.to_dicts(),
                 "mode": hits.mode,
                 "degraded": list(hits.degraded),
                 "took_us": took_ns / 1000,
@@ -200,14 +203,14 @@ class Service:
         """Find them, and say why: both rankings, the evidence for each hit, and how long each step took."""
         scope = _scope(request, "read", given.scope)
         self._check_k("k", given.k)
-        return Json(await self._off_loop(explain, self.memories, scope, given))
+        return Json(await self._off_loop(explain, self.index, scope, given))
 
     async def listing(self, request: Request, given: models.ListIn) -> Response:
         """List the memories that a search would look at, in the order of writing."""
         scope = _scope(request, "read", given.scope)
         self._check_k("limit", given.limit)
         options = given.model_dump(exclude={"scope", "limit"}, exclude_none=True)
-        records = await self._off_loop(self.memories.listing, scope, limit=given.limit + 1, **options)
+        records = await self._off_loop(self.index.list, scope, limit=given.limit + 1, **options)
         more = len(records) > given.limit
         return Json(
             {
@@ -219,7 +222,7 @@ class Service:
     async def count(self, request: Request, given: models.CountIn) -> Response:
         """Count the memories that a search would look at."""
         scope = _scope(request, "read", given.scope)
-        return Json({"count": await self._off_loop(self.memories.count, scope, given.filter)})
+        return Json({"count": await self._off_loop(self.index.count, scope, filter=given.filter)})
 
     async def erase(self, request: Request, given: models.EraseIn) -> Response:
         """Delete everything of a scope: without a user, that of all users of the tenant, unless `exact`."""
@@ -288,7 +291,7 @@ class Service:
     async def ready(self, tokens: Tokens | None) -> Response:
         """Say whether memories can be read and callers be told apart."""
         try:
-            await self._off_loop(len, self.memories.index)
+            await self._off_loop(len, self.index)
             if tokens is not None:
                 tokens.find("")
         except Error:
@@ -314,9 +317,9 @@ class Service:
         Handing over to a thread costs more than the usual search: one client on loopback waited 0.5 to 0.7 of the time
         without it; for eight at once it made no difference (`python -m benchmarks.adapters.service`).
         """
-        embedder = self.memories.index.embedder
+        embedder = self.index.embedder
         waits = embedder is not None and not isinstance(getattr(embedder, "native", None), StaticEmbedder)
-        plain = given.candidates is None and given.ids is None and given.exclude_ids is None
+        plain = given.asks <= _QUICK_FIELDS
         short = plain and len(given.text or "") + len(given.keywords or "") <= _SHORT_TEXT
         return waits or not short or scope not in self._quick
 
@@ -333,7 +336,7 @@ class Service:
             raise BadArgumentError(f"{name}: expected at most {self._limits.max_k}, got {k}")
 
     def _checked(self, record: dict[str, Any]) -> dict[str, Any]:
-        if record.get("vector") is not None and self.memories.index.engine.dim is None:
+        if record.get("vector") is not None and self.index.engine.dim is None:
             # The first vector would settle the dimension for everybody.
             raise BadArgumentError("vector: expected none, since this index has no embedder and no dimension")
         return record
@@ -392,7 +395,6 @@ _FAILURES: dict[int | str, dict[str, Any]] = {
         (403, "The token does not allow this, or the memory is shared and read-only."),
         (404, "There is no such memory in this scope."),
         (408, "The body took too long to arrive."),
-        (409, "The id cannot be used."),
         (413, "The body is too large."),
         (415, "The body is said to be something else than JSON."),
         (422, "An argument is wrong; the message names it."),

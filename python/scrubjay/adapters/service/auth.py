@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import json
-import os
 import secrets
 import threading
 import time
@@ -16,6 +15,8 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import Error
+from scrubjay.locks import renew_in_children
+from scrubjay.whole_files import whole_file
 
 __all__ = ["PERMISSIONS", "Grant", "RefusedError", "TokenFileError", "Tokens", "add_token"]
 
@@ -114,6 +115,7 @@ class Tokens:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self._lock = threading.Lock()
+        renew_in_children(self, "_lock")
         # A table of keyed digests: how long a look-up takes says nothing about the tokens in it, because who guesses
         # does not know the key.
         self._key = secrets.token_bytes(32)
@@ -199,14 +201,8 @@ def add_token(path: str | Path, grant: Grant) -> str:
     token = "sj_" + secrets.token_urlsafe(32)
     entry: dict[str, Any] = {"name": grant.name, "sha256": hashlib.sha256(token.encode()).hexdigest()}
     entry.update({"tenant": grant.tenant, "user": grant.user, "agent": grant.agent, "can": list(grant.can)})
-    fresh = path.with_name(path.name + ".new")
-    with os.fdopen(
-        os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w", encoding="utf-8"
-    ) as file:
+    with whole_file(path, replace=True) as file:  # a service may be reading it
         json.dump({"tokens": [*entries, entry]}, file, ensure_ascii=False, indent=2)
-        file.flush()
-        os.fsync(file.fileno())
-    fresh.replace(path)  # whole or not at all: a service may be reading it
     return token
 
 

@@ -7,73 +7,73 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, TypeVar
 
-from scrubjay import fusion
 from scrubjay._native import Scope
-from scrubjay.adapters._scoped import ScopedMemories
-from scrubjay.adapters.service.models import ExplainIn, hit_fields
+from scrubjay.adapters.service.models import ExplainIn
 from scrubjay.errors import Error
+from scrubjay.fusion import Auto, Query
+from scrubjay.index import Index
 from scrubjay.results import Hits
 
-__all__ = ["FUSIONS", "explain"]
+__all__ = ["explain"]
 
-FUSIONS: dict[str, fusion.Fusion | None] = {
-    "auto": None,
-    "rrf": fusion.RRF(),
-    "weighted": fusion.Weighted(),
-    "boost": fusion.Boost(),
-    "production": fusion.Production(),
-}
 _N_RUNS = 3
 
 T = TypeVar("T")
 
 
-def explain(memories: ScopedMemories, scope: Scope, asked: ExplainIn) -> dict[str, Any]:
+def explain(index: Index, scope: Scope, asked: ExplainIn) -> dict[str, Any]:
     """Search by both rankings, by words only and by meaning only; return what the page shows.
 
-    >>> from scrubjay import Index
-    >>> memories = ScopedMemories(Index())
-    >>> memories.put(Scope("acme"), [{"id": "m1", "text": "Prefers trains to planes."}])
-    1
-    >>> shown = explain(memories, Scope("acme"), ExplainIn(text="which train?"))
+    >>> index = Index()
+    >>> index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
+    >>> shown = explain(index, Scope("acme"), ExplainIn(text="which train?"))
     >>> [hit["matched_terms"] for hit in shown["hits"]], [stage["name"] for stage in shown["stages"]]
     ([['train']], ['words', 'whole'])
     """
-    options: dict[str, Any] = {"k": asked.k, "filter": asked.filter, "explain": True}
-    chosen = FUSIONS[asked.fusion]
+    whole = asked.query(scope)
+    # One ranking as it is, before what the query adds to it.
+    bare = Query(
+        Auto(),
+        candidates=whole.candidates,
+        recall=whole.recall,
+        keywords=whole.keywords,
+        ids=whole.ids,
+        exclude=whole.exclude,
+    )
 
-    def search(mode: str) -> Hits:
-        fused = chosen if mode == "hybrid" else None
-        return memories.search(scope, asked.text, mode=mode, fusion=fused, **options)
+    def search(query: Query) -> Hits:
+        return index.search(
+            asked.text, scope=scope, k=asked.k, filter=asked.filter, query=query, explain=True
+        )
 
-    hits, whole_us = _timed(lambda: search("hybrid"))
+    hits, whole_us = _timed(lambda: search(whole))
     stages = []
-    embedder = memories.index.embedder
+    embedder = index.embedder
     if embedder is not None:
         try:
             stages.append({"name": "embed", "us": _timed(partial(embedder.embed_query, asked.text))[1]})
         except Exception:  # noqa: BLE001 - an embedder may raise anything; the search has said why in `degraded`
             embedder = None
-    lexical, words_us = _timed(lambda: search("lexical"))
+    lexical, words_us = _timed(lambda: search(bare.replace(mode="lexical")))
     stages.append({"name": "words", "us": words_us})
     vector: list[dict[str, Any]] = []
     if embedder is not None:
         try:
-            meaning, meaning_us = _timed(lambda: search("vector"))
+            meaning, meaning_us = _timed(lambda: search(bare.replace(mode="vector")))
         except (Error, ValueError):
             pass
         else:
             if meaning.mode == "vector":
-                vector = hit_fields(meaning)
+                vector = meaning.to_dicts()
                 stages.append({"name": "embed and meaning", "us": meaning_us})
                 stages.append({"name": "fusion", "us": max(0.0, whole_us - words_us - meaning_us)})
     stages.append({"name": "whole", "us": whole_us})
     return {
-        "hits": hit_fields(hits),
+        "hits": hits.to_dicts(),
         "mode": hits.mode,
         "degraded": list(hits.degraded),
         "took_us": whole_us,
-        "lexical": hit_fields(lexical),
+        "lexical": lexical.to_dicts(),
         "vector": vector,
         "lexical_share": hits.lexical_share,
         "stages": stages,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 from http import HTTPStatus
 from typing import Any
 
@@ -14,12 +15,15 @@ from starlette.responses import JSONResponse, Response
 
 from scrubjay.adapters._scoped import ReadOnlyMemoryError, UnknownMemoryError
 from scrubjay.adapters.service.auth import RefusedError, TokenFileError
-from scrubjay.errors import ClosedError, ConflictError, EmbedderError, Error, StoreBusyError
+from scrubjay.errors import ClosedError, EmbedderError, Error, StoreBusyError
 
 __all__ = ["BadArgumentError", "Json", "failure", "install"]
 
 _log = logging.getLogger(__name__)
 _encode = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
+
+# What pydantic calls the alternatives of a field, in the place of a problem.
+_ALTERNATIVE = re.compile(r"(constrained-|tagged-|list\[|literal\[|(str|bool|int|float|[A-Za-z]+In)$)")
 
 
 class BadArgumentError(Exception):
@@ -32,7 +36,6 @@ _KNOWN: dict[type[Exception], tuple[int, str, str | None]] = {
     ReadOnlyMemoryError: (403, "read_only", None),
     RefusedError: (403, "forbidden", None),
     BadArgumentError: (422, "invalid", None),
-    ConflictError: (409, "conflict", "the id is stored in another form; choose another"),
     StoreBusyError: (503, "busy", "another writer is at work; try again"),
     ClosedError: (503, "unavailable", "the service is ending"),
     EmbedderError: (503, "embedder_failed", "the embedder failed; nothing was written"),
@@ -84,11 +87,14 @@ async def _invalid(request: Any, error: Any) -> Response:
         return failure(400, "malformed", "body: expected JSON")
     if isinstance(getattr(error, "body", None), bytes):  # it was not taken for JSON
         return failure(415, "unsupported_media_type", "content-type: expected application/json")
-    said = [
-        f"{'.'.join(str(part)[:80] for part in problem['loc'][1:]) or problem['loc'][0]}: {problem['msg']}"
-        for problem in problems[:5]
-    ]
+    said = dict.fromkeys(f"{_place(problem['loc'])}: {problem['msg']}" for problem in problems[:5])
     return failure(422, "invalid", "; ".join(said))
+
+
+def _place(loc: tuple[Any, ...]) -> str:
+    """Return the place of a problem in the body, without the alternatives that pydantic tried there."""
+    parts = [str(part)[:80] for part in loc[1:] if not _ALTERNATIVE.match(str(part))]
+    return ".".join(parts) or str(loc[0])
 
 
 async def _known(request: Any, error: Exception) -> Response:

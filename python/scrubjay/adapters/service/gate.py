@@ -28,6 +28,7 @@ Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 _log = logging.getLogger(__name__)
 
 _PUBLIC = ("/", "/page.js", "/page.css", "/openapi.json", "/health/live", "/health/ready")
+_SMALL_BYTES = 64 << 10  # a body that is never refused for the sake of memory: as many as connections fit
 _LOCAL_NAMES = ("127.0.0.1", "localhost", "[::1]")
 _HEADERS = [
     (b"content-security-policy", b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -63,7 +64,8 @@ class Gate:
         self._tokens, self._grant = tokens, grant
         self._limits, self._metrics = limits, metrics
         self._rates = Rates(limits.rate, limits.burst)
-        self._n_in_flight = 0
+        self._n_in_flight = 0  # whole requests: one that is on its way keeps nobody out
+        self._n_arriving_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request, or hand it on."""
@@ -83,13 +85,16 @@ class Gate:
                 message["headers"] = [*message.get("headers", ()), *_HEADERS]
             await send(message)
 
-        self._n_in_flight += 1
         self._metrics.in_flight.inc()
         try:
             scope.setdefault("state", {})
             self._admit(scope)
             receive = await self._read(scope, receive)
-            await self._app(scope, receive, answer)
+            await self._work(scope, receive, answer)
+            if not status:
+                raise _RefusalError(
+                    "long", 503, "timeout", "it takes too long; what was begun may yet be done"
+                )
         except _RefusalError as refusal:
             self._metrics.refused.labels(refusal.reason).inc()
             try:
@@ -103,7 +108,6 @@ class Gate:
             broken = failure(500, "internal", "something went wrong; the service's log has it")
             await broken(scope, receive, answer)
         finally:
-            self._n_in_flight -= 1
             self._metrics.in_flight.dec()
             route = getattr(scope.get("route"), "path", "other")
             method = scope["method"] if scope["method"] in _METHODS else "other"
@@ -114,6 +118,17 @@ class Gate:
 
     def _admit(self, scope: Scope) -> None:
         headers = scope["headers"]
+        # What arrives in one piece the parser lets pass, however long.
+        if sum([len(name) + len(value) + 4 for name, value in headers]) > self._limits.max_header_bytes:
+            most = self._limits.max_header_bytes
+            raise _RefusalError("headers", 431, "too_large", f"headers: expected at most {most:,} bytes")
+        lengths = {name for name, _ in headers if name in (b"content-length", b"transfer-encoding")}
+        if len(lengths) == 2:
+            # A proxy may believe the other one, and take for a body what is a second request here (RFC 9112, 6.1).
+            raise _RefusalError(
+                "ambiguous", 400, "malformed", "content-length, transfer-encoding: expected one, got both",
+                connection="close",
+            )  # fmt: skip
         if self._tokens is None:
             _check_host(headers)
         grant = None
@@ -128,8 +143,18 @@ class Gate:
                 "rate", 429, "rate_limited", f"expected at most {self._limits.rate:g} requests a second",
                 retry_after=str(int(wait) + 1),
             )  # fmt: skip
-        if self._n_in_flight > self._limits.max_in_flight:
-            raise _RefusalError("busy", 503, "busy", "too many requests at once; try again", retry_after="1")
+
+    async def _work(self, scope: Scope, receive: Receive, answer: Send) -> None:
+        """Run the application, if not too many do; it gives no answer if it takes too long."""
+        counts = not scope["path"].startswith("/health/")
+        if counts and self._n_in_flight >= self._limits.max_in_flight:
+            raise _busy()
+        self._n_in_flight += counts
+        try:
+            with anyio.move_on_after(self._limits.request_timeout):
+                await self._app(scope, receive, answer)
+        finally:
+            self._n_in_flight -= counts
 
     def _known(self, headers: list[tuple[bytes, bytes]]) -> Grant:
         assert self._tokens is not None
@@ -155,15 +180,15 @@ class Gate:
             for name, value in scope["headers"]
             if name in (b"content-length", b"transfer-encoding")
         }
-        if not declared or declared.get(b"content-length") == b"0":
-            return receive
+        if not declared or declared.get(b"content-length") == b"0" or scope["path"] in _PUBLIC:
+            return receive  # what anybody may ask for has no body, and none is waited for
         most = self._limits.max_body_bytes
         length = declared.get(b"content-length", b"")
         if length.isdigit() and (len(length) > 15 or int(length) > most):
             raise self._too_large()
         _check_type(scope)
         pieces: list[bytes] = []
-        n_bytes = 0
+        n_bytes = n_counted = 0
         try:
             with anyio.fail_after(self._limits.body_timeout):
                 while True:
@@ -174,12 +199,19 @@ class Gate:
                     n_bytes += len(pieces[-1])
                     if n_bytes > most:
                         raise self._too_large()
+                    if n_bytes > _SMALL_BYTES:
+                        self._n_arriving_bytes += n_bytes - n_counted
+                        n_counted = n_bytes
+                        if self._n_arriving_bytes > self._limits.max_arriving_bytes:
+                            raise _busy()
                     if not message.get("more_body", False):
                         break
         except TimeoutError:
             raise _RefusalError(
                 "slow", 408, "timeout", "the request took too long to arrive", connection="close"
             ) from None
+        finally:
+            self._n_arriving_bytes -= n_counted
         whole: list[MutableMapping[str, Any]] = [
             {"type": "http.request", "body": b"".join(pieces), "more_body": False}
         ]
@@ -194,6 +226,10 @@ class Gate:
         return _RefusalError(
             "size", 413, "too_large", f"body: expected at most {most:,} bytes", connection="close"
         )
+
+
+def _busy() -> _RefusalError:
+    return _RefusalError("busy", 503, "busy", "too many requests at once; try again", retry_after="1")
 
 
 _METHODS = frozenset(("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"))

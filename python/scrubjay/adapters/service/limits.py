@@ -12,6 +12,7 @@ from dataclasses import dataclass
 __all__ = ["Limits", "Rates"]
 
 _MAX_CALLERS = 10_000
+_MAY_BE_0 = ("rate", "max_connections_per_peer")
 
 
 @dataclass(frozen=True)
@@ -23,9 +24,23 @@ class Limits:
         max_k: hits of a search, memories of a listing.
         max_batch: memories in one write.
         rate: requests a second for each token; 0: no limit. `burst` of them may come at once.
-        max_in_flight: requests that are worked on or waited for at once.
-        body_timeout: seconds that a caller may take to send a request.
+        max_in_flight: requests that are worked on at once.
+        max_arriving_bytes: of all bodies that are on their way; above it bodies of more than 64 KiB are refused.
+        max_unsent_bytes: of all answers that callers have not read; above it those that waited longest are dropped.
+        max_connections: in all; fewer if the process may not open so many files. At the cap the connection that waited
+            longest (for a request, the rest of one, or a reader) makes room; if all are at work new ones are refused.
+        max_connections_per_peer: from one IPv4 address, or one /64 network of IPv6; 0: no cap of its own, for a service
+            behind a proxy, where all callers have the address of the proxy.
+        max_header_bytes: of one request.
+        header_timeout: seconds that a caller may take to send the headers of a request.
+        body_timeout: seconds that a caller may take to send the body.
+        request_timeout: seconds from the headers to the answer; what the index is doing then goes on to its end.
+        send_timeout: seconds that a caller may take to read an answer.
+        idle_timeout: seconds between two requests of a connection.
         drain_timeout: seconds that requests may take to end when the service is told to.
+
+    What concerns connections is kept by :func:`serve`; another server that runs the application of :func:`create_app`
+    has limits of its own.
 
     >>> Limits(max_k=10).max_k
     10
@@ -37,12 +52,21 @@ class Limits:
     rate: float = 1000.0
     burst: int = 2000
     max_in_flight: int = 256
+    max_arriving_bytes: int = 256 << 20
+    max_unsent_bytes: int = 256 << 20
+    max_connections: int = 512
+    max_connections_per_peer: int = 256
+    max_header_bytes: int = 16 << 10
+    header_timeout: float = 10.0
     body_timeout: float = 30.0
+    request_timeout: float = 120.0
+    send_timeout: float = 60.0
+    idle_timeout: float = 65.0
     drain_timeout: float = 30.0
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):
-            value, least = getattr(self, field.name), 0 if field.name == "rate" else 1
+            value, least = getattr(self, field.name), 0 if field.name in _MAY_BE_0 else 1
             if isinstance(value, bool) or not isinstance(value, (int, float)):
                 raise TypeError(f"{field.name}: expected a number, got {type(value).__name__}")
             if not (

@@ -1,21 +1,20 @@
 """What do requests and answers look like? The source of the OpenAPI document.
 
 Requests are strict: a text is no number, and what is not named here is refused. Answers are made by hand
-(:func:`memory_fields`, :func:`hit_fields`), since they are most of the work of a request; the tests hold them to these.
+(:func:`memory_fields`, `Hits.to_dicts`), since they are most of the work of a request; the tests hold them to these.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from scrubjay.adapters._scoped import local_id
+from scrubjay._native import Scope
+from scrubjay.fusion import Query
 from scrubjay.records import Record
-from scrubjay.results import Hit
 
 __all__ = [
     "Changes",
@@ -37,7 +36,6 @@ __all__ = [
     "UpsertIn",
     "WhoAmI",
     "Written",
-    "hit_fields",
     "memory_fields",
 ]
 
@@ -61,12 +59,17 @@ def _encodable(value: Any) -> Any:
 Name = Annotated[str, Field(min_length=1, max_length=256)]
 Id = Annotated[str, Field(min_length=1, max_length=512)]
 Text = Annotated[str, Field(max_length=200_000)]
-Query = Annotated[str, Field(max_length=20_000)]
+QueryText = Annotated[str, Field(max_length=20_000)]
 Object = Annotated[dict[str, Any], AfterValidator(_encodable)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Vector = Annotated[list[Number], Field(min_length=1, max_length=4096)]
 Time = Annotated[str | Number, Field(description="ISO 8601, or seconds since 1970 (UTC)")]
 Ids = Annotated[list[Id], Field(max_length=10_000)]
+Names = Annotated[list[Name], Field(max_length=1_000)]
+Pair = Annotated[list[Number], Field(min_length=2, max_length=2)]
+Candidates = Annotated[int, Field(ge=1, le=10_000)]
+Method = Literal["auto", "rrf", "weighted", "boost", "production"]
+Tier = Literal["low", "standard", "high"]
 Filter = Annotated[
     Object,
     Field(
@@ -133,35 +136,181 @@ class Changes(Request):
     scope: ScopeIn | None = None
 
 
-class ExplainIn(Request):
+class AutoIn(Request):
+    """Normalised scores, weighed per question by how well the two rankings agree."""
+
+    method: Literal["auto"]
+
+
+class RRFIn(Request):
+    """Reciprocal rank fusion."""
+
+    method: Literal["rrf"]
+    k: Number = 60.0
+    weights: Pair = [1.0, 1.0]
+
+
+class WeightedIn(Request):
+    """A weighted sum of normalised scores."""
+
+    method: Literal["weighted"]
+    weights: Pair = [0.5, 0.5]
+    normalise: Literal["zscore", "minmax", "max", "logistic"] = "zscore"
+
+
+class BoostIn(Request):
+    """The vectors admit, the words reorder."""
+
+    method: Literal["boost"]
+    gate: Number = 0.0
+    weight: Number = 0.3
+
+
+class ProductionIn(Request):
+    """A weighted sum of scaled scores of words and similarities, and a floor."""
+
+    method: Literal["production"]
+    weights: Pair = [0.6, 0.4]
+    floor: Number = 0.4
+    literal: bool = False
+
+
+class RecencyIn(Request):
+    """What is new counts more."""
+
+    weight: Number = 0.3
+    half_life_hours: Number = 168.0
+    now: Time | None = None
+
+
+class EntitiesIn(Request):
+    """Memories that name what the question is about count more."""
+
+    weight: Number = 0.3
+    field: Name = "entities"
+    names: Names | None = None
+
+
+class PriorIn(Request):
+    """A number in a memory's metadata is added to its score."""
+
+    weight: Number = 0.3
+    field: Name = "importance"
+
+
+class RelevanceIn(Request):
+    """The least evidence that a hit must have; bounds are of similarity and coverage."""
+
+    at_least: Tier = "standard"
+    low: Pair = [0.3, 0.3]
+    standard: Pair = [0.5, 0.5]
+    high: Pair = [0.7, 0.7]
+
+
+class ExactScope(Request):
+    """The very scope of a memory, as hits and memories say it; without a tenant it is the one that the search is in."""
+
+    tenant: Name | None = None
+    user: Name | None = None
+    agent: Name | None = None
+
+
+class KeyIn(Request):
+    """One very memory."""
+
+    id: Id
+    scope: ExactScope
+
+
+class Ranked(Request):
+    """How a search ranks, and what it may find: the fields of :class:`scrubjay.Query`."""
+
+    fusion: Annotated[
+        Method
+        | Annotated[AutoIn | RRFIn | WeightedIn | BoostIn | ProductionIn, Field(discriminator="method")],
+        Field(description="how the rankings become one: a method, or one with its options"),
+    ] = "auto"
+    mode: Literal["hybrid", "lexical", "keyword", "vector", "semantic"] = "hybrid"
+    candidates: Annotated[
+        Candidates | Annotated[list[Candidates], Field(min_length=2, max_length=2)] | None,
+        Field(description="how many of each ranking are fused, or of [words, meaning]"),
+    ] = None
+    recall: Annotated[
+        Annotated[Number, Field(gt=0, le=1)] | Literal["exact"] | None,
+        Field(description="the share of the truly nearest that the ranking by meaning should find"),
+    ] = None
+    identifier_tier: Annotated[
+        bool, Field(description="what holds a rare identifier verbatim comes first")
+    ] = True
+    coverage: Annotated[Number, Field(description="weight of the share of the question's words")] = 0.0
+    recency: RecencyIn | bool | None = None
+    entities: EntitiesIn | Names | bool | None = None
+    prior: PriorIn | bool | None = None
+    mmr: Annotated[
+        Annotated[Number, Field(ge=0, le=1)] | None,
+        Field(description="from 0, only different, to 1, only relevant"),
+    ] = None
+    min_score: Number | None = None
+    relevance: RelevanceIn | Tier | None = None
+    keywords: Annotated[
+        QueryText | None, Field(description="replaces the text for the ranking by keywords")
+    ] = None
+    ids: Annotated[Ids | None, Field(description="only memories with these")] = None
+    exclude: Annotated[Ids | None, Field(description="none with these")] = None
+    rankings: Annotated[
+        Annotated[list[Annotated[list[Id | KeyIn], Field(max_length=10_000)]], Field(max_length=16)] | None,
+        Field(description="further rankings, best first; an id is the most specific memory that has it"),
+    ] = None
+
+    @property
+    def asks(self) -> set[str]:
+        """The fields of the query that the request names."""
+        return self.model_fields_set & _QUERY_FIELDS
+
+    def query(self, scope: Scope) -> Query:
+        """Return the query that is asked from a scope.
+
+        Raises:
+            TypeError, ValueError: the message names the field.
+        """
+        given = self.model_dump(include=self.asks - _OF_ONE_SEARCH, exclude_none=True)
+        query = Query.from_dict(given)
+        own = {name: getattr(self, name) for name in ("keywords", "ids", "exclude")}
+        if self.rankings is not None:
+            own["rankings"] = [[_entry(entry, scope) for entry in ranking] for ranking in self.rankings]
+        own = {name: value for name, value in own.items() if value is not None}
+        return query.replace(**own) if own else query
+
+
+class ExplainIn(Ranked):
     """A question about a question."""
 
-    text: Annotated[Query, Field(min_length=1)]
+    text: Annotated[QueryText, Field(min_length=1)]
     k: Annotated[int, Field(ge=1, le=MAX_K)] = 10
     filter: Filter | None = None
-    fusion: Literal["auto", "rrf", "weighted", "boost", "production"] = "auto"
     scope: ScopeIn | None = None
 
 
-class SearchIn(Request):
+class SearchIn(Ranked):
     """A question: at least one of text, keywords, vector."""
 
-    text: Query | None = None
-    keywords: Annotated[Query | None, Field(description="replaces the text for the ranking by keywords")] = (
-        None
-    )
+    text: QueryText | None = None
     vector: Annotated[Vector | None, Field(description="replaces the embedding of the text")] = None
     k: Annotated[int, Field(ge=1, le=MAX_K)] = 10
-    mode: Literal["hybrid", "lexical", "vector"] = "hybrid"
-    candidates: Annotated[int, Field(ge=1, le=10_000)] | None = None
-    fusion: Literal["auto", "rrf", "weighted", "boost", "production"] = "auto"
-    min_score: Number | None = None
-    relevance: Literal["low", "standard", "high"] | None = None
     filter: Filter | None = None
-    ids: Ids | None = None
-    exclude_ids: Ids | None = None
     explain: bool = False
     scope: ScopeIn | None = None
+
+
+_QUERY_FIELDS = set(Ranked.model_fields)
+_OF_ONE_SEARCH = {"keywords", "ids", "exclude", "rankings"}
+
+
+def _entry(entry: str | KeyIn, scope: Scope) -> str | tuple[Scope, str]:
+    if isinstance(entry, str):
+        return entry
+    own = entry.scope
+    return Scope(own.tenant or scope.tenant, own.user, own.agent), entry.id
 
 
 class CountIn(Request):
@@ -312,23 +461,13 @@ def memory_fields(record: Record) -> dict[str, Any]:
     """Return a record as :class:`Memory`."""
     scope = record.scope
     return {
-        "id": local_id(record),
+        "id": record.id,
         "text": record.text,
         "metadata": record.metadata or {},
         "created_at": _iso(record.created_at),
         "expires_at": _iso(record.expires_at),
         "scope": {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent},
     }
-
-
-def hit_fields(hits: Iterable[Hit]) -> list[dict[str, Any]]:
-    """Return hits as :class:`HitOut`."""
-    rows = []
-    for hit in hits:
-        row = hit.to_dict()
-        row["id"] = local_id(hit)
-        rows.append(row)
-    return rows
 
 
 def _iso(moment: Any) -> str | None:

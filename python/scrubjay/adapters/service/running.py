@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+import dataclasses
 import ipaddress
+import logging
+import math
 import signal
 import socket
 import sys
 import threading
+import time
+from pathlib import Path
 from typing import Any
 
 import uvicorn
 
 from scrubjay.adapters.service.app import create_app
 from scrubjay.adapters.service.auth import Grant, Tokens
+from scrubjay.adapters.service.connections import Connections
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.index import Index
 
 __all__ = ["serve"]
+
+_ACCEPTED_AT_ONCE = 32  # asyncio accepts so many before it looks at any of them
+_BACKLOG = 1024  # of the kernel's queue of connections
+# What the index opens while it works, and connections that are being closed.
+_OTHER_FILES = 64 + 2 * _ACCEPTED_AT_ONCE
+_LEAST_CONNECTIONS = 8
+_SELDOM_SECONDS = 10.0
 
 
 def serve(
@@ -41,15 +54,19 @@ def serve(
     """
     if tokens is None and not is_loopback(host):
         raise ValueError(f"host: expected a loopback address, since there are no tokens, got {host!r}")
-    limits = limits or Limits()
+    limits = _within_files(limits or Limits())
     app = create_app(index, tokens=tokens, grant=grant, limits=limits, close_index=True)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    with socket.create_server((host, port), family=family, backlog=1024) as listening:
+    with socket.create_server((host, port), family=family, backlog=_BACKLOG) as listening:
         shown = f"[{host}]" if ":" in host else host
         print(f"listening on http://{shown}:{listening.getsockname()[1]}", file=sys.stderr, flush=True)
         config = uvicorn.Config(
             app,
-            http="h11",  # the other parser has no bound on the size of headers
+            # h11: uvicorn's other parser has no bound on the size of headers.
+            http=Connections(limits),  # a callable, where it says a class
+            h11_max_incomplete_event_size=limits.max_header_bytes,
+            timeout_keep_alive=math.ceil(limits.idle_timeout),
+            backlog=_ACCEPTED_AT_ONCE,
             ws="none",
             log_level="warning",
             access_log=False,  # paths hold ids
@@ -57,7 +74,59 @@ def serve(
             proxy_headers=False,
             timeout_graceful_shutdown=int(limits.drain_timeout),
         )
-        _run(uvicorn.Server(config), listening)
+        logging.getLogger("uvicorn.error").addFilter(_Seldom())
+        _run(_Server(config), listening)
+
+
+class _Seldom(logging.Filter):
+    """Lets a message without an exception through once in ten seconds: who sends nonsense must not fill the disk."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: dict[str, float] = {}
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether to log it."""
+        if record.exc_info or record.args or len(self._last) > 100:
+            return True
+        now = time.monotonic()
+        if now - self._last.get(str(record.msg), -math.inf) < _SELDOM_SECONDS:
+            return False
+        self._last[str(record.msg)] = now
+        return True
+
+
+class _Server(uvicorn.Server):
+    """A server that accepts few connections at once and lets the kernel queue many; asyncio has one number for both."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets=sockets)
+        for listening in sockets or ():
+            listening.listen(_BACKLOG)
+
+
+def _within_files(limits: Limits) -> Limits:
+    """Return limits with no more connections than the process may open files for."""
+    try:
+        import resource
+    except ImportError:  # Windows
+        return limits
+    most, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if most == resource.RLIM_INFINITY:
+        return limits
+    try:
+        n_open = len(list(Path("/dev/fd").iterdir()))
+    except OSError:
+        n_open = 32
+    room = max(_LEAST_CONNECTIONS, most - n_open - _OTHER_FILES)
+    if room >= limits.max_connections:
+        return limits
+    print(
+        f"at most {room} connections, not {limits.max_connections}: "
+        f"the process may open {most} files (raise `ulimit -n`)",
+        file=sys.stderr,
+    )
+    return dataclasses.replace(limits, max_connections=room)
 
 
 def is_loopback(host: str) -> bool:

@@ -1,0 +1,51 @@
+"""How does what a framework has no word for, everything in a :class:`scrubjay.Query`, reach a search?
+
+An adapter takes a query where it is made and, where the framework passes further arguments on, with each search; there
+it is named `scrubjay_query`, since the frameworks name the text so. Where the adapter is kept or configured as JSON, it
+takes :meth:`scrubjay.Query.to_dict`'s settings as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from scrubjay.fusion import Query
+
+__all__ = ["USUAL", "as_query", "narrowed"]
+
+USUAL = Query()
+
+
+def as_query(given: Query | Mapping[str, Any] | None, name: str = "query", usual: Query = USUAL) -> Query:
+    """Return a query as it is, of settings the one they describe, of None the usual one.
+
+    Raises:
+        TypeError, ValueError: it is none of them; the message names the argument or the setting.
+
+    >>> as_query({"mode": "keyword"})
+    Query(mode='lexical')
+    """
+    if isinstance(given, Query):
+        return given
+    if given is None:
+        return usual
+    if isinstance(given, Mapping):
+        return Query.from_dict(given)
+    raise TypeError(
+        f"{name}: expected a scrubjay.Query or its settings, got {type(given).__name__} {given!r}"
+    )
+
+
+def narrowed(query: Query, ids: Sequence[str | int] | None) -> Query:
+    """Return the query for these ids only, of those that it asks for itself; None: it stays as it is.
+
+    >>> narrowed(Query(ids=["m1", "m2"]), ["m2", "m3"])
+    Query(ids=['m2'])
+    """
+    if ids is None:
+        return query
+    if query.ids is not None:
+        own = set(query.ids)
+        ids = [id for id in ids if id in own]
+    return query.replace(ids=ids)
