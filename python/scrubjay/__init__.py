@@ -28,6 +28,7 @@ from scrubjay.errors import (
     BudgetError,
     ClosedError,
     ConflictError,
+    CorruptDataWarning,
     CorruptIndexError,
     EmbedderError,
     EmbedderMismatchError,
@@ -47,16 +48,18 @@ from scrubjay.fusion import (
     Entities,
     Prior,
     Production,
-    Ranking,
+    Query,
     Recency,
     Relevance,
     Weighted,
 )
 from scrubjay.index import Index
+from scrubjay.initialised import guard_exports
 from scrubjay.records import Record
 from scrubjay.results import Hit, Hits
 from scrubjay.retrieval import Retriever
 from scrubjay.stemming import snowball
+from scrubjay.view import ScopeView
 
 if TYPE_CHECKING:
     from scrubjay.memory import (
@@ -79,6 +82,7 @@ __all__ = [
     "BudgetError",
     "ClosedError",
     "ConflictError",
+    "CorruptDataWarning",
     "CorruptIndexError",
     "Decay",
     "DefaultJudge",
@@ -102,7 +106,7 @@ __all__ = [
     "Prior",
     "Production",
     "Provenance",
-    "Ranking",
+    "Query",
     "Recency",
     "Record",
     "Relevance",
@@ -110,6 +114,7 @@ __all__ = [
     "RetrievalError",
     "Retriever",
     "Scope",
+    "ScopeView",
     "StaticEmbedder",
     "StoreBusyError",
     "StoreError",
@@ -122,6 +127,8 @@ __all__ = [
     "show_config",
     "snowball",
 ]
+
+guard_exports(__name__)
 
 _OF_MEMORY = frozenset(
     (

@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['CompiledRanking', 'Document', 'Engine', 'Filter', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'porter2', 'sanitize_utf8', 'show_config_dict']
+__all__: list[str] = ['CompiledQuery', 'CompiledRanking', 'Document', 'Engine', 'Filter', 'PreparedDocuments', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'porter2', 'sanitize_utf8', 'show_config_dict']
 class Scope:
     """
     Whose memory this is: a tenant, and optionally a user and an agent of it.
@@ -35,8 +35,6 @@ class Scope:
     """
     def __eq__(self, arg0: typing.Any) -> typing.Any:
         ...
-    def __getstate__(self) -> tuple[str, typing.Any, typing.Any]:
-        ...
     def __hash__(self) -> int:
         ...
     def __init__(self, tenant: typing.Any, user: typing.Any = None, agent: typing.Any = None) -> None:
@@ -45,13 +43,23 @@ class Scope:
         """
         By tenant, then user, then agent; None comes first.
         """
-    def __repr__(self) -> str:
+    def __reduce__(self) -> tuple[type, tuple[str, typing.Any, typing.Any]]:
         ...
-    def __setstate__(self, arg0: tuple) -> None:
+    def __repr__(self) -> str:
         ...
     def contains(self, other: Scope) -> bool:
         """
         Whether `other` agrees with every component that this scope names: what erase(self) would remove.
+        """
+    def visible(self) -> list[Scope]:
+        """
+        The exact scopes that a search from here sees, in the order in which equal scores rank: (tenant), (tenant, user),
+        (tenant, agent), (tenant, user, agent), as far as the components are given. A reader of one id gets the most specific:
+        (tenant, user, agent), (tenant, user), (tenant, agent), (tenant).
+
+        >>> from scrubjay import Scope
+        >>> Scope("acme", user="jane").visible()
+        [Scope('acme'), Scope('acme', user='jane')]
         """
     @property
     def agent(self) -> str | None:
@@ -168,6 +176,11 @@ class Result:
         float64 (n,): fraction of the distinct query terms that the hit holds; NaN without explain or without terms.
         """
     @property
+    def cursor(self) -> int:
+        """
+        Of a listing: `after` for its next page; 0 if it is empty.
+        """
+    @property
     def gathered(self) -> tuple:
         """
         The arms ('lexical', 'vector') that went through the matches of a rare filter one by one.
@@ -226,11 +239,19 @@ class Result:
         """
 class CompiledRanking:
     """
-    How a search ranks, in the engine's own form. Immutable; scrubjay.Ranking and the fusions (scrubjay.RRF and others) make it once.
+    How a search ranks, in the engine's own form. Immutable; a scrubjay.Query makes it once.
     """
     def __init__(self, method: str = 'auto', *, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] = [1.0, 1.0], normalise: str = 'zscore', boost: typing.SupportsFloat | typing.SupportsIndex = 0.3, gate: typing.SupportsFloat | typing.SupportsIndex = 0.0, floor: typing.SupportsFloat | typing.SupportsIndex = 0.4, literal: bool = False, identifier_tier: bool = True, coverage: typing.SupportsFloat | typing.SupportsIndex = 0.0, recency: typing.SupportsFloat | typing.SupportsIndex = 0.0, half_life_us: typing.SupportsFloat | typing.SupportsIndex = 604800000000.0, now_us: typing.SupportsInt | typing.SupportsIndex | None = None, entities: typing.SupportsFloat | typing.SupportsIndex = 0.0, entity_field: str = 'entities', prior: typing.SupportsFloat | typing.SupportsIndex = 0.0, prior_field: str = 'importance', mmr: typing.SupportsFloat | typing.SupportsIndex | None = None, min_score: typing.SupportsFloat | typing.SupportsIndex | None = None, relevance: str | None = None, relevance_bounds: collections.abc.Sequence[tuple[typing.SupportsFloat | typing.SupportsIndex, typing.SupportsFloat | typing.SupportsIndex]] = []) -> None:
         """
-        See scrubjay.Ranking and the fusions for what the numbers mean. ValueError for one out of its range.
+        See scrubjay.Query and the fusions for what the numbers mean. ValueError for one out of its range.
+        """
+class CompiledQuery:
+    """
+    A scrubjay.Query in the engine's own form. Immutable; a Query makes it once.
+    """
+    def __init__(self, ranking: typing.Any, *, mode: typing.Any = 'hybrid', candidates: typing.Any = None, recall: typing.Any = None, keywords: typing.Any = None, ids: typing.Any = None, exclude: typing.Any = None, rankings: typing.Any = None, entities: typing.Any = None) -> None:
+        """
+        See scrubjay.Query. TypeError, ValueError: the message names the argument.
         """
 class Document:
     """
@@ -286,6 +307,11 @@ class Engine:
             of codes (65,536 vectors of 256 dimensions) on a native thread, which starts when first wanted and ends with the engine.
             Changes no exact result; without it compact() and build_graphs() do the same.
 
+    Signals, forks, exit: on the main thread a long call (all but search()) ends soon after Ctrl-C with KeyboardInterrupt; a
+    document, a rewrite or a graph that was not complete is dropped, what erase() and delete_many() removed is gone. The child
+    of a fork goes on with a copy of the engine; where another thread was writing for so long that the fork did not wait for it
+    (its stemmer needs the GIL), writes to the copy raise Error. Threads that are in a call when the interpreter ends stay there.
+
     Raises:
         ValueError, TypeError: naming the argument, what was expected and what was given.
 
@@ -310,14 +336,18 @@ class Engine:
         """
         Gives memory that was freed in this process back to the system, where the C library can.
         """
-    def __contains__(self, id: typing.Any) -> bool:
-        ...
     def __init__(self, dim: typing.Any = None, metric: str = 'cosine', *, dtype: str = 'f16', analyzer: str = 'english', stemmer: typing.Any = None, k1: typing.SupportsFloat | typing.SupportsIndex = 1.2, b: typing.SupportsFloat | typing.SupportsIndex = 0.75, chunk_docs: typing.SupportsInt | typing.SupportsIndex = 65536, vector_plan: str = 'auto', background: bool = True) -> None:
         ...
     def __len__(self) -> int:
         ...
     def __repr__(self) -> str:
         ...
+    def apply(self, prepared: PreparedDocuments) -> int:
+        """
+        Writes what prepare() of this engine returned, all or nothing; returns how many distinct documents were written.
+
+        Raises: TypeError or ValueError if other writers settled ids and dimension otherwise meanwhile, ValueError for documents that another engine prepared.
+        """
     def build_graphs(self, min_vectors: typing.Any = 50000) -> int:
         """
         Builds an HNSW graph for every partition with at least `min_vectors` vectors and returns for how many.
@@ -330,17 +360,17 @@ class Engine:
         """
         Rewrites chunks that hold deleted documents, beside searches and writes, gives their memory back, and returns how many went.
         """
-    def count(self, scope: typing.Any = None, *, filter: typing.Any = None, ids: typing.Any = None, exclude_ids: typing.Any = None) -> int:
+    def count(self, scope: typing.Any = None, *, filter: typing.Any = None, ids: typing.Any = None, exclude: typing.Any = None) -> int:
         """
         How many documents a search from `scope` would see, of those that the filter admits (see search()); without a scope, all.
         """
-    def delete(self, id: typing.Any) -> bool:
+    def delete(self, id: typing.Any, *, scope: typing.Any) -> bool:
         """
-        Deletes a document from every projection at once; returns whether it existed.
+        Deletes the document of exactly this scope from every projection at once; returns whether it existed.
         """
-    def delete_many(self, ids: typing.Any) -> int:
+    def delete_many(self, ids: typing.Any, *, scope: typing.Any) -> int:
         """
-        Deletes documents; returns how many existed.
+        Deletes documents of exactly this scope, or of one each of a sequence of scopes; returns how many existed.
         """
     def digest(self, scope: typing.Any) -> dict:
         """
@@ -363,9 +393,9 @@ class Engine:
         """
         A number that changes with every write that a search from `scope` could notice. Equal numbers: nothing was written in between (up to a collision of 64 bits).
         """
-    def get(self, id: typing.Any) -> Document | None:
+    def get(self, id: typing.Any, *, scope: typing.Any) -> Document | None:
         """
-        The document with this id, or None.
+        The most specific of the documents with this id that `scope` sees, or None: its own before those that are shared with it (a user's before an agent's).
         """
     def graph_state(self, scope: typing.Any) -> str:
         """
@@ -384,38 +414,59 @@ class Engine:
         """
         The memory of the partition of exactly this scope, its share of the id map included.
         """
+    def prepare(self, ids: typing.Any, texts: typing.Any, *, scope: typing.Any, vectors: typing.Any = None, payloads: typing.Any = None) -> PreparedDocuments:
+        """
+        The part of upsert_many() that needs no writer's turn: checks, copies and analyses documents; apply() does the rest.
+
+        Raises what upsert_many() raises. Nothing is written yet, and whoever writes meanwhile is not held up.
+        """
     def save_partition(self, scope: typing.Any) -> list:
         """
         The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none. If
         the partition has a graph, its image comes last (is_graph_image()).
         """
-    def search(self, text: typing.Any = None, *, vector: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.Any = None, weights: typing.Any = None, rankings: typing.Any = None, fusion: typing.Any = None, explain: bool = False, recall: typing.Any = None, embedder: typing.Any = None, filter: typing.Any = None, ids: typing.Any = None, exclude_ids: typing.Any = None, entities: typing.Any = None) -> Result:
+    def scopes(self, within: typing.Any = None) -> list[Scope]:
+        """
+        The exact scopes that hold documents, or those of them that agree with `within`; in no order.
+        """
+    def scroll(self, scope: typing.Any, *, filter: typing.Any = None, ids: typing.Any = None, exclude: typing.Any = None, exact: bool = False, newest: bool = True, after: typing.Any = 0, skip: typing.Any = 0, limit: typing.Any = None) -> Result:
+        """
+        The documents that a search from `scope` sees, without ranking them, in the order of their last writes.
+
+        Args:
+            filter, ids, exclude: as for search().
+            exact: only those of exactly this scope.
+            newest: the last written first; otherwise the first written.
+            after: a `cursor` of an earlier result: what comes behind its last document. Documents that are written anew meanwhile
+                move to the end of the order.
+            skip, limit: how many to leave out, and how many at most; None: all.
+
+        Costs what it skips and returns, with a filter what the scope holds. One moment of each exact scope.
+
+        >>> from scrubjay import Engine, Scope
+        >>> engine = Engine()
+        >>> engine.upsert_many([1, 2, 3], ["one", "two", "three"], scope=Scope("acme"))
+        3
+        >>> page = engine.scroll(Scope("acme"), limit=2)
+        >>> page.ids.tolist(), engine.scroll(Scope("acme"), after=page.cursor).ids.tolist()
+        ([3, 2], [1])
+        """
+    def search(self, text: typing.Any = None, *, scope: typing.Any, k: typing.Any = 10, filter: typing.Any = None, vector: typing.Any = None, query: typing.Any = None, explain: bool = False, embedder: typing.Any = None, entities: typing.Any = None) -> Result:
         """
         The best k visible documents, by one native call without the GIL.
 
         Args:
             text: what the lexical arm looks for (str or bytes; invalid UTF-8 becomes U+FFFD), or None.
-            vector: (dim,) real numbers for the vector arm, or None; C-contiguous float32 is read in place.
             scope: whose memories may be seen; nothing else influences the result.
             k: how many, >= 1; more than there are gives all that match.
-            mode: 'hybrid' (what is given: both arms fused, or the one there is), 'lexical' or 'vector'.
-            candidates: how many each ranking contributes to the fusion, >= 1; None: max(100, k).
-            rrf_k, weights: plain reciprocal rank fusion (Cormack et al. 2009): score(d) = sum of weight / (rrf_k + rank) over
-                the rankings that hold d; weights are (lexical, vector), 1.0 each unless given, and rrf_k is 60.
-            rankings: further rankings of the caller's, each a sequence of ids, best first, with weight 1.0; ids that are not
-                visible are passed over.
-            fusion: how the rankings become one and what else decides the order (scrubjay.Auto, RRF, Weighted, Boost,
-                Production, or all options together: scrubjay.Ranking); None: Auto with the identifier tier.
-            explain: fill bm25, similarities, coverage and matched_terms for every hit.
-            recall: the share of the truly nearest that the vector arm should find, in (0, 1], None: 0.99. 1.0 or 'exact' scores
-                every visible vector. Below that, compressed codes or a graph choose which vectors are looked at; similarities
-                are those of the stored vectors all the same, and the same in every run and on every CPU.
-            embedder: a StaticEmbedder that makes the vector of the text in the same call, if no vector is given. A text in which
-                it finds nothing is looked for by its words, whatever the mode.
             filter: conditions on the metadata of the payload, a mapping (see scrubjay.filters) or a Filter; what it does not
                 admit is no candidate. BM25's statistics stay those of all visible documents.
-            entities: names of what the search is about, for a ranking that weighs entities (scrubjay.Entities).
-            ids, exclude_ids: only these documents, all but these: a set, list, integer array, pyroaring bitmap or other iterable.
+            vector: (dim,) real numbers for the vector arm, or None; C-contiguous float32 is read in place.
+            query: a scrubjay.Query: mode, fusion, signals, candidates, recall, ids, rankings; None: Query().
+            explain: fill bm25, similarities, coverage and matched_terms for every hit.
+            embedder: a StaticEmbedder that makes the vector of the text in the same call, if no vector is given. A text in which
+                it finds nothing is looked for by its words, whatever the mode.
+            entities: names of what the search is about, in place of the query's.
 
         Returns:
             A Result, by descending score; ties by partition ((tenant), (tenant, user), (tenant, agent), (tenant, user, agent)),
@@ -425,9 +476,9 @@ class Engine:
             ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros, and so on.
             TypeError: a wrong type, or no scope.
         """
-    def search_batch(self, texts: typing.Any = None, *, vectors: typing.Any = None, scope: typing.Any, k: typing.Any = 10, mode: typing.Any = 'hybrid', candidates: typing.Any = None, rrf_k: typing.Any = None, weights: typing.Any = None, fusion: typing.Any = None, explain: bool = False, recall: typing.Any = None, threads: typing.Any = None, embedder: typing.Any = None, filter: typing.Any = None, ids: typing.Any = None, exclude_ids: typing.Any = None, entities: typing.Any = None) -> list[Result]:
+    def search_batch(self, texts: typing.Any = None, *, scope: typing.Any, k: typing.Any = 10, filter: typing.Any = None, vectors: typing.Any = None, query: typing.Any = None, explain: bool = False, threads: typing.Any = None, embedder: typing.Any = None, entities: typing.Any = None) -> list[Result]:
         """
-        n searches on `threads` threads (None: as many as the machine has cores, which is also the most); texts (n,), vectors (n, dim), one scope or n. See search().
+        n searches on `threads` threads (None: as many as the machine has cores, which is also the most); texts (n,), vectors (n, dim), one scope or n, one query or n. See search().
         """
     def stats(self, scope: typing.Any = None) -> dict:
         """
@@ -435,19 +486,22 @@ class Engine:
         """
     def upsert(self, id: typing.Any, text: typing.Any, *, scope: typing.Any, vector: typing.Any = None, payload: typing.Any = None) -> None:
         """
-        Inserts a document or replaces the one with this id; visible to the next search of any thread.
+        Inserts a document or replaces the one of this scope with this id; visible to the next search of any thread.
 
-        Raises: ValueError or TypeError for bad arguments, ConflictError if the id exists in another scope; nothing is changed then.
+        Text (as UTF-8) and payload may have 16 MiB each, the text 8,388,608 tokens. Only writers of exactly this scope are waited for.
+
+        Raises: ValueError or TypeError for bad arguments; nothing is changed then.
         """
     def upsert_many(self, ids: typing.Any, texts: typing.Any, *, scope: typing.Any, vectors: typing.Any = None, payloads: typing.Any = None) -> int:
         """
         Upserts n documents in order: ids (n,), texts (n,), one scope or n, vectors (n, dim) or n vectors and Nones.
 
-        Everything is checked before anything is written. Of equal ids the last counts. Returns how many distinct ids were written.
+        All or nothing, whatever fails: everything is checked before anything is written, and what was prepared is taken back. Of
+        equal (scope, id) the last counts. Documents that are new to their partition appear at once. Returns how many distinct ones were written.
         """
     def validate(self, ids: typing.Any, texts: typing.Any, *, scope: typing.Any, vectors: typing.Any = None, payloads: typing.Any = None) -> None:
         """
-        Raises what upsert_many() would raise for the documents themselves (conflicts with stored ones aside); writes nothing.
+        Raises what upsert_many() would raise for the documents themselves; writes nothing.
         """
     @property
     def analyzer(self) -> str:
@@ -478,6 +532,16 @@ class Engine:
     def metric(self) -> str:
         """
         'cosine', 'ip' or 'l2'.
+        """
+class PreparedDocuments:
+    """
+    Documents that Engine.prepare() checked, copied and analysed; Engine.apply() writes them.
+    """
+    def __len__(self) -> int:
+        ...
+    def belongs_to(self, engine: Engine) -> bool:
+        """
+        Whether this engine prepared them: no other one can write them.
         """
 def analyze(text: str | bytes, analyzer: str = 'english', *, stemmer: typing.Any = None, cache_bytes: typing.SupportsInt | typing.SupportsIndex = 8388608) -> list[tuple[str, str]]:
     """

@@ -1,7 +1,7 @@
 """How do several collections live in one file?
 
-Each is an index of its own: ids, scopes, dimension, embedder, deletion events. They share the file, its backups, its
-compaction and one memory budget.
+Each is an index of its own: documents, scopes, dimension, embedder, deletion events. They share the file, its
+backups, its compaction and one memory budget.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import StoreError
 from scrubjay.family import checked_name
 from scrubjay.opening import OpenedIndex
+from scrubjay.semantic import checked_embedder
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.protocol import Identity
 from scrubjay.store.sqlite import check_identity
@@ -45,9 +46,9 @@ class CollectedIndex(OpenedIndex):
             dim, metric, dtype, analyzer: of a new collection, by default this index's; of an existing one they are
                 known, and what is given must agree.
 
-        An id is unique within its collection. Asked again for the same name, the same object is returned as long as it
-        is open; an embedder that is given then takes the place of the one it has. Closing the index that was opened
-        closes them all. Without a file, collections last as long as the index.
+        Asked again for the same name, the same object is returned as long as it is open; an embedder that is given then
+        takes the place of the one it has. Closing the index that was opened closes them all. Without a file,
+        collections last as long as the index.
 
         Raises:
             TypeError, ValueError: the name is none.
@@ -61,15 +62,19 @@ class CollectedIndex(OpenedIndex):
         ...     traces = index.collection("traces")
         ...     index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
         ...     traces.upsert("m1", "Booked a train.", scope=Scope("acme"))
-        ...     index.collections(), len(index), traces.get("m1").text
+        ...     index.collections(), len(index), traces.get("m1", scope=Scope("acme")).text
         (['traces'], 1, 'Booked a train.')
         >>> folder.cleanup()
         """
         checked_name(name)
+        self._check_open()
+        if embedder is not None:
+            checked_embedder(embedder)
         if embedder is not None and dim is not None and dim != embedder.dim:
             raise ValueError(f"dim: expected the embedder's {embedder.dim}, got {dim}")
         asked = Identity(dim, metric or "", dtype or "", analyzer or "")
         with self._family.lock:
+            self._family.check_open()
             member = self._family.member(name)
             if member is None:
                 member = self._open_collection(name, replace(asked, dim=None if embedder else dim), embedder)
@@ -89,7 +94,7 @@ class CollectedIndex(OpenedIndex):
             usual = replace(usual, dim=own.dim)
         if self._family.path is None:
             member = self._make_in_memory(asked, embedder, usual)
-            member._family, member._name = self._family, name
+            member._family, member._name, member._is_root = self._family, name, False
         else:
             member = type(self)._open_member(self._family, name, asked, embedder, usual)
         identity = member._identity()
@@ -120,6 +125,7 @@ class CollectedIndex(OpenedIndex):
 
     def collections(self) -> list[str]:
         """Return the names of the collections in alphabetical order, without the one that has no name."""
+        self._check_open()
         if not isinstance(self._engine, DurableEngine):
             return sorted(self._family.members())
         return self._engine.store.collection_names()
@@ -138,6 +144,7 @@ class CollectedIndex(OpenedIndex):
             if name not in names:
                 raise KeyError(f"collection: expected one of {names}, got {name!r}")
             member = self._family.member(name)
+            self._family.check_open()
             if isinstance(self._engine, DurableEngine):
                 n_dropped = self._engine.store.drop_collection(name, now=self._engine.clock())
             else:
@@ -148,6 +155,7 @@ class CollectedIndex(OpenedIndex):
         return n_dropped
 
     def _durable(self, doing: str) -> DurableEngine:
+        self._check_open()
         if not isinstance(self._engine, DurableEngine):
             raise StoreError(f"{doing}: this index has no file; open one with Index.open(path)")
         return self._engine

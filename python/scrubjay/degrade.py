@@ -47,19 +47,27 @@ def make_plan(
     return Plan(mode, lexical_text, vector, degraded)
 
 
-def damaged(plan: Plan, n: int) -> Plan:
-    """Add that `n` of the visible memories have vectors that cannot be read, if the search was to use vectors."""
-    if n == 0 or plan.mode == "lexical":
-        return plan
-    reason = (
-        f"vectors_damaged: {n:,} memories have vectors in the file that cannot be read, only words find them"
-    )
-    return plan._replace(degraded=(*plan.degraded, reason))
+def damaged(plan: Plan, counts: tuple[int, int]) -> Plan:
+    """Add how many of the visible memories have vectors in the file that cannot be read, if the search was to use
+    vectors; and how many cannot be read at all."""
+    n_without_vector, n_lost = counts
+    reasons = plan.degraded
+    if n_without_vector and plan.mode != "lexical":
+        reasons += (
+            f"vectors_damaged: {n_without_vector:,} memories have vectors in the file that cannot be read, only words "
+            "find them",
+        )
+    if n_lost:
+        reasons += (
+            f"rows_damaged: {n_lost:,} memories in the file cannot be read and were not searched; `scrubjay check` "
+            "names them",
+        )
+    return plan if reasons is plan.degraded else plan._replace(degraded=reasons)
 
 
 def make_plans(
     semantics: Semantics,
-    mode: str,
+    modes: Sequence[str],
     texts: Sequence[str | bytes | None],
     vectors: Any,
     keywords: Sequence[str | bytes | None],
@@ -67,7 +75,7 @@ def make_plans(
     """Decide for several questions; the texts that need a vector are embedded together."""
     needs = [
         mode != "lexical" and text is not None and vector is None
-        for text, vector in zip(texts, vectors, strict=True)
+        for mode, text, vector in zip(modes, texts, vectors, strict=True)
     ]
     native = semantics.native
     on_the_way = [
@@ -83,7 +91,7 @@ def make_plans(
         Plan(mode, text, None, (), native)
         if later
         else make_plan(mode, text, own if own is not None else vector, keyword, reasons)
-        for text, own, keyword, later, (vector, reasons) in zip(
-            texts, vectors, keywords, on_the_way, embedded, strict=True
+        for mode, text, own, keyword, later, (vector, reasons) in zip(
+            modes, texts, vectors, keywords, on_the_way, embedded, strict=True
         )
     ]

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-__all__ = ["FIELD", "mentions", "named_entities", "names", "normalise_name", "with_entities"]
+__all__ = ["FIELD", "mentioned", "mentions", "names", "normalise_name", "with_entities"]
 
 FIELD = "entities"
 LONGEST = 4
@@ -64,19 +64,9 @@ def mentions(text: str) -> list[str]:
     return list(found)
 
 
-def named_entities(
-    given: Sequence[str] | bool | None, text: str | bytes | None, keywords: str | bytes | None
-) -> list[str] | None:
-    """Return the names that a search is about; None: it says nothing of them.
-
-    Raises:
-        TypeError, ValueError: see :func:`names`.
-    """
-    if given is None or given is False:
-        return None
-    if given is not True:
-        return names(given)
-    asked = (one.decode("utf-8", "replace") if isinstance(one, bytes) else one for one in (text, keywords))
+def mentioned(*texts: str | bytes | None) -> list[str]:
+    """Return the names that a question with these texts may be about; see :func:`mentions`."""
+    asked = (text.decode("utf-8", "replace") if isinstance(text, bytes) else text for text in texts)
     return mentions(" ".join(filter(None, asked)))
 
 

@@ -10,6 +10,7 @@ __all__ = [
     "BudgetError",
     "ClosedError",
     "ConflictError",
+    "CorruptDataWarning",
     "CorruptIndexError",
     "EmbedderError",
     "EmbedderMismatchError",
@@ -42,11 +43,61 @@ class BudgetError(Error, ValueError):
 
 
 class ConflictError(Error):
-    """A write that contradicts what is stored, e.g. an id that already exists in another scope."""
+    """A write that contradicts what is stored, e.g. a record of memory that would say what another one says."""
 
 
 class CorruptIndexError(Error):
-    """Stored bytes that cannot be what Scrubjay wrote."""
+    """Stored bytes that cannot be what Scrubjay wrote. What else the file holds can still be read.
+
+    `scrubjay check --repair FILE` (:meth:`Index.repair`) sets the damaged rows aside and makes the file sound again;
+    a backup brings back what they held.
+
+    Attributes:
+        what: what is wrong, without the place and the remedy.
+        path: the file, where it is known.
+        id: of the document or record, where it is one.
+        scope: of the document or record, where it is known.
+    """
+
+    def __init__(self, what: str, *, path: object = None, id: object = None, scope: object = None) -> None:
+        where = "" if id is None else f"document {id!r}" + ("" if scope is None else f" of {scope!r}") + ": "
+        file = "" if path is None else f"{path}: "
+        remedy = (
+            "" if path is None else f" (`scrubjay check --repair {path}` sets it aside, or restore a backup)"
+        )
+        super().__init__(f"{file}{where}{what}{remedy}")
+        self.what, self.path, self.id, self.scope = what, path, id, scope
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Return what it is made anew from, in another process."""
+        return (_corrupt, (str(self), self.what, self.path, self.id, self.scope))
+
+    def located(self, *, path: object = None, id: object = None, scope: object = None) -> CorruptIndexError:
+        """Return the same error with the places that it does not name yet."""
+        return type(self)(
+            self.what,
+            path=path if self.path is None else self.path,
+            id=id if self.id is None else self.id,
+            scope=scope if self.scope is None else self.scope,
+        )
+
+
+def _corrupt(message: str, what: str, path: object, id: object, scope: object) -> CorruptIndexError:
+    error = CorruptIndexError(what, path=path, id=id, scope=scope)
+    error.args = (message,)
+    return error
+
+
+class CorruptDataWarning(UserWarning):
+    """Stored documents or records that are damaged were left out of an answer; the message names the first of them.
+
+    Attributes:
+        damaged: a sentence for each.
+    """
+
+    def __init__(self, message: str, damaged: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.damaged = damaged
 
 
 class ClosedError(Error):

@@ -12,7 +12,8 @@ import time
 from collections.abc import Iterable
 
 from scrubjay import payload
-from scrubjay._native import Engine
+from scrubjay._native import Engine, Scope
+from scrubjay.locks import renew_in_children
 from scrubjay.records import Row
 from scrubjay.store.engine import DurableEngine
 
@@ -24,8 +25,11 @@ class Expiry:
 
     def __init__(self, engine: Engine | DurableEngine) -> None:
         self._engine = engine if isinstance(engine, Engine) else None
-        self._lock = threading.Lock()
-        self._heap: list[tuple[int, int, str | int]] = []
+        self._lock = (
+            threading.RLock()
+        )  # deleting analyses a text, for which a stemmer may be called that comes here
+        renew_in_children(self, "_lock")
+        self._heap: list[tuple[int, int, Scope, str | int]] = []
         self._n_added = 0
 
     @property
@@ -41,7 +45,7 @@ class Expiry:
             if row.expires_at is not None:
                 with self._lock:
                     self._n_added += 1  # ids of two kinds do not compare
-                    heapq.heappush(self._heap, (row.expires_at, self._n_added, row.id))
+                    heapq.heappush(self._heap, (row.expires_at, self._n_added, row.scope, row.id))
 
     def remove_due(self) -> int:
         """Delete what has expired; return how many documents."""
@@ -51,11 +55,11 @@ class Expiry:
         with self._lock:
             now = time.time_ns() // 1000
             while self._heap and self._heap[0][0] <= now:
-                id = heapq.heappop(self._heap)[2]
-                document = self._engine.get(id)
-                if document is None:
+                _, _, scope, id = heapq.heappop(self._heap)
+                document = self._engine.get(id, scope=scope)
+                if document is None or document.scope != scope:
                     continue
                 expires_at = payload.expiry(document.payload)  # it may have been written anew since
                 if expires_at is not None and payload.microseconds(expires_at) <= now:
-                    n_removed += self._engine.delete(id)
+                    n_removed += self._engine.delete(id, scope=scope)
         return n_removed

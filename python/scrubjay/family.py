@@ -8,6 +8,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from scrubjay.errors import ClosedError
+from scrubjay.locks import renew_in_children
+
 __all__ = ["Family", "checked_name"]
 
 
@@ -25,7 +28,9 @@ class Family:
         self.query_cache = query_cache
         self.options = options
         self.lock = threading.RLock()  # one opens a collection at a time
+        renew_in_children(self, "lock")
         self._members: dict[str, Any] = {}  # indexes by name
+        self._is_closed = False
         self._root: weakref.ref[Any] | None = None  # weak, so that one that is dropped goes at once
 
     def add_root(self, index: Any) -> None:
@@ -53,6 +58,17 @@ class Family:
         with self.lock:
             root = self._root() if self._root is not None else None
             return [*([] if root is None else [root]), *self._members.values()]
+
+    def close(self) -> list[Any]:
+        """Open no more collections; return those that are open but the first, which its owner closes."""
+        with self.lock:
+            self._is_closed = True
+            return list(self._members.values())
+
+    def check_open(self) -> None:
+        """Raise ClosedError if the index that was opened first was closed."""
+        if self._is_closed:
+            raise ClosedError("the index is closed")
 
     def forget(self, index: Any) -> None:
         """A collection is being closed."""

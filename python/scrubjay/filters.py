@@ -66,7 +66,7 @@ FilterLike = Mapping[str, Any] | Filter
 """What `filter` accepts."""
 
 Ids = Iterable[Any]
-"""What `ids` and `exclude_ids` accept: a set, list, integer array, pyroaring bitmap, or another iterable of ids."""
+"""What `ids` and `exclude` accept: a set, list, integer array, pyroaring bitmap, or another iterable of ids."""
 
 
 def visible_to(

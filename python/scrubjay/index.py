@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar, cast
 
 from scrubjay._native import Engine, Scope
 from scrubjay.asynchronous import AsyncSearch
@@ -10,17 +11,22 @@ from scrubjay.embedders.protocol import Embedder
 from scrubjay.expiry import Expiry
 from scrubjay.family import Family
 from scrubjay.filters import FilterLike, Ids, lasting
-from scrubjay.records import Record, to_record
+from scrubjay.initialised import unset
+from scrubjay.records import Record, checked_ids, checked_scope, to_record
 from scrubjay.searching import SearchingIndex
-from scrubjay.semantic import Semantics
+from scrubjay.semantic import Semantics, checked_embedder
 from scrubjay.states import StatefulIndex
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.feedback import FeedbackLog
 from scrubjay.store.local import LocalEngine
+from scrubjay.store.writing import checked_id
 from scrubjay.stored import StoredIndex
+from scrubjay.view import ScopeView, as_view_scope
 from scrubjay.writing import WritingIndex
 
 __all__ = ["Index"]
+
+Self = TypeVar("Self", bound="Index")
 
 
 class Index(WritingIndex, SearchingIndex, AsyncSearch, StoredIndex, StatefulIndex):
@@ -52,6 +58,12 @@ class Index(WritingIndex, SearchingIndex, AsyncSearch, StoredIndex, StatefulInde
     0
     """
 
+    def __new__(cls: type[Self], *_: Any, **__: Any) -> Self:
+        index = super().__new__(cls)
+        absent: Any = unset(cls)
+        index._engine = index._expiry = index._family = index._notes = index._semantics = absent
+        return index
+
     def __init__(
         self,
         embedder: Embedder | None = None,
@@ -65,24 +77,71 @@ class Index(WritingIndex, SearchingIndex, AsyncSearch, StoredIndex, StatefulInde
         b: float = 0.75,
         query_cache: int = 1024,
     ) -> None:
+        if embedder is not None:
+            checked_embedder(embedder)
         self._semantics = Semantics(embedder, dim, query_cache)
         if embedder is not None:
             dim = embedder.dim
-        self._engine: Engine | DurableEngine = LocalEngine(
-            dim, metric, dtype=dtype, analyzer=analyzer, stemmer=stemmer, k1=k1, b=b
-        )
+        self._engine = LocalEngine(dim, metric, dtype=dtype, analyzer=analyzer, stemmer=stemmer, k1=k1, b=b)
         self._expiry = Expiry(self._engine)
         self._notes = FeedbackLog()
         self._family = Family(None, query_cache, {"stemmer": stemmer, "k1": k1, "b": b})
         self._family.add_root(self)
+        self._is_root = True
 
     # ------------------------------------------------------------------ looking
 
-    def get(self, id: str | int) -> Record | None:
-        """Return the memory with this id, its vector included; None if there is none."""
+    def get(self, id: str | int, *, scope: Scope) -> Record | None:
+        """Return the memory with this id that `scope` sees, its vector included; None if there is none.
+
+        Of several the most specific: the scope's own before those that are shared with it (a user's before an agent's
+        before the tenant's).
+
+        >>> index, jane = Index(), Scope("acme", user="jane")
+        >>> index.upsert("m1", "Invoices go out on Mondays.", scope=Scope("acme"))
+        >>> index.get("m1", scope=jane).text
+        'Invoices go out on Mondays.'
+        >>> index.upsert("m1", "Prefers trains to planes.", scope=jane)
+        >>> index.get("m1", scope=jane).text, index.get("m1", scope=Scope("acme", user="joe")).text
+        ('Prefers trains to planes.', 'Invoices go out on Mondays.')
+        """
         self._expiry.remove_due()
-        document = self._engine.get(id)
+        document = self._engine.get(id, scope=scope)
         return None if document is None else to_record(document)
+
+    def get_many(self, ids: Iterable[str | int], *, scope: Scope) -> list[Record | None]:
+        """Return what :meth:`get` returns for each id, in the order of `ids`."""
+        wanted, scope = checked_ids(ids), checked_scope(scope)
+        self._expiry.remove_due()
+        documents = (self._engine.get(id, scope=scope) for id in wanted)
+        return [None if document is None else to_record(document) for document in documents]
+
+    def find(self, id: str | int, *, within: Scope) -> list[Record]:
+        """Return every memory with this id in any scope that agrees with `within`, in order of scope, without vectors.
+
+        For the operator, who looks after all users of a tenant; what a user may see is what :meth:`get` returns.
+
+        >>> index = Index()
+        >>> index.upsert("m1", "Prefers trains.", scope=Scope("acme", user="jane"))
+        >>> index.upsert("m1", "Prefers planes.", scope=Scope("acme", user="joe"))
+        >>> [record.scope.user for record in index.find("m1", within=Scope("acme"))]
+        ['jane', 'joe']
+        """
+        id, within = checked_id(id, None), checked_scope(within, "within")
+        self._expiry.remove_due()
+        engine = cast("DurableEngine | LocalEngine", self._engine)
+        return [to_record(document) for document in engine.found(id, within=within)]
+
+    def scope(self, tenant: str | Scope, *, user: str | None = None, agent: str | None = None) -> ScopeView:
+        """Return the index as one scope has it: the same verbs, the scope said once.
+
+        >>> jane = Index().scope("acme", user="jane")
+        >>> jane.upsert("m1", "Prefers trains to planes.")
+        >>> jane.search("trains")[0].id, "m1" in jane
+        ('m1', True)
+        """
+        self._check_open()
+        return ScopeView(self, as_view_scope(tenant, user, agent))
 
     def count(
         self,
@@ -90,15 +149,15 @@ class Index(WritingIndex, SearchingIndex, AsyncSearch, StoredIndex, StatefulInde
         *,
         filter: FilterLike | None = None,
         ids: Ids | None = None,
-        exclude_ids: Ids | None = None,
+        exclude: Ids | None = None,
     ) -> int:
         """Return how many memories a search from `scope` would look at, with a filter as in :meth:`search` how many it
         admits; without a scope (and then without a filter) how many there are.
         """
         self._expiry.remove_due()
-        if filter is None and ids is None and exclude_ids is None:
+        if filter is None and ids is None and exclude is None:
             return self._engine.count(scope)
-        return self._engine.count(scope, filter=filter, ids=lasting(ids), exclude_ids=lasting(exclude_ids))
+        return self._engine.count(scope, filter=filter, ids=lasting(ids), exclude=lasting(exclude))
 
     def stats(self) -> dict[str, int | float | str | None]:
         """Return the engine's counts (documents, partitions, vectors, memory_bytes, ...), embedder and query cache."""
@@ -140,11 +199,9 @@ class Index(WritingIndex, SearchingIndex, AsyncSearch, StoredIndex, StatefulInde
         self._expiry.remove_due()
         return len(self._engine)
 
-    def __contains__(self, id: object) -> bool:
-        self._expiry.remove_due()
-        return isinstance(id, (str, int)) and id in self._engine
-
     def __repr__(self) -> str:
+        if self.is_closed:
+            return f"<scrubjay.Index closed: {self.path or 'in memory'}>"
         n = len(self._engine)
         model = self._semantics.model
         vectors = "no vectors" if self._engine.dim is None else f"{self._engine.dim}-dim {self._engine.dtype}"

@@ -12,10 +12,12 @@ from typing import TypeVar, cast
 
 from scrubjay._native import Engine, Scope
 from scrubjay.embedders.protocol import Embedder
+from scrubjay.errors import ClosedError
 from scrubjay.expiry import Expiry
 from scrubjay.family import Family, checked_name
-from scrubjay.semantic import Semantics
-from scrubjay.store.encryption import KeyProvider, KeyRing
+from scrubjay.initialised import Unusable
+from scrubjay.semantic import Semantics, checked_embedder
+from scrubjay.store.encryption import MODES, KeyProvider, KeyRing
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.open import checked_budget, open_engine
 from scrubjay.store.protocol import Identity
@@ -32,9 +34,9 @@ class Unchanging:
     generation = 0
     n_damaged = 0
 
-    def damage(self, scope: Scope) -> int:
+    def damage(self, scope: Scope) -> tuple[int, int]:
         """No file, no damage."""
-        return 0
+        return 0, 0
 
 
 UNCHANGING = Unchanging()
@@ -70,12 +72,15 @@ class OpenedIndex:
         memory_budget: int | None = None,
         collection: str | None = None,
         keys: KeyProvider | None = None,
+        encryption: str = "sealed",
+        read_only: bool = False,
     ) -> Self:
         """Open the index in a file, or create it; what is written survives.
 
         Args:
             path: one SQLite file (beside it, while it is open, its log `-wal` and `-shm`). Several processes may have
-                it open on one machine, not over a network file system.
+                it open on one machine, not over a network file system. A new file is its owner's alone (mode 0600,
+                whatever the umask; not on Windows); one that is there keeps its mode, and the log gets it.
             embedder: as in the constructor; it must be the model whose vectors the file holds (see :meth:`reembed`).
             dim, metric, dtype, analyzer: of a new index, by default as in the constructor; of an existing one they are
                 known, and what is given must agree.
@@ -92,7 +97,16 @@ class OpenedIndex:
                 its copies; ids, names of tenants, users and agents, times, reasons and sizes are not. The index in
                 memory is in the clear. It raises :class:`~scrubjay.KeyErasedError` once the key was destroyed: then
                 nothing of the tenant is found any more. Asked again after a second, from any thread; whatever else it
-                raises fails what needs that key, and nothing more. See :meth:`encrypt` and :meth:`rotate_key`.
+                raises fails what needs that key, and nothing more. See :meth:`encrypt` and :meth:`rotate_key`; what
+                encryption promises, and what not, stands in :mod:`scrubjay.store.encryption`.
+            encryption: what a tenant with a key demands of the file. "sealed": nothing in the clear. Where something
+                is, because the tenant had no key when it was written or because something else wrote it, reading and
+                writing raise EncryptionError until :meth:`encrypt` was called. "mixed": plain rows are read, and
+                writing goes on beside them, until :meth:`encrypt` has finished. "strict": like "sealed", and a tenant
+                that was encrypted before format 3, whose scopes have no digests, is refused until :meth:`encrypt`.
+
+            read_only: the file must be there, and nothing in it is changed: what would write raises StoreError. A
+                file on a read-only medium can be opened so, unless it was not closed properly.
 
         A partition is read when a search first needs it. Use the index as a context manager, or :meth:`close` it.
 
@@ -112,6 +126,8 @@ class OpenedIndex:
         'm1'
         >>> folder.cleanup()
         """
+        if embedder is not None:
+            checked_embedder(embedder)
         if embedder is not None and dim is not None and dim != embedder.dim:
             raise ValueError(f"dim: expected the embedder's {embedder.dim}, got {dim}")
         options = {
@@ -121,8 +137,11 @@ class OpenedIndex:
             "durability": durability,
             "busy_timeout": busy_timeout,
             "budget": checked_budget(memory_budget),
-            "ring": None if keys is None else KeyRing(keys),
+            "ring": None if keys is None else KeyRing(keys, encryption),
+            "read_only": read_only,
         }
+        if encryption not in MODES:
+            raise ValueError(f"encryption: expected one of {', '.join(map(repr, MODES))}, got {encryption!r}")
         family = Family(Path(path), query_cache, options)
         asked = Identity(dim if embedder is None else None, metric or "", dtype or "", analyzer or "")
         name = "" if collection is None else checked_name(collection)
@@ -185,16 +204,34 @@ class OpenedIndex:
         return self._residency.generation
 
     def close(self) -> None:
-        """Close the file; what changed since is kept ready for the next opening. Other calls raise ClosedError then.
+        """Close the index: its file, or what it has in memory. Other calls raise ClosedError then.
 
-        The index that was opened closes the collections that were asked of it as well.
+        Calls of other threads that are under way are answered or raise ClosedError; a write of theirs is waited for. Of
+        a file, what changed since is kept ready for the next opening. The index that was opened closes the collections
+        that were asked of it as well. Safe to call twice.
         """
-        if not isinstance(self._engine, DurableEngine):
-            return
+        members = self._family.close() if self._is_root else ()
         self._family.forget(self)
-        for member in self._family.members().values() if self._is_root else ():
+        for member in members:
             member.close()
-        self._engine.close()
+        if isinstance(self._engine, DurableEngine):
+            self._engine.close()
+        else:
+            self._engine = cast(Engine, Unusable(ClosedError("the index is closed")))
+            self._expiry = Expiry(self._engine)
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed, or belongs to the process that this one was forked from."""
+        engine = self._engine
+        if isinstance(engine, Engine):
+            return False
+        return engine.is_closed if isinstance(engine, DurableEngine) else True
+
+    def _check_open(self) -> None:
+        """Raise ClosedError if the index is closed: for what asks neither the engine nor the file first."""
+        if not isinstance(self._engine, Engine):
+            self._engine.check_open()  # where there is no engine any more, that raises as well
 
     def __enter__(self: Self) -> Self:
         return self

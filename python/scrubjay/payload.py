@@ -13,10 +13,25 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-__all__ = ["CreatedAt", "decode", "encode", "expiry", "expiry_of", "microseconds", "times_of", "to_utc"]
+from scrubjay.errors import CorruptIndexError
+
+__all__ = [
+    "DAMAGED",
+    "CreatedAt",
+    "decode",
+    "encode",
+    "expiry",
+    "expiry_of",
+    "microseconds",
+    "times_of",
+    "to_utc",
+]
 
 CreatedAt = datetime | str | int | float
 """What `created_at` accepts: a datetime, an ISO 8601 string, or seconds since 1970-01-01T00:00:00Z."""
+
+DAMAGED = b"\xff"
+"""Begins what the engine is given for a payload that the file does not have any more; the path of the file follows."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MAX_DEPTH = 100
@@ -95,18 +110,41 @@ def encode(
 def decode(payload: bytes | None) -> tuple[dict[str, Any], datetime | None]:
     """Return (metadata, created_at) of payload bytes made by :func:`encode`.
 
+    Raises:
+        CorruptIndexError: they were not.
+
     >>> decode(encode({"category": "keys"}, 86400))
     ({'category': 'keys'}, datetime.datetime(1970, 1, 2, 0, 0, tzinfo=datetime.timezone.utc))
     """
     if payload is None:
         return {}, None
     # json.loads would guess the encoding first, and look for space around what has none: twice the time.
-    text = payload.decode("utf-8", "surrogatepass")
-    fields, end = _decode_json(text)
-    if end != len(text):
-        raise ValueError(f"payload: expected one JSON object, got {len(text) - end} characters more")
-    moment = fields.get("created_at")
-    return fields.get("metadata", {}), None if moment is None else datetime.fromisoformat(moment)
+    try:
+        text = payload.decode("utf-8", "surrogatepass")
+        fields, end = _decode_json(text)
+        if end != len(text):
+            raise ValueError(f"{len(text) - end} characters more than one JSON object")
+        moment = fields.get("created_at")
+        metadata = fields.get("metadata", {})
+        if metadata.__class__ is not dict:
+            raise TypeError("metadata that are no JSON object")
+        return metadata, None if moment is None else _moment(moment)
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise _damaged(payload, error) from None
+
+
+def _moment(text: Any) -> datetime:
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo is None:
+        raise ValueError(f"a time without a zone, {text!r}")
+    return moment
+
+
+def _damaged(payload: Any, error: Exception) -> CorruptIndexError:
+    if isinstance(payload, bytes) and payload[:1] == DAMAGED:
+        path = payload[1:].decode("utf-8", "replace") or None
+        return CorruptIndexError("its metadata is not what was written", path=path)
+    return CorruptIndexError(f"its metadata cannot be read: {type(error).__name__}: {error}"[:200])
 
 
 def expiry_of(expires_at: CreatedAt | None, ttl: timedelta | float | None) -> datetime | None:
@@ -144,11 +182,14 @@ def times_of(payload: bytes | None) -> tuple[int | None, int | None]:
     """
     if payload is None or b'_at"' not in payload:  # most have neither: no need to parse
         return None, None
-    fields = json.loads(payload)
-    created, expires = (
-        None if fields.get(name) is None else microseconds(datetime.fromisoformat(fields[name]))
-        for name in ("created_at", "expires_at")
-    )
+    try:
+        fields = json.loads(payload)
+        created, expires = (
+            None if fields.get(name) is None else microseconds(_moment(fields[name]))
+            for name in ("created_at", "expires_at")
+        )
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise _damaged(payload, error) from None
     return created, expires
 
 
@@ -156,8 +197,11 @@ def expiry(payload: bytes | None) -> datetime | None:
     """Return the expires_at of payload bytes."""
     if payload is None or b'"expires_at"' not in payload:
         return None
-    moment = json.loads(payload).get("expires_at")
-    return None if moment is None else datetime.fromisoformat(moment)
+    try:
+        moment = json.loads(payload).get("expires_at")
+        return None if moment is None else _moment(moment)
+    except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
+        raise _damaged(payload, error) from None
 
 
 def _checked(value: Any, path: str, depth: int) -> Any:

@@ -17,8 +17,19 @@ from numpy.typing import ArrayLike, NDArray
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.entities import with_entities
+from scrubjay.errors import CorruptIndexError
 
-__all__ = ["Record", "Row", "VectorRule", "as_scope", "check_row", "read_rows", "to_record"]
+__all__ = [
+    "Record",
+    "Row",
+    "VectorRule",
+    "as_scope",
+    "check_row",
+    "checked_ids",
+    "checked_scope",
+    "read_rows",
+    "to_record",
+]
 
 
 @dataclasses.dataclass
@@ -58,6 +69,7 @@ class VectorRule(NamedTuple):
 
 
 _FIELDS = ("id", "text", "scope", "vector", "metadata", "created_at", "expires_at", "ttl", "entities")
+_MAX_TEXT_BYTES = 16 << 20  # as the native engine's
 _SCOPE_FIELDS = ("tenant", "user", "agent")
 
 
@@ -73,6 +85,20 @@ def as_scope(value: Any) -> Scope:
             )
         return Scope(value["tenant"], value.get("user"), value.get("agent"))
     raise TypeError(f"scope: expected a scrubjay.Scope, got {type(value).__name__}")
+
+
+def checked_scope(value: Any, name: str = "scope") -> Scope:
+    """Return a scope, or raise TypeError: a missing one is an error whatever else is asked."""
+    if not isinstance(value, Scope):
+        raise TypeError(f"{name}: expected a scrubjay.Scope, got {type(value).__name__}")
+    return value
+
+
+def checked_ids(ids: Any) -> list[str | int]:
+    """Return several ids as a list, or raise TypeError."""
+    if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
+        raise TypeError(f"ids: expected several, got one {type(ids).__name__}; put it in a list")
+    return list(ids)
 
 
 def check_row(
@@ -92,6 +118,7 @@ def check_row(
         raise TypeError(f"id: expected str or int, got {type(id).__name__}")
     if not isinstance(text, (str, bytes)):
         raise TypeError(f"text: expected str or bytes, got {type(text).__name__}")
+    _check_size(text)
     expiry = payload.expiry_of(expires_at, ttl)
     return Row(
         id=id if isinstance(id, str) else int(id),
@@ -101,6 +128,15 @@ def check_row(
         payload=payload.encode(with_entities(metadata, entities), created_at, expiry),
         expires_at=None if expiry is None else payload.microseconds(expiry),
     )
+
+
+def _check_size(text: str | bytes) -> None:
+    """Refuse what the engine would refuse, before anybody embeds it."""
+    if 4 * len(text) <= _MAX_TEXT_BYTES:
+        return
+    n_bytes = len(text) if isinstance(text, bytes) else len(text.encode("utf-8", "surrogatepass"))
+    if n_bytes > _MAX_TEXT_BYTES:
+        raise ValueError(f"text: expected at most {_MAX_TEXT_BYTES} bytes (16 MiB), got {n_bytes}")
 
 
 def read_record(record: Any, default_scope: Scope | None, rule: VectorRule) -> Row:
@@ -163,16 +199,19 @@ def read_rows(records: Iterable[Any], default_scope: Scope | None, rule: VectorR
 
 def to_record(document: Any) -> Record:
     """Make a Record of an engine's document."""
-    metadata, created_at = payload.decode(document.payload)
+    try:
+        metadata, created_at = payload.decode(document.payload)
+        expires_at = payload.expiry(document.payload)
+    except CorruptIndexError as error:
+        raise error.located(id=document.id, scope=document.scope) from None
     moment: datetime | None = created_at
-    expires_at = payload.expiry(document.payload)
     return Record(document.id, document.text, document.scope, metadata, moment, document.vector, expires_at)
 
 
 def _check_vector(vector: ArrayLike, rule: VectorRule) -> NDArray[Any]:
     dim = rule.dim
     try:
-        array = np.asarray(vector)
+        array = np.array(vector)  # a copy: what is checked is what is written, whoever changes the caller's
     except ValueError as error:  # ragged nested lists
         raise ValueError(f"vector: expected {_shape(dim)} numbers, got {error}") from None
     if array.dtype.kind not in "fiu":

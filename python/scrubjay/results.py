@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from scrubjay import payload
 from scrubjay._native import Result, Scope
 from scrubjay.embedders.protocol import ZERO_VECTOR
+from scrubjay.errors import CorruptIndexError
 
 __all__ = ["Hit", "Hits"]
 
@@ -39,6 +40,11 @@ class Hits:
     def ids(self) -> NDArray[Any]:
         """The ids, best first: int64 of shape (n,), or an object array of str if the index has str ids."""
         return self._column("ids")
+
+    @property
+    def keys(self) -> list[tuple[Scope, str | int]]:
+        """The keys, best first: pairs of exact scope and id. An id alone may be that of several hits."""
+        return list(zip(map(self._result.scope, range(len(self._result))), self.ids.tolist(), strict=True))
 
     @property
     def scores(self) -> NDArray[np.float64]:
@@ -169,7 +175,11 @@ class Hit:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The metadata, an empty dict if none was given. The same dict at each access of this object."""
+        """The metadata, an empty dict if none was given. The same dict at each access of this object.
+
+        Raises:
+            CorruptIndexError: in the file they are not what was written. Text and score can be read.
+        """
         return self._decoded()[0]
 
     @property
@@ -234,7 +244,10 @@ class Hit:
 
     def _decoded(self) -> tuple[dict[str, Any], datetime | None]:
         if self._payload is None:
-            self._payload = payload.decode(self._hits._result.payload(self._position))
+            try:
+                self._payload = payload.decode(self._hits._result.payload(self._position))
+            except CorruptIndexError as error:
+                raise error.located(id=self.id, scope=self.scope) from None
         return self._payload
 
     def _need_explain(self, name: str) -> None:

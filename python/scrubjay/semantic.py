@@ -23,7 +23,7 @@ from scrubjay.embedders.protocol import (
 from scrubjay.errors import EmbedderError, EmbedderMismatchError
 from scrubjay.progress import Progress
 
-__all__ = ["Semantics"]
+__all__ = ["Semantics", "as_text", "checked_embedder"]
 
 _NO_EMBEDDER = "no_embedder: the index has no embedder and the search gave no vector"
 
@@ -68,11 +68,7 @@ class Semantics:
             EmbedderMismatchError: it is another model, or has another dimension.
         """
         if embedder is not None:
-            if not isinstance(embedder, Embedder):
-                raise TypeError(
-                    "embedder: expected an object with name, dim, embed_documents and embed_query, got "
-                    f"{type(embedder).__name__}"
-                )
+            checked_embedder(embedder)
             if self._written_by is not None and embedder.name != self._written_by:
                 raise EmbedderMismatchError(
                     f"embedder: the index holds vectors of {self._written_by!r}, which {embedder.name!r} cannot be "
@@ -186,6 +182,15 @@ class Semantics:
             reason = () if key is None or vector is not None else (failure or ZERO_VECTOR,)
             found.append((vector, reason))
         return found
+
+
+def checked_embedder(embedder: Any) -> None:
+    """Raise TypeError for what is no embedder."""
+    if not isinstance(embedder, Embedder):
+        raise TypeError(
+            "embedder: expected an object with name, dim, embed_documents and embed_query, got "
+            f"{type(embedder).__name__}"
+        )
 
 
 def as_text(text: str | bytes) -> str:

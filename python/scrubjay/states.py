@@ -6,19 +6,19 @@ A third of :class:`scrubjay.Index`, apart so that each can be read in one sittin
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from scrubjay._native import Engine, Scope
 from scrubjay.expiry import Expiry
+from scrubjay.fusion import Query
 from scrubjay.results import Hit, Hits
 from scrubjay.semantic import Semantics, as_text
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.feedback import Feedback, FeedbackLog
-from scrubjay.store.partition import visible_from
 from scrubjay.store.writing import checked_id
 
-__all__ = ["Feedback", "StatefulIndex"]
+__all__ = ["Feedback", "StatefulIndex", "has_document"]
 
 _MAX_QUERY = 32_768
 
@@ -30,6 +30,7 @@ class StatefulIndex:
     _expiry: Expiry
     _notes: FeedbackLog
     _semantics: Semantics
+    _check_open: Callable[[], None]
 
     def generation(self, scope: Scope) -> Hashable:
         """Return a value that changes with every write, also by another process, that a search from `scope` could
@@ -56,6 +57,7 @@ class StatefulIndex:
         Its first element tells this collection of this file from all others, the rest changes with writes and expiry.
         None also if the file, never asked before, could not be named because somebody was writing.
         """
+        self._check_open()
         if not isinstance(self._engine, DurableEngine):
             return None
         return self._engine.shared_generation(scope)
@@ -64,29 +66,32 @@ class StatefulIndex:
         """Return hits, misses, entries and size of the cache of query vectors (a native embedder needs none)."""
         return self._semantics.cache.stats()
 
-    def hits_of(self, ids: Sequence[str | int], scope: Scope) -> Hits | None:
-        """Return these memories as hits, in this order; None if one of them is not there or not visible."""
-        if not ids:
+    def hits_of(self, keys: Sequence[tuple[Scope, str | int]], scope: Scope) -> Hits | None:
+        """Return the memories with these keys, pairs of exact scope and id, as hits, in this order; None if one of
+        them is not there or not visible from `scope`."""
+        self._check_open()
+        if not keys:
             return None
         result = self._engine.search(
-            "", scope=scope, k=len(ids), candidates=len(ids), rankings=[ids], rrf_k=0.0
+            "", scope=scope, k=len(keys), query=Query("rrf", candidates=len(keys), rankings=[keys])
         )
-        return Hits(result) if len(result) == len(ids) else None
+        return Hits(result) if len(result) == len(keys) else None
 
     def feedback(
         self,
         hit: Hit | str | int,
         used: bool = True,
         query: str | None = None,
+        *,
         scope: Scope | None = None,
     ) -> bool:
         """Note that a hit was of use (or was not), for :mod:`scrubjay.retrieval.tuning`; see :meth:`feedbacks`.
 
         Args:
-            hit: the hit, or the id of its memory.
+            hit: the hit, or the id of its memory as `scope` sees it.
             used: whether it was of use.
             query: the question; without one a note says nothing to `scrubjay tune`. At most 32,768 characters.
-            scope: who asked; None: whoever has exactly the memory's scope.
+            scope: who asked; with a hit None stands for the memory's own scope.
 
         Returns:
             False, and nothing is noted, if there is no such memory (any more) or `scope` does not see it.
@@ -118,6 +123,7 @@ class StatefulIndex:
             raise TypeError(f"query: expected a str, got {type(query).__name__}")
         if query is not None and len(query) > _MAX_QUERY:
             raise ValueError(f"query: expected at most {_MAX_QUERY:,} characters, got {len(query):,}")
+        self._check_open()
         engine: Any = self._engine
         self._expiry.remove_due()
         if isinstance(hit, Hit):
@@ -129,15 +135,18 @@ class StatefulIndex:
             )
         else:
             id = checked_id(hit, engine.identity.id_kind if isinstance(engine, DurableEngine) else None)
-            document = engine.get(id)
+            if scope is None:
+                raise TypeError("scope: expected a scrubjay.Scope with an id, got None")
+            document = engine.get(id, scope=scope)
             if document is None:
                 return False
             own, ranks = document.scope, (None, None, None)
         asker = own if scope is None else scope
-        note = Feedback(id, used, None if query is None else as_text(query), *ranks, time.time(), asker)
+        question = None if query is None else as_text(query)
+        note = Feedback(id, used, question, *ranks, time.time(), asker, own)
         if isinstance(engine, DurableEngine):
             return engine.note(note)
-        return self._notes.add(note, lambda: _sees(asker, engine.get(id)))
+        return self._notes.add(note, lambda: own in asker.visible() and has_document(engine, note))
 
     def feedbacks(self, scope: Scope | None = None) -> list[Feedback]:
         """Return what :meth:`feedback` noted, oldest first, of memories that are still there.
@@ -148,14 +157,17 @@ class StatefulIndex:
         """
         if scope is not None and not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        self._check_open()
         engine = self._engine
         if isinstance(engine, DurableEngine):
             return engine.notes(scope)
         if self._expiry.pending:
             self._expiry.remove_due()
-        self._notes.forget(lambda note: note.id not in engine)
+        self._notes.forget(lambda note: not has_document(engine, note))
         return [note for note in self._notes.all() if scope is None or scope.contains(note.scope)]
 
 
-def _sees(asker: Scope, document: Any) -> bool:
-    return document is not None and document.scope in visible_from(asker)
+def has_document(engine: Any, note: Feedback) -> bool:
+    """Whether the document that was noted is there."""
+    document = engine.get(note.id, scope=note.document_scope)
+    return document is not None and document.scope == note.document_scope

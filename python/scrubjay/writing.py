@@ -6,9 +6,9 @@ A third of :class:`scrubjay.Index`, apart so that each can be read in one sittin
 from __future__ import annotations
 
 import builtins
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,8 +19,9 @@ from scrubjay.family import Family
 from scrubjay.filters import FilterLike, Ids
 from scrubjay.payload import CreatedAt
 from scrubjay.progress import open_progress
-from scrubjay.records import Record, VectorRule, check_row, read_rows, to_record
+from scrubjay.records import Record, VectorRule, check_row, checked_ids, checked_scope, read_rows, to_record
 from scrubjay.semantic import Semantics
+from scrubjay.states import has_document
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.feedback import FeedbackLog
 from scrubjay.store.local import LocalEngine
@@ -37,6 +38,7 @@ class WritingIndex:
     _expiry: Expiry
     _family: Family
     _notes: FeedbackLog  # in memory; a file has its own
+    _check_open: Callable[[], None]
 
     def upsert(
         self,
@@ -55,11 +57,12 @@ class WritingIndex:
 
         Args:
             id: str or int; the first write settles which of the two this index has.
-            text: is embedded and indexed. bytes are UTF-8; invalid ones become U+FFFD.
+            text: is embedded and indexed, at most 16 MiB as UTF-8 and 8,388,608 tokens. bytes are UTF-8; invalid
+                ones become U+FFFD.
             scope: who may find it.
             vector: (dim,) numbers in place of the embedding.
             metadata: JSON values and datetimes under str keys; returned with each hit, and what filters ask about.
-                Tuples come back as lists, datetimes as ISO 8601 (UTC).
+                Tuples come back as lists, datetimes as ISO 8601 (UTC). At most 16 MiB as JSON.
             created_at: a datetime, an ISO 8601 str, or seconds since 1970; naive times are UTC.
             expires_at, ttl: from when on nobody finds it any more: a time, or how long from now (a timedelta
             or seconds).
@@ -68,7 +71,6 @@ class WritingIndex:
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
-            ConflictError: the id exists in another scope.
             EmbedderError: the embedder failed.
             StoreError, StoreBusyError: the file could not be written.
             In each case nothing was written.
@@ -95,23 +97,22 @@ class WritingIndex:
         progress: bool | None = None,
         batch_size: int = 256,
     ) -> int:
-        """Write many memories: all, or none if one of them is wrong or the embedder fails.
+        """Write many memories: all, or none whatever fails.
 
         Args:
             records: mappings or dataclass instances (:class:`Record`, or one of yours) with the fields of
                 :meth:`upsert`: id, text, scope, vector, metadata, created_at, expires_at, ttl, entities. A mapping's
-                `scope` may itself be a mapping of tenant, user, agent. Of several records with one id the last
-                one counts.
+                `scope` may itself be a mapping of tenant, user, agent. Of several records of one scope with one
+                id the last one counts.
             scope: for the records that have none.
             progress: show a bar on standard error; None: if that is a terminal.
             batch_size: texts the embedder gets at a time.
 
         Returns:
-            The number of memories written (distinct ids).
+            The number of memories written (distinct keys).
 
         Raises:
             TypeError, ValueError: the message names the record's position, the field, what was expected and given.
-            ConflictError: an id exists in another scope.
             EmbedderError: the embedder failed.
 
         All records and their vectors are in memory at once; write a larger stream in slices.
@@ -157,24 +158,56 @@ class WritingIndex:
         Raises:
             EmbedderError: the embedder failed.
         """
+        self._check_open()
         return self._semantics.documents(texts, batch_size, open_progress(False, total=0, what="", unit=""))
 
-    def delete(self, id: str | int, *, reason: str = "delete") -> bool:
-        """Delete one memory; False if there was none with this id.
+    def delete(self, id: str | int, *, scope: Scope, reason: str = "delete") -> bool:
+        """Delete one memory; False if exactly this scope has none with this id.
 
         Args:
             id: of the memory.
+            scope: of the memory. What is shared with the scope stays: the scope that it is shared by deletes it.
             reason: 1 to 1,000 characters for the event that is left in the file (see :meth:`events`).
         """
+        scope = checked_scope(scope)
         if isinstance(self._engine, DurableEngine):
-            return self._engine.delete(id, reason=reason)
+            return self._engine.delete(id, scope=scope, reason=reason)
         checked_reason(reason)
-        deleted = self._engine.delete(id)
-        self._notes.forget(lambda note: note.id == id)
+        deleted = self._engine.delete(id, scope=scope)
+        self._notes.forget(lambda note: note.id == id and note.document_scope == scope)
         return deleted
 
+    def delete_many(self, ids: Iterable[str | int], *, scope: Scope, reason: str = "delete") -> int:
+        """Delete memories at once: in a file in one transaction, so that all are gone or none; return how many existed.
+
+        Args:
+            ids: of the memories; what is not there is passed over.
+            scope, reason: as for :meth:`delete`.
+
+        >>> from scrubjay import Index
+        >>> index = Index()
+        >>> for id in ("m1", "m2", "m3"):
+        ...     index.upsert(id, "Prefers trains.", scope=Scope("acme"))
+        >>> index.delete_many(["m1", "m3", "m9"], scope=Scope("acme")), len(index)
+        (2, 1)
+        """
+        gone, scope = checked_ids(ids), checked_scope(scope)
+        if isinstance(self._engine, DurableEngine):
+            return self._engine.delete_many(gone, scope=scope, reason=reason) if gone else 0
+        checked_reason(reason)
+        n_deleted = int(self._engine.delete_many(gone, scope=scope)) if gone else 0
+        ids_gone = set(gone)
+        self._notes.forget(lambda note: note.id in ids_gone and note.document_scope == scope)
+        return n_deleted
+
     def erase(
-        self, scope: Scope, *, exact: bool = False, reason: str = "erase", everywhere: bool = False
+        self,
+        scope: Scope,
+        *,
+        exact: bool = False,
+        reason: str = "erase",
+        everywhere: bool = False,
+        names: bool = False,
     ) -> int:
         """Delete every memory whose scope agrees with all given components; return how many.
 
@@ -187,10 +220,18 @@ class WritingIndex:
             reason: 1 to 1,000 characters for the events that are left in the file, one a scope (see :meth:`events`).
             everywhere: in all collections of the file, not in this one only. What a :class:`scrubjay.Memory` keeps in
                 the file has rows of its own beside its documents: `Memory.forget` erases those as well.
+            names: the names of the erased user, agent or tenant (and its users) go from the file as well, in all
+                collections. Random pseudonyms, drawn for this erasure, take their place in the rows of scopes and so in
+                :meth:`events`; texts of others and reasons are not looked at. Every process that has the file open
+                reads its partitions anew. After :meth:`compact`, :meth:`verify_erased` with `names` proves it.
+
+        Of an encrypted tenant whose key cannot be had now whole scopes can be erased, but not with questions that
+        other scopes asked (EncryptionError).
         """
         if isinstance(self._engine, DurableEngine):
-            return self._engine.erase(scope, exact=exact, reason=reason, everywhere=everywhere)
+            return self._engine.erase(scope, exact=exact, reason=reason, everywhere=everywhere, names=names)
         checked_reason(reason)
+        everywhere = everywhere or names
         n_erased = 0
         for member in self._family.everyone() if everywhere else [self]:
             n_erased += int(member._engine.erase(scope, exact=exact))
@@ -202,7 +243,8 @@ class WritingIndex:
         engine: Any = self._engine
         self._notes.forget(
             lambda note: (
-                note.id not in engine or (note.scope == scope if exact else scope.contains(note.scope))
+                (note.scope == scope if exact else scope.contains(note.scope))
+                or not has_document(engine, note)
             )
         )
 
@@ -222,14 +264,14 @@ class WritingIndex:
         Args:
             scope: who asks; sees what it sees in :meth:`Index.search`.
             filter: conditions on metadata, created_at and expires_at (see :mod:`scrubjay.filters`).
-            ids: only these memories; those that do not exist are passed over.
+            ids: only memories with these ids, in whichever of the scopes; those that do not exist are passed over.
             exact: only memories of precisely this scope, not those shared with it.
             limit: how many at most; None: all.
             offset: how many to leave out first.
             order: "newest" or "oldest" first, by when they were last written (not by created_at).
 
-        The records are those of one moment, and have no vectors: :meth:`Index.get` has them. From a file only rows are
-        read. In memory a listing and a write wait for each other; searches wait for neither.
+        The records are those of one moment (in memory of one for each exact scope), without vectors: :meth:`Index.get`
+        has them. From a file only rows are read. Nothing waits for a listing.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -245,8 +287,7 @@ class WritingIndex:
         'The staging key'
         """
         self._expiry.remove_due()
-        engine = self._engine
-        assert isinstance(engine, (DurableEngine, LocalEngine))
+        engine = cast("DurableEngine | LocalEngine", self._engine)
         found = engine.listed(
             scope, filter=filter, ids=ids, exact=exact, limit=limit, offset=offset, order=order
         )
@@ -271,8 +312,7 @@ class WritingIndex:
         if within is not None and not isinstance(within, Scope):
             raise TypeError(f"within: expected a scrubjay.Scope, got {type(within).__name__}")
         self._expiry.remove_due()
-        engine = self._engine
-        assert isinstance(engine, (DurableEngine, LocalEngine))
+        engine = cast("DurableEngine | LocalEngine", self._engine)
         return sorted(engine.scopes(within))
 
     def _vector_rule(self) -> VectorRule:

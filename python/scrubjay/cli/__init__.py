@@ -1,4 +1,4 @@
-"""The command `scrubjay`: demo, search, index, stats; tune; memory; check, compact, backup, export; mcp, serve.
+"""The command `scrubjay`: demo, search, index, import, stats; tune; memory; check, compact, backup, export; mcp, serve.
 `scrubjay --help` says the rest."""
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from scrubjay.cli import (
     tune_command,
 )
 from scrubjay.cli.arguments import make_parser
+from scrubjay.cli.outputs import said_by_system
 from scrubjay.cli.readers import InputError
 from scrubjay.config import show_config
 from scrubjay.errors import Error
@@ -26,6 +27,7 @@ _COMMANDS = {
     "demo": demo_command.run,
     "search": file_commands.run_search,
     "index": file_commands.run_index,
+    "import": file_commands.run_import,
     "stats": file_commands.run_stats,
     "tune": tune_command.run_tune,
     "check": store_commands.run_check,
@@ -58,12 +60,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = _COMMANDS[arguments.command](arguments)
         sys.stdout.flush()
         return code
-    except (InputError, Error, ValueError, FileNotFoundError) as error:
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        print(f"scrubjay {arguments.command}: {said_by_system(error)}", file=sys.stderr)
+        return 2
+    except (InputError, Error, ValueError) as error:
         print(f"scrubjay {arguments.command}: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return 130
-    except BrokenPipeError:  # the reader of a pipe has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0

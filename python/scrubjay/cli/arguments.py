@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 
 from scrubjay._native import Scope
 
@@ -10,6 +11,10 @@ __all__ = ["make_parser", "scope_of"]
 
 _EXIT_CODES = """\
 exit codes: 0 found (or done), 1 nothing found, 2 wrong usage or bad input, 130 interrupted"""
+
+_INDEX = """
+
+A single FILE may also be an index, one that Index.open() or `scrubjay index --out` made: nothing in it is changed."""
 
 _FILES = """\
 FILE is JSON Lines (text, and perhaps id, tenant, user, agent, metadata, created_at, vector), a chat export
@@ -47,7 +52,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_scope(demo, tenant="acme", user="jane")
     _add_common(demo, k=3)
 
-    search = _command(commands, "search", "read files and ask them one question", _FILES)
+    search = _command(commands, "search", "read files and ask them one question", _FILES + _INDEX)
     search.add_argument("question", metavar="QUESTION")
     search.add_argument("files", metavar="FILE", nargs="+")
     _add_search(search)
@@ -59,20 +64,37 @@ def make_parser() -> argparse.ArgumentParser:
         "index",
         "read files, embed and index them; then ask questions, or write them with their vectors",
         _FILES
-        + "\n\nThe index lives in memory. With --out its records are written with their vectors as JSON Lines, "
-        "which\nsearch, index and stats read without embedding them again. Without --out and --search questions are "
-        "read\nfrom standard input, one a line.",
+        + "\n\nThe index lives in memory. With --out it is written to a new file: FILE.scrubjay is an index "
+        "(Index.open(),\nsearch, serve, mcp), FILE.jsonl its records with their vectors as JSON Lines, which search, "
+        "index, import and\nstats read without embedding them again. Without --out and --search questions are read "
+        "from standard input,\none a line.",
     )
     index.add_argument("files", metavar="FILE", nargs="+")
     index.add_argument(
-        "--out", metavar="FILE.jsonl", help="write records and vectors there (- for standard output)"
+        "--out",
+        metavar="FILE",
+        help="a new FILE.scrubjay, an index, or FILE.jsonl, JSON Lines (- for standard output)",
     )
+    _add_force(index)
     index.add_argument("--search", metavar="QUESTION", help="ask this")
     _add_search(index)
     _add_scope(index)
     _add_common(index, k=10)
 
-    stats = _command(commands, "stats", "read files and say what is in the index of them", _FILES)
+    fill = _command(
+        commands,
+        "import",
+        "write the memories of files into an index in a file",
+        "INDEX is a file that Index.open() made; it is made if there is none. A memory of the same scope and id is "
+        "replaced.\n\n" + _FILES + " What `scrubjay export`\nwrote is understood, too.",
+    )
+    fill.add_argument("index", metavar="INDEX")
+    fill.add_argument("files", metavar="FILE", nargs="+")
+    fill.add_argument("--collection", metavar="NAME", help="of the index; default: the one without a name")
+    _add_scope(fill)
+    _add_common(fill, k=None)
+
+    stats = _command(commands, "stats", "read files and say what is in the index of them", _FILES + _INDEX)
     stats.add_argument("files", metavar="FILE", nargs="+")
     _add_scope(stats)
     _add_common(stats, k=None)
@@ -90,6 +112,21 @@ def make_parser() -> argparse.ArgumentParser:
         command.add_argument("index", metavar="INDEX")
         if target is not None:
             command.add_argument("target", metavar="TARGET", help=target)
+            _add_force(command)
+        if name == "check":
+            command.add_argument(
+                "--repair",
+                action="store_true",
+                help="make a damaged file sound: rows that cannot be read are set aside in INDEX.set-aside.jsonl, the "
+                "file as it was becomes INDEX.damaged; exit code 0: nothing was wrong, 1: mended, 3: rows left out",
+            )
+        if name == "export":
+            command.add_argument(
+                "--salvage",
+                action="store_true",
+                help="write what can be read of a file that is too damaged to be opened, every collection and table of "
+                "it; exit code 3 (as without --salvage): something was left out",
+            )
         command.add_argument("--json", action="store_true", help="print JSON")
         command.add_argument(
             "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
@@ -140,6 +177,19 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="N",
         help="requests a second per token; 0: any (default: 1000)",
     )
+    for option, kind, default, unit, help in (
+        ("--max-connections", _positive, 512, "N", "in all; the one that waits longest makes room"),
+        ("--max-per-peer", _count, 256, "N", "connections from one address; 0, behind a proxy: any number"),
+        ("--max-header", _positive, 16 << 10, "BYTES", "of a request's headers"),
+        ("--header-timeout", _seconds, 10.0, "SECONDS", "to send the headers of a request"),
+        ("--body-timeout", _seconds, 30.0, "SECONDS", "to send the body"),
+        ("--request-timeout", _seconds, 120.0, "SECONDS", "from the headers to the answer"),
+        ("--send-timeout", _seconds, 60.0, "SECONDS", "to read the answer"),
+        ("--idle-timeout", _seconds, 65.0, "SECONDS", "between two requests of a connection"),
+    ):
+        serve.add_argument(
+            option, type=kind, default=default, metavar=unit, help=f"{help} (default: {default:g})"
+        )
     _add_served(serve, tenant=None)
     return parser
 
@@ -209,8 +259,14 @@ def _command(
     )
 
 
+def _add_force(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--force", action="store_true", help="replace the file that is written if it is there"
+    )
+
+
 def _add_search(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--mode", choices=("hybrid", "lexical", "vector"), default="hybrid")
+    parser.add_argument("--mode", choices=("hybrid", "lexical", "keyword", "vector", "semantic"))
     parser.add_argument("--keywords", metavar="TEXT", help="replaces the question for the keyword ranking")
     parser.add_argument(
         "--candidates", type=_positive, metavar="N", help="of each ranking (default: 100 or -k)"
@@ -228,7 +284,8 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
 
 def _add_tune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE")
-    parser.add_argument("--out", metavar="FILE.json", help="write the settings there")
+    parser.add_argument("--out", metavar="FILE.json", help="write the settings there, to a new file")
+    _add_force(parser)
     parser.add_argument(
         "--winner", action="store_true", help="write the choice even if its gain is within noise"
     )
@@ -282,7 +339,7 @@ def _add_embedder(parser: argparse.ArgumentParser) -> None:
         default="default",
         metavar="SPEC",
         help="default (offline), none, onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, fastembed:NAME or "
-        "openai:MODEL[@URL]",
+        "openai:MODEL[@URL[#VARIABLE]] (whose key the environment's VARIABLE holds)",
     )
 
 
@@ -290,6 +347,20 @@ def _add_served(parser: argparse.ArgumentParser, tenant: str | None) -> None:
     parser.add_argument("--collection", metavar="NAME", help="of the file; default: the one without a name")
     _add_scope(parser, tenant=tenant)
     _add_embedder(parser)
+
+
+def _seconds(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"expected seconds above 0, got {text!r}")
+    return number
+
+
+def _count(text: str) -> int:
+    return 0 if text == "0" else _positive(text)
 
 
 def _positive(text: str) -> int:

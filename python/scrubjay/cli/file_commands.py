@@ -1,13 +1,16 @@
-"""`scrubjay search`, `index` and `stats`: an index in memory over files."""
+"""`scrubjay search`, `index`, `import` and `stats`: an index in memory over files, and an index in a file of them."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -15,29 +18,38 @@ import numpy as np
 
 from scrubjay._native import Scope
 from scrubjay.cli.arguments import scope_of
-from scrubjay.cli.readers import InputError, read_paths
+from scrubjay.cli.outputs import check_output, is_index, open_index, written
+from scrubjay.cli.readers import InputError, is_export, paths_below, read_paths
 from scrubjay.cli.show import hits_table, way
 from scrubjay.cli.terminal import bold, dim, render_table
-from scrubjay.cli.tune_command import as_fusion
+from scrubjay.cli.tune_command import as_query
 from scrubjay.embedders.spec import from_spec
+from scrubjay.fusion import RRF, Query
 from scrubjay.index import Index
+from scrubjay.whole_files import beside
 
-__all__ = ["run_index", "run_search", "run_stats"]
+__all__ = ["run_import", "run_index", "run_search", "run_stats"]
+
+_BATCH = 1000
+
+_Key = tuple[Scope, str]
 
 
 def run_search(arguments: argparse.Namespace) -> int:
     """Run `scrubjay search`; return its exit code."""
-    index, _ = _load(arguments)
-    return _answer(index, arguments.question, arguments)
+    with _asked(arguments) as (index, _):
+        return _answer(index, arguments.question, arguments)
 
 
 def run_index(arguments: argparse.Namespace) -> int:
     """Run `scrubjay index`; return its exit code."""
     start = time.perf_counter()
-    index, ids = _load(arguments)
+    if arguments.out is not None:
+        _check_out(arguments)
+    index, keys = _load(arguments)
     print(f"{index!r}\nread, embedded and indexed in {time.perf_counter() - start:.2f} s", file=sys.stderr)
     if arguments.out is not None:
-        _write(index, ids, arguments.out)
+        _write(index, keys, arguments)
     if arguments.search is not None:
         return _answer(index, arguments.search, arguments)
     return 0 if arguments.out is not None else _converse(index, arguments)
@@ -45,8 +57,79 @@ def run_index(arguments: argparse.Namespace) -> int:
 
 def run_stats(arguments: argparse.Namespace) -> int:
     """Run `scrubjay stats`; return its exit code."""
-    index, ids = _load(arguments)
-    scopes = _count_scopes(index, ids)
+    with _asked(arguments) as (index, keys):
+        return _describe(index, _count_scopes(index, keys), arguments)
+
+
+def run_import(arguments: argparse.Namespace) -> int:
+    """Run `scrubjay import`; 0 if something was written, 1 if the files hold nothing."""
+    start = time.perf_counter()
+    target = Path(arguments.index)
+    for source in paths_below(arguments.files):
+        if source.exists() and target.exists() and source.samefile(target):
+            raise InputError(f"{source}: expected another file than the index that is written")
+    if target.exists():
+        with open_index(
+            arguments.index, from_spec(arguments.embedder), collection=arguments.collection, writes=True
+        ) as index:
+            n_written = _fill(index, arguments)
+    else:
+        if not target.parent.is_dir():
+            raise InputError(f"{target}: No such file or directory: make the folder {target.parent} first")
+        with _new_index(target, arguments) as index:
+            n_written = _fill(index, arguments)
+    if arguments.json:
+        print(json.dumps({"memories": n_written, "to": arguments.index}, ensure_ascii=False, indent=2))
+    else:
+        took = f"in {time.perf_counter() - start:.2f} s"
+        print(f"{n_written:,} memories written to {arguments.index} {took}", file=sys.stderr)
+    return 0 if n_written else 1
+
+
+@contextlib.contextmanager
+def _asked(arguments: argparse.Namespace) -> Iterator[tuple[Index, list[_Key] | None]]:
+    """The index to ask, of files or in a file, and the keys in it (None: it can count them itself)."""
+    indexes = [name for name in arguments.files if is_index(name)]
+    if not indexes:
+        yield _load(arguments)
+        return
+    if len(arguments.files) > 1:
+        raise InputError(
+            f"{indexes[0]}: expected an index alone, it came with {len(arguments.files) - 1} other files"
+        )
+    with open_index(indexes[0], from_spec(arguments.embedder)) as index:
+        yield index, None
+
+
+def _fill(index: Index, arguments: argparse.Namespace) -> int:
+    """Write what the files hold; return how many memories."""
+    bar = False if arguments.no_progress else None
+    n_written = 0
+    for name in arguments.files:
+        if name != "-" and is_export(Path(name)):
+            n_written += index.import_(name, progress=bar)
+            continue
+        records = iter(_records([name], index, arguments).values())
+        while batch := list(islice(records, _BATCH)):
+            n_written += _upsert(index, batch, arguments)
+    return n_written
+
+
+@contextlib.contextmanager
+def _new_index(target: Path, arguments: argparse.Namespace, *, force: bool = False) -> Iterator[Index]:
+    """An empty index in a file that takes its name when it is complete."""
+    try:
+        with beside(Path(os.path.realpath(target)), replace=force) as fresh:
+            collection = getattr(arguments, "collection", None)
+            with Index.open(fresh, from_spec(arguments.embedder), collection=collection) as index:
+                yield index
+    except FileExistsError:  # since it was looked for
+        raise InputError(
+            f"{target}: the file exists; name another one, or say --force to replace it"
+        ) from None
+
+
+def _describe(index: Index, scopes: list[tuple[Scope, int]], arguments: argparse.Namespace) -> int:
     # nothing was asked, so there is nothing to say of the query cache
     stats = {key: value for key, value in index.stats().items() if not key.startswith("query_cache")}
     if arguments.json:
@@ -56,7 +139,7 @@ def run_stats(arguments: argparse.Namespace) -> int:
         ]
         json.dump({**stats, "scopes": rows}, sys.stdout, ensure_ascii=False, indent=2)
         print()
-        return 0 if ids else 1
+        return 0 if scopes else 1
     width = max(map(len, stats))
     for key, value in stats.items():
         shown = f"{value:,}" if isinstance(value, int) else "none" if value is None else str(value)
@@ -66,15 +149,27 @@ def run_stats(arguments: argparse.Namespace) -> int:
     print(render_table(["tenant", "user", "agent", "memories"], rows_shown, stretch=1))
     if len(scopes) > 20:
         print(dim(f"... {len(scopes) - 20} more scopes"))
-    return 0 if ids else 1
+    return 0 if scopes else 1
 
 
-def _load(arguments: argparse.Namespace) -> tuple[Index, list[str]]:
-    """Read the files into a new index; return it and the ids in it, in order of writing."""
+def _load(arguments: argparse.Namespace) -> tuple[Index, list[_Key]]:
+    """Read the files into a new index; return it and the keys in it, in order of writing."""
+    for name in arguments.files:
+        if is_index(name):
+            raise InputError(
+                f"{name}: expected files of memories, this is an index; search and stats take it alone"
+            )
     index = Index(from_spec(arguments.embedder))
+    rows = _records(arguments.files, index, arguments)
+    _upsert(index, list(rows.values()), arguments)
+    return index, list(rows)
+
+
+def _records(files: list[str], index: Index, arguments: argparse.Namespace) -> dict[_Key, Mapping[str, Any]]:
+    """Read the records of files, by scope and id in order of writing."""
     model = None if index.embedder is None else index.embedder.name
-    records: dict[str, Mapping[str, Any]] = {}
-    for record in read_paths(arguments.files, scope_of(arguments)):
+    records: dict[_Key, Mapping[str, Any]] = {}
+    for record in read_paths(files, scope_of(arguments)):
         made_by = record.pop("embedder", None)
         if "vector" in record and made_by is not None and made_by != model and model is not None:
             raise InputError(
@@ -83,14 +178,28 @@ def _load(arguments: argparse.Namespace) -> tuple[Index, list[str]]:
             )
         if "vector" in record and model is None:
             del record["vector"]  # nothing could be asked of it
-        records.pop(record["id"], None)
-        records[record["id"]] = record
-    rows = list(records.values())
+        key = (record["scope"], record["id"])
+        records.pop(key, None)
+        records[key] = record
+    return records
+
+
+def _upsert(index: Index, rows: list[Mapping[str, Any]], arguments: argparse.Namespace) -> int:
     try:
-        index.upsert_many(rows, progress=False if arguments.no_progress else None)
+        return index.upsert_many(rows, progress=False if arguments.no_progress else None)
     except (TypeError, ValueError) as error:
         raise InputError(str(error)) from error
-    return index, list(records)
+
+
+def _query(arguments: argparse.Namespace) -> Query:
+    """The query that the options make, over the settings of a file that --fusion names."""
+    if arguments.rrf_k is not None and arguments.fusion is not None:
+        raise InputError("--rrf-k: expected no --fusion beside it")
+    query = Query() if arguments.fusion is None else as_query(arguments.fusion)
+    if arguments.rrf_k is not None:
+        query = Query(RRF(arguments.rrf_k), identifier_tier=False)
+    given = {"keywords": arguments.keywords, "candidates": arguments.candidates, "mode": arguments.mode}
+    return query.replace(**{name: value for name, value in given.items() if value is not None})
 
 
 def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
@@ -98,13 +207,9 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
     start = time.perf_counter_ns()
     hits = index.search(
         question,
-        keywords=arguments.keywords,
         scope=scope,
         k=arguments.k,
-        mode=arguments.mode,
-        candidates=arguments.candidates,
-        rrf_k=arguments.rrf_k,
-        fusion=None if arguments.fusion is None else as_fusion(arguments.fusion),
+        query=_query(arguments),
         explain=arguments.explain,
     )
     took_us = (time.perf_counter_ns() - start) / 1000
@@ -153,25 +258,39 @@ def _converse(index: Index, arguments: argparse.Namespace) -> int:
             code = _answer(index, question.strip(), arguments)
 
 
-def _write(index: Index, ids: list[str], out: str) -> None:
+def _check_out(arguments: argparse.Namespace) -> None:
+    out, path = arguments.out, Path(arguments.out)
+    if (
+        out != "-"
+        and path.suffix.lower() not in (".jsonl", ".ndjson", ".scrubjay")
+        and not path.is_char_device()
+    ):
+        raise InputError(f"--out: expected a name that ends in .scrubjay or .jsonl, got {out!r}")
+    check_output(out, force=arguments.force, reads=paths_below(arguments.files))
+
+
+def _write(index: Index, keys: list[_Key], arguments: argparse.Namespace) -> None:
+    out = arguments.out
     if out == "-":
-        _write_records(index, ids, sys.stdout)
+        _write_records(index, keys, sys.stdout)
         return
-    try:
-        with Path(out).open("w", encoding="utf-8") as file:
-            _write_records(index, ids, file)
-    except OSError as error:
-        raise InputError(f"{out}: {error.strerror or error}") from None
-    print(f"{len(ids):,} records written to {out}", file=sys.stderr)
+    if Path(out).suffix.lower() == ".scrubjay":
+        with _new_index(Path(out), arguments, force=arguments.force) as durable:
+            left = (record for scope, id in keys if (record := index.get(id, scope=scope)) is not None)
+            while batch := list(islice(left, _BATCH)):
+                durable.upsert_many(batch, progress=False)
+    else:
+        with written(out, force=arguments.force) as file:
+            _write_records(index, keys, file)
+    print(f"{len(keys):,} records written to {out}", file=sys.stderr)
 
 
-def _write_records(index: Index, ids: list[str], file: TextIO) -> None:
+def _write_records(index: Index, keys: list[_Key], file: TextIO) -> None:
     model = None if index.embedder is None else index.embedder.name
-    for id in ids:
-        record = index.get(id)
+    for scope, id in keys:
+        record = index.get(id, scope=scope)
         if record is None:
             continue
-        scope = record.scope
         row: dict[str, Any] = {"id": id, "text": record.text, "tenant": scope.tenant}
         row.update(
             {key: value for key, value in (("user", scope.user), ("agent", scope.agent)) if value is not None}
@@ -187,6 +306,7 @@ def _write_records(index: Index, ids: list[str], file: TextIO) -> None:
         file.write(json.dumps(row, ensure_ascii=False) + "\n")
 
 
-def _count_scopes(index: Index, ids: list[str]) -> list[tuple[Scope, int]]:
-    records = (index.get(id) for id in ids)
-    return Counter(record.scope for record in records if record is not None).most_common()
+def _count_scopes(index: Index, keys: list[_Key] | None) -> list[tuple[Scope, int]]:
+    if keys is None:
+        return Counter({scope: len(index.list(scope, exact=True)) for scope in index.scopes()}).most_common()
+    return Counter(scope for scope, _ in keys).most_common()

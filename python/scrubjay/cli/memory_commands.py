@@ -12,6 +12,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.cli.arguments import scope_of
+from scrubjay.cli.outputs import open_index
 from scrubjay.cli.readers import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.embedders.spec import from_spec
@@ -22,8 +23,11 @@ from scrubjay.memory import (
     PreferenceCandidate,
     Provenance,
 )
+from scrubjay.memory.base import COLLECTION
 
 __all__ = ["run_memory"]
+
+_WRITE = ("add", "forget", "sweep")  # the others change nothing in the file
 
 
 def run_memory(arguments: argparse.Namespace) -> int:
@@ -64,7 +68,14 @@ def _recall(arguments: argparse.Namespace) -> int:
     with _open(arguments) as memory:
         hits = memory.recall(arguments.question, scope_of(arguments), kinds=kinds, k=arguments.k)
         rows: list[dict[str, Any]] = [
-            {"id": hit.id, "kind": hit.kind, "text": hit.text, "score": hit.score, "tier": hit.tier}
+            {
+                "id": hit.id,
+                "scope": hit.scope,
+                "kind": hit.kind,
+                "text": hit.text,
+                "score": hit.score,
+                "tier": hit.tier,
+            }
             for hit in hits
         ]
         mode, degraded = hits.mode, list(hits.degraded)
@@ -177,9 +188,13 @@ def _sweep(arguments: argparse.Namespace) -> int:
 
 
 def _open(arguments: argparse.Namespace, *, new: bool = False) -> Memory:
-    if not new and not Path(arguments.file).is_file():  # opening would make one
-        raise InputError(f"{arguments.file}: no such file")
-    return Memory.open(arguments.file, from_spec(arguments.embedder))
+    if new and not Path(arguments.file).exists():
+        return Memory.open(arguments.file, from_spec(arguments.embedder))
+    with open_index(arguments.file) as index:  # opening a memory would make its tables
+        if not new and COLLECTION not in index.collections():
+            raise InputError(f"{arguments.file}: no memory in this file; `scrubjay memory add` makes one")
+    writes = arguments.memory_command in _WRITE
+    return Memory.open(arguments.file, from_spec(arguments.embedder), read_only=not writes)
 
 
 def _shown(line: str) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.cli import chats, prose
 
-__all__ = ["InputError", "read_paths"]
+__all__ = ["InputError", "is_export", "paths_below", "read_paths"]
 
 _TEXT_FIELDS = ("text", "content", "memory", "message", "body")
 _TIME_FIELDS = ("created_at", "timestamp", "ts", "time", "date", "create_time")
@@ -64,6 +64,25 @@ def read_paths(paths: list[str], scope: Scope) -> Iterator[dict[str, Any]]:
             )
 
 
+def paths_below(names: list[str]) -> Iterator[Path]:
+    """Yield the files that :func:`read_paths` would read."""
+    for name in names:
+        path = Path(name)
+        if path.is_dir():
+            yield from (file for file in path.rglob("*") if file.suffix.lower() in _PROSE_SUFFIXES)
+        elif name != "-":
+            yield path
+
+
+def is_export(path: Path) -> bool:
+    """Whether a file is what `Index.export` wrote: its first line says so."""
+    try:
+        with path.open("rb") as file:
+            return b'"scrubjay_export"' in file.readline(1000)
+    except OSError:
+        return False
+
+
 def _read_text(path: Path) -> str:
     try:
         return path.read_bytes().decode("utf-8-sig", "replace")
@@ -72,6 +91,7 @@ def _read_text(path: Path) -> str:
 
 
 def _read_jsonl(content: str, name: str, scope: Scope) -> Iterator[dict[str, Any]]:
+    made_by: Any = None  # the embedder that an export names for all its vectors
     # not splitlines(): JSON strings may hold U+2028 and the like
     for number, line in enumerate(content.split("\n"), start=1):
         if not line.strip():
@@ -79,17 +99,28 @@ def _read_jsonl(content: str, name: str, scope: Scope) -> Iterator[dict[str, Any
         where = f"{name}:{number}"
         try:
             value = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise InputError(f"{where}: expected JSON: {error}") from None
         if not isinstance(value, Mapping):
             raise InputError(f"{where}: expected an object, got {type(value).__name__}")
+        if number == 1 and "scrubjay_export" in value:
+            made_by = value.get("embedder")
+            continue
+        if "sealed" in value and "text" not in value:
+            raise InputError(
+                f"{where}: the memories of an encrypted tenant; Index.import_() reads them, with keys"
+            )
+        if "key" in value and "tenant" in value and "text" not in value:
+            continue  # of the sealed ones that follow
+        if made_by is not None and "vector" in value:
+            value = {**value, "embedder": made_by}
         yield from _read_object(value, f"{Path(name).stem}:{number}", where, scope)
 
 
 def _read_json(content: str, name: str, scope: Scope) -> Iterator[dict[str, Any]]:
     try:
         value = json.loads(content)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{name}: expected JSON: {error}") from None
     if chats.is_messages(value):
         value = {"messages": value}

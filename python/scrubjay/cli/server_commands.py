@@ -43,7 +43,19 @@ def run_serve(arguments: argparse.Namespace) -> int:
     if arguments.tokens is not None and arguments.tenant is not None:
         raise InputError("--tenant: expected none beside --tokens, which have their scopes")
     tokens = None if arguments.tokens is None else Tokens(arguments.tokens)
-    limits = Limits(max_body_bytes=arguments.max_body, max_k=arguments.max_k, rate=arguments.rate)
+    limits = Limits(
+        max_body_bytes=arguments.max_body,
+        max_k=arguments.max_k,
+        rate=arguments.rate,
+        max_connections=arguments.max_connections,
+        max_connections_per_peer=arguments.max_per_peer,
+        max_header_bytes=arguments.max_header,
+        header_timeout=arguments.header_timeout,
+        body_timeout=arguments.body_timeout,
+        request_timeout=arguments.request_timeout,
+        send_timeout=arguments.send_timeout,
+        idle_timeout=arguments.idle_timeout,
+    )
     limits = dataclasses.replace(limits, burst=max(1, round(2 * limits.rate)))
     with _index(arguments) as index:
         try:

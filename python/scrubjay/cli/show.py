@@ -2,20 +2,38 @@
 
 from __future__ import annotations
 
+from scrubjay._native import Scope
 from scrubjay.cli.terminal import clean, dim, fit, render_table, terminal_width
 from scrubjay.results import Hit, Hits
 
-__all__ = ["evidence", "hits_table", "ranks", "way"]
+__all__ = ["evidence", "hits_table", "level", "ranks", "way"]
 
 
 def hits_table(hits: Hits, *, explained: bool) -> str:
-    """Return a table of hits: rank, id, score, text and, if the search explained, a line below each that says why."""
-    rows = [[str(i), str(hit.id), f"{hit.score:.4f}", hit.text] for i, hit in enumerate(hits, start=1)]
-    lines = render_table(["#", "id", "score", "text"], rows, stretch=3).split("\n")
+    """Return a table of hits: rank, id, scope (where there are several), score, text and, if the search explained, a
+    line below each that says why."""
+    head = ["#", "id", "scope", "score", "text"]
+    rows = [
+        [str(i), str(hit.id), level(hit.scope), f"{hit.score:.4f}", hit.text]
+        for i, hit in enumerate(hits, start=1)
+    ]
+    if len({row[2] for row in rows}) == 1:
+        for cells in [head, *rows]:
+            del cells[2]
+    lines = render_table(head, rows, stretch=len(head) - 1).split("\n")
     if explained:
         for row, hit in zip(range(len(rows), 0, -1), reversed(hits[:]), strict=True):
             lines.insert(row + 1, dim("   " + fit(clean(evidence(hit, hits.mode)), terminal_width() - 3)))
     return "\n".join(lines)
+
+
+def level(scope: Scope) -> str:
+    """Name the components of a scope, which say which one it is of those that a search sees.
+
+    >>> level(Scope("acme")), level(Scope("acme", "jane")), level(Scope("acme", "jane", "coder"))
+    ('tenant', 'user', 'user+agent')
+    """
+    return "+".join(name for name in ("user", "agent") if getattr(scope, name) is not None) or "tenant"
 
 
 def evidence(hit: Hit, mode: str) -> str:

@@ -5,18 +5,24 @@ from __future__ import annotations
 import argparse
 import json
 import time
+import warnings
 from pathlib import Path
 
+from scrubjay.cli.outputs import check_output, open_index
 from scrubjay.cli.readers import InputError
+from scrubjay.cli.terminal import clean
+from scrubjay.errors import CorruptDataWarning
 from scrubjay.index import Index
 
 __all__ = ["run_backup", "run_check", "run_compact", "run_export"]
 
 
 def run_check(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay check`; 0 if nothing is wrong, 1 if something is."""
+    """Run `scrubjay check`; 0 if nothing is wrong, 1 if something is (with --repair: was), 3 if rows were left out."""
     start = time.perf_counter()
-    with _open(arguments) as index:
+    if arguments.repair:
+        return _repair(arguments, start)
+    with open_index(arguments.index) as index:
         members = [index, *(index.collection(name) for name in index.collections())]
         reports = {member.name: member.check(progress=_bar(arguments)) for member in members}
     facts = {
@@ -33,11 +39,28 @@ def run_check(arguments: argparse.Namespace) -> int:
     return 1 if problems else 0
 
 
+def _repair(arguments: argparse.Namespace, start: float) -> int:
+    """Repair the file: 0 if nothing was wrong, 1 if it was mended whole, 3 if rows were left out."""
+    _need_file(arguments.index)
+    report = Index.repair(arguments.index)
+    facts: dict[str, object] = {
+        "changed": report.changed,
+        "rows": sum(report.rows.values()),
+        "damaged": None if report.damaged is None else str(report.damaged),
+        "set_aside": None if report.set_aside is None else str(report.set_aside),
+        "mended": report.mended,
+        "left_out": report.left_out,
+        "problems": report.problems,
+    }
+    _say(arguments, facts, time.perf_counter() - start)
+    return 3 if report.left_out else 1 if report.changed else 0
+
+
 def run_compact(arguments: argparse.Namespace) -> int:
     """Run `scrubjay compact`; return its exit code."""
     start = time.perf_counter()
     before = Path(arguments.index).stat().st_size if Path(arguments.index).is_file() else 0
-    with _open(arguments) as index:
+    with open_index(arguments.index, writes=True) as index:
         index.compact(progress=_bar(arguments))
     after = Path(arguments.index).stat().st_size
     _say(arguments, {"bytes_before": before, "bytes_after": after}, time.perf_counter() - start)
@@ -47,29 +70,48 @@ def run_compact(arguments: argparse.Namespace) -> int:
 def run_backup(arguments: argparse.Namespace) -> int:
     """Run `scrubjay backup`; return its exit code."""
     start = time.perf_counter()
-    with _open(arguments) as index:
-        n_bytes = index.backup(arguments.target, progress=_bar(arguments))
+    check_output(arguments.target, force=arguments.force, reads=[arguments.index])
+    with open_index(arguments.index) as index:
+        n_bytes = index.backup(arguments.target, replace=arguments.force, progress=_bar(arguments))
     _say(arguments, {"bytes": n_bytes, "to": arguments.target}, time.perf_counter() - start)
     return 0
 
 
 def run_export(arguments: argparse.Namespace) -> int:
-    """Run `scrubjay export`; return its exit code."""
+    """Run `scrubjay export`; 0 if everything was written, 3 if something was left out because it is damaged."""
     start = time.perf_counter()
-    with _open(arguments) as index:
-        n_written = index.export(arguments.target, progress=_bar(arguments))
-    _say(arguments, {"memories": n_written, "to": arguments.target}, time.perf_counter() - start)
-    return 0
+    check_output(arguments.target, force=arguments.force, reads=[arguments.index])
+    left_out: list[str] = []
+    if arguments.salvage:
+        _need_file(arguments.index)
+        report = Index.salvage(arguments.index, arguments.target)
+        n_written, left_out = report.memories, report.left_out
+        files: list[object] = [str(file) for file in report.files]
+    else:
+        with warnings.catch_warnings(record=True) as caught, open_index(arguments.index) as index:
+            warnings.simplefilter("always", CorruptDataWarning)
+            n_written = index.export(arguments.target, replace=arguments.force, progress=_bar(arguments))
+        for one in caught:
+            if isinstance(one.message, CorruptDataWarning):
+                left_out += one.message.damaged
+        files = [arguments.target]
+    facts: dict[str, object] = {"memories": n_written, "to": arguments.target, "left_out": left_out}
+    if arguments.salvage:
+        facts["files"] = files
+    _say(arguments, facts, time.perf_counter() - start)
+    return 3 if left_out else 0
 
 
-def _open(arguments: argparse.Namespace) -> Index:
-    if not Path(arguments.index).is_file():  # opening would make one
-        raise InputError(f"{arguments.index}: no such file")
-    return Index.open(arguments.index)
+def _need_file(path: str) -> None:
+    if not Path(path).is_file():  # opening would make one
+        raise InputError(f"{path}: no such file")
 
 
 def _bar(arguments: argparse.Namespace) -> bool | None:
     return False if arguments.no_progress else None
+
+
+_LISTED = {"problems": "problem", "left_out": "left out", "files": "file"}
 
 
 def _say(arguments: argparse.Namespace, facts: dict[str, object], seconds: float) -> None:
@@ -78,8 +120,10 @@ def _say(arguments: argparse.Namespace, facts: dict[str, object], seconds: float
         return
     for name, value in facts.items():
         if isinstance(value, list):
-            for problem in value:
-                print(f"problem: {problem}")
+            what = _LISTED.get(name, name)
+            for one in value:
+                print(f"{what}: {clean(str(one))}")
             continue
-        print(f"{name.replace('_', ' '):<14}{value:,}" if isinstance(value, int) else f"{name:<14}{value}")
+        shown = f"{value:,}" if isinstance(value, int) else value
+        print(f"{name.replace('_', ' '):<14}{shown}")
     print(f"{'seconds':<14}{seconds:.2f}")

@@ -9,32 +9,27 @@ from pathlib import Path
 
 from scrubjay import fusion
 from scrubjay._native import Scope
+from scrubjay.cli.outputs import check_output, open_index
 from scrubjay.cli.readers import InputError
 from scrubjay.cli.terminal import bold, dim, mark, render_table
 from scrubjay.embedders.spec import from_spec
-from scrubjay.fusion import RRF, Auto, Boost, Fusion, Production, Ranking, Weighted
+from scrubjay.fusion import RRF, Query
 from scrubjay.index import Index
 from scrubjay.retrieval.judged import JudgedQuery, from_feedback, read_judged
 from scrubjay.retrieval.tuning import METRICS, Gain, Tuning, describe, tune
 
-__all__ = ["as_fusion", "run_tune"]
+__all__ = ["as_query", "run_tune"]
 
-_NAMES: dict[str, type[Fusion]] = {
-    "auto": Auto,
-    "rrf": RRF,
-    "weighted": Weighted,
-    "boost": Boost,
-    "production": Production,
-}
+_NAMES = ("auto", "rrf", "weighted", "boost", "production")
 
 
-def as_fusion(spec: str) -> Fusion | Ranking:
+def as_query(spec: str) -> Query:
     """Return what --fusion names: a method, rrf:K, or the settings in a file."""
     if spec in _NAMES:
-        return _NAMES[spec]()
+        return Query(spec)
     if spec.startswith("rrf:"):
         try:
-            return RRF(float(spec[4:]))
+            return Query(RRF(float(spec[4:])))
         except ValueError:
             raise InputError(f"--fusion: expected rrf:K with a number K of 0 or more, got {spec!r}") from None
     if not Path(spec).is_file():
@@ -45,6 +40,10 @@ def as_fusion(spec: str) -> Fusion | Ranking:
 def run_tune(arguments: argparse.Namespace) -> int:
     """Run `scrubjay tune`; 0 if it found settings, 1 if nothing is judged."""
     bar = False if arguments.no_progress else None
+    if arguments.out is not None:
+        source = Path(arguments.source)
+        reads = [*source.iterdir()] if source.is_dir() else [source]
+        check_output(arguments.out, force=arguments.force, reads=reads)
     index, queries = _read(arguments, bar)
     with index:
         if len(queries) < 2:
@@ -61,17 +60,17 @@ def run_tune(arguments: argparse.Namespace) -> int:
             candidates=arguments.candidates,
             progress=bar,
         )
-    settings = found.winner if arguments.winner else found.ranking
+    settings = found.winner if arguments.winner else found.query
     if arguments.out is not None:
         try:
-            fusion.save(settings, arguments.out)
+            fusion.save(settings, arguments.out, replace=arguments.force)
         except OSError as error:
             raise InputError(f"{arguments.out}: {error.strerror or error}") from None
     if arguments.json:
         print(json.dumps({**found.to_dict(), "written": arguments.out}, ensure_ascii=False, indent=2))
     else:
         _show(found, settings, arguments)
-    if found.gain.is_noise and found.winner != Ranking():
+    if found.gain.is_noise and found.winner != Query():
         print(
             f"warning: the gain of {describe(found.winner)} is within noise ({found.n_queries:,} questions); "
             + ("it was asked for all the same" if arguments.winner else "the default stands"),
@@ -90,11 +89,11 @@ def _read(arguments: argparse.Namespace, bar: bool | None) -> tuple[Index, list[
         index = Index(None if arguments.vectors is not None else from_spec(arguments.embedder))
         index.upsert_many(judged.records, progress=bar)
         return index, judged.queries
-    if not source.is_file():
+    if not source.exists():
         raise InputError(f"{source}: expected a folder or an index file, there is neither")
     if arguments.vectors is not None:
         raise InputError("--vectors: expected a folder as SOURCE")
-    index = Index.open(source, from_spec(arguments.embedder), collection=arguments.collection)
+    index = open_index(arguments.source, from_spec(arguments.embedder), collection=arguments.collection)
     try:
         return index, from_feedback(index, scope)
     except BaseException:
@@ -110,15 +109,15 @@ def _scope(arguments: argparse.Namespace) -> Scope | None:
     return Scope(arguments.tenant, arguments.user or None, arguments.agent or None)
 
 
-def _show(found: Tuning, settings: Ranking, arguments: argparse.Namespace) -> None:
-    default, chosen = Ranking(), found.winner
+def _show(found: Tuning, settings: Query, arguments: argparse.Namespace) -> None:
+    default, chosen = Query(), found.winner
     shown = list(found.rows[: arguments.rows])
     shown += [  # what everything is measured by, and what it is made of
-        row for row in found.rows[arguments.rows :] if row.ranking is None or row.ranking in (default, chosen)
+        row for row in found.rows[arguments.rows :] if row.query is None or row.query in (default, chosen)
     ]
     rows = [
         [
-            mark() if row.ranking == settings else "",
+            mark() if row.query == settings else "",
             row.name,
             *(f"{row.figures[metric]:.3f}" for metric in METRICS),
             _interval(row.gain),

@@ -17,6 +17,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.embedders.protocol import Embedder
+from scrubjay.fusion import Query
 from scrubjay.index import Index
 from scrubjay.records import Record
 from scrubjay.results import Hits
@@ -107,10 +108,11 @@ def ask(
 
     answers = []
     for mode in MODES:
+        query = Query(mode=mode)  # type: ignore[arg-type]
 
-        def search(mode: str = mode, *, explain: bool = False) -> Hits:
+        def search(query: Query = query, *, explain: bool = False) -> Hits:
             return index.search(
-                question.text, vector=vector, scope=question.scope, k=k, mode=mode, explain=explain
+                question.text, vector=vector, scope=question.scope, k=k, query=query, explain=explain
             )
 
         answers.append(Answer(mode, search(explain=True), median_us(search, repeats)))

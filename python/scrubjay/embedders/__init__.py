@@ -16,6 +16,7 @@ from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.spec import from_spec
 from scrubjay.embedders.truncated import Truncated
 from scrubjay.embedders.wordllama import WordLlama, default
+from scrubjay.initialised import guard_exports
 
 if TYPE_CHECKING:
     from scrubjay.embedders.http import OpenAICompatible
@@ -34,6 +35,8 @@ __all__ = [
     "default",
     "from_spec",
 ]
+
+guard_exports(__name__)
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections import OrderedDict
 from threading import Lock
 
+import numpy as np
+
 from scrubjay.embedders.protocol import Vectors
+from scrubjay.locks import renew_in_children
 
 __all__ = ["QueryCache"]
 
@@ -26,7 +29,7 @@ class QueryCache:
     {'hits': 1, 'misses': 1, 'entries': 1, 'size': 2}
     """
 
-    __slots__ = ("_entries", "_hits", "_lock", "_misses", "_size")
+    __slots__ = ("__weakref__", "_entries", "_hits", "_lock", "_misses", "_size")
 
     def __init__(self, size: int = 1024) -> None:
         if isinstance(size, bool) or not isinstance(size, int):
@@ -35,6 +38,7 @@ class QueryCache:
             raise ValueError(f"size: expected 0 or more, got {size}")
         self._entries: OrderedDict[str, Vectors] = OrderedDict()
         self._lock = Lock()
+        renew_in_children(self, "_lock")
         self._size = size
         self._hits = 0
         self._misses = 0
@@ -52,6 +56,8 @@ class QueryCache:
 
     def put(self, text: str, vector: Vectors) -> None:
         """Keep the vector of `text`, which becomes read-only."""
+        if not isinstance(vector, np.ndarray):
+            raise TypeError(f"vector: expected an array, got {type(vector).__name__}")
         if self._size == 0:
             return
         vector.setflags(write=False)

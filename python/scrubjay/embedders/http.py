@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 import time
 import urllib.error
 import urllib.request
@@ -18,21 +17,27 @@ from typing import Any
 import numpy as np
 
 from scrubjay.embedders.protocol import Vectors, as_list, model_identity
+from scrubjay.endpoints import Endpoint
 from scrubjay.errors import EmbedderError
+from scrubjay.initialised import guarded
 
 __all__ = ["OpenAICompatible"]
 
 _MAX_PAUSE_S = 30.0
+_MAX_ANSWER_BYTES = 1 << 30  # of the vectors of one request
+_MAX_ERROR_BYTES = 64 << 10
 
 
+@guarded
 class OpenAICompatible:
     """An embedding model behind HTTP.
 
     Args:
         model: its name, as the endpoint knows it.
         base_url: up to and without "/embeddings".
-        api_key: sent as a bearer token; by default the environment's OPENAI_API_KEY, none if that is unset. It is in no
-            message, name or repr.
+        api_key: sent as a bearer token. By default the environment's key of the provider whose host `base_url` names
+            (OPENAI_API_KEY for api.openai.com, MISTRAL_API_KEY, VOYAGE_API_KEY, JINA_API_KEY), over https only; to any
+            other address none is sent that is not given here. It is in no message, name or repr.
         dim: the vectors' length; None asks the endpoint once, when it is first needed.
         dimensions: asks the endpoint for shorter vectors, where the model can do that; then `dim` is this.
         batch_size: texts a request.
@@ -62,8 +67,7 @@ class OpenAICompatible:
         document_prefix: str = "",
         headers: Mapping[str, str] | None = None,
     ) -> None:
-        if not base_url.startswith(("http://", "https://")):
-            raise ValueError(f"base_url: expected http:// or https://, got {base_url!r}")
+        endpoint = Endpoint("base_url", base_url.rstrip("/") + "/embeddings", api_key, headers)
         if batch_size < 1:
             raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
         if retries < 0:
@@ -72,7 +76,8 @@ class OpenAICompatible:
             f"openai/{model}" + (f"-{dimensions}" if dimensions else ""), document_prefix
         )
         self._model = model
-        self._url = base_url.rstrip("/") + "/embeddings"
+        self._endpoint = endpoint
+        self._url = endpoint.shown
         self._dim = dimensions if dimensions is not None else dim
         self._dimensions = dimensions
         self._batch_size = batch_size
@@ -81,10 +86,6 @@ class OpenAICompatible:
         self._backoff_s = backoff_s
         self._query_prefix = query_prefix
         self._document_prefix = document_prefix
-        self._headers = {"Content-Type": "application/json", **(headers or {})}
-        key = api_key if api_key is not None else os.environ.get("OPENAI_API_KEY")
-        if key:
-            self._headers["Authorization"] = f"Bearer {key}"
         self._opener = urllib.request.build_opener(_NoRedirect)
 
     @property
@@ -126,31 +127,46 @@ class OpenAICompatible:
             vectors = np.asarray([row["embedding"] for row in rows], dtype=np.float32)
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise EmbedderError(
-                f"{self._url}: expected a list of embeddings, got {_excerpt(answer)}"
+                f"{self._url}: expected a list of embeddings, got {self._excerpt(answer)}"
             ) from error
         if vectors.ndim != 2 or len(vectors) != len(texts):
             raise EmbedderError(f"{self._url}: expected {len(texts)} embeddings, got shape {vectors.shape}")
         return vectors
 
     def _post(self, body: bytes) -> bytes:
+        if self._endpoint.lacks_key:
+            raise EmbedderError(f"{self._url}: expected a key{self._endpoint.advice()}")
+        headers = self._endpoint.headers()
         for attempt in range(self._retries + 1):
-            request = urllib.request.Request(self._url, data=body, headers=self._headers, method="POST")
+            request = urllib.request.Request(self._endpoint.url, data=body, headers=headers, method="POST")
             retry_after: str | None = None
             try:
                 with self._opener.open(request, timeout=self._timeout_s) as response:
-                    answer: bytes = response.read()
+                    answer: bytes = response.read(_MAX_ANSWER_BYTES + 1)
+                    if len(answer) > _MAX_ANSWER_BYTES:
+                        raise EmbedderError(
+                            f"{self._url}: expected an answer of at most {_MAX_ANSWER_BYTES:,} bytes"
+                        )
                     return answer
             except urllib.error.HTTPError as error:
                 with error:
-                    failure = f"status {error.code}: {_excerpt(error.read())}"
+                    failure = f"status {error.code}: {self._excerpt(error.read(_MAX_ERROR_BYTES))}"
+                if error.code in (401, 403):
+                    failure += self._endpoint.advice()
                 retry_after = error.headers.get("Retry-After")
                 if error.code != 429 and error.code < 500:
                     raise EmbedderError(f"{self._url}: {failure}") from None
             except (OSError, http.client.HTTPException) as error:  # URLError and time-outs are OSErrors
-                failure = str(getattr(error, "reason", None) or error or type(error).__name__)
+                failure = self._endpoint.hidden(
+                    str(getattr(error, "reason", None) or error or type(error).__name__)
+                )
             if attempt < self._retries:
                 time.sleep(self._pause_s(attempt, retry_after))
         raise EmbedderError(f"{self._url}: {failure} (after {self._retries + 1} attempts)")
+
+    def _excerpt(self, answer: bytes) -> str:
+        text = self._endpoint.hidden(" ".join(answer.decode("utf-8", "replace").split()))
+        return repr(text if len(text) <= 200 else text[:200] + "...")
 
     def _pause_s(self, attempt: int, retry_after: str | None) -> float:
         try:  # Retry-After may also be a date, which is not worth a parser
@@ -163,8 +179,3 @@ class OpenAICompatible:
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
     def redirect_request(self, *_: Any, **__: Any) -> None:
         return None
-
-
-def _excerpt(answer: bytes) -> str:
-    text = " ".join(answer.decode("utf-8", "replace").split())
-    return repr(text if len(text) <= 200 else text[:200] + "...")

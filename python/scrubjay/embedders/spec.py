@@ -6,6 +6,7 @@ from scrubjay.embedders.libraries import FastEmbed, Model2Vec, SentenceTransform
 from scrubjay.embedders.onnx import OnnxFolder
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.wordllama import default
+from scrubjay.endpoints import key_named
 
 __all__ = ["from_spec"]
 
@@ -23,7 +24,10 @@ def from_spec(spec: str) -> Embedder | None:
     ``sentence-transformers:NAME``          :class:`SentenceTransformers`
     ``fastembed:NAME``                      :class:`FastEmbed`
     ``openai:MODEL`` or ``openai:MODEL@URL``  :class:`OpenAICompatible`
+    ``openai:MODEL@URL#VARIABLE``           the same with the key that the environment's VARIABLE holds
     ======================================  ======================================
+
+    Without VARIABLE no key is sent to an address but that of a provider whose own key the environment holds.
 
     Raises:
         ValueError: the kind is none of these, or its argument is missing.
@@ -39,7 +43,7 @@ def from_spec(spec: str) -> Embedder | None:
     if kind not in ("onnx", "model2vec", "sentence-transformers", "fastembed", "openai"):
         raise ValueError(
             "embedder: expected default, none, onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, fastembed:NAME "
-            f"or openai:MODEL[@URL], got {spec!r}"
+            f"or openai:MODEL[@URL[#VARIABLE]], got {spec!r}"
         )
     if not argument:
         raise ValueError(f"embedder: expected {kind}:NAME, got {spec!r}")
@@ -54,4 +58,8 @@ def from_spec(spec: str) -> Embedder | None:
     from scrubjay.embedders.http import OpenAICompatible
 
     model, at, url = argument.partition("@http")
-    return OpenAICompatible(model, base_url="http" + url) if at else OpenAICompatible(model)
+    if not at:
+        return OpenAICompatible(model)
+    url, hash, variable = ("http" + url).partition("#")
+    key = key_named("embedder", url, variable) if hash else None
+    return OpenAICompatible(model, base_url=url, api_key=key)

@@ -1,4 +1,4 @@
-"""How are the documents that a search found to be ranked?
+"""What a search may be asked: fusions, signals, and the query that holds them.
 
 Plain, frozen descriptions: made once, compared, hashed, and turned into the engine's own form the first time they are
 used. What each number does is decided in native code (`cpp/src/fusion`, `cpp/src/engine/ranking.hpp`).
@@ -7,23 +7,25 @@ used. What each number does is decided in native code (`cpp/src/fusion`, `cpp/sr
 from __future__ import annotations
 
 from scrubjay.fusion.methods import RRF, Auto, Boost, Fusion, Production, Weighted
-from scrubjay.fusion.ranking import Ranking, as_ranking, load, save, weighs_entities
+from scrubjay.fusion.query import Entry, Query, load, save
 from scrubjay.fusion.signals import Entities, Prior, Recency, Relevance
+from scrubjay.initialised import guard_exports
 
 __all__ = [
     "RRF",
     "Auto",
     "Boost",
     "Entities",
+    "Entry",
     "Fusion",
     "Prior",
     "Production",
-    "Ranking",
+    "Query",
     "Recency",
     "Relevance",
     "Weighted",
-    "as_ranking",
     "load",
     "save",
-    "weighs_entities",
 ]
+
+guard_exports(__name__)

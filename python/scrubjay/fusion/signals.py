@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scrubjay.entities import names
 from scrubjay.fusion.methods import Auto, compile_ranking, number, numbers
 from scrubjay.payload import CreatedAt, microseconds, to_utc
 
@@ -85,20 +87,23 @@ class Entities:
     Args:
         weight: 0 or more; the scaled scores lie between 0 and 1.
         field: where in the metadata the memories list their entities.
+        names: what the question is about; None: every name in its text that memories in sight carry.
 
     The damping of an entity that n visible memories name is 1 / (1 + 0.001 (n - 1)^2): who is in every memory says
-    nothing about any of them. A search says which entities it is about: `entities=["Graphiti"]`, or `entities=True` for
-    those that occur in its text.
+    nothing about any of them.
 
-    >>> Entities(weight=0.5).field
-    'entities'
+    >>> Entities(names=["Graphiti"]).names
+    ('graphiti',)
     """
 
     weight: float = 0.3
     field: str = "entities"
+    names: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         _check_field(self.field)
+        if self.names is not None:
+            object.__setattr__(self, "names", tuple(names(self.names)))
         compile_ranking(Auto(), **self._options())
 
     def _options(self) -> dict[str, Any]:

@@ -5,6 +5,7 @@ Each stage can be left out, and none may break a search: what fails or is late i
 
 from __future__ import annotations
 
+from scrubjay.initialised import guard_exports
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
 from scrubjay.retrieval.context import Context, place_at_edges
 from scrubjay.retrieval.rerankers import (
@@ -42,3 +43,5 @@ __all__ = [
     "opentelemetry_spans",
     "place_at_edges",
 ]
+
+guard_exports(__name__)

@@ -1,7 +1,8 @@
 """Was the same just asked, and has nothing been written since?
 
 Two levels. In process: whole results, bounded by age and bytes. In Redis, shared by processes: ids, scores and ranks
-only, never a text; what the ids stand for is read from the index, so what was deleted is in no cache.
+only, never a text or the name of a scope; what the ids stand for is read from the index, so what was deleted is in no
+cache.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from threading import Lock
 from typing import Any
 
 from scrubjay.errors import MissingExtraError
+from scrubjay.locks import renew_in_children
 
 __all__ = ["CacheStats", "RedisCache", "ResultCache"]
 
@@ -74,12 +76,14 @@ class ResultCache:
         self._entries: OrderedDict[Hashable, _Entry] = OrderedDict()
         self._n_bytes = self._hits = self._misses = self._stale = 0
         self._lock = Lock()
+        renew_in_children(self, "_lock")
 
     def get(self, key: Hashable, generation: Hashable) -> Any | None:
         """Return the value, None if it is not here or is no longer what a search would give."""
+        now = self._clock()  # the caller's function: not to be called under the lock
         with self._lock:
             entry = self._entries.get(key)
-            if entry is not None and (entry.generation != generation or self._clock() >= entry.expires):
+            if entry is not None and (entry.generation != generation or now >= entry.expires):
                 self._forget(key)
                 self._stale += 1
                 entry = None
@@ -162,6 +166,7 @@ class RedisCache:
         self._clock = clock
         self._resting_until = float("-inf")
         self._lock = Lock()
+        renew_in_children(self, "_lock")
         self._hits = self._misses = self._stale = 0
         self.last_error: str | None = None
         """What the server last failed with, None if the last call went well."""
@@ -171,10 +176,7 @@ class RedisCache:
         found = self._call(lambda: self._client.get(self._name(key)))
         value, stale = None, False
         if found is not None:
-            try:
-                held, value = json.loads(found)
-            except (TypeError, ValueError):  # somebody else's, or damaged
-                held, value = None, None
+            held, value = _read(found)
             stale = held != repr(generation)
             if stale:
                 value = None
@@ -208,3 +210,17 @@ class RedisCache:
             return None
         self.last_error = None
         return answer
+
+
+_MAX_BYTES = 16 << 20  # of an entry; ours are some hundred bytes a hit
+
+
+def _read(found: Any) -> tuple[Any, Any]:
+    """Return (generation, value) of an entry; None and None of one that is damaged, or was not put there by us."""
+    if not isinstance(found, (bytes, str)) or len(found) > _MAX_BYTES:
+        return None, None
+    try:
+        held, value = json.loads(found)
+    except (TypeError, ValueError, RecursionError):
+        return None, None
+    return (held, value) if isinstance(held, str) else (None, None)

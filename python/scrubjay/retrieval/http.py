@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import http.client
 import json
-import os
 import urllib.error
 import urllib.request
 from typing import Any
 
+from scrubjay.endpoints import Endpoint
 from scrubjay.errors import RetrievalError
 
 __all__ = ["post_json"]
+
+_MAX_ANSWER_BYTES = 64 << 20
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -18,21 +21,23 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-def post_json(url: str, body: dict[str, Any], key: str | None, key_variable: str, timeout_s: float) -> Any:
-    """POST `body`, return the decoded answer; `key`, or the environment's `key_variable`, is a bearer token.
+def post_json(endpoint: Endpoint, body: dict[str, Any], timeout_s: float) -> Any:
+    """POST `body`, return the decoded answer.
 
     Raises:
         RetrievalError: no connection, a time-out, a refusal, or no JSON. The key is in no message.
     """
-    headers = {"Content-Type": "application/json"}
-    token = key if key is not None else os.environ.get(key_variable)
-    if token:
-        headers["Authorization"] = f"Bearer {token}"
-    request = urllib.request.Request(url, json.dumps(body).encode(), headers)
+    request = urllib.request.Request(endpoint.url, json.dumps(body).encode(), endpoint.headers())
     try:
         with urllib.request.build_opener(_NoRedirect).open(request, timeout=timeout_s) as response:
-            return json.load(response)
+            answer = response.read(_MAX_ANSWER_BYTES + 1)
+            if len(answer) > _MAX_ANSWER_BYTES:
+                raise ValueError(f"expected an answer of at most {_MAX_ANSWER_BYTES:,} bytes")
+            return json.loads(answer)
     except urllib.error.HTTPError as error:
-        raise RetrievalError(f"{url}: answered {error.code}") from None
-    except (OSError, ValueError) as error:
-        raise RetrievalError(f"{url}: {type(error).__name__}: {error}") from None
+        with error:
+            advice = endpoint.advice() if error.code in (401, 403) else ""
+            raise RetrievalError(f"{endpoint.shown}: answered {error.code}{advice}") from None
+    except (OSError, ValueError, http.client.HTTPException) as error:
+        said = endpoint.hidden(f"{type(error).__name__}: {error}")
+        raise RetrievalError(f"{endpoint.shown}: {said}") from None

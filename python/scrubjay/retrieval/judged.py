@@ -8,7 +8,8 @@ A judged set is a folder with
   headings are understood, too.
 
 A scope is a mapping of tenant, user and agent, or a name: each name is a user of the tenant "judged". Rows may also
-have it in `meta` or `metadata`. Vectors may stand in `NAME.docs.npy` and `NAME.queries.npy`, a row for each line.
+have it in `meta` or `metadata`. Where several memories have the id that a judgement names, it is of the most specific
+that the question's scope sees. Vectors may stand in `NAME.docs.npy` and `NAME.queries.npy`, a row for each line.
 """
 
 from __future__ import annotations
@@ -30,16 +31,29 @@ __all__ = ["JudgedQuery", "JudgedSet", "from_feedback", "read_judged"]
 
 _TENANT = "judged"
 
+Key = tuple[Scope, str | int]
+
 
 @dataclass(frozen=True)
 class JudgedQuery:
-    """A question, who asked it, and the memories that answer it."""
+    """A question, who asked it, and the keys of the memories that answer it: pairs of exact scope and id.
+
+    >>> JudgedQuery("oak", Scope("acme"), frozenset(["m1"]))
+    Traceback (most recent call last):
+    ...
+    TypeError: relevant: expected pairs of scrubjay.Scope and id, got 'm1'
+    """
 
     text: str
     scope: Scope
-    relevant: frozenset[str | int]
+    relevant: frozenset[Key]
     vector: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
     """In place of the text's embedding."""
+
+    def __post_init__(self) -> None:
+        for key in self.relevant:
+            if not isinstance(key, tuple) or len(key) != 2 or not isinstance(key[0], Scope):
+                raise TypeError(f"relevant: expected pairs of scrubjay.Scope and id, got {key!r}")
 
 
 @dataclass(frozen=True)
@@ -74,11 +88,13 @@ def read_judged(folder: str | Path, vectors: str | None = None) -> JudgedSet:
             for row, vector in zip(rows, matrix.astype(np.float32), strict=True):
                 row["vector"] = vector
     relevant = _judgements(path / "qrels.tsv")
-    known = {row["id"] for row in documents}
+    scopes: dict[str, dict[Scope, None]] = {}
+    for row in documents:
+        scopes.setdefault(row["id"], {})[row["scope"]] = None
     queries = []
     for row in questions:
         answers = relevant.get(row["id"], set())
-        if unknown := sorted(answers - known):
+        if unknown := sorted(answers - scopes.keys()):
             raise ValueError(f"{path / 'qrels.tsv'}: {unknown[0]!r} is judged but not in corpus.jsonl")
         if answers:
             vector = row.get("vector")
@@ -86,7 +102,7 @@ def read_judged(folder: str | Path, vectors: str | None = None) -> JudgedSet:
                 JudgedQuery(
                     row["text"],
                     row["scope"],
-                    frozenset(answers),
+                    frozenset((_judged_scope(row["scope"], scopes[id]), id) for id in answers),
                     None if vector is None else np.asarray(vector, dtype=np.float32),
                 )
             )
@@ -109,19 +125,25 @@ def from_feedback(index: Index, scope: Scope | None = None) -> list[JudgedQuery]
     >>> index.upsert("m1", "Prefers trains to planes.", scope=jane)
     >>> index.feedback(index.search("train", scope=jane)[0], query="train", scope=jane)
     True
-    >>> from_feedback(index)
-    [JudgedQuery(text='train', scope=Scope('acme', user='jane'), relevant=frozenset({'m1'}))]
+    >>> [(query.text, query.scope == jane, *query.relevant) for query in from_feedback(index)]
+    [('train', True, (Scope('acme', user='jane'), 'm1'))]
     """
-    judged: dict[tuple[str, Scope], dict[str | int, bool]] = {}
+    judged: dict[tuple[str, Scope], dict[Key, bool]] = {}
     for note in index.feedbacks(scope):
         if note.query is not None and note.query.strip():
-            judged.setdefault((note.query, note.scope), {})[note.id] = note.used
+            judged.setdefault((note.query, note.scope), {})[note.document_scope, note.id] = note.used
     queries = []
     for (text, asker), notes in judged.items():
-        relevant = frozenset(id for id, used in notes.items() if used)
+        relevant = frozenset(key for key, used in notes.items() if used)
         if relevant:
             queries.append(JudgedQuery(text, asker, relevant))
     return queries
+
+
+def _judged_scope(asker: Scope, scopes: Mapping[Scope, None]) -> Scope:
+    """Return which of the scopes that have an id is meant; if the asker sees none of them, any: it cannot be found."""
+    seen = sorted(asker.visible(), key=lambda scope: (scope.user is None, scope.agent is None))
+    return next((scope for scope in seen if scope in scopes), next(iter(scopes)))
 
 
 def _rows(path: Path) -> Iterator[dict[str, Any]]:

@@ -11,13 +11,14 @@ import datetime
 import secrets
 import types
 from collections.abc import Hashable, Mapping
+from dataclasses import is_dataclass
 from hashlib import sha256
 from typing import Any
 
 import numpy as np
 
 from scrubjay._native import Filter, Scope
-from scrubjay.fusion import Fusion, Ranking
+from scrubjay.fusion import Query
 
 __all__ = ["Unkeyed", "key_of", "name_of"]
 
@@ -64,8 +65,10 @@ def key_of(value: Any) -> Hashable:
         )
     if isinstance(value, (datetime.datetime, datetime.date)):
         return (type(value).__name__, value.isoformat())
-    if isinstance(value, (Fusion, Ranking)):
-        return ("ranking", repr(value))  # frozen, of numbers and texts
+    if isinstance(value, Query):
+        return ("query", *(key_of(one) for one in value.values().values()))
+    if is_dataclass(value) and type(value).__module__.startswith("scrubjay.fusion."):
+        return ("part", repr(value))  # frozen, of numbers and texts
     if isinstance(value, Filter) and "..." not in (shown := repr(value)):
         return ("filter", shown)
     raise Unkeyed(f"{type(value).__name__} has no key")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from scrubjay._native import Scope
 from scrubjay.results import Hits
 from scrubjay.retrieval.result import RetrievedHit
 
@@ -20,16 +21,16 @@ def merge(found: Sequence[Hits]) -> list[RetrievedHit]:
         return [
             RetrievedHit(found[0], rank, score, (0,)) for rank, score in enumerate(found[0].scores.tolist())
         ]
-    best: dict[str | int, tuple[int, int]] = {}
-    queries: dict[str | int, list[int]] = {}
+    best: dict[tuple[Scope, str | int], tuple[int, int]] = {}
+    queries: dict[tuple[Scope, str | int], list[int]] = {}
     for query, hits in enumerate(found):
-        for rank, id in enumerate(hits.ids.tolist()):
-            queries.setdefault(id, []).append(query)
-            if id not in best or (rank, query) < best[id]:
-                best[id] = (rank, query)
+        for rank, key in enumerate(hits.keys):
+            queries.setdefault(key, []).append(query)
+            if key not in best or (rank, query) < best[key]:
+                best[key] = (rank, query)
     order = sorted(best, key=best.__getitem__)
     return [
-        RetrievedHit(found[query], rank, float(found[query].scores[rank]), tuple(queries[id]))
-        for id in order
-        for rank, query in (best[id],)
+        RetrievedHit(found[query], rank, float(found[query].scores[rank]), tuple(queries[key]))
+        for key in order
+        for rank, query in (best[key],)
     ]

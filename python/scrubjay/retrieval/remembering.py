@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Hashable
-from typing import Any
+from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrubjay._native import Scope
@@ -67,7 +67,7 @@ class Remembering:
             return None
         try:
             asked = key_of({name: value for name, value in options.items() if name != "threads"})
-        except Unkeyed:
+        except (Unkeyed, RecursionError):
             self._counters.add("uncacheable_total")
             return None
         embedder = self._index.embedder
@@ -100,8 +100,10 @@ class Remembering:
         """Keep what was found."""
         self._keep(question, result)
         if self._shared is not None and question.shared is not None:
+            levels = {scope: level for level, scope in enumerate(question.scope.visible())}
             hits = [
                 {
+                    "level": levels[hit.scope],  # not its names, which are nothing for a cache
                     "id": hit.id,
                     "score": hit.fused_score,
                     "rerank": hit.rerank_score,
@@ -125,17 +127,92 @@ class Remembering:
 
     def _restored(self, row: Any, scope: Scope, trace: Trace) -> Retrieved | None:
         """The hits of another process, as this one's index has them; None if they are not what was put there."""
-        try:
-            result = self._index.hits_of([hit["id"] for hit in row["hits"]], scope)
-            if result is None:
-                return None
-            hits = []
-            for place, held in enumerate(row["hits"]):
-                hit = RetrievedHit(result, place, float(held["score"]), tuple(held["queries"]))
-                hit.rerank_score = held["rerank"]
-                hit.found_with(*held["evidence"])
-                hits.append(hit)
-            return Retrieved(hits, str(row["mode"]), tuple(row["degraded"]), trace, cached=True)
-        except (KeyError, TypeError, ValueError):
+        levels = scope.visible()
+        held = _checked(row, len(levels))
+        if held is None:
             self._counters.add("shared_cache_errors_total")
             return None
+        try:
+            result = self._index.hits_of([(levels[hit.level], hit.id) for hit in held.hits], scope)
+        except (TypeError, ValueError):  # ids of the other kind
+            self._counters.add("shared_cache_errors_total")
+            return None
+        if result is None:
+            return None
+        hits = []
+        for place, one in enumerate(held.hits):
+            hit = RetrievedHit(result, place, one.score, one.queries)
+            hit.rerank_score = one.rerank
+            hit.found_with(*one.evidence)
+            hits.append(hit)
+        return Retrieved(hits, held.mode, held.degraded, trace, cached=True)
+
+
+class _HeldHit(NamedTuple):
+    level: int  # its scope's place among those that the asker's sees
+    id: str | int
+    score: float
+    queries: tuple[int, ...]
+    rerank: float | None
+    evidence: tuple[int | None, int | None, bool]
+
+
+class _Held(NamedTuple):
+    mode: str
+    degraded: tuple[str, ...]
+    hits: list[_HeldHit]
+
+
+_MODES = ("hybrid", "vector", "lexical", "substring", "none")
+_MAX_HITS = 100_000
+
+
+def _checked(row: Any, n_levels: int) -> _Held | None:
+    """Return an entry of the shared cache that is what :meth:`Remembering.remember` puts there; None: it is not.
+
+    Whoever can write to the cache can put anything there, so every value is looked at once, here.
+    """
+    if not isinstance(row, dict) or row.get("mode") not in _MODES:
+        return None
+    degraded, rows = row.get("degraded"), row.get("hits")
+    if not isinstance(degraded, list) or not all(isinstance(reason, str) for reason in degraded):
+        return None
+    if not isinstance(rows, list) or len(rows) > _MAX_HITS:
+        return None
+    hits = [hit for hit in (_checked_hit(hit, n_levels) for hit in rows) if hit is not None]
+    if len(hits) < len(rows) or len({(hit.level, hit.id) for hit in hits}) < len(hits):
+        return None
+    return _Held(row["mode"], tuple(degraded), hits)
+
+
+def _checked_hit(hit: Any, n_levels: int) -> _HeldHit | None:
+    if not isinstance(hit, dict):
+        return None
+    names = ("level", "id", "score", "rerank", "queries", "evidence")
+    values: list[Any] = [hit.get(name) for name in names]
+    level, id, score, rerank, queries, evidence = values
+    fits = (
+        _is_count(level, 0)
+        and level < n_levels
+        and (isinstance(id, str) or _is_count(id, -(1 << 63)))
+        and _is_number(score)
+        and (rerank is None or _is_number(rerank))
+        and isinstance(queries, list)
+        and all(_is_count(query, 0) for query in queries)
+        and isinstance(evidence, list)
+        and len(evidence) == 3
+        and all(rank is None or _is_count(rank, 1) for rank in evidence[:2])
+        and isinstance(evidence[2], bool)
+    )
+    if not fits:
+        return None
+    ranks = (evidence[0], evidence[1], evidence[2])
+    return _HeldHit(level, id, float(score), tuple(queries), None if rerank is None else float(rerank), ranks)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and -1e300 < value < 1e300
+
+
+def _is_count(value: Any, least: int) -> bool:
+    return type(value) is int and least <= value < 1 << 63

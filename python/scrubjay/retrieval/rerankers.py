@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from scrubjay.endpoints import Endpoint
 from scrubjay.errors import MissingExtraError, RetrievalError
 from scrubjay.retrieval.keys import name_of
 
@@ -126,17 +127,16 @@ class HttpReranker:
     Args:
         model: its name, as the endpoint knows it.
         url: the whole address, such as "https://api.jina.ai/v1/rerank".
-        api_key: sent as a bearer token; by default the environment's SCRUBJAY_RERANK_API_KEY. It is in no message.
+        api_key: sent as a bearer token; by default the environment's key of the provider whose host it is (CO_API_KEY
+            or COHERE_API_KEY, JINA_API_KEY, VOYAGE_API_KEY), over https. It is in no message.
         timeout_s: of the one attempt.
     """
 
     def __init__(self, model: str, *, url: str, api_key: str | None = None, timeout_s: float = 5.0) -> None:
-        if not url.startswith(("http://", "https://")):
-            raise ValueError(f"url: expected http:// or https://, got {url!r}")
-        self.name = f"{url}/{model}"
+        self._endpoint = Endpoint("url", url, api_key)
+        self.name = f"{self._endpoint.name}/{model}"
         self._model = model
-        self._url = url
-        self._api_key = api_key
+        self._url = self._endpoint.shown
         self._timeout_s = timeout_s
 
     def score(self, query: str, texts: list[str]) -> Scores:
@@ -148,7 +148,7 @@ class HttpReranker:
         body = {"model": self._model, "query": query, "documents": texts}
         from scrubjay.retrieval.http import post_json  # the HTTP client is slow to import
 
-        answer = post_json(self._url, body, self._api_key, "SCRUBJAY_RERANK_API_KEY", self._timeout_s)
+        answer = post_json(self._endpoint, body, self._timeout_s)
         rows: Any = answer.get("results", answer.get("data")) if isinstance(answer, dict) else answer
         scores = np.full(len(texts), np.nan, dtype=np.float32)
         try:

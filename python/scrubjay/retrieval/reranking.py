@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from concurrent.futures import TimeoutError as LateError
 from hashlib import sha256
 from threading import Lock
@@ -13,6 +15,7 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
+from scrubjay.locks import renew_in_children
 from scrubjay.results import Hit
 from scrubjay.retrieval.cache import CacheStats
 
@@ -79,9 +82,11 @@ class Reranking:
         self.name = str(getattr(reranker, "name", type(reranker).__name__))
         self._deadline_s = deadline_s
         self._pool: ThreadPoolExecutor | None = None
+        self._pid = 0  # of the process that has the pool's thread
         self._known: OrderedDict[bytes, float] = OrderedDict()
         self._cache_size = cache_size
         self._lock = Lock()
+        renew_in_children(self, "_lock")
         self._n_hits = self._n_misses = 0
 
     def score(self, query: str, texts: Sequence[str]) -> Scores:
@@ -115,15 +120,27 @@ class Reranking:
             if self._deadline_s is None:
                 ask()
             else:
-                if self._pool is None:
-                    self._pool = ThreadPoolExecutor(1, thread_name_prefix="scrubjay-rerank")
-                future = self._pool.submit(ask)
+                future = self._submit(ask)
                 try:
                     future.result(timeout=self._deadline_s)
                 except LateError:
                     future.cancel()
                     raise TimeoutError(f"no answer within {self._deadline_s:g} s") from None
         return np.array(known, dtype=np.float32)
+
+    def _submit(self, ask: Callable[[], None]) -> Future[None]:
+        """Hand a call to the thread; another thread may let go of it just now."""
+        while True:
+            with self._lock:
+                pool = self._pool
+                if pool is None or self._pid != os.getpid():  # a child has no threads of its parent
+                    pool = self._pool = ThreadPoolExecutor(1, thread_name_prefix="scrubjay-rerank")
+                    self._pid = os.getpid()
+                try:
+                    return pool.submit(ask)
+                except RuntimeError:
+                    if sys.is_finalizing() or self._pool is pool:  # the interpreter ends
+                        raise
 
     def stats(self) -> CacheStats:
         """Return how many scores were known, how many were not, and how many are remembered."""
@@ -132,6 +149,7 @@ class Reranking:
 
     def close(self) -> None:
         """Let go of the thread."""
-        if self._pool is not None:
-            self._pool.shutdown(wait=False, cancel_futures=True)
-            self._pool = None
+        with self._lock:
+            pool, self._pool = self._pool, None
+        if pool is not None:
+            pool.shutdown(wait=False, cancel_futures=True)

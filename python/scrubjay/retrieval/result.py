@@ -8,6 +8,7 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from scrubjay._native import Scope
 from scrubjay.results import Hit, Hits
 from scrubjay.retrieval.trace import Trace
 
@@ -103,6 +104,11 @@ class Retrieved(Sequence[RetrievedHit]):
             array[:] = ids
             return array
         return np.array(ids, dtype=np.int64)
+
+    @property
+    def keys(self) -> list[tuple[Scope, str | int]]:
+        """The keys in order: pairs of exact scope and id. An id alone may be that of several hits."""
+        return [(hit.scope, hit.id) for hit in self._hits]
 
     @property
     def scores(self) -> NDArray[np.float64]:

@@ -5,14 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
 from scrubjay.errors import ClosedError, Error
-from scrubjay.filters import lasting
-from scrubjay.fusion import Fusion, Ranking
+from scrubjay.filters import FilterLike
+from scrubjay.fusion import Query
 from scrubjay.index import Index
 from scrubjay.results import Hit, Hits
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
@@ -28,15 +29,22 @@ from scrubjay.retrieval.trace import Counters, Trace
 __all__ = ["Retriever"]
 
 MAX_RERANKED = 150
-_OF_EVERY_SEARCH = frozenset(
-    ("filter", "ids", "exclude_ids", "recall", "fusion", "explain", "rrf_k", "weights")
-)
-"""Options that mean the same to a search and to a batch of them."""
 _CASCADE = {
     "hybrid": ("hybrid", "vector", "lexical"),
     "vector": ("vector", "lexical"),
     "lexical": ("lexical",),
 }
+
+
+class Asked(NamedTuple):
+    """What one retrieval was asked."""
+
+    text: str
+    scope: Scope
+    filter: FilterLike | None
+    vector: ArrayLike | None
+    query: Query
+    explain: bool
 
 
 class Retriever:
@@ -53,7 +61,7 @@ class Retriever:
             `degraded` says so. None: as long as it wants.
         template: what the reranker reads of a hit: a function of the hit, or a str such as "{title}: {text}" over its
             text and metadata. None: the text.
-        fusion: how the arms are fused (see :meth:`Index.search`).
+        query: what a search without a :class:`scrubjay.Query` of its own is asked.
         context: how many tokens are selected, and how they are placed.
         cache: results in this process; True for one of 16 MB, None for none.
         shared_cache: results across processes; needs an index in a file. Parts are told apart by their names
@@ -82,7 +90,7 @@ class Retriever:
         rerank: int = 20,
         deadline_s: float | None = None,
         template: str | Callable[[Hit], str] | None = None,
-        fusion: Fusion | Ranking | None = None,
+        query: Query | None = None,
         context: Context | None = None,
         cache: ResultCache | bool | None = None,
         shared_cache: RedisCache | None = None,
@@ -100,7 +108,7 @@ class Retriever:
         self._reranking = None if reranker is None else Reranking(reranker, deadline_s)
         self._rerank = rerank
         self._template = template
-        self._fusion = fusion
+        self._query = Query() if query is None else checked_query(query)
         self._context = context or Context()
         self._remembering = Remembering(
             index,
@@ -125,9 +133,10 @@ class Retriever:
         *,
         scope: Scope,
         k: int = 10,
-        mode: str = "hybrid",
-        candidates: int | None = None,
-        **options: Any,
+        filter: FilterLike | None = None,
+        vector: ArrayLike | None = None,
+        query: Query | None = None,
+        explain: bool = False,
     ) -> Retrieved:
         """Return the k best memories for a question.
 
@@ -135,33 +144,36 @@ class Retriever:
             text: the question.
             scope: who asks.
             k: how many hits at most.
-            mode, candidates: as in :meth:`Index.search`.
-            options: further ones of :meth:`Index.search_batch`, such as a filter; `fusion` goes before the retriever's,
-                and `rankings`, as :meth:`Index.search` takes them, are fused into the verbatim question's.
+            filter, vector, explain: as in :meth:`Index.search`; the vector is that of the verbatim question.
+            query: in place of the retriever's. Its keywords and rankings belong to the verbatim question.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
         if not isinstance(text, str):
             raise TypeError(f"text: expected a str, got {type(text).__name__}")
+        if not isinstance(scope, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
         if isinstance(k, bool) or not isinstance(k, int):
             raise TypeError(f"k: expected an int, got {type(k).__name__}")
         if k < 1:
             raise ValueError(f"k: expected 1 or more, got {k}")
-        if mode not in _CASCADE:
-            raise ValueError(f"mode: expected 'hybrid', 'lexical' or 'vector', got {mode!r}")
-        for name in ("ids", "exclude_ids"):
-            if options.get(name) is not None:
-                options[name] = lasting(options[name])  # asked more than once where a part is down
-        options.setdefault("fusion", self._fusion)
+        asked = self._query if query is None else checked_query(query)
         start = time.perf_counter_ns()
         trace = Trace(spans=self._spans)
         with trace.whole("retrieve") as attributes:
-            asked = {"text": text, "k": k, "mode": mode, "candidates": candidates, **options}
-            question = self._remembering.question(scope, asked)
+            options = {
+                "text": text,
+                "k": k,
+                "filter": filter,
+                "vector": vector,
+                "query": asked,
+                "explain": explain,
+            }
+            question = self._remembering.question(scope, options)
             result = None if question is None else self._remembering.recall(question, trace)
             if result is None:
-                result = self._run(text, scope, k, mode, candidates, options, trace)
+                result = self._run(Asked(text, scope, filter, vector, asked, explain), k, trace)
                 if question is not None and not any(_passes(reason) for reason in result.degraded):
                     self._remembering.remember(question, result)
             attributes.update(mode=result.mode, hits=len(result), cached=result.cached)
@@ -193,25 +205,16 @@ class Retriever:
 
     # ------------------------------------------------------------------ stages
 
-    def _run(
-        self,
-        text: str,
-        scope: Scope,
-        k: int,
-        mode: str,
-        candidates: int | None,
-        options: dict[str, Any],
-        trace: Trace,
-    ) -> Retrieved:
+    def _run(self, asked: Asked, k: int, trace: Trace) -> Retrieved:
         reasons: list[str] = []
-        rewritten = self._rewrite(text, trace, reasons)
+        rewritten = self._rewrite(asked.text, trace, reasons)
         depth = k if self._reranking is None else max(k, self._rerank)
         with trace.stage("search", n_in=1) as stage:
-            hits, ran = self._search(text, rewritten, scope, depth, mode, candidates, options, reasons)
+            hits, ran = self._search(asked, rewritten, depth, reasons)
             stage.n_out = len(hits)
             stage.details["mode"] = ran
         if self._reranking is not None and hits:
-            hits = self._reranked(text, hits, trace, reasons)
+            hits = self._reranked(asked.text, hits, trace, reasons)
         with trace.stage("select", n_in=len(hits)) as stage:
             chosen = self._context.select(hits[:k])
             stage.n_out = len(chosen)
@@ -230,44 +233,37 @@ class Retriever:
             return rewritten
 
     def _search(
-        self,
-        text: str,
-        rewritten: Rewritten,
-        scope: Scope,
-        depth: int,
-        mode: str,
-        candidates: int | None,
-        options: dict[str, Any],
-        reasons: list[str],
+        self, asked: Asked, rewritten: Rewritten, depth: int, reasons: list[str]
     ) -> tuple[list[RetrievedHit], str]:
         """All queries in one batch, in the first mode of the cascade that works; a single one needs no batch."""
-        queries: list[tuple[str, str | None]] = [(text, None)]
+        text, query = asked.text, asked.query
+        variants: list[tuple[str, str | bytes | None]] = [(text, query.keywords)]
         if rewritten.keywords or rewritten.semantic:
-            queries.append((rewritten.semantic or text, rewritten.keywords or None))
-        queries += [(expansion, None) for expansion in rewritten.expansions]
-        queries = list(dict.fromkeys(queries))
-        options = dict(options)
-        if (rankings := options.get("rankings")) is not None:
-            options["rankings"] = [rankings, *[None] * (len(queries) - 1)]
-        alone = len(queries) == 1 and options.keys() <= _OF_EVERY_SEARCH
-        limited = any(options.get(name) is not None for name in ("filter", "ids", "exclude_ids"))
-        for attempt in _CASCADE[mode]:
+            variants.append((rewritten.semantic or text, rewritten.keywords or None))
+        variants += [(expansion, None) for expansion in rewritten.expansions]
+        variants = list(dict.fromkeys(variants))
+        limited = asked.filter is not None or query.ids is not None or query.exclude is not None
+        options: dict[str, Any] = {
+            "scope": asked.scope,
+            "k": depth,
+            "filter": asked.filter,
+            "explain": asked.explain,
+        }
+        for attempt in _CASCADE[query.mode]:
+            first = query if attempt == query.mode else query.replace(mode=attempt)
             try:
-                if alone:
-                    hits_of_one = self.index.search(
-                        text, scope=scope, k=depth, mode=attempt, candidates=candidates, **options
-                    )
-                    found = [hits_of_one]
+                if len(variants) == 1:
+                    found = [self.index.search(text, vector=asked.vector, query=first, **options)]
                 else:
+                    others = {
+                        words: first.replace(keywords=words, rankings=None) for _, words in variants[1:]
+                    }
                     found = self.index.search_batch(
-                        [query for query, _ in queries],
-                        keywords=None
-                        if not any(words for _, words in queries)
-                        else [words or q for q, words in queries],
-                        scope=scope,
-                        k=depth,
-                        mode=attempt,
-                        candidates=candidates,
+                        [variant for variant, _ in variants],
+                        vectors=None
+                        if asked.vector is None
+                        else [asked.vector, *[None] * (len(variants) - 1)],
+                        query=[first, *(others[words] for _, words in variants[1:])],
                         **options,
                     )
             except (TypeError, ValueError, ClosedError):
@@ -278,12 +274,12 @@ class Retriever:
             reasons += [reason for hits in found for reason in hits.degraded]
             ran = found[0].mode
             hits = merge(found)
-            if hits or ran not in ("lexical", "none") or limited or _refuses(options["fusion"]):
+            if hits or ran not in ("lexical", "none") or limited or _refuses(query):
                 return hits, ran
             break  # words alone found nothing: perhaps they are parts of words
         if limited:  # which looking for a substring would not heed
             return [], "none"
-        return self._substring(text, scope, depth, reasons)
+        return self._substring(text, asked.scope, depth, reasons)
 
     def _substring(
         self, text: str, scope: Scope, depth: int, reasons: list[str]
@@ -353,9 +349,16 @@ def _passes(reason: str) -> bool:
     return reason.partition(":")[0].endswith(("_failed", "_late"))
 
 
-def _refuses(fusion: Any) -> bool:
+def _refuses(query: Query) -> bool:
     """Whether an empty result may be what was asked for."""
-    return isinstance(fusion, Ranking) and (fusion.relevance is not None or fusion.min_score is not None)
+    return query.relevance is not None or query.min_score is not None
+
+
+def checked_query(query: Any) -> Query:
+    """Return a query, or raise TypeError."""
+    if not isinstance(query, Query):
+        raise TypeError(f"query: expected a scrubjay.Query, got {type(query).__name__} {query!r}")
+    return query
 
 
 def _brief(error: Exception) -> str:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from hashlib import sha256
 from typing import Any, Protocol, runtime_checkable
 
+from scrubjay.endpoints import Endpoint
+
 __all__ = ["PROMPT", "OpenAIRewriter", "Rewriter", "Rewritten", "as_rewritten"]
 
 
@@ -70,7 +72,8 @@ class OpenAIRewriter:
     Args:
         model: its name, as the endpoint knows it.
         base_url: up to and without "/chat/completions".
-        api_key: sent as a bearer token; by default the environment's OPENAI_API_KEY. It is in no message.
+        api_key: sent as a bearer token; by default the environment's OPENAI_API_KEY (or MISTRAL_API_KEY), which goes to
+            that provider's host over https and to no other. It is in no message.
         n_expansions: how many expansions are asked for.
         timeout_s: of the one attempt.
         prompt: with {query} and {n} in it.
@@ -86,14 +89,14 @@ class OpenAIRewriter:
         timeout_s: float = 5.0,
         prompt: str = PROMPT,
     ) -> None:
-        self._url = base_url.rstrip("/") + "/chat/completions"
+        self._endpoint = Endpoint("base_url", base_url.rstrip("/") + "/chat/completions", api_key)
+        self._url = self._endpoint.shown
         self._model = model
-        self._api_key = api_key
         self._n = n_expansions
         self._timeout_s = timeout_s
         self._prompt = prompt
         asked = sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
-        self.name = f"{self._url}/{model}/{n_expansions}/{asked}"
+        self.name = f"{self._endpoint.name}/{model}/{n_expansions}/{asked}"
 
     def rewrite(self, query: str) -> Rewritten:
         """Ask the model once.
@@ -110,7 +113,7 @@ class OpenAIRewriter:
         }
         from scrubjay.retrieval.http import post_json  # the HTTP client is slow to import
 
-        answer = post_json(self._url, body, self._api_key, "OPENAI_API_KEY", self._timeout_s)
+        answer = post_json(self._endpoint, body, self._timeout_s)
         found = json.loads(answer["choices"][0]["message"]["content"])
         if not isinstance(found, dict):
             raise ValueError("the model's answer is no JSON object")

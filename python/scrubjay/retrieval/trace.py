@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Any
 
 from scrubjay.errors import MissingExtraError
+from scrubjay.locks import renew_in_children
 
 __all__ = ["Counters", "Stage", "Trace", "log_to", "opentelemetry_spans"]
 
@@ -127,6 +128,7 @@ class Counters:
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, tuple[tuple[str, str], ...]]] = Counter()
         self._lock = Lock()
+        renew_in_children(self, "_lock")
 
     def add(self, name: str, n: float = 1, **labels: str) -> None:
         """Count `n` more."""

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay.embedders.protocol import embed_queries
-from scrubjay.fusion import RRF, Auto, Boost, Fusion, Production, Ranking, Weighted
+from scrubjay.fusion import RRF, Auto, Boost, Fusion, Production, Query, Weighted
 from scrubjay.index import Index
 from scrubjay.progress import Progress, open_progress
 from scrubjay.retrieval import metrics
@@ -55,10 +55,10 @@ class Gain:
 
 @dataclass(frozen=True)
 class TunedRow:
-    """What one configuration reached on all questions. `ranking` is None for a single arm, which is no fusion."""
+    """What one configuration reached on all questions. `query` is None for a single arm, which has no fusion."""
 
     name: str
-    ranking: Ranking | None
+    query: Query | None
     figures: dict[str, float]
     gain: Gain
     """On the questions that it was chosen by, so on the bright side for those at the top."""
@@ -80,14 +80,14 @@ class Tuning:
     metric: str
     n_queries: int
     rows: tuple[TunedRow, ...]
-    winner: Ranking
+    winner: Query
     folds: tuple[tuple[str, float, float], ...]
     gain: Gain
 
     @property
-    def ranking(self) -> Ranking:
+    def query(self) -> Query:
         """What to search with: the winner, or the default if the gain is within noise."""
-        return Ranking() if self.gain.is_noise else self.winner
+        return Query() if self.gain.is_noise else self.winner
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything in JSON's own types."""
@@ -96,7 +96,7 @@ class Tuning:
             "queries": self.n_queries,
             "rows": [{"name": row.name, **row.figures, "gain": vars(row.gain)} for row in self.rows],
             "winner": self.winner.to_dict(),
-            "ranking": self.ranking.to_dict(),
+            "query": self.query.to_dict(),
             "folds": [
                 {"chosen": chosen, "reached": reached, "default": default}
                 for chosen, reached, default in self.folds
@@ -113,7 +113,7 @@ def tune(
     folds: int = 5,
     seed: int = 0,
     candidates: int | None = None,
-    configurations: Sequence[Ranking] | None = None,
+    configurations: Sequence[Query] | None = None,
     progress: bool | None = None,
 ) -> Tuning:
     """Find the ranking that answers judged questions best, and say what that gains on questions not seen before.
@@ -137,11 +137,12 @@ def tune(
     >>> index, acme = Index(dtype="f32"), Scope("acme")
     >>> index.upsert(1, "oak", scope=acme, vector=[1.0, 0.0])
     >>> index.upsert(2, "jay", scope=acme, vector=[0.0, 1.0])
-    >>> asked = [JudgedQuery(text, acme, frozenset([1]), np.float32([0, 1])) for text in ("oak", "an oak")]
+    >>> oak = frozenset([(acme, 1)])
+    >>> asked = [JudgedQuery(text, acme, oak, np.float32([0, 1])) for text in ("oak", "an oak")]
     >>> found = tune(index, asked, configurations=[Weighted((0.9, 0.1)), Weighted((0.1, 0.9))], folds=2)
     >>> {row.name: row.figures["mrr@10"] for row in found.rows}
     {'lexical': 1.0, 'Auto() (default)': 1.0, 'Weighted((0.9, 0.1))': 1.0, 'vector': 0.5, 'Weighted((0.1, 0.9))': 0.5}
-    >>> found.winner == Ranking(), found.gain.is_noise
+    >>> found.winner == Query(), found.gain.is_noise
     (True, True)
     """
     if metric not in METRICS:
@@ -153,13 +154,11 @@ def tune(
             f"queries: expected two or more, each with a relevant memory, got {len(queries)} of which "
             f"{sum(not query.relevant for query in queries)} have none"
         )
-    grid = _grid() if configurations is None else [_ranking(one) for one in configurations]
+    grid = _grid() if configurations is None else [_as_query(one) for one in configurations]
     trials = _Trials(index, queries, list(METRICS).index(metric), candidates)
     bar = open_progress(progress, total=len(grid) + 3, what="tuning", unit="configurations")
     try:
-        return _tune(
-            trials, list(dict.fromkeys([Ranking(), *grid])), configurations is None, folds, seed, bar
-        )
+        return _tune(trials, list(dict.fromkeys([Query(), *grid])), configurations is None, folds, seed, bar)
     finally:
         bar.close()
 
@@ -172,7 +171,7 @@ class _Trials:
     ) -> None:
         self.queries = queries
         self.target = target
-        self.done: dict[Ranking | str, Scores] = {}
+        self.done: dict[Query | str, Scores] = {}
         self._index = index
         self._candidates = candidates
         self._vectors: list[Any] = [query.vector for query in queries]
@@ -182,12 +181,14 @@ class _Trials:
             for place, vector in zip(missing, embedded, strict=True):
                 self._vectors[place] = vector.copy() if vector.any() else None
 
-    def scores(self, configuration: Ranking | str) -> Scores:
+    def scores(self, configuration: Query | str) -> Scores:
         """Return all metrics for all questions; a str is the mode of a single arm."""
         known = self.done.get(configuration)
         if known is not None:
             return known
         scores = np.zeros((len(METRICS), len(self.queries)))
+        query = Query(mode=configuration) if isinstance(configuration, str) else configuration  # type: ignore[arg-type]
+        query = query.replace(candidates=self._candidates)
         for start in range(0, len(self.queries), _BATCH):
             part = self.queries[start : start + _BATCH]
             found = self._index.search_batch(
@@ -195,30 +196,28 @@ class _Trials:
                 vectors=self._vectors[start : start + _BATCH],
                 scope=[query.scope for query in part],
                 k=metrics.DEPTH,
-                candidates=self._candidates,
-                mode=configuration if isinstance(configuration, str) else "hybrid",
-                fusion=None if isinstance(configuration, str) else configuration,
+                query=query,
             )
-            for place, (query, hits) in enumerate(zip(part, found, strict=True), start=start):
-                ids = hits.ids.tolist()
-                scores[:, place] = [figure(ids, query.relevant) for figure in METRICS.values()]
+            for place, (judged, hits) in enumerate(zip(part, found, strict=True), start=start):
+                keys = hits.keys
+                scores[:, place] = [figure(keys, judged.relevant) for figure in METRICS.values()]
         self.done[configuration] = scores
         return scores
 
-    def target_scores(self, configuration: Ranking | str) -> NDArray[np.float64]:
+    def target_scores(self, configuration: Query | str) -> NDArray[np.float64]:
         """Return the metric that is to become better, for all questions."""
         return np.asarray(self.scores(configuration)[self.target])
 
 
-def _tune(trials: _Trials, grid: list[Ranking], vary: bool, n_folds: int, seed: int, bar: Progress) -> Tuning:
-    default = Ranking()
+def _tune(trials: _Trials, grid: list[Query], vary: bool, n_folds: int, seed: int, bar: Progress) -> Tuning:
+    default = Query()
     n = len(trials.queries)
     rng = np.random.default_rng(seed)
     for arm in ("lexical", "vector"):
         trials.scores(arm)
         bar.update(1)
-    for ranking in grid:
-        trials.scores(ranking)
+    for query in grid:
+        trials.scores(query)
         bar.update(1)
     everything = np.arange(n)
     winner = _choose(trials, grid, vary, everything)
@@ -229,7 +228,7 @@ def _tune(trials: _Trials, grid: list[Ranking], vary: bool, n_folds: int, seed: 
         reached[part] = trials.target_scores(chosen)[part]
         folds.append((describe(chosen), float(reached[part].mean()), float(base[part].mean())))
     differences = np.array(
-        [trials.target_scores(one) - base for one in trials.done if isinstance(one, Ranking)]
+        [trials.target_scores(one) - base for one in trials.done if isinstance(one, Query)]
     )
     gain = Gain(float((reached - base).mean()), *_bounds(_repeated(differences, rng)))
     weights = _draw(n, rng) / n
@@ -250,17 +249,17 @@ def _tune(trials: _Trials, grid: list[Ranking], vary: bool, n_folds: int, seed: 
     return Tuning(metric, n, tuple(rows), winner, tuple(folds), gain)
 
 
-def _choose(trials: _Trials, grid: list[Ranking], vary: bool, places: NDArray[Any]) -> Ranking:
+def _choose(trials: _Trials, grid: list[Query], vary: bool, places: NDArray[Any]) -> Query:
     """Return the best for these questions, and look at nothing of the others."""
 
-    def best_first(options: list[Ranking]) -> list[Ranking]:
+    def best_first(options: list[Query]) -> list[Query]:
         means = {option: round(float(trials.target_scores(option)[places].mean()), 12) for option in options}
         return sorted(means, key=lambda option: -means[option])  # of equal ones the first
 
     leading = best_first(grid)[:_N_VARIED]
     if not vary:
         return leading[0]
-    return best_first([*leading, *(one for ranking in leading for one in _variations(ranking))])[0]
+    return best_first([*leading, *(one for query in leading for one in _variations(query))])[0]
 
 
 def _draw(n: int, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -284,11 +283,11 @@ def _bounds(means: NDArray[np.float64]) -> tuple[float, float]:
     return low, high
 
 
-def _ranking(given: Ranking | Fusion) -> Ranking:
-    return given if isinstance(given, Ranking) else Ranking(given)
+def _as_query(given: Query | Fusion) -> Query:
+    return given if isinstance(given, Query) else Query(given)
 
 
-def _grid() -> list[Ranking]:
+def _grid() -> list[Query]:
     fusions: list[Fusion] = [Auto()]
     fusions += [
         RRF(k, weights)
@@ -302,25 +301,22 @@ def _grid() -> list[Ranking]:
     ]
     fusions += [Boost(weight=weight) for weight in (0.1, 0.3, 1.0)]
     fusions += [Production(), Production(floor=0.0)]
-    return [Ranking(fusion) for fusion in fusions]
+    return [Query(fusion) for fusion in fusions]
 
 
-def _variations(ranking: Ranking) -> list[Ranking]:
+def _variations(query: Query) -> list[Query]:
     """One step around a configuration of the grid."""
-    varied = [replace(ranking, identifier_tier=False)]
-    varied += [replace(ranking, coverage=coverage) for coverage in (0.1, 0.2, 0.4, 0.8)]
-    fusion = ranking.fusion
+    varied = [replace(query, identifier_tier=False)]
+    varied += [replace(query, coverage=coverage) for coverage in (0.1, 0.2, 0.4, 0.8)]
+    fusion = query.fusion
     if isinstance(fusion, Weighted):
         share = fusion.weights[0]
         varied += [
-            replace(ranking, fusion=Weighted(_shares(share + step), fusion.normalise))
-            for step in (-0.05, 0.05)
+            replace(query, fusion=Weighted(_shares(share + step), fusion.normalise)) for step in (-0.05, 0.05)
         ]
     elif isinstance(fusion, RRF):
         lexical, vector = fusion.weights[:2]
-        varied += [
-            replace(ranking, fusion=RRF(fusion.k, (lexical * factor, vector))) for factor in (0.75, 1.5)
-        ]
+        varied += [replace(query, fusion=RRF(fusion.k, (lexical * factor, vector))) for factor in (0.75, 1.5)]
     return varied
 
 
@@ -328,20 +324,20 @@ def _shares(lexical: float) -> tuple[float, float]:
     return (round(lexical, 2), round(1 - lexical, 2))
 
 
-def describe(ranking: Ranking) -> str:
-    """Write a ranking as one would call it, as briefly as that goes.
+def describe(query: Query) -> str:
+    """Write a query as one would call it, as briefly as that goes.
 
-    >>> describe(Ranking()), describe(Ranking(RRF(10), coverage=0.2, identifier_tier=False))
+    >>> describe(Query()), describe(Query(RRF(10), coverage=0.2, identifier_tier=False))
     ('Auto() (default)', 'RRF(10), coverage=0.2, identifier_tier=False')
-    >>> describe(Ranking(Weighted((0.3, 0.7), normalise="max")))
+    >>> describe(Query(Weighted((0.3, 0.7), normalise="max")))
     "Weighted((0.3, 0.7), 'max')"
     """
-    if ranking == Ranking():
-        return f"{ranking.fusion!r} (default)"
-    said, usual = ranking.to_dict(), Ranking().to_dict()
-    kind = type(ranking.fusion)
+    if query == Query():
+        return f"{query.fusion!r} (default)"
+    said, usual = query.to_dict(), Query().to_dict()
+    kind = type(query.fusion)
     values = [value for name, value in said.pop("fusion").items() if name != "method"]
-    usually = [value for name, value in Ranking(kind()).to_dict()["fusion"].items() if name != "method"]
+    usually = [value for name, value in Query(kind()).to_dict()["fusion"].items() if name != "method"]
     while values and values[-1] == usually[len(values) - 1]:
         del values[-1]
     rest = [f"{name}={_short(value)}" for name, value in sorted(said.items()) if value != usual[name]]

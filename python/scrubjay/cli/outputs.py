@@ -1,0 +1,99 @@
+"""Which files may a command read, and which may it write?
+
+No command overwrites a file without --force, and none writes to what it reads, whatever the name or link. A command
+that only reads opens an index so that nothing in it changes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+
+from scrubjay.cli.readers import InputError
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.index import Index
+from scrubjay.whole_files import whole_file
+
+__all__ = ["check_output", "is_index", "open_index", "said_by_system", "written"]
+
+_SQLITE = b"SQLite format 3\0"
+
+
+def is_index(name: str | Path) -> bool:
+    """Whether a file may be an index: it is a database. One that is missing or something else is not."""
+    try:
+        path = Path(name)
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return file.read(len(_SQLITE)) == _SQLITE
+    except OSError:
+        return False
+
+
+def open_index(
+    name: str, embedder: Embedder | None = None, *, collection: str | None = None, writes: bool = False
+) -> Index:
+    """Open an index that is there; without `writes` nothing in it can change.
+
+    Raises:
+        InputError: there is no file of this name, or it is no index. It is as it was.
+    """
+    path = Path(name)
+    if not path.exists():
+        raise InputError(f"{name}: no such file")
+    if not path.is_file() or not is_index(path):
+        raise InputError(
+            f"{name}: expected an index, a file that Index.open() or `scrubjay index --out` made"
+        )
+    return Index.open(path, embedder, collection=collection, read_only=not writes)
+
+
+def check_output(name: str, *, force: bool, reads: Iterable[str | Path] = ()) -> None:
+    """Say now what would be wrong with writing to this file after work that takes long.
+
+    Raises:
+        InputError: it is one of those that are read, an index in use, a folder, or there without `force`.
+    """
+    path = Path(name)
+    if name == "-" or (path.exists() and not path.is_file() and not path.is_dir()):
+        return  # a terminal, a pipe, /dev/null
+    for source in reads:
+        if _is_same(path, Path(source)):
+            raise InputError(f"{name}: expected another file than those that are read, {source} is the same")
+    if path.is_dir():
+        raise InputError(f"{name}: expected the name of a file, this is a folder")
+    if not path.parent.is_dir():
+        raise InputError(f"{name}: No such file or directory: make the folder {path.parent} first")
+    if os.path.lexists(path) and not force:
+        raise InputError(f"{name}: the file exists; name another one, or say --force to replace it")
+    if path.with_name(path.name + "-wal").exists():  # it would be applied to what takes the file's place
+        raise InputError(f"{name}: the file is an index that is in use; name another one, or close it first")
+
+
+@contextmanager
+def written(name: str, *, force: bool) -> Iterator[TextIO]:
+    """Open a text file for writing that appears when it is complete."""
+    try:
+        with whole_file(name, replace=force) as file:
+            yield file
+    except FileExistsError:  # since it was looked for
+        raise InputError(f"{name}: the file exists; name another one, or say --force to replace it") from None
+
+
+def said_by_system(error: OSError) -> str:
+    """Return what the system says, with the file before it."""
+    said = error.strerror or str(error)
+    return said if error.filename is None else f"{error.filename}: {said}"
+
+
+def _is_same(path: Path, source: Path) -> bool:
+    try:
+        if path.exists() and source.exists():
+            return path.samefile(source)  # also through links of both kinds
+    except OSError:
+        return False
+    return os.path.realpath(path) == os.path.realpath(source)

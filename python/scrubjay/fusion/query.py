@@ -1,0 +1,324 @@
+"""Everything that a search may be asked beside its text, scope, k, filter and vector: one frozen object."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, field, fields
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from scrubjay._native import CompiledQuery, CompiledRanking, Scope
+from scrubjay.filters import Ids
+from scrubjay.fusion.methods import RRF, Auto, Boost, Fusion, Production, Weighted, compile_ranking, number
+from scrubjay.fusion.signals import Entities, Prior, Recency, Relevance
+from scrubjay.whole_files import whole_file
+
+__all__ = ["Entry", "Query", "load", "save"]
+
+Entry: TypeAlias = "str | int | tuple[Scope, str | int]"
+"""A document in a ranking of the caller's: an id, or the key of a document."""
+
+Mode: TypeAlias = Literal["hybrid", "lexical", "keyword", "vector", "semantic"]
+
+
+@dataclass(frozen=True, eq=False)
+class Query:
+    """How a search ranks, and what it may find. Frozen, checked and compiled once: make it once, use it for many
+    searches. Every search takes one: :meth:`scrubjay.Index.search`, :class:`scrubjay.Retriever`,
+    :meth:`scrubjay.Memory.recall`, the HTTP service, the adapters.
+
+    Args:
+        fusion: how the rankings become one: :class:`Auto` (the default), :class:`RRF`, :class:`Weighted`,
+            :class:`Boost`, :class:`Production`, or the name of one: "auto", "rrf", "weighted", "boost", "production".
+        mode: "hybrid" (both rankings, fused), "lexical" or "keyword" (BM25 alone), "vector" or "semantic" (vectors
+            alone).
+        candidates: how many of each ranking are fused, or (lexical, vector); None: the larger of 100 and k.
+        recall: the share of the truly nearest that the vector ranking should find, in (0, 1]; None: 0.99. 1.0 or
+            "exact" compares every visible vector.
+        identifier_tier: documents that hold a rare identifier of the query verbatim (at most max(5, 0.5%) of the
+            visible ones do) come first, in their fused order. Applies where rankings are fused.
+        coverage: weight of the fraction of the query's terms, weighted by idf, that a document holds.
+        recency: new documents count more; True for :class:`Recency` with its defaults.
+        entities: documents that name what the question is about count more: :class:`Entities`, names, or True for those
+            in the question's text.
+        prior: documents that are worth more count more; True for :class:`Prior` with its defaults.
+        mmr: trade-off of maximal marginal relevance (Carbonell and Goldstein 1998), from 0 (only different) to 1 (only
+            relevant); None: off. Similarities are cosines of the stored vectors.
+        min_score: drops hits with a lower score; None: none.
+        relevance: drops hits with less evidence: :class:`Relevance`, or the name of a tier.
+        keywords: replaces the text for the keyword ranking only.
+        ids, exclude: only documents with these ids; all but these. A set, list, integer array, pyroaring bitmap or
+            other iterable; ids that do not exist are passed over.
+        rankings: further rankings of yours (a graph walk, an order by popularity), each a sequence, best first, of ids
+            (each names the most specific of the documents that may be found, as in :meth:`scrubjay.Index.get`) or of
+            pairs (scope, id); what is not visible is passed over.
+
+    A weight that is not 0 scales the fused scores of the best `candidates` to 0..1 and adds weight * signal.
+
+    Raises:
+        TypeError, ValueError: the message names the argument, what was expected and what was given.
+
+    >>> Query(RRF(10), mmr=0.5) == Query(RRF(10), mmr=0.5)
+    True
+    >>> Query(mode="keyword", candidates=(50, 200))
+    Query(mode='lexical', candidates=(50, 200))
+    """
+
+    fusion: Fusion | str = Auto()  # noqa: RUF009 - frozen
+    _: KW_ONLY
+    mode: Mode = "hybrid"
+    candidates: int | tuple[int, int] | None = None
+    recall: float | Literal["exact"] | None = None
+    identifier_tier: bool = True
+    coverage: float = 0.0
+    recency: Recency | bool | None = None
+    entities: Entities | Sequence[str] | bool | None = None
+    prior: Prior | bool | None = None
+    mmr: float | None = None
+    min_score: float | None = None
+    relevance: Relevance | str | None = None
+    keywords: str | bytes | None = None
+    ids: Ids | None = None
+    exclude: Ids | None = None
+    rankings: Sequence[Sequence[Entry]] | None = None
+    compiled: CompiledQuery = field(init=False, repr=False)
+    """The engine's own form."""
+
+    def __post_init__(self) -> None:
+        for name, value in _normal(self).items():
+            object.__setattr__(self, name, value)
+        given = {name: getattr(self, name) for name in _OF_ONE_SEARCH}
+        names = self.entities.names if isinstance(self.entities, Entities) else None
+        compiled = CompiledQuery(
+            _compiled_ranking(_Ranking(*(getattr(self, name) for name in _RANKING))),
+            mode=self.mode,
+            candidates=self.candidates,
+            recall=self.recall,
+            entities=names,
+            **given,
+        )
+        object.__setattr__(self, "compiled", compiled)
+
+    def replace(self, **changes: Any) -> Query:
+        """Return a query with some fields changed.
+
+        >>> Query(RRF(), mode="lexical").replace(mode="hybrid")
+        Query(fusion=RRF(k=60.0, weights=(1.0, 1.0)))
+        """
+        return dataclasses.replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the settings in JSON's own types; :meth:`from_dict` makes the same of it.
+
+        Raises:
+            ValueError: the query has keywords, ids, exclude or rankings, which belong to one question.
+
+        >>> Query.from_dict(Query(RRF(10), recency=True).to_dict()) == Query(RRF(10), recency=True)
+        True
+        """
+        for name in _OF_ONE_SEARCH:
+            if getattr(self, name) is not None:
+                raise ValueError(
+                    f"{name}: expected none in settings that are kept, it belongs to one question"
+                )
+        assert isinstance(self.fusion, Fusion)
+        settings: dict[str, Any] = {"fusion": {"method": self.fusion._method, **asdict(self.fusion)}}  # type: ignore[call-overload]
+        for name in _SETTINGS:
+            value = getattr(self, name)
+            settings[name] = asdict(value) if dataclasses.is_dataclass(value) else value  # type: ignore[arg-type]
+        plain: dict[str, Any] = json.loads(json.dumps(settings, default=str))
+        return plain
+
+    @classmethod
+    def from_dict(cls, settings: Mapping[str, Any]) -> Query:
+        """Make a query of what :meth:`to_dict` returned; what it does not name is as usual.
+
+        Raises:
+            TypeError, ValueError: these are no settings of a query; the message names the field.
+        """
+        return _from_dict(settings)
+
+    def values(self) -> dict[str, Any]:
+        """Return the fields by name."""
+        return {name: getattr(self, name) for name in _FIELDS}
+
+    def _token(self) -> tuple[Any, ...]:
+        """What two equal queries have equal."""
+        return tuple(_comparable(getattr(self, name)) for name in _FIELDS)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Query) and self._token() == other._token())
+
+    def __hash__(self) -> int:
+        return hash(self._token())
+
+    def __reduce__(self) -> tuple[Any, ...]:  # copies and pickles compile anew
+        return _remade, (self.values(),)
+
+    def __repr__(self) -> str:
+        given = (one for one in fields(self) if one.init and not _same(getattr(self, one.name), one.default))
+        return f"Query({', '.join(f'{one.name}={getattr(self, one.name)!r}' for one in given)})"
+
+
+_RANKING = (
+    "fusion",
+    "identifier_tier",
+    "coverage",
+    "recency",
+    "entities",
+    "prior",
+    "mmr",
+    "min_score",
+    "relevance",
+)
+_SETTINGS = ("mode", "candidates", "recall", *_RANKING[1:])
+_OF_ONE_SEARCH = ("keywords", "ids", "exclude", "rankings")
+_FIELDS = ("fusion", *_SETTINGS, *_OF_ONE_SEARCH)
+# The fields that have fields of their own.
+_PARTS: dict[str, Any] = {"recency": Recency, "entities": Entities, "prior": Prior, "relevance": Relevance}
+_METHODS: dict[str, Any] = {one._method: one for one in (Auto, RRF, Weighted, Boost, Production)}
+_SYNONYMS = {"keyword": "lexical", "semantic": "vector"}
+_Ranking = dataclasses.make_dataclass("_Ranking", _RANKING, frozen=True)
+
+
+def save(query: Query | Fusion, path: str | Path, *, replace: bool = True) -> None:
+    """Write the settings of a query to a JSON file that :func:`load` reads (a new one has mode 0600).
+
+    Raises:
+        FileExistsError: the file exists, and not `replace`.
+    """
+    settings = query if isinstance(query, Query) else Query(query)
+    with whole_file(path, replace=replace) as file:
+        file.write(json.dumps({"scrubjay_query": 1, **settings.to_dict()}, indent=2) + "\n")
+
+
+def load(path: str | Path) -> Query:
+    """Read the settings that :func:`save` or `scrubjay tune` wrote, for `Index.search(query=...)`.
+
+    Raises:
+        OSError: the file cannot be read.
+        ValueError: it holds no settings of a query; the message names the file and what is wrong.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> save(Weighted((0.3, 0.7)), folder.name + "/query.json")
+    >>> load(folder.name + "/query.json").fusion
+    Weighted(weights=(0.3, 0.7), normalise='zscore')
+    >>> folder.cleanup()
+    """
+    try:
+        settings = json.loads(Path(path).read_text("utf-8"))
+        if not isinstance(settings, dict) or settings.pop("scrubjay_query", None) != 1:
+            raise ValueError('expected the settings of a query ("scrubjay_query": 1)')
+        return _from_dict(settings)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{path}: {error}") from None
+
+
+def _remade(values: Mapping[str, Any]) -> Query:
+    return Query(**values)
+
+
+def _normal(query: Query) -> dict[str, Any]:
+    """Return the fields that are kept in another form than the one they were given in."""
+    changed: dict[str, Any] = {}
+    fusion = query.fusion
+    if isinstance(fusion, str):
+        if fusion not in _METHODS:
+            raise ValueError(
+                f"fusion: expected one of {', '.join(map(repr, _METHODS))} or a fusion, got {fusion!r}"
+            )
+        changed["fusion"] = _METHODS[fusion]()
+    elif not isinstance(fusion, Fusion):
+        raise TypeError(
+            f"fusion: expected Auto, RRF, Weighted, Boost or Production, got {type(fusion).__name__} {fusion!r}"
+        )
+    signals: dict[str, Any] = {"recency": Recency, "entities": Entities, "prior": Prior}
+    for name, signal in signals.items():
+        if isinstance(given := getattr(query, name), bool):
+            changed[name] = signal() if given else None
+    if query.entities is not None and not isinstance(query.entities, (bool, Entities)):
+        changed["entities"] = Entities(names=query.entities)
+    if isinstance(query.relevance, str):
+        changed["relevance"] = Relevance(query.relevance)
+    for name, kind in _PARTS.items():
+        if not isinstance(part := changed.get(name, getattr(query, name)), (kind, type(None))):
+            also = "one of its tiers" if kind is Relevance else "a bool"
+            raise TypeError(f"{name}: expected {kind.__name__} or {also}, got {type(part).__name__} {part!r}")
+    number(query.coverage, "coverage")
+    for name in ("mmr", "min_score"):
+        if (value := getattr(query, name)) is not None and not math.isfinite(number(value, name)):
+            raise ValueError(f"{name}: expected a finite number, got {value!r}")
+    for name in ("ids", "exclude"):
+        if isinstance(value := getattr(query, name), Iterator):
+            changed[name] = tuple(value)
+    candidates: Any = query.candidates
+    if isinstance(candidates, list):
+        changed["candidates"] = tuple(candidates)
+    if isinstance(query.mode, str) and query.mode in _SYNONYMS:
+        changed["mode"] = _SYNONYMS[query.mode]
+    return changed
+
+
+@lru_cache(maxsize=1024)
+def _compiled_ranking(ranking: Any) -> CompiledRanking:
+    options: dict[str, Any] = {
+        name: getattr(ranking, name) for name in ("identifier_tier", "coverage", "mmr", "min_score")
+    }
+    for name, kind in _PARTS.items():
+        if isinstance(part := getattr(ranking, name), kind):
+            options.update(part._options())
+    return compile_ranking(ranking.fusion, **options)
+
+
+def _comparable(value: Any) -> Any:
+    """What ids and rankings compare and hash by."""
+    if (
+        value is None
+        or isinstance(value, (str, bytes, int, float, frozenset))
+        or dataclasses.is_dataclass(value)
+    ):
+        return value
+    if isinstance(value, (set, Mapping)):
+        return frozenset(value)
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    if isinstance(value, (list, tuple)):
+        return tuple(map(_comparable, value))
+    try:
+        hash(value)
+    except TypeError:
+        return frozenset(value)
+    return value
+
+
+def _same(value: Any, usual: Any) -> bool:
+    return type(value) is type(usual) and bool(value == usual)
+
+
+def _from_dict(settings: Mapping[str, Any]) -> Query:
+    given = dict(settings)
+    _check_known(given, ("fusion", *_SETTINGS), "a query")
+    fusion = given.pop("fusion", {"method": "auto"})
+    if isinstance(fusion, str):
+        fusion = {"method": fusion}
+    if not isinstance(fusion, Mapping) or str(fusion.get("method")) not in _METHODS:
+        raise ValueError(f"fusion: expected a method among {', '.join(_METHODS)}, got {fusion!r}")
+    method = _METHODS[str(fusion["method"])]
+    options = {name: value for name, value in fusion.items() if name != "method"}
+    _check_known(options, [one.name for one in fields(method)], f"fusion {fusion['method']}")
+    for name, kind in _PARTS.items():
+        if isinstance(part := given.get(name), Mapping):
+            _check_known(part, [one.name for one in fields(kind)], name)
+            given[name] = kind(**part)
+    return Query(method(**options), **given)
+
+
+def _check_known(given: Mapping[str, Any], names: Sequence[str], place: str) -> None:
+    for name in given:
+        if name not in names:
+            raise ValueError(f"{name}: unknown in {place}, expected {', '.join(names)}")

@@ -1,0 +1,97 @@
+"""Objects that were made without their constructor say so.
+
+`T.__new__(T)` (unpicklers, mocks, containers of dependency injection) gives an object without attributes. What asks one
+for anything gets TypeError with the name of its type, as from the native types, rather than an AttributeError about an
+attribute that no caller knows. Objects that were initialised work as before.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+__all__ = ["Unusable", "guard_exports", "guarded", "unset"]
+
+T = TypeVar("T")
+
+
+def guard_exports(module: str) -> None:
+    """Have every class that the module exports answer so. To be called at the module's end.
+
+    Left alone are errors, protocols, native types, and classes with a `__new__` of their own, which uses :func:`unset`.
+    """
+    exported = vars(sys.modules[module])
+    for name in exported["__all__"]:
+        cls = exported.get(name)
+        if (
+            inspect.isclass(cls)
+            and cls.__module__.startswith("scrubjay.")
+            and not cls.__module__.endswith("._native")
+            and not issubclass(cls, (BaseException, tuple))
+            and not getattr(cls, "_is_protocol", False)
+            and not hasattr(cls, "__getattr__")
+            and all(vars(one).get("__new__") is None for one in cls.__mro__[:-1])
+        ):
+            guarded(cls)
+
+
+def guarded(cls: type[T]) -> type[T]:
+    """Have one class answer so; a decorator."""
+    setattr(cls, "__getattr__", _missing)  # noqa: B010 - mypy knows no such attribute
+    return cls
+
+
+class Unusable:
+    """Stands for a part of an object that is not there. Whatever is asked of it raises the error that is given.
+
+    A class whose attributes are read in every search sets its attributes to this in `__new__`: a `__getattr__` of the
+    class would make each of them slower.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        object.__setattr__(self, "_error", error)
+
+    def _raise(self, *_: Any) -> Any:
+        error: Exception = object.__getattribute__(self, "_error")
+        raise type(error)(*error.args)
+
+    __getattr__ = __setattr__ = __len__ = __contains__ = __iter__ = __call__ = _raise
+
+
+def unset(cls: type) -> Unusable:
+    """Return what stands for an attribute before the constructor sets it."""
+    return Unusable(_uninitialised(cls))
+
+
+def _missing(self: Any, name: str) -> Any:
+    if name.startswith("__") or _is_initialised(self):
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}", name=name, obj=self)
+    raise _uninitialised(type(self))
+
+
+def _is_initialised(instance: Any) -> bool:
+    if getattr(instance, "__dict__", None):
+        return True
+    for cls in type(instance).__mro__:
+        for slot in vars(cls).get("__slots__", ()):
+            try:
+                vars(cls)[slot].__get__(instance)
+            except (AttributeError, KeyError):  # not set
+                continue
+            if slot != "__weakref__" and slot != "__dict__":
+                return True
+    # A class whose constructor sets nothing has nothing to miss.
+    return not any(
+        "__slots__" in vars(cls) and vars(cls)["__slots__"] for cls in type(instance).__mro__
+    ) and (_sets_nothing(type(instance)))
+
+
+def _sets_nothing(cls: type) -> bool:
+    make: Callable[..., Any] = cls.__init__  # type: ignore[misc]
+    return make is object.__init__
+
+
+def _uninitialised(cls: type) -> TypeError:
+    return TypeError(f"{cls.__name__}: __init__() was not called on this object")

@@ -1,0 +1,81 @@
+"""Locks that a fork cannot leave behind locked, and a question to one.
+
+`os.fork` copies one thread only: a lock that another thread held at that moment would stay locked in the child for
+ever, and what it guards might be half changed. So before a fork the registered locks are acquired, each by the forking
+thread, which waits for their holders; afterwards the parent releases them and the child gets new ones.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from typing import Any
+
+__all__ = ["is_mine", "renew_in_children"]
+
+_MAX_WAIT_SECONDS = 5.0  # for all locks together: a fork is not held up by a long write for longer
+_LEAST_WAIT_SECONDS = 0.5  # for a turn, whose holder is inside of SQLite, whatever the others took
+
+_owners: dict[int, tuple[weakref.ref[Any], tuple[str, ...]]] = {}
+_acquired = threading.local()  # `locks`: what this thread acquired for its fork
+_LOCK, _RLOCK = type(threading.Lock()), type(threading.RLock())
+
+
+def renew_in_children(owner: Any, *names: str) -> None:
+    """Register locks: attributes of `owner` that hold a Lock, an RLock or a list of them. It is referenced weakly."""
+    key = id(owner)
+    _owners[key] = (weakref.ref(owner, lambda _: _owners.pop(key, None)), names)
+
+
+def is_mine(lock: Any) -> bool:
+    """Whether this thread holds an RLock."""
+    return bool(lock._is_owned())  # what threading.Condition asks
+
+
+def _attributes() -> list[tuple[Any, str]]:
+    found: list[tuple[Any, str]] = []
+    for reference, names in list(_owners.values()):  # copied in one step: other threads register meanwhile
+        owner = reference()
+        if owner is not None:
+            found.extend((owner, name) for name in names)
+    return found
+
+
+def _before() -> None:
+    last = time.monotonic() + _MAX_WAIT_SECONDS
+    _acquired.locks = []
+    seen: set[tuple[int, str]] = set()
+    # Again until there is none that is new: while this thread waits for a lock, others may register more.
+    while new := [(owner, name) for owner, name in _attributes() if (id(owner), name) not in seen]:
+        # Turns last: a thread that waits for one holds other locks, for which this one would wait in vain.
+        for owner, name in sorted(new, key=lambda one: one[1] == "turn"):
+            seen.add((id(owner), name))
+            held = getattr(owner, name)
+            least = _LEAST_WAIT_SECONDS if name == "turn" else 0.0
+            for lock in held if isinstance(held, list) else [held]:
+                # One that cannot be had in time, or that this thread holds itself, is left: the child gets a new one.
+                wait = max(last - time.monotonic(), least)
+                if lock.acquire(blocking=False) or lock.acquire(timeout=wait):
+                    _acquired.locks.append(lock)
+
+
+def _after_in_parent() -> None:
+    while _acquired.locks:
+        _acquired.locks.pop().release()
+
+
+def _after_in_child() -> None:
+    _acquired.locks = []
+    for owner, name in _attributes():
+        held = getattr(owner, name)
+        setattr(owner, name, [_new(lock) for lock in held] if isinstance(held, list) else _new(held))
+
+
+def _new(lock: Any) -> Any:
+    return threading.Lock() if isinstance(lock, _LOCK) else threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before, after_in_parent=_after_in_parent, after_in_child=_after_in_child)

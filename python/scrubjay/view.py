@@ -1,0 +1,172 @@
+"""An index as one scope has it, so that the scope is said once and cannot be forgotten."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from typing import Any, Protocol
+
+from scrubjay._native import Scope
+from scrubjay.records import Record, as_scope
+from scrubjay.results import Hit, Hits
+
+__all__ = ["ScopeView", "as_view_scope"]
+
+
+class Viewed(Protocol):
+    """What a view needs of its index."""
+
+    @property
+    def search(self) -> Callable[..., Hits]: ...
+    @property
+    def asearch(self) -> Callable[..., Awaitable[Hits]]: ...
+    @property
+    def search_batch(self) -> Callable[..., builtins.list[Hits]]: ...
+    @property
+    def get(self) -> Callable[..., Record | None]: ...
+    @property
+    def get_many(self) -> Callable[..., builtins.list[Record | None]]: ...
+    @property
+    def list(self) -> Callable[..., builtins.list[Record]]: ...
+    @property
+    def count(self) -> Callable[..., int]: ...
+    @property
+    def generation(self) -> Callable[..., Hashable]: ...
+    @property
+    def upsert(self) -> Callable[..., None]: ...
+    @property
+    def upsert_many(self) -> Callable[..., int]: ...
+    @property
+    def delete(self) -> Callable[..., bool]: ...
+    @property
+    def delete_many(self) -> Callable[..., int]: ...
+    @property
+    def erase(self) -> Callable[..., int]: ...
+    @property
+    def feedback(self) -> Callable[..., bool]: ...
+
+
+class ScopeView:
+    """The verbs of an index for one scope; made by :meth:`scrubjay.Index.scope`. As cheap as a tuple.
+
+    Reading sees what a search from the scope sees; writing acts on exactly this scope. Each method does what the
+    method of this name of :class:`scrubjay.Index` does, and takes its other arguments.
+
+    >>> from scrubjay import Index
+    >>> index = Index()
+    >>> jane, joe = index.scope("acme", user="jane"), index.scope("acme", user="joe")
+    >>> jane.upsert("m1", "Prefers trains to planes.")
+    >>> len(jane.search("trains")), len(joe.search("trains")), joe.get("m1")
+    (1, 0, None)
+    >>> jane
+    <scrubjay.ScopeView of Scope('acme', user='jane'), 1 memory visible>
+    """
+
+    __slots__ = ("_index", "_scope")
+
+    def __init__(self, index: Viewed, scope: Scope) -> None:
+        self._index = index
+        self._scope = scope
+
+    @property
+    def exact_scope(self) -> Scope:
+        """The scope."""
+        return self._scope
+
+    @property
+    def index(self) -> Any:
+        """The index."""
+        return self._index
+
+    # ------------------------------------------------------------------ reading
+
+    def search(self, text: str | bytes | None = None, **options: Any) -> Hits:
+        """Search; see :meth:`scrubjay.Index.search`."""
+        return self._index.search(text, scope=self._scope, **options)
+
+    async def asearch(self, text: str | bytes | None = None, **options: Any) -> Hits:
+        """Search; see :meth:`scrubjay.Index.asearch`."""
+        return await self._index.asearch(text, scope=self._scope, **options)
+
+    def search_batch(self, texts: Any = None, **options: Any) -> builtins.list[Hits]:
+        """Search for several questions at once; see :meth:`scrubjay.Index.search_batch`."""
+        return self._index.search_batch(texts, scope=self._scope, **options)
+
+    def get(self, id: str | int) -> Record | None:
+        """Return one memory; see :meth:`scrubjay.Index.get`."""
+        return self._index.get(id, scope=self._scope)
+
+    def get_many(self, ids: Iterable[str | int]) -> builtins.list[Record | None]:
+        """Return memories in the order of their ids; see :meth:`scrubjay.Index.get_many`."""
+        return self._index.get_many(ids, scope=self._scope)
+
+    def list(self, **options: Any) -> builtins.list[Record]:
+        """List memories; see :meth:`scrubjay.Index.list`."""
+        return self._index.list(self._scope, **options)
+
+    def count(self, **options: Any) -> int:
+        """Count what a search would look at; see :meth:`scrubjay.Index.count`."""
+        return self._index.count(self._scope, **options)
+
+    def generation(self) -> Hashable:
+        """Return what changes with every write that a search could notice; see :meth:`scrubjay.Index.generation`."""
+        return self._index.generation(self._scope)
+
+    # ------------------------------------------------------------------ writing
+
+    def upsert(self, id: str | int, text: str | bytes, **fields: Any) -> None:
+        """Write one memory; see :meth:`scrubjay.Index.upsert`."""
+        self._index.upsert(id, text, scope=self._scope, **fields)
+
+    def upsert_many(self, records: Iterable[Mapping[str, Any] | Any], **options: Any) -> int:
+        """Write many memories; see :meth:`scrubjay.Index.upsert_many`.
+
+        Raises:
+            ValueError: a record names another scope.
+        """
+        rows = builtins.list(records)
+        for i, record in enumerate(rows):
+            own = record.get("scope") if isinstance(record, Mapping) else getattr(record, "scope", None)
+            if isinstance(own, Mapping):
+                try:
+                    own = as_scope(own)
+                except (TypeError, ValueError):
+                    continue  # named below, with all else that is wrong
+            if own is not None and own != self._scope:
+                raise ValueError(f"records[{i}]: scope: expected {self._scope!r} or none, got {own!r}")
+        return self._index.upsert_many(rows, scope=self._scope, **options)
+
+    def delete(self, id: str | int, **options: Any) -> bool:
+        """Delete one memory of exactly this scope; see :meth:`scrubjay.Index.delete`."""
+        return self._index.delete(id, scope=self._scope, **options)
+
+    def delete_many(self, ids: Iterable[str | int], **options: Any) -> int:
+        """Delete memories of exactly this scope at once; see :meth:`scrubjay.Index.delete_many`."""
+        return self._index.delete_many(ids, scope=self._scope, **options)
+
+    def erase(self, **options: Any) -> int:
+        """Erase everything whose scope agrees with this one; see :meth:`scrubjay.Index.erase`."""
+        return self._index.erase(self._scope, **options)
+
+    def feedback(self, hit: Hit | str | int, used: bool = True, query: str | None = None) -> bool:
+        """Note whether a hit was of use; see :meth:`scrubjay.Index.feedback`."""
+        return self._index.feedback(hit, used, query, scope=self._scope)
+
+    def __len__(self) -> int:
+        return self.count()
+
+    def __contains__(self, id: object) -> bool:
+        return isinstance(id, (str, int)) and self.get(id) is not None
+
+    def __repr__(self) -> str:
+        n = self.count()
+        return f"<scrubjay.ScopeView of {self._scope!r}, {n:,} {'memory' if n == 1 else 'memories'} visible>"
+
+
+def as_view_scope(tenant: str | Scope, user: str | None, agent: str | None) -> Scope:
+    """Return the scope of a view: one as it is, or one of its names."""
+    if not isinstance(tenant, Scope):
+        return Scope(tenant, user, agent)
+    if user is not None or agent is not None:
+        raise TypeError("user, agent: expected none beside a scrubjay.Scope")
+    return tenant
