@@ -18,12 +18,12 @@ import select
 import signal
 import sys
 import tempfile
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from scrubjay import Index
 from scrubjay.store import housekeeping, residency
+from tests.crash.patience import TimeOf
 from tests.crash.workload import LIMIT_BYTES, State, expected, operation, ordered, run, stored
 from tests.data.keys import provider
 
@@ -45,7 +45,11 @@ class Tally:
 
 def _open(path: Path, durability: str, keyed: bool) -> Index:
     return Index.open(
-        path, durability=durability, memory_budget=LIMIT_BYTES, keys=provider if keyed else None
+        path,
+        durability=durability,
+        memory_budget=LIMIT_BYTES,
+        keys=provider if keyed else None,
+        encryption="mixed",
     )
 
 
@@ -72,6 +76,7 @@ def _killed_child(
 ) -> list[str]:
     """Run the workload in a child until it is killed, `delay` seconds after it began, or after it had opened the file.
 
+    The seconds are those in which it was not kept waiting for a processor.
     Returns what it said.
     """
     incoming, outgoing = os.pipe()
@@ -85,16 +90,16 @@ def _killed_child(
         os._exit(1)
     os.close(outgoing)
     said = b""
-    deadline = time.monotonic() + (delay if while_opening else 60)
+    had, longest = TimeOf(child), delay if while_opening else 60
     opened = while_opening
-    while (left := deadline - time.monotonic()) > 0:
+    while (left := longest - had.seconds()) > 0:
         if select.select([incoming], [], [], left)[0]:
             part = os.read(incoming, 65536)
             if not part:
                 break
             said += part
             if not opened:
-                opened, deadline = True, time.monotonic() + delay
+                opened, had, longest = True, TimeOf(child), delay
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
     while part := os.read(incoming, 65536):
@@ -114,8 +119,8 @@ def _judge(path: Path, state: State, lines: list[str], seed: int, tally: Tally, 
     candidates = [state]
     if len(numbers) > n_acknowledged:
         op = operation(seed, numbers[-1])
-        if op.kind == "delete":  # one call an id: a prefix of them
-            candidates += [expected(state, op._replace(ids=op.ids[: n + 1])) for n in range(len(op.ids))]
+        if op.kind == "delete":  # one call each: a prefix of them
+            candidates += [expected(state, op._replace(keys=op.keys[: n + 1])) for n in range(len(op.keys))]
         else:
             candidates.append(expected(state, op))
     elif "o" not in lines:

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 import scrubjay
-from scrubjay import Index, Scope
+from scrubjay import Index, Query, Scope
 from tests.crash.workload import State, ordered, stored
 from tests.data.keys import provider
 
@@ -66,13 +66,13 @@ def rows(first: int, n: int, scope: Scope, word: str) -> list[dict[str, Any]]:
 def prepare(path: Path) -> None:
     """Make the file on which every operation is tried."""
     with Index.open(path, dim=8, durability="normal") as index:
-        index.upsert_many(rows(0, 40, JANE, "oak") + rows(100, 40, JOE, "oak"))
+        index.upsert_many(rows(0, 40, JANE, "oak") + rows(10, 40, JOE, "oak"))  # some ids in both
         index.upsert(99, "gone oak", scope=JANE, expires_at=1)
         index.collection("side").upsert_many(rows(0, 20, JANE, "beech"))
         index.compact()
-        index.delete(3)
+        index.delete(3, scope=JANE)
         index.upsert_many(rows(4, 2, JANE, "replaced oak"))
-        index.feedback(20, query="which oak?")
+        index.feedback(20, query="which oak?", scope=JANE)
         index.feedback(21, query="not this one?", scope=JANE)
 
 
@@ -87,7 +87,7 @@ def save_images(index: Index) -> None:
 def change_together(index: Index) -> None:
     """Several writes as one, as a layer above makes them."""
     with index.changing("changing") as change:
-        change.delete([20, 21], reason="test")
+        change.delete([20, 21], scope=JANE, reason="test")
         many = rows(20, 40, JANE, "changed oak")
         change.upsert(
             [row["id"] for row in many],
@@ -101,16 +101,17 @@ def change_together(index: Index) -> None:
 
 def open_index(path: Path, name: str) -> Index:
     """Open a file for an operation; some of them need keys."""
-    return Index.open(path, durability="normal", keys=provider if name in KEYED else None)
+    return Index.open(path, durability="normal", keys=provider if name in KEYED else None, encryption="mixed")
 
 
 KEYED = ("first key", "encrypt")
 OPERATIONS: dict[str, Callable[[Index], Any]] = {
     "upsert": lambda index: index.upsert(7, "a new oak", scope=JANE, vector=np.ones(8)),
     "upsert_many": lambda index: index.upsert_many(rows(20, 60, JANE, "many oaks")),
-    "delete": lambda index: index.delete(20),
+    "delete": lambda index: index.delete(20, scope=JANE),
     "erase": lambda index: index.erase(Scope("acme")),
     "erase everywhere": lambda index: index.erase(JANE, everywhere=True),
+    "erase names": lambda index: index.erase(JANE, names=True),
     "changing": change_together,
     "sweep": lambda index: index.sweep(),
     "compact": lambda index: index.compact(),
@@ -118,8 +119,8 @@ OPERATIONS: dict[str, Callable[[Index], Any]] = {
     "reembed": lambda index: index.reembed(Toy(), batch_size=30, progress=False),
     "collection": lambda index: index.collection("new").upsert(1, "oak", scope=JANE),
     "drop": lambda index: index.drop_collection("side"),
-    "feedback": lambda index: index.feedback(22, query="and this?"),
-    "first feedback": lambda index: index.collection("side").feedback(1, query="which beech?"),
+    "feedback": lambda index: index.feedback(22, query="and this?", scope=JANE),
+    "first feedback": lambda index: index.collection("side").feedback(1, query="which beech?", scope=JANE),
     "first key": lambda index: index.upsert_many(rows(20, 60, JANE, "sealed oaks")),
     "encrypt": lambda index: index.encrypt("acme"),
 }
@@ -162,7 +163,7 @@ class Room:
 def content(index: Index) -> list[Any]:
     """Return everything that an index holds."""
     state: State = stored(index)
-    notes = [(note.id, note.query, note.scope) for note in index.feedbacks()]
+    notes = [(note.id, note.query, note.scope, note.document_scope) for note in index.feedbacks()]
     return [index.collections(), ordered(state), notes]
 
 
@@ -204,7 +205,7 @@ def run(name: str, kind: str, folder: Path) -> int:
             operation(index)
         except scrubjay.StoreError:
             failed = True
-        answers = [hit.text for hit in index.search("oak", scope=JANE, k=100, mode="lexical")]
+        answers = [hit.text for hit in index.search("oak", scope=JANE, k=100, query=Query(mode="lexical"))]
         assert answers or name.startswith("erase"), (name, step)
         room.lift(index)
         now = content(index)

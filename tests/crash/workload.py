@@ -22,8 +22,8 @@ LIMIT_BYTES = 60_000  # of memory, so that partitions come and go
 
 COLLECTIONS = ["", "side"]
 
-# (collection, id) -> (scope, text, vector), in order of writing within each collection
-State = dict[tuple[str, int], tuple[Scope, str, tuple[float, ...] | None]]
+# (collection, scope, id) -> (text, vector), in order of writing within each collection
+State = dict[tuple[str, Scope, int], tuple[str, tuple[float, ...] | None]]
 
 
 class Operation(NamedTuple):
@@ -31,14 +31,14 @@ class Operation(NamedTuple):
 
     kind: str
     rows: tuple[tuple[int, Scope, str, tuple[float, ...] | None], ...] = ()
-    ids: tuple[int, ...] = ()
+    keys: tuple[tuple[Scope, int], ...] = ()
     scope: Scope | None = None
     exact: bool = False
     collection: str = ""
     everywhere: bool = False
 
 
-def operation(seed: int, number: int) -> Operation:
+def operation(seed: int, number: int, n_ids: int = 300) -> Operation:
     """Return operation `number` of the workload `seed`."""
     rng = random.Random(f"{seed}:{number}")
     kind = rng.choices(
@@ -60,15 +60,15 @@ def operation(seed: int, number: int) -> Operation:
     collection = rng.choice(COLLECTIONS)
     if kind in ("upsert", "many"):
         n = 1 if kind == "upsert" else rng.randint(2, 40)
-        return Operation(kind, rows=tuple(_row(rng) for _ in range(n)), collection=collection)
+        return Operation(kind, rows=tuple(_row(rng, n_ids) for _ in range(n)), collection=collection)
     if kind == "delete":
-        ids = tuple(rng.randrange(300) for _ in range(rng.randint(1, 5)))
-        return Operation(kind, ids=ids, collection=collection)
-    if kind == "change":  # a row that is replaced keeps its scope, so what goes and what comes may overlap
-        rows = tuple(_row(rng) for _ in range(rng.randint(1, 20)))
-        ids = tuple(rng.randrange(300) for _ in range(rng.randint(0, 8)))
+        keys = tuple(_key(rng, n_ids) for _ in range(rng.randint(1, 5)))
+        return Operation(kind, keys=keys, collection=collection)
+    if kind == "change":  # what goes and what comes may overlap
+        rows = tuple(_row(rng, n_ids) for _ in range(rng.randint(1, 20)))
+        keys = tuple(_key(rng, n_ids) for _ in range(rng.randint(0, 8)))
         scope = rng.choice(SCOPES[1:]) if rng.random() < 0.2 else None
-        return Operation(kind, rows, ids, scope, exact=True, collection=collection)
+        return Operation(kind, rows, keys, scope, exact=True, collection=collection)
     if kind == "erase":
         return Operation(
             kind,
@@ -80,10 +80,13 @@ def operation(seed: int, number: int) -> Operation:
     return Operation(kind, scope=rng.choice(SCOPES), collection=collection)
 
 
-def _row(rng: random.Random) -> tuple[int, Scope, str, tuple[float, ...] | None]:
-    id = rng.randrange(300)
-    # An id always lives in one scope here: writing it elsewhere would be refused.
-    scope = SCOPES[id % len(SCOPES)]
+def _key(rng: random.Random, n_ids: int) -> tuple[Scope, int]:
+    """Every scope has the same few ids, so that they meet."""
+    return rng.choice(SCOPES), rng.randrange(n_ids // len(SCOPES))
+
+
+def _row(rng: random.Random, n_ids: int) -> tuple[int, Scope, str, tuple[float, ...] | None]:
+    scope, id = _key(rng, n_ids)
     text = " ".join(rng.choices(WORDS, k=rng.randint(1, 12))) + f" v{rng.randrange(10**9)}"
     vector = None if rng.random() < 0.3 else tuple(float(rng.randint(-8, 8) or 1) for _ in range(DIM))
     return id, scope, text, vector
@@ -94,26 +97,26 @@ def expected(state: State, op: Operation) -> State:
     after = dict(state)
     if op.kind == "change":  # in this order: erased, deleted, written
         if op.scope is not None:
-            after = {k: row for k, row in after.items() if k[0] != op.collection or row[0] != op.scope}
-        for id in op.ids:
-            after.pop((op.collection, id), None)
+            after = {k: row for k, row in after.items() if k[:2] != (op.collection, op.scope)}
+        for scope, id in op.keys:
+            after.pop((op.collection, scope, id), None)
     for id, scope, text, vector in op.rows:
-        after.pop((op.collection, id), None)  # an update is a new write: it goes to the end
-        after[op.collection, id] = (scope, text, vector)
-    for id in op.ids if op.kind == "delete" else ():
-        after.pop((op.collection, id), None)
+        after.pop((op.collection, scope, id), None)  # an update is a new write: it goes to the end
+        after[op.collection, scope, id] = (text, vector)
+    for scope, id in op.keys if op.kind == "delete" else ():
+        after.pop((op.collection, scope, id), None)
     if op.kind == "erase":
         assert op.scope is not None
-        for (collection, id), (scope, _, _) in state.items():
+        for collection, scope, id in state:
             here = op.everywhere or collection == op.collection
             if here and (scope == op.scope if op.exact else op.scope.contains(scope)):
-                del after[collection, id]
+                del after[collection, scope, id]
     elif op.kind == "drop":
         after = {key: row for key, row in after.items() if key[0] != "side"}
     return after
 
 
-def ordered(state: State) -> list[tuple[tuple[str, int], tuple[Scope, str, tuple[float, ...] | None]]]:
+def ordered(state: State) -> list[tuple[tuple[str, Scope, int], tuple[str, tuple[float, ...] | None]]]:
     """Return what two equal states share: the order of writing within each collection."""
     return sorted(state.items(), key=lambda item: item[0][0])
 
@@ -141,8 +144,8 @@ def run(index: Index, op: Operation) -> None:
             index.upsert(**records[0])
         else:
             index.upsert_many(records)
-    for id in op.ids:
-        index.delete(id)
+    for scope, id in op.keys:
+        index.delete(id, scope=scope)
     if op.kind == "erase":
         assert op.scope is not None
         index.erase(op.scope, exact=op.exact, everywhere=op.everywhere)
@@ -161,7 +164,7 @@ def _change(index: Index, op: Operation) -> None:
     with index.changing("changing") as change:
         if op.scope is not None:
             change.erase(op.scope, exact=op.exact, reason="test")
-        change.delete(op.ids, reason="test")
+        change.delete([id for _, id in op.keys], scope=[scope for scope, _ in op.keys], reason="test")
         change.upsert(
             [row[0] for row in op.rows],
             [row[2] for row in op.rows],
@@ -171,15 +174,16 @@ def _change(index: Index, op: Operation) -> None:
         )
 
 
-def stored(index: Index) -> State:
-    """Return what the index holds, in order of writing."""
+def stored(index: Index, leaving_out: tuple[str, ...] = ()) -> State:
+    """Return what the index holds, in order of writing, but for some collections."""
     state: State = {}
-    for one in [index, *(index.collection(name) for name in index.collections())]:
-        store = one.engine.store  # type: ignore[union-attr]
-        for _, id in store.ids_after(0, 1 << 30, now=0):
-            record = one.get(id)
-            if record is None:  # it has expired
-                continue
-            vector = None if record.vector is None else tuple(np.asarray(record.vector).tolist())
-            state[one.name, int(id)] = (record.scope, record.text, vector)
+    names = [name for name in index.collections() if name not in leaving_out]
+    for one in [index, *(index.collection(name) for name in names)]:
+        engine = one.engine
+        for seq, _ in engine.store.ids_after(0, 1 << 30, now=engine.clock()):  # type: ignore[union-attr]
+            found = engine.store.at(seq)  # type: ignore[union-attr]
+            assert found is not None
+            document = engine.document(*found)  # type: ignore[union-attr]
+            vector = None if document.vector is None else tuple(document.vector.tolist())
+            state[one.name, document.scope, int(document.id)] = (document.text, vector)
     return state

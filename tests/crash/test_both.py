@@ -1,0 +1,92 @@
+"""Do an index and a memory in one file survive SIGKILL together? (SCRUBJAY_CRASH_ROUNDS for more rounds.)"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.crash.both_workload import Step, World, now, step
+
+ROOT = Path(__file__).resolve().parents[2]
+ROUNDS = int(os.environ.get("SCRUBJAY_CRASH_ROUNDS", "60"))
+
+
+@pytest.mark.parametrize("more", [[], ["--encrypted"]])
+def test_index_and_memory_survive_kills_together(more: list[str]) -> None:
+    """In a process of its own: it forks, and pytest may have threads and open files."""
+    if more:
+        pytest.importorskip("cryptography")
+    finished = subprocess.run(
+        [sys.executable, "-m", "tests.crash.both", "--rounds", str(ROUNDS), "--seed", "7", *more],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=120 + ROUNDS * 10,
+    )
+    assert finished.returncode == 0, finished.stdout[-3000:] + finished.stderr[-3000:]
+    tally = json.loads(finished.stdout)
+    assert tally["rounds"] == ROUNDS and tally["failures"] == []
+    assert tally["judged"] > ROUNDS // 2 and tally["acknowledged"] > ROUNDS // 2
+    assert tally["killed_in_a_commit"] > 0 and tally["killed_before_a_statement"] > 0
+
+
+_LOSING = """
+import sys, tempfile, pathlib
+import tests.crash.both as both
+from tests.crash.both_workload import Step
+honest = both.step
+def losing(seed, number, world):
+    one = honest(seed, number, world)
+    losable = one.kind in {kinds!r} and number % 3 == 0
+    return one._replace(do=lambda memory: None) if losable else one
+both.step = losing
+with tempfile.TemporaryDirectory() as folder:
+    tally = both.main(400, 3, pathlib.Path(folder))  # ends with the first failure
+print(tally.failures)
+"""
+
+
+@pytest.mark.parametrize(
+    ("kinds", "said"),
+    [
+        (("index upsert", "index many"), "documents: lost"),
+        (("confirm", "revoke"), "records: lost"),
+        (("trace",), "runs: lost"),
+    ],
+)
+def test_the_judge_sees_what_was_acknowledged_and_is_not_there(kinds: tuple[str, ...], said: str) -> None:
+    finished = subprocess.run(
+        [sys.executable, "-c", _LOSING.format(kinds=kinds)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=600,
+    )
+    assert said in finished.stdout, finished.stdout
+
+
+def test_steps_follow_from_the_seed_and_the_state() -> None:
+    def play() -> tuple[list[str], World]:
+        world, kinds = World(), []
+        for number in range(300):
+            world.model.now = now(number)
+            one: Step = step(5, number, world)
+            one.then(world)
+            kinds.append(one.kind)
+        return kinds, world
+
+    (kinds, world), (again, other) = play(), play()
+    assert kinds == again and world.index == other.index and world.runs == other.runs
+    assert [one.text for one in world.model.entries] == [one.text for one in other.model.entries]
+    assert len(set(kinds)) > 20
+    copied = world.copy()
+    copied.model.entries.clear()
+    copied.runs.clear()
+    assert world.model.entries and world.runs

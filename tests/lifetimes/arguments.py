@@ -1,0 +1,548 @@
+"""How is each public class made, and what is each of its methods called with?
+
+A new class gets a line in :data:`MAKERS`, a new parameter one in :data:`VALUES` (by name, whichever method has it) or,
+where its name means something else there, in :data:`OF_METHODS`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import itertools
+import os
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import AbstractContextManager
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import scrubjay
+from scrubjay import Engine, Filter, Index, Record, Scope, embedders, fusion, memory, retrieval
+from scrubjay._native import CompiledRanking
+from scrubjay.memory import records
+from scrubjay.memory.extractors import Found
+from scrubjay.memory.session import Session
+from tests.lifetimes import api
+
+JANE = Scope("acme", user="jane")
+DIM = 8
+KEY = b"0123456789abcdef"
+WHEN = datetime(2026, 3, 1, tzinfo=timezone.utc)
+
+_numbers = itertools.count(1)
+
+
+class Hooks:
+    """What the callbacks of a world call on their way: nothing, or the method under test, once."""
+
+    def __init__(self) -> None:
+        self.armed: str | None = None
+        self.action: Callable[[], None] = lambda: None
+
+    def fire(self, name: str) -> None:
+        """A callback of this name runs."""
+        if self.armed == name:
+            self.armed = None
+            self.action()
+
+
+class World:
+    """A folder with a file, the objects that were made in it, and callbacks that lead back to them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.hooks = Hooks()
+        self.closers: list[Callable[[], None]] = []
+        self.reopen: Callable[[], None] = lambda: None
+        self.id = "m1"  # of something that is there
+
+    # ------------------------------------------------------------------ callbacks
+
+    def embedder(self) -> embedders.Function:
+        """Return an embedder that calls the hook."""
+
+        def embed(texts: list[str]) -> Any:
+            self.hooks.fire("embedder")
+            return np.array(
+                [
+                    [1.0 + len(text) % 5, *map(float, text.encode()[: DIM - 1].ljust(DIM - 1))]
+                    for text in texts
+                ],
+                dtype=np.float32,
+            )
+
+        return embedders.Function(embed, dim=DIM, name="tests-lifetimes")
+
+    def stem(self, word: str) -> str:
+        """A stemmer that calls the hook."""
+        self.hooks.fire("stemmer")
+        return word.rstrip("s")
+
+    def keys(self, tenant: str) -> bytes | None:
+        """A key provider that calls the hook."""
+        self.hooks.fire("keys")
+        return KEY if tenant == "sealed" else None
+
+    def clock(self) -> int:
+        """A clock that calls the hook."""
+        self.hooks.fire("clock")
+        return 1_800_000_000_000_000 + next(_numbers)
+
+    def score(self, query: str, texts: list[str]) -> Any:
+        """A reranker that calls the hook."""
+        self.hooks.fire("reranker")
+        return np.linspace(1, 0, len(texts), dtype=np.float32)
+
+    def rewrite(self, query: str) -> str:
+        """A rewriter that calls the hook."""
+        self.hooks.fire("rewriter")
+        return query
+
+    def observe(self, event: Any) -> None:
+        """A hook of traces that calls the hook."""
+        self.hooks.fire("trace")
+
+    def extract(self, transcript: Any) -> list[Any]:
+        """An extractor that calls the hook."""
+        self.hooks.fire("extractor")
+        return [Found(scrubjay.FactCandidate("Jane lives in Rome", "Jane", "lives in"), None)]
+
+    def contradicts(self, candidate: Any, known: Any) -> bool:
+        """A judge that calls the hook."""
+        self.hooks.fire("judge")
+        return memory.DefaultJudge().contradicts(candidate, known)
+
+    def judge(self) -> Any:
+        """Return an object with that."""
+        return type(
+            "Judge", (), {"contradicts": lambda _, candidate, known: self.contradicts(candidate, known)}
+        )()
+
+    # ------------------------------------------------------------------ objects
+
+    def options(self) -> dict[str, Any]:
+        """Return what files are opened with."""
+        return {
+            "analyzer": "tests",
+            "stemmer": self.stem,
+            "keys": self.keys,
+            "durability": "normal",
+            "busy_timeout": 2.0,
+        }
+
+    def index(self) -> Index:
+        """Open an index on a file."""
+        path = self.folder / f"index{next(_numbers)}.scrubjay"
+        index = Index.open(path, self.embedder(), **self.options())
+        self.closers.append(index.close)
+
+        def reopen() -> None:
+            with Index.open(path, self.embedder(), **self.options()) as again:
+                assert again.search("trains", scope=JANE) is not None
+                again.upsert("again", "written again", scope=JANE)
+
+        self.reopen = reopen
+        return filled(index)
+
+    def index_in_memory(self) -> Index:
+        """Make an index in memory."""
+        index = Index(self.embedder(), analyzer="tests", stemmer=self.stem)
+        self.closers.append(index.close)
+        return filled(index)
+
+    def retriever(self, index: Index | None = None) -> retrieval.Retriever:
+        """Make a retriever with everything that calls back."""
+        return retrieval.Retriever(
+            self.index() if index is None else index,
+            rewriter=_Rewriter(self),
+            reranker=retrieval.CallableReranker(self.score),
+            deadline_s=None,
+            hooks=[self.observe],
+            cache=True,
+        )
+
+    def memory(self) -> memory.Memory:
+        """Open a memory that holds a record of each kind."""
+        made = memory.Memory.open(
+            self.folder / f"memory{next(_numbers)}.scrubjay",
+            self.embedder(),
+            clock=self.clock,
+            judge=self.judge(),
+            retriever=self.retriever,
+            **self.options(),
+        )
+        self.closers.append(made.close)
+        said = scrubjay.FactCandidate("Jane lives in Oslo", "Jane", "lives in")
+        self.id = str(made.propose(said, scope=JANE, source="run-1").id)
+        made.prefer("tone", "Answer briefly.", scope=JANE)
+        with made.session(JANE, "run-1") as session:
+            session.user("I live in Oslo.")
+            session.model("Noted.")
+        return made
+
+    def session(self) -> Session:
+        """Begin a run of a memory."""
+        session = self.memory().session(JANE, "run-1")
+        session.user("And I prefer trains.")
+        return session
+
+    def engine(self) -> Engine:
+        """Make a native engine."""
+        engine = Engine(DIM, analyzer="tests", stemmer=self.stem)
+        engine.upsert_many(
+            ["m1", "m2"], ["prefers trains", "prefers planes"], scope=JANE, vectors=np.ones((2, DIM))
+        )
+        return engine
+
+
+class _Rewriter:
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    def rewrite(self, query: str) -> retrieval.Rewritten:
+        return retrieval.Rewritten(semantic=self.world.rewrite(query))
+
+
+def filled(index: Index) -> Index:
+    """Write a few memories."""
+    index.upsert_many(
+        [
+            {"id": "m1", "text": "Prefers trains to planes.", "scope": JANE, "metadata": {"kind": "travel"}},
+            {"id": "m2", "text": "The staging key is sk-stg-0041.", "scope": Scope("acme")},
+            {"id": "m3", "text": "A sealed memory.", "scope": Scope("sealed", user="jane")},
+        ],
+        progress=False,
+    )
+    return index
+
+
+def _hits(world: World) -> Any:
+    return world.index_in_memory().search("trains planes", scope=JANE, explain=True)
+
+
+def _retrieved(world: World) -> Any:
+    return world.retriever(world.index_in_memory()).search("trains planes", scope=JANE)
+
+
+def _trained() -> Any:
+    vocabulary = [*(f"<0x{byte:02X}>" for byte in range(256)), "\u2581"]
+    return scrubjay.StaticEmbedder(np.ones((257, 16), np.float32), vocabulary, np.zeros((0, 3), np.uint32))
+
+
+_WHO = records.Provenance(run="run-1")
+_FACT: dict[str, Any] = {
+    "id": "fact_1", "scope": JANE, "content": "Jane lives in Oslo", "subject": "Jane", "predicate": "lives in",
+    "confidence": 0.9, "status": "active", "created_at": WHEN, "updated_at": WHEN, "expires_at": None,
+    "superseded_by": None, "decided_by": None, "uses": 0, "last_used_at": WHEN, "faded": False, "evidence": None,
+    "provenance": _WHO,
+}  # fmt: skip
+
+MAKERS: dict[str, Callable[[World], Any]] = {
+    "Index": World.index,
+    "Index in memory": World.index_in_memory,
+    "ScopeView": lambda world: world.index().scope(JANE),
+    "ScopeView in memory": lambda world: world.index_in_memory().scope("acme", user="jane"),
+    "Memory": World.memory,
+    "Session": World.session,
+    "Retriever": World.retriever,
+    "Engine": World.engine,
+    "Scope": lambda _: JANE,
+    "Filter": lambda _: Filter({"kind": "travel"}),
+    "Result": lambda world: world.engine().search("trains", scope=JANE, explain=True),
+    "Document": lambda world: world.engine().get("m1", scope=JANE),
+    "PreparedDocuments": lambda world: VALUES["prepared"](world, world.engine()),
+    "CompiledRanking": lambda _: CompiledRanking(),
+    "StaticEmbedder": lambda _: _trained(),
+    "Hits": _hits,
+    "Hit": lambda world: _hits(world)[0],
+    "Record": lambda _: Record("m1", "text", JANE),
+    "Query": lambda _: fusion.Query(),
+    "RRF": lambda _: fusion.RRF(),
+    "Auto": lambda _: fusion.Auto(),
+    "Boost": lambda _: fusion.Boost(),
+    "Production": lambda _: fusion.Production(),
+    "Weighted": lambda _: fusion.Weighted(),
+    "Entities": lambda _: fusion.Entities(),
+    "Prior": lambda _: fusion.Prior(),
+    "Recency": lambda _: fusion.Recency(),
+    "Relevance": lambda _: fusion.Relevance(),
+    "Decay": lambda _: memory.Decay(),
+    "DefaultJudge": lambda _: memory.DefaultJudge(),
+    "FactCandidate": lambda _: memory.FactCandidate("Jane lives in Oslo"),
+    "EpisodeCandidate": lambda _: memory.EpisodeCandidate("Booked a train.", "success"),
+    "PolicyCandidate": lambda _: memory.PolicyCandidate("refunds", "Never promise refunds."),
+    "PreferenceCandidate": lambda _: memory.PreferenceCandidate("tone", "Answer briefly."),
+    "Provenance": lambda _: _WHO,
+    "Fact": lambda _: memory.Fact(**_FACT),
+    "Episode": lambda _: memory.Episode(
+        "episode_1", JANE, "Booked.", "success", "", (), (), "active", WHEN, WHEN, None, 0, WHEN, _WHO
+    ),
+    "Policy": lambda _: memory.Policy("policy_1", "acme", "refunds", 1, "Never.", WHEN, None, "active", _WHO),
+    "Preference": lambda _: memory.Preference(
+        "preference_1", JANE, "tone", "Brief.", "said", 1.0, "active", WHEN, None, None, _WHO
+    ),
+    "Deletion": lambda _: memory.Deletion(WHEN, JANE, "delete", None, {"fact": 1}),
+    "Event": lambda _: memory.Event(WHEN, "fact_1", "proposed", None, None),
+    "Forgotten": lambda _: memory.Forgotten({"fact": 1}),
+    "Known": lambda _: memory.Known((), ()),
+    "MemoryErasure": lambda _: memory.MemoryErasure({"fact": 0}, None),
+    "Outcome": lambda _: memory.Outcome("active", "fact", "fact_1"),
+    "Rejection": lambda _: memory.Rejection(WHEN, JANE, "fact", "empty", "", None, None, None),
+    "Swept": lambda _: memory.Swept(0, 0, 0, 0),
+    "Why": lambda _: memory.Why(memory.Fact(**_FACT), (), (), None, ()),
+    "Recalled": lambda world: world.memory().recall("Oslo", JANE),
+    "RecalledHit": lambda world: world.memory().recall("Oslo", JANE)[0],
+    "Retrieved": _retrieved,
+    "RetrievedHit": lambda world: _retrieved(world)[0],
+    "Rewritten": lambda _: retrieval.Rewritten(semantic="trains"),
+    "CacheStats": lambda _: retrieval.CacheStats(),
+    "CallableReranker": lambda world: retrieval.CallableReranker(world.score),
+    "HttpReranker": lambda _: retrieval.HttpReranker("m", url="http://127.0.0.1:9/rerank", timeout_s=0.2),
+    "OpenAIRewriter": lambda _: retrieval.OpenAIRewriter(
+        "m", base_url="http://127.0.0.1:9/v1", timeout_s=0.2
+    ),
+    "Context": lambda _: retrieval.Context(max_tokens=100),
+    "Counters": lambda _: retrieval.Counters(),
+    "ResultCache": lambda _: retrieval.ResultCache(),
+    "RedisCache": lambda _: retrieval.RedisCache(client=_Away()),
+    "Stage": lambda _: retrieval.Stage("search"),
+    "Trace": lambda _: retrieval.Trace(),
+    "Function": lambda world: world.embedder(),
+    "Truncated": lambda world: embedders.Truncated(world.embedder(), 4),
+    "QueryCache": lambda _: embedders.QueryCache(),
+    "WordLlama": lambda _: embedders.default(),
+}
+"""How an object of a class is made. A second way to make one is named `Class way`."""
+
+WITHOUT_OBJECTS = {
+    "Embedder", "Judge", "Reranker", "Rewriter", "Fusion",  # protocols and unions
+    "FastEmbed", "Model2Vec", "SentenceTransformers", "SentenceTransformersReranker", "OpenAICompatible",
+    "OnnxFolder", "OnnxReranker",  # need a model's files, a service, or another library: only without constructor
+}  # fmt: skip
+
+
+class _Away:
+    """A Redis client whose server is away."""
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*_: Any, **__: Any) -> Any:
+            raise ConnectionError("no server")
+
+        return call
+
+
+VALUES: dict[str, Callable[[World, Any], Any]] = {
+    "best_first": lambda world, _: _hits(world),
+    "by": lambda *_: "legal",
+    "candidate": lambda *_: memory.FactCandidate(f"Jane lives in {next(_numbers)}", "Jane", "lives in"),
+    "confidence": lambda *_: 0.9,
+    "content": lambda *_: f"I live in Oslo, said {next(_numbers)}.",
+    "counts": lambda *_: {"fact": 1},
+    "doing": lambda *_: "testing",
+    "embedder": lambda world, _: world.embedder(),
+    "engine": lambda world, _: world.engine(),
+    "events": lambda *_: [{"kind": "user", "content": "Hello."}],
+    "expires_at": lambda *_: None,
+    "extractor": lambda world, _: world.extract,
+    "folder": lambda world, _: _notes(world),
+    "generation": lambda *_: 1,
+    "hit": lambda *_: "m1",
+    "id": lambda world, _: world.id,
+    "identifier": lambda *_: True,
+    "idle_days": lambda *_: 1.0,
+    "ids": lambda *_: ["m1"],
+    "image": lambda *_: b"nothing",
+    "images": lambda *_: [],
+    "i": lambda *_: 0,
+    "key": lambda *_: "tone",
+    "keys": lambda *_: [(JANE, "m1"), (Scope("acme"), "m2")],
+    "kind": lambda *_: "user",
+    "known": lambda *_: memory.Fact(**_FACT),
+    "last_used_at": lambda *_: 1_700_000_000_000_000,
+    "lexical_rank": lambda *_: 1,
+    "n_bytes": lambda *_: 10,
+    "name": lambda *_: "notes",
+    "now": lambda *_: 1_800_000_000_000_000,
+    "old": lambda *_: KEY,
+    "other": lambda *_: JANE,
+    "arg0": lambda *_: JANE,
+    "value": lambda *_: "anything",
+    "path": lambda world, _: world.folder / f"other{next(_numbers)}",
+    "predicate": lambda *_: "lives in",
+    "position": lambda *_: 0,
+    "prepared": lambda _, engine: engine.prepare(
+        [f"p{next(_numbers) % 50}"], ["prefers ships"], scope=JANE, vectors=np.ones((1, DIM))
+    ),
+    "proposals": lambda world, _: [
+        (memory.FactCandidate(f"Jane sings {next(_numbers)}", "Jane", "sings"), JANE, "run-1")
+    ],
+    "query": lambda *_: f"where does Jane live {next(_numbers) % 7}",
+    "reason": lambda *_: "because",
+    "records": lambda *_: [{"id": f"n{next(_numbers) % 50}", "text": "Another one.", "scope": JANE}],
+    "row": lambda *_: None,
+    "run_id": lambda *_: "run-1",
+    "settings": lambda *_: fusion.Query().to_dict(),
+    "scope": lambda *_: JANE,
+    "seq": lambda *_: 1,
+    "source": lambda *_: "run-1",
+    "subject": lambda *_: "Jane",
+    "summary": lambda *_: "Booked a train.",
+    "tenant": lambda *_: "sealed",
+    "tenants": lambda *_: ["acme"],
+    "text": lambda *_: f"trains and planes {next(_numbers) % 11}",
+    "texts": lambda *_: ["trains and planes"],
+    "ttl": lambda *_: 60.0,
+    "uses": lambda *_: 1,
+    "vector": lambda *_: np.ones(DIM, np.float32),
+    "vector_rank": lambda *_: 1,
+    "within": lambda *_: Scope("acme"),
+}
+"""By parameter: (world, object) -> a small value that is right. Called for every call anew."""
+
+
+def _proposal(made: Any) -> Any:
+    from scrubjay.memory.facts import Proposal
+
+    return Proposal("fact", memory.FactCandidate("Jane sings"), JANE, _WHO)
+
+
+def _in_change(call: Callable[[Any, Any, Any], Any]) -> Callable[[World, Any], Any]:
+    """Methods of a memory that take part in a change of its own: (memory, change, row)."""
+
+    def run(_: World, made: Any) -> Any:
+        from scrubjay.memory.rows import rows_where
+
+        with made.reading() as connection:
+            row = next(rows_where(connection, "fact", "status = 'active'", ()), None)
+        with made.changing("testing", ["acme"]) as change:
+            return call(made, change, row)
+
+    return run
+
+
+OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
+    "Index.import_": lambda world, index: index.import_(_exported(world), progress=False),
+    "Index.open": lambda world, index: type(index).open(world.folder / f"new{next(_numbers)}").close(),
+    "Index.repair": lambda world, index: type(index).repair(_stored(world)),
+    "Index.salvage": lambda world, index: type(index).salvage(
+        _stored(world), world.folder / f"salvaged{next(_numbers)}"
+    ),
+    "Index.feedback": lambda world, index: index.feedback("m1", query="how?", scope=JANE),
+    "Index.search": lambda _, index: index.search(f"trains {next(_numbers) % 7}", scope=JANE),
+    "Index.asearch": lambda _, index: index.asearch("trains", scope=JANE),
+    "Index.drop_collection": lambda _, index: (index.collection("dropped"), index.drop_collection("dropped")),
+    "Retriever.asearch": lambda _, retriever: retriever.asearch("trains", scope=JANE),
+    "Index.search_batch": lambda _, index: index.search_batch(["trains", "keys"], scope=JANE),
+    "ScopeView.search": lambda _, view: view.search(f"trains {next(_numbers) % 7}"),
+    "ScopeView.asearch": lambda _, view: view.asearch("trains"),
+    "ScopeView.search_batch": lambda _, view: view.search_batch(["trains", "keys"]),
+    "ScopeView.upsert_many": lambda _, view: view.upsert_many(
+        [{"id": f"n{next(_numbers) % 50}", "text": "Another one."}]
+    ),
+    "Index.verify_erased": lambda _, index: index.verify_erased(["never written"]),
+    "Memory.open": lambda world, made: type(made).open(world.folder / f"new{next(_numbers)}").close(),
+    "Memory.put": _in_change(lambda made, change, row: made.put(change, row, None)),
+    "Memory.put_again": _in_change(lambda made, change, row: made.put_again(change, row)),
+    "Memory.remove_document": _in_change(
+        lambda made, change, row: made.remove_document(change, row, "testing")
+    ),
+    "Memory.note_deletion": _in_change(
+        lambda made, change, _: made.note_deletion(change, JANE, "testing", None, {"fact": 1})
+    ),
+    "Memory.vector_for": lambda _, made: made.vector_for(_proposal(made)),
+    "Memory.forget": lambda _, made: made.forget("nobody", tenant="acme"),
+    "Memory.policy": lambda _, made: made.policy("refunds", "Never.", tenant="acme", by="legal"),
+    "Memory.propose": lambda _, made: made.propose(
+        memory.FactCandidate(f"Jane lives in {next(_numbers)}", "Jane", "lives in"),
+        scope=JANE,
+        source="run-2",
+    ),
+    "Memory.expiry": lambda _, made: made.expiry(None, 60.0),
+    "Engine.upsert": lambda _, engine: engine.upsert("m1", "prefers trains", scope=JANE),
+    "Engine.search_batch": lambda _, engine: engine.search_batch(["trains"], scope=JANE),
+    "Engine.delete_many": lambda _, engine: engine.delete_many(["m9", "m1"], scope=[JANE, Scope("acme")]),
+    "Engine.search": lambda _, engine: engine.search("trains", scope=JANE),
+    "Engine.build_graphs": lambda _, engine: engine.build_graphs(2),
+    "Session.retract": lambda _, session: session.retract(session.user("Not true.").seq),
+    "ResultCache.put": lambda _, cache: cache.put("key", 1, "value", 10),
+    "QueryCache.put": lambda _, cache: cache.put("key", np.ones(DIM, np.float32)),
+    "Context.count": lambda _, context: context.count("some text"),
+    "Recalled.__getitem__": lambda _, found: found[0],
+    "Retrieved.__getitem__": lambda _, found: found[0],
+    "Hits.__getitem__": lambda _, found: found[0],
+    "Retrieved.index": lambda _, found: found.index(found[0]),
+    "Recalled.index": lambda _, found: found.index(found[0]),
+}
+"""By class and method: (world, object) -> the call itself."""
+
+
+def _notes(world: World) -> Path:
+    folder = world.folder / "notes"
+    folder.mkdir(exist_ok=True)
+    (folder / "note.md").write_text("# Travel\n\nPrefers trains.\n", encoding="utf-8")
+    return folder
+
+
+def _stored(world: World) -> Path:
+    """Write a file that nobody has open."""
+    path = world.folder / f"stored{next(_numbers)}.scrubjay"
+    with Index.open(path) as index:
+        index.upsert("m9", "Prefers trains.", scope=JANE)
+    return path
+
+
+def _exported(world: World) -> Path:
+    path = world.folder / "export.jsonl"
+    if not path.exists():
+        # Other threads may come here, and a child of this process.
+        own = world.folder / f"exported{os.getpid()}-{next(_numbers)}"
+        with Index.open(own) as index:
+            index.upsert("m9", "Prefers trains.", scope=JANE)
+            index.export(own.with_suffix(".jsonl"))
+        own.with_suffix(".jsonl").replace(path)
+    return path
+
+
+def caller(subject: str, member: str) -> Callable[[World, Any], Any]:
+    """Return what calls a member of an object with arguments of its kind, or reads it.
+
+    Raises:
+        LookupError: a parameter is not known; says where to add it.
+    """
+    name = subject.partition(" ")[0]
+    cls = api.classes()[name]
+    special = OF_METHODS.get(f"{name}.{member}")
+    if special is not None:
+        return lambda world, made: finished(special(world, made))
+    parameters = api.required(cls, member)
+    if parameters is None:
+        return lambda world, made: finished(getattr(made, member))
+    unknown = [parameter for parameter, _ in parameters if parameter not in VALUES]
+    if unknown:
+        raise LookupError(
+            f"{name}.{member}({', '.join(unknown)}): add these parameters to VALUES, or the method to OF_METHODS, in "
+            "tests/lifetimes/arguments.py"
+        )
+
+    def call(world: World, made: Any) -> Any:
+        values = [(one, keyword, VALUES[one](world, made)) for one, keyword in parameters]
+        arguments = [value for _, keyword, value in values if not keyword]
+        options = {one: value for one, keyword, value in values if keyword}
+        return finished(getattr(made, member)(*arguments, **options))
+
+    return call
+
+
+def finished(value: Any) -> Any:
+    """Await, enter or wait for what a method returned, where that is how it is used."""
+    if inspect.iscoroutine(value):
+        return asyncio.run(value)
+    if isinstance(value, Future):
+        return value.result(timeout=10)
+    if isinstance(value, AbstractContextManager) and type(value).__name__ == "_GeneratorContextManager":
+        with value:
+            return None
+    return value

@@ -1,0 +1,376 @@
+"""The six situations. Each runs in a process of its own, which ends by itself afterwards; see `server.py`.
+
+A case is (situation, subject, member). It passes if every call gave a value or one of our errors, and the process ends
+with 0 and without a word on standard error.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import scrubjay
+from tests.lifetimes import api, hostile
+from tests.lifetimes.arguments import MAKERS, WITHOUT_OBJECTS, World, caller
+
+TYPED = (scrubjay.Error, TypeError, ValueError, KeyError, IndexError)
+"""What a call may raise. KeyError and IndexError: of a look-up that found nothing."""
+
+CLOSABLE = (
+    "Index",
+    "Index in memory",
+    "ScopeView",
+    "ScopeView in memory",
+    "Memory",
+    "Session",
+    "Retriever",
+)
+NATIVE = (
+    "Engine",
+    "Result",
+    "Scope",
+    "Filter",
+    "Document",
+    "CompiledRanking",
+    "PreparedDocuments",
+    "StaticEmbedder",
+    "Hits",
+    "Hit",
+)
+
+STILL_ANSWER = {  # after close: what asks neither for memories nor for the file
+    "Index": {"close", "__repr__", "__enter__", "name", "path", "embedder", "engine", "query_cache_stats", "open",
+              "is_closed", "repair", "salvage"},
+    "ScopeView": {"exact_scope", "index"},
+    "Memory": {"close", "__repr__", "__enter__", "open", "expiry", "forget_known", "session", "store", "traces"},
+    "Session": {"__repr__", "__enter__", "close", "flush"},
+    "Retriever": {"close", "cache_stats"},
+}  # fmt: skip
+
+
+class Case(NamedTuple):
+    """One test."""
+
+    situation: str
+    subject: str
+    member: str  # "*": all of them, one after the other
+
+    def __str__(self) -> str:
+        return f"{self.situation}: {self.subject}.{self.member}"
+
+
+def subjects() -> list[str]:
+    """Return what has a maker, by name."""
+    return [name for name in MAKERS if name.partition(" ")[0] in api.classes()]
+
+
+def all_cases() -> list[Case]:
+    """Return every case there is."""
+    cases = []
+    for subject in subjects():
+        members = list(api.members(api.classes()[subject.partition(" ")[0]]))
+        apart = subject in CLOSABLE or subject in NATIVE
+        cases += [
+            Case(name, subject, member) for name in ("exit", "fork") for member in (members if apart else "*")
+        ]
+        if subject in CLOSABLE:
+            cases += [Case(name, subject, member) for name in ("close", "closed") for member in members]
+        if subject in CALLBACKS:
+            cases += [Case("callback", subject, member) for member in members]
+    for name, cls in api.classes().items():
+        if name in ("Embedder", "Judge", "Reranker", "Rewriter", "Fusion"):
+            continue
+        native = name in NATIVE
+        cases += [Case("uninitialised", name, member) for member in (api.members(cls) if native else "*")]
+    cases += [
+        Case("hostile", subject, member)
+        for subject in HOSTILE
+        for member in api.members(api.classes()[subject.partition(" ")[0]])
+        if api.required(api.classes()[subject.partition(" ")[0]], member) is not None
+    ]
+    return cases
+
+
+def run(case: Case, folder: Path) -> None:
+    """Run a case. Raises, or leaves by SystemExit, if it failed."""
+    _SITUATIONS[case.situation](case, World(folder))
+
+
+# ---------------------------------------------------------------------- calling
+
+
+_failures: list[str] = []
+
+
+def attempt(call: Callable[[], Any], *, expect: type[BaseException] | None = None) -> BaseException | None:
+    """Call; return the typed error that it raised. Anything else is noted as a failure."""
+    try:
+        call()
+    except TYPED as error:
+        if expect is not None and not isinstance(error, expect):
+            _note(f"expected {expect.__name__}, got {type(error).__name__}: {error}")
+        return error
+    except BaseException as error:  # noqa: BLE001 - whatever it is, it is what is looked for
+        _note("".join(traceback.format_exception(error)))
+        return error
+    if expect is not None:
+        _note(f"expected {expect.__name__}, got an answer")
+    return None
+
+
+def _note(failure: str) -> None:
+    _failures.append(failure)
+
+
+def report() -> None:
+    """Leave with 3 if anything failed, saying what."""
+    if _failures:
+        sys.stderr.write("\n".join(dict.fromkeys(_failures))[:8000] + "\n")
+        raise SystemExit(3)
+
+
+def _members(case: Case) -> list[str]:
+    if case.member != "*":
+        return [case.member]
+    return list(api.members(api.classes()[case.subject.partition(" ")[0]]))
+
+
+def _call(case: Case, world: World, made: Any) -> Callable[[], Any]:
+    calls = [caller(case.subject, member) for member in _members(case)]
+
+    def run_all() -> None:
+        for call in calls:
+            call(world, made)
+
+    return run_all
+
+
+def _loop(call: Callable[[], Any], stop: threading.Event) -> None:
+    while not stop.is_set():
+        error = attempt(call)
+        if isinstance(error, scrubjay.ClosedError):
+            time.sleep(0.001)
+
+
+# ---------------------------------------------------------------------- the situations
+
+
+def _close(case: Case, world: World) -> None:
+    """Another thread closes the object while threads call the method in a loop."""
+    for round in range(2):
+        made = MAKERS[case.subject](world)
+        call = _call(case, world, made)
+        stop = threading.Event()
+        threads = [threading.Thread(target=_loop, args=(call, stop)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.02 + 0.01 * round)
+        closers = [threading.Thread(target=attempt, args=(close,)) for close in world.closers]
+        for thread in closers:
+            thread.start()
+        for thread in closers:
+            thread.join()
+        time.sleep(0.005)
+        stop.set()
+        for thread in threads:
+            thread.join()
+        world.closers.clear()
+    report()
+
+
+def _exit(case: Case, world: World) -> None:
+    """The interpreter exits while daemon threads call the method in a loop."""
+    made = MAKERS[case.subject](world)
+    call = _call(case, world, made)
+    for _ in range(3):
+        threading.Thread(target=_loop, args=(call, threading.Event()), daemon=True).start()
+    time.sleep(0.04)
+    report()
+
+
+def _fork(case: Case, world: World) -> None:
+    """The process forks while threads call the method; then child and parent call it."""
+    made = MAKERS[case.subject](world)
+    call = _call(case, world, made)
+    stop = threading.Event()
+    threads = [threading.Thread(target=_loop, args=(call, stop)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.02)
+    child = os.fork()
+    if child == 0:
+        _failures.clear()
+        in_file = case.subject in ("Index", "ScopeView", "Memory")
+        closed = in_file and case.member not in STILL_ANSWER.get(case.subject, ())
+        attempt(call, expect=scrubjay.ClosedError if closed else None)
+        attempt(world.reopen)
+        report()
+        raise SystemExit(0)
+    status = _waited(child, 90)
+    attempt(call)
+    stop.set()
+    for thread in threads:
+        thread.join()
+    if status != 0:
+        _note(f"the child ended with {status} (None: it hung)")
+    report()
+
+
+def _waited(child: int, seconds: float) -> int | None:
+    last = time.monotonic() + seconds
+    while time.monotonic() < last:
+        pid, status = os.waitpid(child, os.WNOHANG)
+        if pid:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.kill(child, signal.SIGABRT)  # faulthandler says where it stands
+    time.sleep(0.3)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return None
+
+
+def _uninitialised(case: Case, world: World) -> None:
+    """The object was made without its constructor."""
+    cls = api.classes()[case.subject]
+    for member in _members(case):
+        call = caller(case.subject, member)
+        made = cls.__new__(cls)  # type: ignore[call-overload]
+        attempt(lambda call=call, made=made: call(world, made))
+    report()
+
+
+def _closed(case: Case, world: World) -> None:
+    """The object was closed before."""
+    made = MAKERS[case.subject](world)
+    for close in world.closers:
+        close()
+    name = case.subject.partition(" ")[0]
+    allowed = case.member in STILL_ANSWER.get(name, ())
+    call = _call(case, world, made)
+    attempt(call, expect=None if allowed else scrubjay.ClosedError)
+    for close in world.closers:
+        attempt(close)
+    report()
+
+
+CALLBACKS: dict[str, dict[str, Callable[[World, Any], Any]]] = {
+    "Index": {
+        "embedder": lambda world, index: caller("Index", "upsert")(world, index),
+        "stemmer": lambda _, index: index.upsert("s1", "entirely new vocabularies", scope=_JANE),
+        "keys": lambda _, index: (index.forget_keys(), index.search("sealed", scope=_SEALED)),
+    },
+    "Index in memory": {
+        "embedder": lambda world, index: caller("Index", "upsert")(world, index),
+        "stemmer": lambda _, index: index.upsert("s1", "entirely new vocabularies", scope=_JANE),
+    },
+    "ScopeView": {
+        "embedder": lambda _, view: view.upsert("s2", "one more sentence"),
+        "stemmer": lambda _, view: view.upsert("s1", "entirely new vocabularies"),
+    },
+    "Memory": {
+        "embedder": lambda world, made: caller("Memory", "propose")(world, made),
+        "stemmer": lambda _, made: made.recall("unheard questions", _JANE),
+        "keys": lambda _, made: (made.index.forget_keys(), made.prefer("tone", "New.", scope=_SEALED)),
+        "clock": lambda world, made: caller("Memory", "propose")(world, made),
+        "judge": lambda world, made: caller("Memory", "propose")(world, made),
+        "extractor": lambda world, made: made.distil("run-1", world.extract, scope=_JANE),
+        "reranker": lambda _, made: made.recall("where is Oslo", _JANE),
+    },
+    "Session": {
+        "clock": lambda _, session: session.user("Another one."),
+        "embedder": lambda _, session: session.propose("Jane sings well"),
+    },
+    "Retriever": {
+        "embedder": lambda _, retriever: retriever.search("an unheard question", scope=_JANE),
+        "rewriter": lambda _, retriever: retriever.search("one more question", scope=_JANE),
+        "reranker": lambda _, retriever: retriever.search("trains or planes", scope=_JANE),
+        "trace": lambda _, retriever: retriever.search("trains", scope=_JANE),
+    },
+    "Engine": {
+        "stemmer": lambda _, engine: engine.upsert("s1", "entirely new vocabularies", scope=_JANE),
+    },
+}
+"""By subject: callback -> what leads to it."""
+
+_JANE, _SEALED = scrubjay.Scope("acme", user="jane"), scrubjay.Scope("sealed", user="jane")
+
+
+def _callback(case: Case, world: World) -> None:
+    """The method is called from a callback of the same object, within another call of it."""
+    for name, trigger in CALLBACKS[case.subject].items():
+        made = MAKERS[case.subject](world)
+        call = _call(case, world, made)
+        called = []
+
+        def action(call: Callable[[], Any] = call, called: list[int] = called) -> None:
+            called.append(1)
+            attempt(call)
+
+        world.hooks.action, world.hooks.armed = action, name
+        attempt(lambda made=made, trigger=trigger: trigger(world, made))
+        world.hooks.armed = None
+        if not called:
+            _note(f"the callback {name} was not called")
+        attempt(call)  # and it still answers
+        for close in world.closers:
+            attempt(close)
+        world.closers.clear()
+        _note_progress(name)
+    report()
+
+
+def _note_progress(name: str) -> None:
+    """What was done, for a case that hangs afterwards; see `server.py`."""
+    sys.stdout.write(f"{name} done\n")
+    sys.stdout.flush()
+
+
+HOSTILE = ("Index", "Index in memory", "ScopeView", "ScopeView in memory", "Memory", "Session", "Retriever", "Engine",
+           "Scope", "Result", "Hits", "StaticEmbedder", "QueryCache", "ResultCache", "Counters", "Query", "WordLlama",
+           "Recalled", "Retrieved", "Decay")  # fmt: skip
+"""Not: what hands its arguments to a function of the caller's, or takes what only the package makes."""
+
+
+def _place(error: BaseException) -> str:
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    return f"{Path(frame.filename).name}:{frame.lineno}"
+
+
+def _hostile(case: Case, world: World) -> None:
+    """Every parameter gets values that no caller should give."""
+    hostile.enter(world)
+    everything = bool(os.environ.get("SCRUBJAY_ALL_HOSTILE"))
+    made = MAKERS[case.subject](world)
+    for what, call in hostile.calls(case.subject, case.member, world, made, everything=everything):
+        sys.stdout.write(f"{what}\n")
+        sys.stdout.flush()  # the last line says what a process died of
+        try:
+            call()
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is what is looked for
+            if not hostile.acceptable(error):
+                _note(f"{what}: {type(error).__name__}: {str(error)[:120]} ({_place(error)})")
+        if getattr(made, "is_closed", False) or case.member in ("close", "__enter__"):
+            made = MAKERS[case.subject](world)
+    for close in world.closers:
+        close()
+    report()
+
+
+_SITUATIONS: dict[str, Callable[[Case, World], None]] = {
+    "close": _close,
+    "exit": _exit,
+    "fork": _fork,
+    "uninitialised": _uninitialised,
+    "callback": _callback,
+    "closed": _closed,
+    "hostile": _hostile,
+}
+assert WITHOUT_OBJECTS.isdisjoint(MAKERS)

@@ -1,0 +1,75 @@
+"""Every public method in each situation: a typed error or the right answer, exit code 0, no signal, no hang.
+
+The default run takes a share of the cases, the same ones each time; `--long` takes all of them,
+as tests/long/run does. A single case again: `python -m tests.lifetimes.server "close: Index.get"`.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.lifetimes import api
+from tests.lifetimes.arguments import MAKERS, WITHOUT_OBJECTS, caller
+from tests.lifetimes.situations import all_cases
+
+ROOT = Path(__file__).resolve().parents[2]
+SHARES = {"close": 2, "closed": 2, "exit": 4, "fork": 4, "callback": 4, "uninitialised": 2, "hostile": 4}
+"""Of how many cases the default run takes one."""
+
+
+def test_every_class_can_be_made() -> None:
+    made = {name.partition(" ")[0] for name in MAKERS}
+    missing = set(api.classes()) - made - WITHOUT_OBJECTS
+    assert not missing, (
+        f"add how {', '.join(sorted(missing))} are made to MAKERS in tests/lifetimes/arguments.py"
+    )
+
+
+def test_every_member_can_be_called() -> None:
+    missing = []
+    for name in api.classes():
+        for member in api.members(api.classes()[name]):
+            try:
+                caller(name, member)
+            except LookupError as error:
+                missing.append(str(error))
+    assert not missing, "\n".join(missing)
+
+
+def test_a_new_method_enters_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = api.classes()["Index"]
+    monkeypatch.setattr(index, "brand_new", lambda self: None, raising=False)
+    assert {case.situation for case in all_cases() if case.member == "brand_new"} >= set(SHARES) - {
+        "uninitialised"
+    }
+    monkeypatch.setattr(index, "brand_new", lambda self, unheard_of: None)
+    with pytest.raises(LookupError, match=r"Index.brand_new\(unheard_of\): add these parameters to VALUES"):
+        caller("Index", "brand_new")
+
+
+@pytest.mark.parametrize("situation", SHARES)
+def test_a_share(situation: str) -> None:
+    _run(f"{situation}:", "--share", str(SHARES[situation]))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("situation", SHARES)
+def test_all(situation: str) -> None:
+    _run(f"{situation}:")
+
+
+def _run(*arguments: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "tests.lifetimes.server", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=1800,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stdout[-8000:] + ran.stderr[-2000:]
