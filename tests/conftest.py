@@ -1,8 +1,9 @@
 """What every test may use: Hypothesis profiles, the engine under test, the judged sets.
 
 Profiles (SCRUBJAY_TEST_PROFILE): `quick` for the default run, `ci`, `thorough`, `tiny`; `hunt` is for the mutants.
-Tests marked `slow` run only with `--slow` or under the profile `thorough`; the seeded bugs of `reference/mutants.py`
-only with `--mutants` (twenty minutes).
+Tests marked `slow` run only with `--slow`, as in CI, or under the profile `thorough`; those marked `long`, of which CI
+runs a share, only with `--long` or under `thorough`; the seeded bugs of `reference/mutants.py` only with `--mutants`
+(twenty minutes). `tests/long/run` runs all of them. `--smoke` keeps the tests of `smoke.py`.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
+from tests import smoke
 from tests.data.engines import Kit, engine_kit
 
 # mem0 reports home and writes to the home directory when it is imported, unless told otherwise before.
@@ -21,6 +23,14 @@ os.environ.setdefault("MEM0_TELEMETRY", "False")
 os.environ.setdefault("MEM0_DIR", str(Path(tempfile.gettempdir()) / "scrubjay-tests-mem0"))
 
 PROFILE = os.environ.get("SCRUBJAY_TEST_PROFILE", "quick")
+
+# Set by tests/long/python_under_asan. Part of a test's id -> why it means nothing there.
+UNDER_ASAN = bool(os.environ.get("SCRUBJAY_UNDER_ASAN"))
+NOT_UNDER_ASAN = {
+    "tests/contracts/test_build.py": "builds and installs the package, the module under test is another",
+    "tests/contracts/test_stubs.py": "compares the interface, which no sanitizer changes",
+    "tests/unit/test_benchmarks_": "figures of speed",
+}
 
 _common = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large]}
 settings.register_profile("tiny", max_examples=15, stateful_step_count=15, **_common)  # type: ignore[arg-type]
@@ -42,6 +52,8 @@ settings.load_profile(PROFILE)
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--slow", action="store_true", default=False, help="also run the tests marked slow")
+    parser.addoption("--long", action="store_true", default=False, help="also run the tests marked long")
+    parser.addoption("--smoke", action="store_true", default=False, help="run the tests of smoke.py only")
     parser.addoption(
         "--mutants", action="store_true", default=False, help="also check that seeded bugs are caught"
     )
@@ -49,16 +61,29 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "slow: takes long; runs with --slow or under the profile thorough")
+    config.addinivalue_line("markers", "long: too long for CI, which runs a share; tests/long/run runs it")
     config.addinivalue_line("markers", "mutants: checks the tests themselves; runs with --mutants")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     wanted = {
         "slow": config.getoption("--slow") or PROFILE == "thorough",
+        "long": config.getoption("--long") or PROFILE == "thorough",
         "mutants": config.getoption("--mutants"),
     }
-    remedy = {"slow": "--slow or SCRUBJAY_TEST_PROFILE=thorough", "mutants": "--mutants"}
+    remedy = {
+        "slow": "--slow or SCRUBJAY_TEST_PROFILE=thorough",
+        "long": "--long or SCRUBJAY_TEST_PROFILE=thorough",
+        "mutants": "--mutants",
+    }
+    if config.getoption("--smoke"):
+        left_out = [item for item in items if not smoke.has(item.nodeid)]
+        items[:] = [item for item in items if smoke.has(item.nodeid)]
+        config.hook.pytest_deselected(items=left_out)
     for item in items:
+        reason = next((why for part, why in NOT_UNDER_ASAN.items() if part in item.nodeid), None)
+        if UNDER_ASAN and reason is not None:
+            item.add_marker(pytest.mark.skip(reason=f"under ASan: {reason}"))
         for marker in wanted:
             if marker in item.keywords and not wanted[marker]:
                 item.add_marker(pytest.mark.skip(reason=f"{marker}: run with {remedy[marker]}"))

@@ -14,19 +14,26 @@ from typing import Any
 
 
 class Serving:
-    """The command with these arguments, on a free port; a context manager that ends it."""
+    """The command with these arguments, on a free port; a context manager that ends it.
 
-    def __init__(self, *arguments: str | Path) -> None:
+    `n_files`: how many files its process may open.
+    """
+
+    def __init__(self, *arguments: str | Path, n_files: int | None = None) -> None:
         command = [sys.executable, "-m", "scrubjay", "serve", *map(str, arguments), "--port", "0"]
+        if n_files is not None:
+            command = ["sh", "-c", f'ulimit -n {n_files}; exec "$@"', "sh", *command]
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         assert self.process.stderr is not None
-        line = self.process.stderr.readline()
+        self.said = line = self.process.stderr.readline()
+        if "ulimit" in line:
+            line = self.process.stderr.readline()
         found = re.search(r"listening on (http://\S+:(\d+))", line)
         assert found is not None, line + self.process.stderr.read()
         self.url, self.port = found[1], int(found[2])
-        for _ in range(500):  # the socket listens before the application answers
+        for _ in range(3000):  # the socket listens before the application answers
             try:
-                if self.ask("GET", "/health/ready", timeout=30)[0] == 200:
+                if self.ask("GET", "/health/ready", timeout=60)[0] == 200:
                     return
             except OSError:
                 time.sleep(0.02)
@@ -55,7 +62,7 @@ class Serving:
         """Tell it to end; return the exit code and what it said."""
         if self.process.poll() is None:
             self.process.send_signal(number)
-        out, errors = self.process.communicate(timeout=60)
+        out, errors = self.process.communicate(timeout=180)
         return self.process.returncode, out + errors
 
     def __enter__(self) -> Serving:

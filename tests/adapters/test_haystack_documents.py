@@ -223,7 +223,7 @@ def test_native_memories_are_documents_too() -> None:
     with pytest.raises(DuplicateDocumentError):
         store.write_documents([Document(id="m1", content="x")])
     store.write_documents([Document(id="m1", content="Prefers planes.")], DuplicatePolicy.OVERWRITE)
-    assert store.count_documents() == 1 and index.get("m1").text == "Prefers planes."
+    assert store.count_documents() == 1 and index.get("m1", scope=acme).text == "Prefers planes."
     store.delete_documents(["m1"])
     assert len(index) == 0
 

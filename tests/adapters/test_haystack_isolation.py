@@ -136,20 +136,6 @@ def test_scores_do_not_tell_of_others(index: scrubjay.Index) -> None:
     assert everything(mine) == before
 
 
-def test_ids_as_they_are_stored_are_ids_of_nothing(index: scrubjay.Index) -> None:
-    """An id may look like a stored one, and is another all the same."""
-    store = ScrubjayDocumentStore(index=index, tenant="acme", user="jane")
-    store.write_documents([Document(id="1", content="one")])
-    stored = str(index.list(store.scope)[0].id)
-    assert store.filter_documents({"field": "id", "operator": "==", "value": stored}) == []
-    store.delete_documents([stored])
-    assert store.count_documents() == 1
-    assert store.write_documents([Document(id=stored, content="another")]) == 1
-    assert [found.id for found in store.filter_documents()] == ["1", stored]
-    store.delete_documents(["1"])
-    assert [found.content for found in store.filter_documents()] == ["another"]
-
-
 def test_shared_documents_are_read_only(index: scrubjay.Index) -> None:
     shared = ScrubjayDocumentStore(index=index, tenant="acme")
     jane = ScrubjayDocumentStore(index=index, tenant="acme", user="jane")
@@ -166,6 +152,14 @@ def test_shared_documents_are_read_only(index: scrubjay.Index) -> None:
         "Invoices go out on Mondays.",
         "Jane's own.",
     ]
+    for chosen in (
+        "Invoices go out on Mondays.",
+        "Jane's own.",
+    ):  # which Haystack judges, document by document
+        one = {"field": "content", "operator": "==", "value": chosen}
+        assert [found.content for found in jane.bm25_retrieval("own invoices", one, top_k=1)] == [chosen]
+        assert [found.content for found in jane.filter_documents(one)] == [chosen]
+    assert len(jane.bm25_retrieval("own invoices")) == 2
     jane.delete_documents(["1"])
     assert [found.meta for found in shared.filter_documents()] == [{"n": 1}]
     jane.write_documents([Document(id="2", content="Jane's own.")])

@@ -92,7 +92,7 @@ def test_an_indexing_pipeline() -> None:
 
 def test_a_pipeline_read_from_yaml_finds_what_was_written(store: ScrubjayDocumentStore) -> None:
     pipeline = Pipeline()
-    pipeline.add_component("retriever", ScrubjayHybridRetriever(store, top_k=2, options={"mmr": 0.9}))
+    pipeline.add_component("retriever", ScrubjayHybridRetriever(store, top_k=2, scrubjay_query={"mmr": 0.9}))
     copy = Pipeline.loads(pipeline.dumps(), allowed_modules=["scrubjay.*"])
     assert copy.to_dict() == pipeline.to_dict()
     found = copy.run({"retriever": {"query": "sk-stg-0041"}})["retriever"]["documents"]
@@ -184,8 +184,8 @@ def test_arguments_that_are_none(kind: Any, store: ScrubjayDocumentStore) -> Non
     for bad in ([], ["a"], [1.0, 2.0], [float("nan")] * 256):
         with pytest.raises(ValueError, match=r"query_embedding|vector"):
             ScrubjayHybridRetriever(store).run("x", bad)
-    with pytest.raises(ValueError, match=r"options: expected some of .*got \['scope'\]"):
-        ScrubjayHybridRetriever(store, options={"scope": scrubjay.Scope("globex")}).run("x")
+    with pytest.raises(ValueError, match=r"scope: unknown in a query, expected fusion, "):
+        kind(store, scrubjay_query={"scope": "globex"})
     with pytest.raises(ValueError, match="embedding_similarity_function: expected cosine"):
         ScrubjayDocumentStore(embedding_similarity_function="hamming")
 

@@ -21,9 +21,10 @@ from langchain_core.runnables import RunnableLambda
 from langchain_core.vectorstores import InMemoryVectorStore
 
 import scrubjay
-from scrubjay import Scope
+from scrubjay import Query, Scope
 from scrubjay.adapters.langchain import ScrubjayEmbeddings, ScrubjayRetriever, ScrubjayVectorStore
 
+NEAR, WORDS = Query(mode="vector"), Query(mode="lexical")
 TEXTS = [
     "The staging API key prefix is sk-stg-0041.",
     "The production API key prefix is sk-prd-0042.",
@@ -84,8 +85,8 @@ def ids(documents: list[Document]) -> list[str | None]:
 def test_identifiers_and_paraphrases_are_found(store: ScrubjayVectorStore) -> None:
     assert ids(store.similarity_search("what is sk-stg-0041?", k=1)) == ["0"]
     assert ids(store.similarity_search("trouble sleeping", k=1)) == ["2"]
-    assert ids(store.similarity_search("sk-prd-0042", k=1, mode="lexical")) == ["1"]
-    assert store.similarity_search("trouble sleeping", mode="lexical") == []
+    assert ids(store.similarity_search("sk-prd-0042", k=1, scrubjay_query=WORDS)) == ["1"]
+    assert store.similarity_search("trouble sleeping", scrubjay_query=WORDS) == []
 
 
 def test_ways_to_ask_agree(store: ScrubjayVectorStore) -> None:
@@ -98,7 +99,7 @@ def test_ways_to_ask_agree(store: ScrubjayVectorStore) -> None:
     assert ScrubjayRetriever(vectorstore=store, k=3).invoke(query) == found
     assert ScrubjayRetriever(vectorstore=store).invoke(query, k=3) == found
     vector = store.embeddings.embed_query(query)
-    near = store.similarity_search(query, k=3, mode="vector")
+    near = store.similarity_search(query, k=3, scrubjay_query=NEAR)
     assert store.similarity_search_by_vector(vector, k=3) == near
     scored = store.similarity_search_with_score_by_vector(vector, k=3)
     assert [document for document, _ in scored] == near
@@ -118,10 +119,12 @@ def test_filters(store: ScrubjayVectorStore) -> None:
     assert found(lambda document: document.metadata["n"] > 1) == ["2", "3"]
     assert found(lambda document: document.id == "1" and "production" in document.page_content) == ["1"]
     assert found(lambda document: False) == []
-    assert found(None, ids=["0", "3", "nobody's"]) == ["0", "3"]
-    assert found(None, exclude_ids=["0", "3"]) == ["1", "2"]
-    assert found(lambda document: document.metadata["n"] < 2, ids=["1", "2"]) == ["1"]
-    assert ids(store.similarity_search("nothing of it", k=1, mode="lexical", rankings=[["3", "2"]])) in (
+    assert found(None, scrubjay_query=Query(ids=["0", "3", "nobody's"])) == ["0", "3"]
+    assert found(None, scrubjay_query=Query(exclude=["0", "3"])) == ["1", "2"]
+    assert found(lambda document: document.metadata["n"] < 2, scrubjay_query=Query(ids=["1", "2"])) == ["1"]
+    assert ids(
+        store.similarity_search("nothing of it", k=1, scrubjay_query=WORDS.replace(rankings=[["3", "2"]]))
+    ) in (
         [],
         ["3"],
     )
@@ -154,7 +157,7 @@ def test_relevance_is_from_0_to_1(store: ScrubjayVectorStore) -> None:
     (found,) = words.similarity_search_with_relevance_scores("espresso machines", k=1)
     assert found[1] == 0.5  # without vectors: one of two words
     for metric in ("ip", "l2"):
-        other = ScrubjayVectorStore.from_texts(TEXTS, ScrubjayEmbeddings(), metric=metric, mode="vector")
+        other = ScrubjayVectorStore.from_texts(TEXTS, ScrubjayEmbeddings(), metric=metric, query=NEAR)
         scores = [score for _, score in other.similarity_search_with_relevance_scores(TEXTS[2])]
         assert scores[0] == pytest.approx(1.0, abs=1e-3) and all(0.0 <= score <= 1.0 for score in scores)
 
@@ -162,12 +165,12 @@ def test_relevance_is_from_0_to_1(store: ScrubjayVectorStore) -> None:
 def test_marginal_relevance(store: ScrubjayVectorStore) -> None:
     copies = store.add_texts(["The staging API key prefix is sk-stg-0041."] * 5)
     query = "prefix of the staging key"
-    near = ids(store.similarity_search(query, k=3, mode="vector"))
+    near = ids(store.similarity_search(query, k=3, scrubjay_query=NEAR))
     assert set(near) <= {"0", *copies}  # they are all the same
-    diverse = store.max_marginal_relevance_search(query, k=3, lambda_mult=0.3, mode="vector")
+    diverse = store.max_marginal_relevance_search(query, k=3, lambda_mult=0.3, scrubjay_query=NEAR)
     assert len({document.page_content for document in diverse}) == 3
-    assert ids(store.max_marginal_relevance_search(query, k=3, lambda_mult=1.0, mode="vector")) == near
-    assert ids(store.search(query, "mmr", k=3, lambda_mult=0.3, mode="vector")) == ids(diverse)
+    assert ids(store.max_marginal_relevance_search(query, k=3, lambda_mult=1.0, scrubjay_query=NEAR)) == near
+    assert ids(store.search(query, "mmr", k=3, lambda_mult=0.3, scrubjay_query=NEAR)) == ids(diverse)
     vector = store.embeddings.embed_query(query)
     assert store.max_marginal_relevance_search_by_vector(vector, k=3, lambda_mult=0.3) == diverse
     assert len(store.max_marginal_relevance_search(query, k=6, fetch_k=2)) == 6
@@ -187,8 +190,11 @@ def test_a_retriever_says_why(store: ScrubjayVectorStore) -> None:
     )
     assert found.metadata["n"] == 0
     assert "scrubjay" not in store.get_by_ids(["0"])[0].metadata  # it is of the answer, not kept
-    options = ScrubjayRetriever(vectorstore=store, options={"fusion": scrubjay.RRF(10), "mmr": 0.5})
-    assert len(options.invoke("key", k=2)) == 2
+    diverse = ScrubjayRetriever(vectorstore=store, query=Query(scrubjay.RRF(10), mmr=0.5))
+    assert len(diverse.invoke("key", k=2)) == 2
+    assert ids(diverse.invoke("espresso", scrubjay_query=WORDS)) == ids(
+        store.hits("espresso", scrubjay_query=WORDS)
+    )
     chain = retriever | RunnableLambda(lambda documents: documents[0].id)
     assert chain.invoke("what is sk-stg-0041?") == "0"
     with pytest.raises(ValueError, match="greater than or equal to 1"):
@@ -332,7 +338,7 @@ def test_a_question_is_embedded_once_and_only_where_it_helps() -> None:
     embeddings.calls.clear()
     for _ in range(3):
         store.similarity_search("espresso")
-    store.similarity_search("espresso", mode="lexical")
+    store.similarity_search("espresso", scrubjay_query=WORDS)
     assert embeddings.calls == ["embed_query"]
 
 
@@ -379,7 +385,7 @@ def test_a_text_in_which_the_model_finds_nothing() -> None:
     store = ScrubjayVectorStore(Wrong([[0.0, 0.0], [1.0, 0.0]]))
     store.add_texts(["nothing in it", "something"])
     assert len(store.similarity_search_by_vector([1.0, 0.0])) == 1
-    assert len(store.similarity_search("nothing", mode="lexical")) == 1
+    assert len(store.similarity_search("nothing", scrubjay_query=WORDS)) == 1
 
 
 def test_another_model_is_refused(tmp_path: Path) -> None:
@@ -429,7 +435,9 @@ def test_what_an_embedding_may_be() -> None:
 
 def test_arguments_that_are_none(tmp_path: Path) -> None:
     for arguments, complaint in (
-        ({"mode": "magic"}, "mode: expected 'hybrid', 'vector' or 'lexical', got 'magic'"),
+        ({"query": "magic"}, "query: expected a scrubjay.Query or its settings, got str 'magic'"),
+        ({"query": {"mode": "magic"}}, "mode: expected"),
+        ({"query": {"k": 7}}, "k: unknown in a query"),
         ({"scope": "acme"}, "scope: expected a scrubjay.Scope, got str"),
         ({"path": tmp_path / "x", "index": scrubjay.Index()}, "expected either path or index, got both"),
         ({"path": tmp_path / "x", "collection": "\n"}, "collection: expected 1 to 200 printable characters"),
@@ -487,6 +495,6 @@ def test_native_memories_are_documents_too() -> None:
         == [Document("Prefers trains.", id="m1", metadata={"n": 1})]
     )
     store.add_texts(["Prefers planes."], ids=["m1"])
-    assert len(index) == 1 and index.get("m1").text == "Prefers planes."
+    assert len(index) == 1 and index.get("m1", scope=acme).text == "Prefers planes."
     store.delete(["m1"])
     assert len(index) == 0

@@ -13,7 +13,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 import scrubjay
-from scrubjay import Scope
+from scrubjay import Query, Scope
 from scrubjay.adapters.langchain import ScrubjayRetriever, ScrubjayVectorStore
 from tests.adapters.hostile import NAMES, TWINS, VALUES
 
@@ -34,11 +34,15 @@ def open_store(index: scrubjay.Index, *scope: str | None) -> ScrubjayVectorStore
     return ScrubjayVectorStore(EMBEDDINGS, index=index, scope=Scope(*scope))
 
 
+def in_mode(mode: Any, options: dict[str, Any]) -> dict[str, Any]:
+    return {**options, "scrubjay_query": options.get("scrubjay_query", Query()).replace(mode=mode)}
+
+
 def everything(store: ScrubjayVectorStore, **options: Any) -> list[tuple[Document, float]]:
     return [
         *store.similarity_search_with_score(SECRET, k=100, **options),
-        *store.similarity_search_with_score(SECRET, k=100, mode="vector", **options),
-        *store.similarity_search_with_score(SECRET, k=100, mode="lexical", **options),
+        *store.similarity_search_with_score(SECRET, k=100, **in_mode("vector", options)),
+        *store.similarity_search_with_score(SECRET, k=100, **in_mode("lexical", options)),
         *store.similarity_search_with_relevance_scores(SECRET, k=100, **options),
         *((document, 0.0) for document in store.max_marginal_relevance_search(SECRET, k=100, **options)),
         *(
@@ -77,15 +81,24 @@ def test_no_id_filter_or_text_reaches_another_scope(index: scrubjay.Index, value
     for id in (value, stored, "secret", f"globex/{value}", f"{stored}:{value}"):
         assert mine.get_by_ids([id]) == []
         mine.delete([id])
+        asked: list[dict[str, Any]] = []
+        for name, given in (
+            ("ids", [id, "secret", stored]),
+            ("exclude", [id, "own"]),
+            ("rankings", [[id, "secret", stored]]),
+            ("rankings", [[(theirs.scope, id), (theirs.scope, "secret")]]),
+        ):
+            try:
+                asked.append({"scrubjay_query": Query(**{name: given})})
+            except (TypeError, ValueError):  # no id
+                continue
         for options in (
             {"filter": {"owner": id}},
             {"filter": {"$or": [{"owner": "globex"}, {"owner": {"$ne": id}}]}},
             {"filter": {str(id): {"$exists": False}}},
             {"filter": lambda document: True},
             {"filter": id} if not callable(id) else {},
-            {"ids": [id, "secret", stored]},
-            {"exclude_ids": [id, "own"]},
-            {"rankings": [[id, "secret", stored]]},
+            *asked,
         ):
             try:
                 found = everything(mine, **options)
@@ -103,17 +116,24 @@ def test_no_id_filter_or_text_reaches_another_scope(index: scrubjay.Index, value
     assert left == Document(SECRET, id="secret", metadata={"owner": "globex"})
 
 
-@pytest.mark.parametrize("option", ["scope", "vector", "k", "text", "explain"])
+@pytest.mark.parametrize("option", ["scope", "vector", "k", "text", "explain", "query"])
 def test_options_do_not_reach_what_the_store_decides(index: scrubjay.Index, option: str) -> None:
     open_store(index, "globex").add_texts([SECRET])
     mine = open_store(index, "acme")
-    given = {"scope": Scope("globex"), "vector": [1.0] * 6, "k": 5, "text": SECRET, "explain": True}[option]
+    given = {
+        "scope": Scope("globex"),
+        "vector": [1.0] * 6,
+        "k": 5,
+        "text": SECRET,
+        "explain": True,
+        "query": Query(),
+    }[option]
     try:
         assert mine.similarity_search(SECRET, **{option: given}) == []
     except TypeError:
         pass
     try:
-        assert ScrubjayRetriever(vectorstore=mine, options={option: given}).invoke(SECRET) == []
+        assert ScrubjayRetriever(vectorstore=mine).invoke(SECRET, **{option: given}) == []
     except TypeError:
         pass
 
@@ -134,18 +154,6 @@ def test_scores_do_not_tell_of_others(index: scrubjay.Index) -> None:
     assert everything(mine) == before
 
 
-def test_ids_as_they_are_stored_are_ids_of_nothing(index: scrubjay.Index) -> None:
-    """An id may look like a stored one, and is another all the same."""
-    store = open_store(index, "acme", "jane")
-    store.add_texts(["one"], ids=["1"])
-    stored = str(index.list(store.scope)[0].id)
-    assert store.get_by_ids([stored]) == [] and store.delete([stored])
-    store.add_texts(["another"], ids=[stored])
-    assert [found.page_content for found in store.get_by_ids([stored, "1"])] == ["another", "one"]
-    store.delete(["1"])
-    assert [found.page_content for found in store.get_by_ids([stored, "1"])] == ["another"]
-
-
 def test_shared_documents_are_read_only(index: scrubjay.Index) -> None:
     shared, jane = open_store(index, "acme"), open_store(index, "acme", "jane")
     shared.add_texts(["Invoices go out on Mondays."], ids=["1"])
@@ -159,5 +167,12 @@ def test_shared_documents_are_read_only(index: scrubjay.Index) -> None:
         "Invoices go out on Mondays.",
     }
     assert shared.get_by_ids(["1"])[0].page_content == "Invoices go out on Mondays."
+    # A function chooses between the two, which have one id.
+    for chosen in ("Jane's own.", "Invoices go out on Mondays."):
+        for k in (1, 100):
+            found = jane.similarity_search(
+                "own invoices", k=k, filter=lambda document, wanted=chosen: document.page_content == wanted
+            )
+            assert [document.page_content for document in found] == [chosen]
     shared.delete()  # what is shared, not what its users have
     assert [document.page_content for document in jane.similarity_search("own invoices")] == ["Jane's own."]

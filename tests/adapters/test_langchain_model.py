@@ -19,7 +19,7 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from scrubjay import Scope
+from scrubjay import Query, Scope
 from scrubjay.adapters.langchain import ScrubjayVectorStore
 
 IDS = st.sampled_from(["a", "b", "c", "d", "ab", "a\0", "%", "é", "a:b"])
@@ -45,13 +45,13 @@ class Stores(RuleBasedStateMachine):
         first = ScrubjayVectorStore(
             self.embeddings,
             path=path,
-            mode="vector",
+            query=Query(mode="vector"),
             dtype="f32",
             scope=Scope("acme", user="jane"),
             **({"durability": "normal"} if in_file else {}),
         )
         second = ScrubjayVectorStore(
-            self.embeddings, index=first.index, mode="vector", scope=Scope("acme", user="joe")
+            self.embeddings, index=first.index, query=Query(mode="vector"), scope=Scope("acme", user="joe")
         )
         self.ours = {"jane": first, "joe": second}
         self.theirs = {user: InMemoryVectorStore(self.embeddings) for user in self.ours}

@@ -14,6 +14,7 @@ pytest.importorskip("pytest_asyncio")
 from langchain_core.vectorstores import VectorStore
 from langchain_tests.integration_tests import RetrieversIntegrationTests, VectorStoreIntegrationTests
 
+from scrubjay import Query
 from scrubjay.adapters.langchain import ScrubjayEmbeddings, ScrubjayRetriever, ScrubjayVectorStore
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*is marked with '@pytest.mark.asyncio':pytest.PytestWarning")
@@ -25,7 +26,7 @@ class TestVectorStore(VectorStoreIntegrationTests):
     def vectorstore(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[VectorStore]:
         mode, _, where = request.param.partition(", ")
         path = tmp_path / "documents.scrubjay" if where == "file" else None
-        with ScrubjayVectorStore(self.get_embeddings(), path=path, mode=mode) as store:
+        with ScrubjayVectorStore(self.get_embeddings(), path=path, query=Query(mode=mode)) as store:
             yield store
 
 

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from langgraph.store.base import (
     SearchOp,
 )
 
-from scrubjay import EmbedderError, EmbedderMismatchError, Index, Scope
+from scrubjay import EmbedderError, EmbedderMismatchError, Index, Query, Scope
 from scrubjay.adapters.langgraph import ScrubjayStore
 from scrubjay.adapters.langgraph.writes import refresh
 from scrubjay.embedders import Function
@@ -41,6 +42,31 @@ def letters(texts: list[str]) -> list[list[float]]:
 @pytest.fixture(params=["memory", "file"])
 def where(request: pytest.FixtureRequest, tmp_path: Path) -> Path | None:
     return None if request.param == "memory" else tmp_path / "agent.scrubjay"
+
+
+class Later:
+    """Lets time pass: for what the adapter and the index beneath it go by."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.seconds = 0
+        real, later = time.time_ns, self
+
+        class Kind(type):
+            def __instancecheck__(cls, instance: object) -> bool:
+                return isinstance(instance, datetime)
+
+        class Clock(datetime, metaclass=Kind):
+            @classmethod
+            def now(cls, tz: Any = None) -> Any:
+                return datetime.now(tz) + timedelta(seconds=later.seconds)
+
+        monkeypatch.setattr("time.time_ns", lambda: real() + self.seconds * 10**9)
+        monkeypatch.setattr("scrubjay.adapters.langgraph.writes.datetime", Clock)
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> Later:
+    return Later(monkeypatch)
 
 
 @pytest.fixture
@@ -179,7 +205,7 @@ def test_namespaces_are_listed(store: ScrubjayStore) -> None:
 
 def test_the_best_text_of_an_item_counts(where: Path | None) -> None:
     config = {"dims": 3, "embed": letters, "fields": ["title", "parts[*].text", "a.b[*].c"]}
-    with ScrubjayStore(where, index=config, mode="vector", dtype="f32") as store:
+    with ScrubjayStore(where, index=config, query=Query(mode="vector"), dtype="f32") as store:
         store.put(JANE, "both", {"title": "aaa", "parts": [{"text": "bbb"}, {"text": "ccc"}]})
         store.put(JANE, "mixed", {"title": "abc", "a": {"b": [{"c": "ab"}, {"d": 1}]}})
         store.put(JANE, "none", {"body": "aaa"})
@@ -325,7 +351,9 @@ def test_an_async_function_serves_both_kinds_of_calls(where: Path | None) -> Non
         store.put(JANE, "m3", {"text": "aaa"})  # inside of a running loop
         assert (await store.asearch(JANE, query="bbb"))[0].key == "m1"
 
-    with ScrubjayStore(where, index={"embed": aletters, "fields": ["text"]}, mode="vector") as store:
+    with ScrubjayStore(
+        where, index={"embed": aletters, "fields": ["text"]}, query=Query(mode="vector")
+    ) as store:
         store.put(JANE, "m1", {"text": "bbb"})
         assert store.search(JANE, query="bbb")[0].key == "m1"
         asyncio.run(use(store))
@@ -352,8 +380,9 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        ({"mode": "best"}, ValueError, "mode"),
-        ({"mode": "vector"}, ValueError, "mode"),
+        ({"query": {"mode": "best"}}, ValueError, "mode"),
+        ({"query": Query(mode="vector")}, ValueError, "query: expected mode"),
+        ({"query": "vector"}, TypeError, "query"),
         ({"tenant": "."}, ValueError, "tenant"),
         ({"tenant": ""}, ValueError, "tenant"),
         ({"tenant": 7}, TypeError, "tenant"),
@@ -366,23 +395,22 @@ def test_wrong_arguments_are_named(options: dict[str, Any], error: type[Exceptio
         ScrubjayStore(**options)
 
 
-def test_items_expire_and_reading_keeps_them(where: Path | None) -> None:
-    ttl = 1.5 / 60
-    with ScrubjayStore(where, ttl={"default_ttl": ttl, "refresh_on_read": True}) as store:
+def test_items_expire_and_reading_keeps_them(where: Path | None, later: Later) -> None:
+    with ScrubjayStore(where, ttl={"default_ttl": 15.0, "refresh_on_read": True}) as store:
         for key in ("got", "searched", "unread", "left"):
             store.put(JANE, key, {"text": key})
         store.put(JANE, "kept", {"text": "kept"}, ttl=None)
         created_at = store.get(JANE, "got").created_at
-        time.sleep(1.0)
+        later.seconds += 600
         assert store.get(JANE, "got").value == {"text": "got"}
         assert keys(store.search(JANE, query="searched", limit=1)) == ["searched"]
         assert store.get(JANE, "left", refresh_ttl=False) is not None
-        time.sleep(0.8)
+        later.seconds += 480
         assert sorted(keys(store.search((), refresh_ttl=False))) == ["got", "kept", "searched"]
         assert store.get(JANE, "got", refresh_ttl=False).created_at == created_at
         assert store.get(JANE, "left") is None
         assert store.sweep_ttl() == (0 if where is None else 2)
-        time.sleep(1.7)
+        later.seconds += 1020
         assert keys(store.search(())) == ["kept"]
         store.delete(JANE, "kept")
         assert store.list_namespaces() == []
@@ -404,7 +432,7 @@ def test_a_refresh_does_not_bring_back_what_was_overwritten(tmp_path: Path) -> N
         for thread in threads:
             thread.start()
         for v in range(40):
-            store.put(JANE, "m1", {"v": v}, ttl=0.01 + v)  # each read finds much to refresh
+            store.put(JANE, "m1", {"v": v}, ttl=0.03 + v)  # each read finds much to refresh
             assert store.get(JANE, "m1", refresh_ttl=False).value == {"v": v}
         stop.set()
         for thread in threads:
@@ -412,7 +440,7 @@ def test_a_refresh_does_not_bring_back_what_was_overwritten(tmp_path: Path) -> N
         assert store.get(JANE, "m1").value == {"v": 39}
 
 
-def test_a_refresh_leaves_alone_what_was_written_since(where: Path | None) -> None:
+def test_a_refresh_leaves_alone_what_was_written_since(where: Path | None, later: Later) -> None:
     """As when somebody else writes between a read and its refresh."""
     with ScrubjayStore(where) as store:
         for key in ("without", "shorter", "gone"):
@@ -421,12 +449,12 @@ def test_a_refresh_leaves_alone_what_was_written_since(where: Path | None) -> No
         for record in read:
             record.metadata = {**(record.metadata or {}), "ends": "2020-01-01T00:00:00+00:00"}  # long due
         store.put(JANE, "without", {"v": 2})
-        store.put(JANE, "shorter", {"v": 2}, ttl=0.005)
+        store.put(JANE, "shorter", {"v": 2}, ttl=5.0)
         store.delete(JANE, "gone")
         refresh(store._lease, store._index, ".", read)
         assert store.get(JANE, "without").value == {"v": 2}
         assert store.get(JANE, "gone") is None
-        time.sleep(0.4)
+        later.seconds += 301
         assert keys(store.search(())) == ["without"]
 
 
@@ -466,16 +494,16 @@ def test_the_sweeper_starts_and_stops(tmp_path: Path) -> None:
         done = store.start_ttl_sweeper(0.002)
         assert store.start_ttl_sweeper(0.002) is done
         rows = store._index.engine.store  # type: ignore[union-attr]
-        for _ in range(100):
+        for _ in range(2400):
             if all(state.documents == 0 for _, state in rows.scopes()):
                 break
             time.sleep(0.05)
         assert rows.scopes() == []
-        assert store.stop_ttl_sweeper(timeout=5)
+        assert store.stop_ttl_sweeper(timeout=60)
         assert done.done()
         again = store.start_ttl_sweeper(10)
         assert again.cancel()
-        assert store.stop_ttl_sweeper(timeout=5)
+        assert store.stop_ttl_sweeper(timeout=60)
         with pytest.raises(ValueError, match="sweep_interval_minutes"):
             store.start_ttl_sweeper(0)
 

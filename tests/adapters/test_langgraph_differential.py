@@ -20,6 +20,7 @@ from hypothesis import strategies as st
 from langgraph.store.base import GetOp, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 from langgraph.store.memory import InMemoryStore
 
+from scrubjay import Query
 from scrubjay.adapters.langgraph import ScrubjayStore, conditions
 from tests.adapters.test_langgraph import letters
 
@@ -174,7 +175,7 @@ def test_operations_on_a_file_agree_with_the_stock_store(batches: list[list[Any]
 def _play(batches: list[list[Any]], where: Path | None, **options: Any) -> None:
     config: Any = {"dims": 3, "embed": letters, "fields": ["text", "n"]}
     stock = Stock(index=config)
-    with ScrubjayStore(where, index=config, mode="vector", dtype="f32", **options) as store:
+    with ScrubjayStore(where, index=config, query=Query(mode="vector"), dtype="f32", **options) as store:
         for batch in batches:
             _compare(stock, store, batch)
         _compare(stock, store, [SearchOp((), limit=100), ListNamespacesOp()])

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 mcp = pytest.importorskip("mcp")
 
 from scrubjay import Index, Scope  # noqa: E402
-from scrubjay.adapters._scoped import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError  # noqa: E402
+from scrubjay.adapters._scoped import ReadOnlyMemoryError, UnknownMemoryError  # noqa: E402
 from scrubjay.adapters.mcp import MemoryServer  # noqa: E402
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
@@ -85,15 +85,13 @@ def fill(path: Path) -> dict[str, str]:
         index.upsert("shared", "Closed on Mondays.", scope=ACME)
         index.upsert("bots", SECRET, scope=Scope("acme", user="jane", agent="bot"))
         index.upsert("foreign", SECRET, scope=Scope("globex", user="jane"))
-        ScopedMemories(index).put(JOE, [{"id": "m1", "text": SECRET}])
+        index.upsert("bare", SECRET, scope=JOE)
         return contents(index)
 
 
 def contents(index: Index) -> dict[str, str]:
-    export = index.engine
-    ids = [id for _, id in export.store.ids_after(-1, 1000, now=0)]  # type: ignore[union-attr]
-    records = [index.get(id) for id in ids]
-    return {f"{record.scope} {record.id}": record.text for record in records if record is not None}
+    records = [record for scope in index.scopes() for record in index.list(scope, exact=True)]
+    return {f"{record.scope} {record.id}": record.text for record in records}
 
 
 def test_a_client_uses_every_tool(tmp_path: Path) -> None:
@@ -199,7 +197,8 @@ def test_no_argument_reaches_another_scope(tmp_path: Path) -> None:
 
     talk(path, last)
     with Index.open(path) as index:
-        assert contents(index) == {key: text for key, text in before.items() if not key.endswith(" bare")}
+        assert contents(index) == {key: text for key, text in before.items() if key != f"{JANE} bare"}
+        assert f"{JOE} bare" in before  # whom nobody asked
 
 
 BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
@@ -382,7 +381,7 @@ def test_whatever_a_model_asks_stays_in_its_scope(calls: list[tuple[str, dict[st
     index.upsert("bare", "Jane prefers trains.", scope=JANE)
     index.upsert("joes", SECRET, scope=JOE)
     index.upsert("shared", "Closed on Mondays.", scope=ACME)
-    ScopedMemories(index).put(JOE, [{"id": "m1", "text": SECRET}])
+    index.upsert("bare", SECRET, scope=JOE)
     server = MemoryServer(index, JANE)
     for tool, arguments in calls:
         try:
@@ -390,4 +389,8 @@ def test_whatever_a_model_asks_stays_in_its_scope(calls: list[tuple[str, dict[st
         except (ValidationError, ValueError, TypeError, UnknownMemoryError, ReadOnlyMemoryError):
             continue
         assert SECRET not in json.dumps(given)
-    assert index.count(JOE) == 3 and index.get("joes") is not None and index.get("shared") is not None
+    assert {record.id: record.text for record in index.list(JOE)} == {
+        "joes": SECRET,
+        "bare": SECRET,
+        "shared": "Closed on Mondays.",
+    }

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import inspect
 import math
+import subprocess
+import sys
 import threading
 import uuid
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +24,7 @@ from mem0.vector_stores.base import VectorStoreBase
 
 import scrubjay
 from scrubjay import Scope
+from scrubjay.adapters._scoped import ReadOnlyMemoryError
 from scrubjay.adapters.mem0 import ScrubjayVectorStore
 
 JANE = {"user_id": "jane"}
@@ -158,22 +162,76 @@ def test_hostile_fields_are_fields(store: ScrubjayVectorStore, metadata: str) ->
         assert ids(store.search("tea", [1.0, 0.0], filters={"OR": [filters, filters], **JANE})) == []
 
 
-def test_an_id_stays_with_its_owner(store: ScrubjayVectorStore) -> None:
+def texts(found: list[Any]) -> list[str]:
+    return [one.payload["data"] for one in found]
+
+
+def test_a_memory_stays_with_its_user(store: ScrubjayVectorStore) -> None:
     write(store, "tea at five")
-    with pytest.raises(scrubjay.ConflictError):
-        store.insert([[1.0, 0.0]] * 2, [{"user_id": "joe"}, {"user_id": "joe"}], ["new", "tea"])
-    with pytest.raises(scrubjay.ConflictError):
+    with pytest.raises(ValueError, match="payload"):
         store.update("tea", payload={"data": "mine now", "user_id": "joe"})
-    assert [one.payload["data"] for one in store.list()[0]] == ["tea at five"]
+    assert texts(store.list()[0]) == ["tea at five"]
     store.insert([[1.0, 0.0]], [{"data": "tea at six", "user_id": "jane"}], ["tea"])
-    assert [one.payload["data"] for one in store.list()[0]] == ["tea at six"]
+    assert texts(store.list()[0]) == ["tea at six"]
+
+
+def test_an_id_of_two_users_is_two_memories(store: ScrubjayVectorStore) -> None:
+    joe = {"user_id": "joe"}
+    write(store, "tea at five")
+    write(store, "tea at six", user="joe")
+    assert texts(store.list(JANE)[0]) == texts(store.keyword_search("tea", filters=JANE)) == ["tea at five"]
+    assert len(store.search("tea", [1.0, 0.0])) == 2
+    for call in (store.get, store.delete, store.update):  # mem0 does not say whose it means
+        with pytest.raises(ValueError, match=r"vector_id.*several"):
+            call("tea")
+    # An id that a call returned says it.
+    (mine,), (his,) = store.search("tea", [1.0, 0.0], filters=JANE), store.list(joe)[0]
+    assert mine.id == his.id == "tea"
+    store.update(mine.id, payload={"data": "tea at seven", **JANE})
+    assert [store.get(one.id).payload["data"] for one in (mine, his)] == ["tea at seven", "tea at six"]  # type: ignore[union-attr]
+    store.delete(his.id)
+    assert store.get(his.id) is None and texts(store.list()[0]) == ["tea at seven"]
+    assert store.get("tea") is not None  # one is left
+
+
+def test_what_others_wrote_for_a_user_is_the_users() -> None:
+    """Without a payload the scope says whose it is; what is the whole tenant's is read, and not changed."""
+    index = scrubjay.Index()
+    store = ScrubjayVectorStore(index=index, tenant="acme")
+    notes, expiry = store.index, datetime(2100, 1, 1, tzinfo=timezone.utc)
+    notes.upsert(
+        "m1", "tea at five", scope=Scope("acme", user="jane"), expires_at=expiry, created_at="2026-03-01"
+    )
+    notes.upsert("m2", "tea at six", scope=Scope("acme", user="joe"))
+    notes.upsert("m3", "tea for all", scope=Scope("acme"))
+    notes.upsert("m4", "tea of others", scope=Scope("globex", user="jane"))
+    for filters in (JANE, {"user_id": {"in": ["jane"]}}, {"AND": [JANE, {"user_id": {"eq": "jane"}}]}):
+        assert ids(store.list(filters)[0]) == ["m1"]
+        assert sorted(ids(store.search("tea", None, filters=filters))) == ["m1", "m3"]
+    assert store.list({"AND": [JANE, {"user_id": {"in": ["jane"], "ne": "jane"}}]}) == [[]]
+    assert store.list({"NOT": [{"user_id": "joe"}], **JANE}) != [[]]
+    found = store.get("m1")
+    assert found is not None and found.payload == {"data": "tea at five", "user_id": "jane"}
+    store.update("m1", payload={**found.payload, "data": "tea at seven"})
+    (kept,) = notes.list(Scope("acme", user="jane"), ids=["m1"])
+    assert (kept.text, kept.expires_at, kept.created_at) == (
+        "tea at seven",
+        expiry,
+        datetime(2026, 3, 1, tzinfo=timezone.utc),
+    )
+    for call in (store.update, store.delete):
+        with pytest.raises(ReadOnlyMemoryError):
+            call("m3")
+    store.delete("m1")
+    assert store.list(JANE) == [[]] and store.get("m4") is None and len(notes) == 3
 
 
 def test_updates_change_what_they_are_given(store: ScrubjayVectorStore) -> None:
     write(store, "tea at five", "train at six")
-    before = store.index.get("train").vector  # type: ignore[union-attr]
+    jane = Scope("mem0", user="jane")
+    before = store.index.get("train", scope=jane).vector  # type: ignore[union-attr]
     store.update("train", payload={"data": "night train", "user_id": "jane", "n": 1})
-    record = store.index.get("train")
+    record = store.index.get("train", scope=jane)
     assert np.array_equal(record.vector, before)  # type: ignore[union-attr, arg-type]
     assert ids(store.keyword_search("night")) == ["train"] and ids(store.keyword_search("six")) == []
     store.update("train", vector=[0.0, 1.0])
@@ -193,12 +251,14 @@ def test_an_index_that_is_shared_shows_one_tenant_only() -> None:
     acme, globex = (ScrubjayVectorStore(index=index, tenant=tenant) for tenant in ("acme", "globex"))
     write(acme, "tea at five")
     assert globex.get("tea") is None and globex.list() == [[]] and globex.search("tea", [1.0, 0.0]) == []
-    with pytest.raises(scrubjay.ConflictError):
-        write(globex, "tea at six")
     with pytest.raises(ValueError, match="vector_id"):
         globex.update("tea", vector=[1.0, 0.0])
     globex.delete("tea")
-    assert ids(acme.list()[0]) == ["tea"]
+    write(globex, "tea at six")
+    assert [texts(store.list()[0]) for store in (acme, globex)] == [["tea at five"], ["tea at six"]]
+    assert acme.get("tea").payload["data"] == "tea at five"  # type: ignore[union-attr]
+    globex.delete("tea")
+    assert texts(acme.list()[0]) == ["tea at five"]
 
 
 def test_vectors_that_say_nothing(store: ScrubjayVectorStore) -> None:
@@ -290,7 +350,7 @@ def test_collections_of_one_path(tmp_path: Path) -> None:
     assert one.list_cols() == ["one", "other", "third"]
     other.delete_col()
     other.delete_col()
-    assert one.list_cols() == ["one", "third"] and len(one.list()[0]) == 1
+    assert other.list() == [[]] and len(one.list()[0]) == 1
     other.reset()
     assert (other.list(), other.col_info()["metric"], one.list_cols()) == (
         [[]],
@@ -336,7 +396,7 @@ def test_threads_that_change_the_same_memory_lose_nothing(tmp_path: Path) -> Non
         thread.start()
     for thread in threads:
         thread.join()
-    found = stores[0].index.get("tea")
+    found = stores[0].index.get("tea", scope=Scope("mem0", user="jane"))
     assert found is not None and found.text.endswith(" 9")
     vector = np.asarray(found.vector)
     assert vector[1] / vector[0] == pytest.approx(9.0, rel=1e-2) or vector[1] / vector[0] == pytest.approx(
@@ -417,3 +477,45 @@ def test_random_operations_beside_mem0s_default_store(steps: list[tuple[Any, ...
         if name == "delete":
             whose.pop(id, None)
     client.close()
+
+
+@pytest.mark.parametrize("verb", ["reset", "delete_col"])
+@pytest.mark.parametrize("is_durable", [True, False])
+def test_a_reset_erases_its_own_tenant_of_its_own_collection_only(
+    tmp_path: Path, verb: str, is_durable: bool
+) -> None:
+    where: dict[str, Any] = (
+        {"path": str(tmp_path / "m.scrubjay")} if is_durable else {"index": scrubjay.Index()}
+    )
+    acme, globex, alike, other = (
+        ScrubjayVectorStore(name, tenant=tenant, **where)
+        for name, tenant in (("c", "acme"), ("c", "globex"), ("c", "acme2"), ("d", "acme"))
+    )
+    for number, one in enumerate((acme, globex, alike, other)):
+        rows = [
+            {"data": f"plan {number} {i}", **whose}
+            for i, whose in enumerate(({"user_id": "u"}, {"agent_id": "a"}, {}))
+        ]
+        one.insert([[1.0, 0.0]] * 3, rows, [f"{number}-{i}" for i in range(3)])
+    getattr(acme, verb)()
+    assert [len(one.list()[0]) for one in (acme, globex, alike, other)] == [0, 3, 3, 3]
+    assert acme.search("plan", [1.0, 0.0]) == [] and len(globex.search("plan", [1.0, 0.0])) == 3
+    acme.insert([[1.0, 0.0]], [{"data": "again", "user_id": "u"}], ["again"])  # and it can be used on
+    assert len(acme.list()[0]) == 1
+    getattr(globex, verb)()
+    assert [len(one.list()[0]) for one in (acme, globex, alike, other)] == [1, 0, 3, 3]
+
+
+def test_a_reset_in_another_process_takes_nothing_from_a_tenant_that_is_about_to_write(
+    tmp_path: Path,
+) -> None:
+    """It used to drop the collection, under everybody who had it open."""
+    path = tmp_path / "m.scrubjay"
+    store = ScrubjayVectorStore("c", str(path), tenant="globex")
+    code = (
+        "from scrubjay.adapters.mem0 import ScrubjayVectorStore as S\n"
+        f"s = S('c', {str(path)!r}, tenant='acme'); s.insert([[1.0, 0.0]], [{{'data': 'x'}}], ['a']); s.reset()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    store.insert([[1.0, 0.0]], [{"data": "plan 77", "user_id": "bob"}], ["m"])
+    assert len(store.list()[0]) == 1

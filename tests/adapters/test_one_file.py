@@ -1,23 +1,147 @@
-"""Do adapters of several frameworks work on one file at once, without seeing each other's memories?"""
+"""One memory, whichever adapter wrote it: by the framework's id, in the framework's scope, in one collection."""
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-pytest.importorskip("mem0")
-pytest.importorskip("llama_index.core")
-
-from llama_index.core.schema import TextNode
-from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
-
-import scrubjay.adapters.llama_index as llama_index
-import scrubjay.adapters.mem0 as mem0
 from scrubjay import Index, Scope
+from tests.adapters.frameworks import FRAMEWORKS, Framework, by_name
+
+JANE, JOE, GLOBEX = ("acme", "jane"), ("acme", "joe"), ("globex", "jane")
+
+writers = pytest.mark.parametrize("writer", FRAMEWORKS, ids=by_name)
+readers = pytest.mark.parametrize("reader", FRAMEWORKS, ids=by_name)
 
 
-def test_two_frameworks_and_the_index_itself(tmp_path: Path) -> None:
+@pytest.fixture(params=["memory", "file"])
+def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
+    with Index() if request.param == "memory" else Index.open(tmp_path / "agent.scrubjay") as index:
+        yield index
+
+
+@writers
+@readers
+def test_what_one_writes_another_finds_replaces_and_deletes(
+    index: Index, writer: type[Framework], reader: type[Framework]
+) -> None:
+    written, read = writer(index, *JANE), reader(index, *JANE)
+    id = written.write("m1", "Prefers trains.")
+    assert id == "m1" or not writer.names_ids
+    assert read.found("trains") == {id: "Prefers trains."}
+    if read.get is not None:
+        assert read.get(id) == "Prefers trains."
+    if reader.names_ids:
+        assert read.write(id, "Prefers planes.") == id
+        assert len(read.notes) == 1
+        assert written.found("planes") == {id: "Prefers planes."} and written.found("trains") == {}
+        if written.get is not None:
+            assert written.get(id) == "Prefers planes."
+    if read.delete is not None:
+        read.delete(id)
+        assert len(read.notes) == 0 and written.found("prefers") == {}
+
+
+@writers
+@readers
+def test_an_id_in_two_scopes_is_two_memories(
+    index: Index, writer: type[Framework], reader: type[Framework]
+) -> None:
+    """Both writes succeed, and neither learns of the other: not by a search, an id, a deletion."""
+    mine = writer(index, *JANE)
+    id = mine.write("m1", "Prefers trains.")
+    for others in (JOE, GLOBEX):
+        theirs = reader(index, *others)
+        if theirs.get is not None:
+            assert theirs.get(id) is None
+        if theirs.delete is not None:
+            theirs.delete(id)
+        own = theirs.write("m1", "Prefers planes.")
+        assert own == id or not (writer.names_ids and reader.names_ids)
+        assert theirs.found("prefers") == {own: "Prefers planes."}
+        assert mine.found("prefers") == {id: "Prefers trains."}
+        if theirs.get is not None:
+            assert theirs.get(own) == "Prefers planes."
+        if theirs.delete is not None:
+            theirs.delete(own)
+            assert theirs.found("prefers") == {}
+    assert mine.found("prefers") == {id: "Prefers trains."}
+
+
+@readers
+def test_what_is_shared_is_read_by_all_and_changed_by_none(index: Index, reader: type[Framework]) -> None:
+    read, tenant = reader(index, *JANE), Scope("acme")
+    read.notes.upsert("m1", "Closed on Mondays.", scope=tenant)
+    assert read.found("mondays") == {"m1": "Closed on Mondays."}
+    if read.delete is not None:
+        read.delete("m1")
+    if reader.names_ids:  # its own is another, and goes first by its id
+        assert read.write("m1", "Open on Mondays.") == "m1"
+        if read.get is not None and not reader.lists_ids:
+            assert read.get("m1") == "Open on Mondays."
+        if read.delete is not None:
+            read.delete("m1")
+            assert read.found("mondays") == {"m1": "Closed on Mondays."}
+    assert [record.text for record in read.notes.list(tenant)] == ["Closed on Mondays."]
+
+
+def test_the_items_of_a_session_are_memories_of_its_scope(index: Index) -> None:
+    """And what others keep in that scope is no item."""
+    pytest.importorskip("agents")
+    openai_agents = pytest.importorskip("scrubjay.adapters.openai_agents")
+    session = openai_agents.ScrubjaySession("chat", index, tenant="acme", user="jane", collection="notes")
+    scope, notes = Scope("acme", user="jane", agent="chat"), index.collection("notes")
+    item = {"role": "user", "content": "Prefers trains."}
+
+    async def use() -> None:
+        await session.add_items([item])
+        (record,) = notes.list(scope)
+        assert (record.scope, record.text) == (scope, "Prefers trains.")
+        notes.upsert("m1", "Trains are late.", scope=scope)
+        notes.upsert("m2", "Trains for all.", scope=Scope("acme"))
+        assert (
+            await session.get_items()
+            == await session.get_items(1)
+            == await session.search("trains")
+            == [item]
+        )
+        assert await session.pop_item() == item and await session.pop_item() is None
+        assert [one.id for one in notes.list(scope)] == ["m2", "m1"]
+
+    asyncio.run(use())
+
+
+def test_the_items_of_a_namespace_are_memories_of_its_scope(index: Index) -> None:
+    pytest.importorskip("langgraph.store.base")
+    langgraph = pytest.importorskip("scrubjay.adapters.langgraph")
+    store = langgraph.ScrubjayStore(index, tenant="acme", collection="notes")
+    store.put(("users", "jane"), "m1", {"text": "Prefers trains."})
+    notes = index.collection("notes")
+    home = Scope("acme", user="users.jane", agent=".")
+    (record,) = notes.list(home, exact=True)
+    (above,) = notes.list(Scope("acme", user="users"), exact=True)
+    assert record.metadata is not None and record.metadata["key"] == "m1"
+    assert above.id == record.id  # one item, one id, in the scope of each prefix
+    notes.upsert("m2", "Trains for all.", scope=Scope("acme"))
+    assert [item.key for item in store.search(("users",), query="trains")] == ["m1"]
+    other = langgraph.ScrubjayStore(index, tenant="globex", collection="notes")
+    other.put(("users", "jane"), "m1", {"text": "Prefers planes."})
+    assert {one.id for one in notes.list(Scope("globex", user="users.jane", agent="."))} == {record.id}
+    other.delete(("users", "jane"), "m1")
+    assert store.get(("users", "jane"), "m1").value == {"text": "Prefers trains."}
+
+
+def test_collections_of_one_file_are_apart(tmp_path: Path) -> None:
+    pytest.importorskip("mem0")
+    mem0 = pytest.importorskip("scrubjay.adapters.mem0")
+    pytest.importorskip("llama_index.core")
+    llama_index = pytest.importorskip("scrubjay.adapters.llama_index")
+    from llama_index.core.schema import TextNode
+    from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
+
     path = tmp_path / "agent.scrubjay"
     memories = mem0.ScrubjayVectorStore("mem0", str(path), embedding_model_dims=2, tenant="acme")
     nodes = llama_index.ScrubjayVectorStore(path, tenant="acme", user="jane", dim=3)

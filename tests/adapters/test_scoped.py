@@ -1,4 +1,4 @@
-"""Ids that belong to scopes: nobody sees, changes or notices what is another's."""
+"""Changes by callers who hold scopes: nobody sees, changes or notices what is another's."""
 
 from __future__ import annotations
 
@@ -10,14 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from scrubjay import ConflictError, Index, Scope
-from scrubjay.adapters._scoped import (
-    ReadOnlyMemoryError,
-    ScopedMemories,
-    UnknownMemoryError,
-    local_id,
-    visible_scopes,
-)
+from scrubjay import Index, Query, Scope
+from scrubjay.adapters._scoped import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError
 
 SCOPES = [
     Scope(tenant, user, agent)
@@ -25,25 +19,33 @@ SCOPES = [
     for user in (None, "u", 'u",null]:m')
     for agent in (None, "u")
 ]
+# As they are, and as a scope was once written before them.
 IDS = st.sampled_from(["m", 'm"', '["a",null,null]:m', '["a","u",null]:m', "\x00", "*", "m" * 500])
 OPERATION = st.tuples(
     st.sampled_from(["put", "get", "update", "delete", "erase"]), st.sampled_from(SCOPES), IDS
 )
 
 
+def visible(scope: Scope) -> list[Scope]:
+    """What a scope sees, the most specific first, spelled out."""
+    users, agents = dict.fromkeys([scope.user, None]), dict.fromkeys([scope.agent, None])
+    return [Scope(scope.tenant, user, agent) for user in users for agent in agents]
+
+
 @given(st.lists(OPERATION, max_size=40))
 @example([("put", SCOPES[0], "m"), ("put", SCOPES[0], '["a",null,null]:m'), ("get", SCOPES[0], "m")])
 def test_it_behaves_as_one_dictionary_a_scope(operations: list[tuple[str, Scope, str]]) -> None:
-    memories = ScopedMemories(Index())
+    index = Index()
+    memories = ScopedMemories(index)
     model: dict[tuple[Scope, str], str] = {}
     for number, (what, scope, id) in enumerate(operations):
         text = f"text {number}"
-        seen = next((key for key in ((one, id) for one in visible_scopes(scope)) if key in model), None)
+        seen = next((key for key in ((one, id) for one in visible(scope)) if key in model), None)
         if what == "put":
             assert memories.put(scope, [{"id": id, "text": text}]) == 1
             model[scope, id] = text
         elif what == "get":
-            found = memories.get(scope, id)
+            found = index.get(id, scope=scope)
             assert (None if found is None else (found.scope, found.id, found.text)) == (
                 None if seen is None else (*seen, model[seen])
             )
@@ -67,68 +69,43 @@ def test_it_behaves_as_one_dictionary_a_scope(operations: list[tuple[str, Scope,
                     model[seen] = text
                 else:
                     del model[seen]
-        chosen = memories.search(scope, "text", ids=[id], k=100)
-        assert {(hit.scope, local_id(hit)) for hit in chosen} == {
-            (one, id) for one in visible_scopes(scope) if (one, id) in model
+        chosen = index.search("text", scope=scope, query=Query(ids=[id]), k=100)
+        assert {(hit.scope, hit.id) for hit in chosen} == {
+            (one, id) for one in visible(scope) if (one, id) in model
         }
-        for one in {scope, *visible_scopes(scope)}:
-            hits = memories.search(one, "text", k=100)
-            assert sorted((str(hit.scope), local_id(hit), hit.text) for hit in hits) == sorted(
-                (str(key[0]), key[1], text) for key, text in model.items() if key[0] in visible_scopes(one)
+        for one in {scope, *visible(scope)}:
+            hits = index.search("text", scope=one, k=100)
+            assert sorted((str(hit.scope), hit.id, hit.text) for hit in hits) == sorted(
+                (str(key[0]), key[1], text) for key, text in model.items() if key[0] in visible(one)
             )
 
 
-def test_bare_ids_are_found_changed_and_deleted_where_the_scope_allows_it() -> None:
+def test_memories_of_the_index_itself_are_the_same_memories() -> None:
     index = Index()
     memories = ScopedMemories(index)
     acme, jane, joe = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
     index.upsert("m1", "Prefers trains.", scope=jane, metadata={"n": 1}, created_at="2026-03-01")
     index.upsert("m2", "Closed on Monday.", scope=acme)
-    found = memories.get(jane, "m1")
-    assert found is not None and found.metadata == {"n": 1} and memories.get(joe, "m1") is None
-    memories.put(joe, [{"id": "m1", "text": "Prefers planes."}])  # taken by jane, which joe does not learn
-    assert memories.update(jane, "m1", {"text": "Prefers ships."}).id == "m1"
-    bare = index.get("m1")
-    assert bare is not None and bare.text == "Prefers ships." and bare.created_at is not None
-    with pytest.raises(ReadOnlyMemoryError, match="shared"):
-        memories.delete(jane, "m2")
-    memories.put(jane, [{"id": "m1", "text": "Prefers to stay."}])  # replaces the bare one
-    assert len(index) == 3 and memories.count(jane) == 2
+    memories.put(joe, [{"id": "m1", "text": "Prefers planes."}])  # jane has one, which joe does not learn
+    updated = memories.update(jane, "m1", {"text": "Prefers ships."})
+    assert (updated.id, updated.scope, updated.metadata) == ("m1", jane, {"n": 1})
+    assert updated.created_at is not None and updated == index.get("m1", scope=jane)
+    for change in (memories.delete, lambda scope, id: memories.update(scope, id, {"text": "x"})):
+        with pytest.raises(ReadOnlyMemoryError, match="shared"):
+            change(jane, "m2")
+        with pytest.raises(UnknownMemoryError):
+            change(acme, "m1")
+    memories.put(jane, [{"id": "m1", "text": "Prefers to stay."}])
+    assert len(index) == 3 and index.count(jane) == 2
     memories.delete(jane, "m1")
-    assert "m1" not in index and memories.get(joe, "m1") is not None
-
-
-def test_a_bare_id_that_looks_like_a_scopes_own_is_not_taken_for_it() -> None:
-    index = Index()
-    jane, joe = Scope("acme", user="jane"), Scope("acme", user="joe")
-    index.upsert('["acme","jane",null]:m1', "Joe's, under an odd id.", scope=joe)
-    memories = ScopedMemories(index)
-    assert memories.get(jane, "m1") is None
-    with pytest.raises(UnknownMemoryError):
-        memories.delete(jane, "m1")
-    with pytest.raises(ConflictError):  # only who writes to the index directly can bring this about
-        memories.put(jane, [{"id": "m1", "text": "Jane's"}])
-    assert len(index) == 1
-
-
-def test_ids_of_a_search_are_those_of_the_scope() -> None:
-    memories = ScopedMemories(Index())
-    acme, jane, joe = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
-    for scope in (acme, jane, joe):
-        memories.put(scope, [{"id": "m1", "text": "train"}, {"id": "m2", "text": "train"}])
-    chosen = memories.search(jane, "train", ids=["m1"])
-    assert {(local_id(hit), hit.scope) for hit in chosen} == {("m1", jane), ("m1", acme)}
-    rest = memories.search(jane, "train", exclude_ids=["m1"])
-    assert {(local_id(hit), hit.scope) for hit in rest} == {("m2", jane), ("m2", acme)}
-    stolen = memories.search(jane, "train", ids=['["acme","joe",null]:m1'])
-    assert len(stolen) == 0
+    assert index.get("m1", scope=jane) is None and index.get("m1", scope=joe) is not None
 
 
 def test_an_update_keeps_what_it_does_not_name() -> None:
     memories = ScopedMemories(Index(dim=2))
     jane = Scope("acme", user="jane")
     memories.put(jane, [{"id": "m", "text": "a", "metadata": {"x": 1}, "vector": [0.6, 0.8], "ttl": 3600}])
-    before = memories.get(jane, "m")
+    before = memories.index.get("m", scope=jane)
     after = memories.update(jane, "m", {"metadata": {"x": 2}})
     assert before is not None and before.vector is not None and after.vector is not None
     assert (after.text, after.metadata, after.expires_at) == ("a", {"x": 2}, before.expires_at)
@@ -136,7 +113,7 @@ def test_an_update_keeps_what_it_does_not_name() -> None:
     assert memories.update(jane, "m", {"text": "b"}).vector is None  # it was the old text's
     with pytest.raises(TypeError, match="metadata"):
         memories.update(jane, "m", {"metadata": {"x": object()}})
-    kept = memories.get(jane, "m")
+    kept = memories.index.get("m", scope=jane)
     assert kept is not None and kept.metadata == {"x": 2}
 
 
@@ -164,7 +141,7 @@ def test_what_is_deleted_while_it_is_updated_stays_deleted() -> None:
             assert memories.erase(jane, exact=True) == 1
         erased.set()
         updating.join(5)
-        assert memories.get(jane, "m") is None and len(memories.index) == 0
+        assert memories.index.get("m", scope=jane) is None and len(memories.index) == 0
 
 
 def test_an_index_with_int_ids_is_refused(tmp_path: Path) -> None:

@@ -376,6 +376,16 @@ BAD_BODIES: list[tuple[str, str, Any, str]] = [
     ("POST", "/v1/search", {"text": "x" * 20_001}, "text:"),
     ("POST", "/v1/search", {"text": "x", "mode": "magic"}, "mode:"),
     ("POST", "/v1/search", {"text": "x", "fusion": "magic"}, "fusion:"),
+    ("POST", "/v1/search", {"text": "x", "fusion": {"method": "rrf", "gate": 1}}, "gate:"),
+    ("POST", "/v1/search", {"text": "x", "fusion": {"method": "rrf", "k": -1}}, "k:"),
+    ("POST", "/v1/search", {"text": "x", "exclude_ids": ["m1"]}, "exclude_ids:"),
+    ("POST", "/v1/search", {"text": "x", "recall": 0}, "recall:"),
+    ("POST", "/v1/search", {"text": "x", "mmr": 1.5}, "mmr:"),
+    ("POST", "/v1/search", {"text": "x", "candidates": [1]}, "candidates:"),
+    ("POST", "/v1/search", {"text": "x", "recency": {"weight": -1}}, "recency"),
+    ("POST", "/v1/search", {"text": "x", "relevance": "perfect"}, "relevance:"),
+    ("POST", "/v1/search", {"text": "x", "rankings": [[{"id": "m1"}]]}, "scope:"),
+    ("POST", "/v1/explain", {"text": "x", "rankings": [["m1", 7]]}, "rankings"),
     ("POST", "/v1/search", {"text": "x", "filter": {"a": {"$where": 1}}}, "$where"),
     ("POST", "/v1/search", {"text": "x", "filter": {"a": {"$gt": None}}}, "$gt"),
     ("POST", "/v1/search", {"text": "x", "filter": []}, "filter:"),
@@ -525,9 +535,11 @@ def test_searches_beside_writes_of_many_threads(index: Index) -> None:
 
 def test_a_write_that_outlasts_the_patience_of_the_end_is_whole_before_the_index_is_closed() -> None:
     happened: list[str] = []
+    begun = threading.Event()
 
     class Slow(Index):
         def upsert_many(self, *arguments: Any, **options: Any) -> int:
+            begun.set()
             time.sleep(0.3)
             happened.append("written")
             return super().upsert_many(*arguments, **options)
@@ -553,7 +565,9 @@ def test_a_write_that_outlasts_the_patience_of_the_end_is_whole_before_the_index
             asking = asyncio.create_task(
                 app({**request, "headers": headers, "server": ("a", 1)}, receive, send)
             )
-            await asyncio.sleep(0.1)
+            while not begun.is_set():
+                assert not asking.done()
+                await asyncio.sleep(0.01)
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
 
@@ -599,7 +613,7 @@ def test_whatever_is_sent_stays_in_its_scope(
     for method, path, body in requests:
         answer = caller.ask(method, f"/v1/{path}", body)
         assert answer.status_code < 500 and SECRET not in answer.text
-    kept = [index.get("joes"), index.get("other")]
+    kept = [index.get("joes", scope=JOE), index.get("other", scope=Scope("globex", user="jane"))]
     assert [record.text for record in kept if record is not None] == [SECRET, SECRET]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -160,6 +161,7 @@ def test_a_body_that_does_not_come_or_does_not_end_is_not_waited_for_or_guessed(
     whole = json.dumps({"memories": [{"text": "train"}]}).encode()
     half = {"type": "http.request", "body": whole[:20], "more_body": True}
     assert ask(app, [half] * 5, wait=0.15, path="/v1/memories")["status"] == 408
+    app = create_app(index, grant=Grant("local", "acme"))
     ended = {
         "type": "http.request",
         "body": whole,
@@ -172,17 +174,21 @@ def test_a_body_that_does_not_come_or_does_not_end_is_not_waited_for_or_guessed(
 
 
 def test_too_many_at_once_are_told_to_come_again() -> None:
+    may_end = threading.Event()
+
     class Slow(Index):
         def count(self, *arguments: Any, **options: Any) -> int:
-            import time
-
-            time.sleep(0.3)
+            may_end.wait(60)
             return 0
 
     app = create_app(Slow(), grant=Grant("local", "acme"), limits=Limits(max_in_flight=3))
 
     async def crowd() -> list[int]:
+        n_refused = 0
+        may_end.clear()
+
         async def one() -> int:
+            nonlocal n_refused
             status = 0
 
             async def receive() -> dict[str, Any]:
@@ -200,6 +206,9 @@ def test_too_many_at_once_are_told_to_come_again() -> None:
             request = {"type": "http", "method": "POST", "path": "/v1/count", "raw_path": b"/v1/count"}
             request |= {"query_string": b"", "headers": headers, "http_version": "1.1", "scheme": "http"}
             await app({**request, "root_path": "", "server": ("a", 1)}, receive, send)
+            n_refused += status == 503
+            if n_refused == 5:
+                may_end.set()
             return status
 
         return list(await asyncio.gather(*(one() for _ in range(8))))

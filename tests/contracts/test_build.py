@@ -193,45 +193,85 @@ def test_licence_and_notice_come_with_the_package() -> None:
     assert "StringZilla 5.3.2" in notice
 
 
-@pytest.mark.slow
-def test_a_wheel_is_built_from_our_source_distribution_without_network(tmp_path: Path) -> None:
+def test_the_package_holds_what_it_should_and_nothing_else() -> None:
+    if not any("scrubjay/_native" in str(file) for file in importlib.metadata.files("scrubjay") or []):
+        pytest.skip("an editable installation")
+    assert_complete([str(file) for file in importlib.metadata.files("scrubjay") or []])
+
+
+def assert_complete(names: list[str]) -> None:
+    assert any(re.fullmatch(r"scrubjay/_native\..*(so|pyd)", name) for name in names)
+    assert {"scrubjay/py.typed", "scrubjay/_native.pyi", "scrubjay/__init__.py"} <= set(names)
+    assert not [name for name in names if name.startswith(("include/", "lib/", "third_party/"))]
+
+
+BACKEND = "import sys, scikit_build_core.build as b; print(b.build_{}(sys.argv[1]))"
+
+
+def with_tools(**more: str) -> dict[str, str]:
+    return {**more, "PATH": os.pathsep.join([str(Path(cmake()).parent), os.environ["PATH"]])}
+
+
+@pytest.fixture(scope="module")
+def source_distribution(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Ours, unpacked."""
     pytest.importorskip("scikit_build_core", reason="scikit-build-core is not installed (extra: test)")
     pytest.importorskip("pybind11", reason="pybind11 is not installed (extra: test)")
-    tools = str(Path(cmake()).parent)
-    path = os.pathsep.join([tools, os.environ["PATH"]])
-    tree = tmp_path / "tree"  # of a copy: an sdist leaves third_party/ behind
+    folder = tmp_path_factory.mktemp("sdist")
+    tree = folder / "tree"  # of a copy: an sdist leaves third_party/ behind
     shutil.copytree(
         ROOT,
         tree,
         ignore=shutil.ignore_patterns(".git", "build", "dist", "third_party", "__pycache__", ".*_cache"),
     )
-    backend = "import sys, scikit_build_core.build as b; print(b.build_{}(sys.argv[1]))"
-    made = tmp_path / "made"
     subprocess.run(
-        [sys.executable, "-c", backend.format("sdist"), made],
+        [sys.executable, "-c", BACKEND.format("sdist"), folder / "made"],
         cwd=tree,
-        env={**os.environ, "PATH": path},
+        env={**os.environ, **with_tools()},
         check=True,
     )
-    (sdist,) = made.glob("scrubjay-*.tar.gz")
+    (sdist,) = (folder / "made").glob("scrubjay-*.tar.gz")
     with tarfile.open(sdist) as tar:
-        tar.extractall(tmp_path / "unpacked", filter="data")
-    (source,) = (tmp_path / "unpacked").iterdir()
-    assert {pin["archive"] for pin in PINS.values()} == {
-        file.name for file in (source / "third_party").iterdir()
-    }
+        tar.extractall(folder / "unpacked", filter="data")
+    (source,) = (folder / "unpacked").iterdir()
+    return source
 
-    # Neither optimised nor with debug information: that takes the least time.
-    nowhere = {
-        "SCRUBJAY_ARCHIVE_DIR": str(tmp_path / "none"),
-        "PATH": path,
-        "SKBUILD_CMAKE_BUILD_TYPE": "None",
-    }
+
+@pytest.mark.slow
+def test_our_source_distribution_is_complete_and_needs_no_network(
+    source_distribution: Path, tmp_path: Path
+) -> None:
+    """All but compiling, which test_a_wheel_is_built_from_our_source_distribution_without_network does."""
+    carried = {file.name for file in (source_distribution / "third_party").iterdir()}
+    assert carried == {pin["archive"] for pin in PINS.values()}
+    needed = [ROOT / name for name in ("CMakeLists.txt", "pyproject.toml", "README.md", "LICENSE", "NOTICE")]
+    for folder in ("cmake", "cpp/src", "cpp/bindings", "python/scrubjay"):
+        needed += [path for path in (ROOT / folder).rglob("*") if path.is_file()]
+    for path in needed:
+        if "__pycache__" not in path.parts and path.suffix not in (".so", ".pyd"):
+            there = source_distribution / path.relative_to(ROOT)
+            assert there.is_file() and there.read_bytes() == path.read_bytes(), there
+    options = [f"-DSCRUBJAY_ARCHIVE_DIR={tmp_path / 'none'}", f"-DPython_EXECUTABLE={sys.executable}"]
+    build = tmp_path / "build"
     subprocess.run(
-        [sys.executable, "-c", backend.format("wheel"), made], cwd=source, env=offline(**nowhere), check=True
+        [cmake(), "-S", str(source_distribution), "-B", str(build), *options],
+        env=offline(**with_tools()),
+        check=True,
     )
-    (wheel,) = made.glob("scrubjay-*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
-    assert any(re.fullmatch(r"scrubjay/_native\..*(so|pyd)", name) for name in names)
-    assert {"scrubjay/py.typed", "scrubjay/_native.pyi", "scrubjay/__init__.py"} <= set(names)
-    assert not [name for name in names if name.startswith(("include/", "lib/", "third_party/"))]
+    assert {file.name for file in (build / "third_party").iterdir()} >= set(PINS)
+
+
+@pytest.mark.long
+def test_a_wheel_is_built_from_our_source_distribution_without_network(
+    source_distribution: Path, tmp_path: Path
+) -> None:
+    # Neither optimised nor with debug information: that takes the least time.
+    nowhere = with_tools(SCRUBJAY_ARCHIVE_DIR=str(tmp_path / "none"), SKBUILD_CMAKE_BUILD_TYPE="None")
+    subprocess.run(
+        [sys.executable, "-c", BACKEND.format("wheel"), tmp_path],
+        cwd=source_distribution,
+        env=offline(**nowhere),
+        check=True,
+    )
+    (wheel,) = tmp_path.glob("scrubjay-*.whl")
+    assert_complete(zipfile.ZipFile(wheel).namelist())

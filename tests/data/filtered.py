@@ -135,6 +135,10 @@ wrong_filters = st.one_of(
 DIM = draw.DIM
 
 
+ids = draw.weighted((3, st.integers(0, 8)), (1, st.integers(0, 40)))
+"""Few, so that many are in several scopes at once."""
+
+
 @dataclass(frozen=True)
 class Written:
     id: int
@@ -149,7 +153,7 @@ def _written(draw_from: st.DrawFn) -> Written:
     from scrubjay import payload
 
     return Written(
-        draw_from(st.integers(0, 40)), draw_from(draw.short_texts), draw_from(draw.scope_keys),
+        draw_from(ids), draw_from(draw.short_texts), draw_from(draw.scope_keys),
         draw_from(draw.some_exact_vectors), payload.encode(draw_from(metadata), draw_from(created_at)),
     )  # fmt: skip
 
@@ -158,15 +162,15 @@ def _written(draw_from: st.DrawFn) -> Written:
 def _several(draw_from: st.DrawFn) -> list[Written]:
     """The same attributes many times over, so that columns are dense and chunks have several words."""
     one = draw_from(_written())
-    n = draw_from(st.integers(2, 80))
-    return [Written(100 + i, one.text, one.scope, one.vector, one.payload) for i in range(n)]
+    n, first = draw_from(st.integers(2, 80)), draw_from(st.sampled_from([0, 100]))
+    return [Written(first + i, one.text, one.scope, one.vector, one.payload) for i in range(n)]
 
 
 histories = st.lists(
     draw.weighted(
         (12, _written()),
         (2, _several()),
-        (2, st.integers(0, 40)),
+        (2, st.builds(draw.Delete, ids, draw.scope_keys)),
         (1, st.just("compact")),
         (1, st.just("image")),
     ),
@@ -182,8 +186,8 @@ def replay(pair: Pair, history: list[Any]) -> Pair:
         elif isinstance(step, list):
             for written in step:
                 _write(pair, written)
-        elif isinstance(step, int):
-            pair.both(lambda engine, id=step: engine.delete(id))  # type: ignore[misc]
+        elif isinstance(step, draw.Delete):
+            pair.step(step)
         elif step == "compact":
             pair.engine.compact()
         elif pair.kit.is_native:
@@ -205,8 +209,7 @@ def _write(pair: Pair, written: Written) -> None:
 
 def _through_images(pair: Pair) -> None:
     """Every partition leaves the engine and comes back from its images."""
-    for key in {(row.document.scope.tenant, row.document.scope.user, row.document.scope.agent)
-                for row in pair.model._rows.values()}:  # fmt: skip
+    for key in dict.fromkeys(home for home, _ in pair.model.live_keys()):
         scope = pair.scope(key)
         images = pair.engine.save_partition(scope)
         pair.engine.erase(scope, exact=True)

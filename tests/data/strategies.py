@@ -1,7 +1,8 @@
 """What do the properties draw? Small worlds, dense with ties, repeats, identifiers and neighbours.
 
 Texts come from few words, so that queries match often and scores tie; scopes from few names, so that partitions share
-tenants, users and agents; vectors either from few that are exact in every stored type (rankings must be equal) or from
+tenants, users and agents; ids from few, so that documents are replaced in their scope and most ids live in several
+scopes at once; vectors either from few that are exact in every stored type (rankings must be equal) or from
 all finite floats of a moderate size (equal within the documented bound).
 """
 
@@ -77,10 +78,15 @@ texts = weighted(
 queries = weighted((6, short_texts), (6, joined_words), (2, repeated_words()), (1, unicode_texts))
 long_queries = st.lists(words, min_size=30, max_size=150).map(" ".join)
 
-str_ids = st.sampled_from(
-    [*(f"m{number}" for number in range(24)), "é", "id with spaces", "9", "10", "\x00", "m1\x00"]
+str_ids = weighted(
+    (3, st.sampled_from(["m0", "m1", "m2", "m3", "m4", "m5"])),
+    (1, st.sampled_from([*(f"m{n}" for n in range(24)), "é", "id with spaces", "9", "10", "\x00", "m1\x00"])),
 )
-int_ids = st.sampled_from([*range(-3, 20), 2**63 - 1, -(2**63), 2**32, 2**32 + 1, 4711])
+int_ids = weighted(
+    (3, st.integers(0, 5)),
+    (1, st.sampled_from([*range(-3, 20), 2**63 - 1, -(2**63), 2**32, 2**32 + 1, 4711])),
+)
+"""Mostly few, each of them in several scopes."""
 
 _shared_with_jane = st.sampled_from([("acme", None, None), ("acme", "jane", None), ("acme", "jane", "coder")])
 _any_scope = st.tuples(
@@ -144,6 +150,7 @@ class Put:
 @dataclass(frozen=True)
 class Delete:
     id: Any
+    scope: tuple[str, str | None, str | None]
 
 
 @dataclass(frozen=True)
@@ -167,14 +174,18 @@ def histories(
     vectors: st.SearchStrategy[Any] = no_vectors,
     max_size: int = 30,
 ) -> list[Step]:
-    """Writes of one id type, mostly upserts; an id keeps the scope of its first write as long as it lives."""
+    """Writes of one id type, mostly upserts, of few ids in all kinds of scopes."""
     ids: st.SearchStrategy[Any] = draw(st.sampled_from([str_ids, int_ids]))
     step = weighted(
         (20, st.builds(Put, ids, texts, scope_keys, vectors)),
-        (3, st.builds(Delete, ids)),
+        (3, st.builds(Delete, ids, scope_keys)),
         (1, st.builds(Erase, scope_keys, st.booleans())),
         (1, st.builds(Compact)),
     )
     # Hypothesis likes short lists; a uniform length gives it searches that find something.
     n_steps = draw(st.integers(1, max_size))
     return draw(st.lists(step, min_size=n_steps, max_size=n_steps))
+
+
+picks = st.lists(st.tuples(st.integers(0, 14), st.booleans()), max_size=8)
+"""What a caller's ranking names: places in a list of documents, each by its id or as a pair (see `Pair.entries`)."""

@@ -272,10 +272,17 @@ def test_a_sweep_ages_facts_and_leaves_those_whose_key_is_away(path: Path, provi
     provider.keys["globex"] = EncryptionError("away")
     with open_memory(path, clock, keys=provider) as memory:
         swept = memory.sweep()
-        assert (swept.expired, swept.faded) == (2, 1)
+        assert (swept.expired, swept.faded) == (1, 1)
         assert row_count(memory, "memory_fact", "faded = 1 AND tenant = 'acme'") == 1
+        assert memory.deletions("globex") == []
+        assert row_count(memory, "memory_fact", "tenant = 'globex'") == 2
+    del provider.keys["globex"]
+    with open_memory(path, clock, keys=provider) as memory:
+        swept = memory.sweep()
+        assert (swept.expired, swept.faded) == (1, 1)
         (event,) = memory.deletions("globex")
         assert event.counts == {"fact": 1}
+        assert memory.index.check().problems == []
 
 
 # ---------------------------------------------------------------------- encrypting later
@@ -338,7 +345,8 @@ def test_a_tenant_that_was_in_the_clear_is_sealed_and_its_memory_goes_on(
     elif how == "encrypt through the index":
         with Index.open(path, keys=provider) as index:
             index.encrypt("acme")
-    with open_memory(path, keys=provider) as memory:
+    mode = "mixed" if how == "first write" else "sealed"
+    with open_memory(path, keys=provider, encryption=mode) as memory:
         if how == "first write":
             still_works(memory, ids)
             memory.index.encrypt("acme")  # the documents that were not written to
@@ -399,7 +407,7 @@ def test_the_first_write_of_any_kind_after_the_key_seals_all_that_was_there(
         file = path.with_name(f"{n}.scrubjay")
         with open_memory(file) as memory:
             ids = fill(memory)
-        with open_memory(file, keys=provider) as memory:
+        with open_memory(file, keys=provider, encryption="mixed") as memory:
             assert [one.text for one in memory.known(JANE).preferences] == [
                 "sekret tone"
             ]  # readable as it is
@@ -412,7 +420,7 @@ def test_the_first_write_of_any_kind_after_the_key_seals_all_that_was_there(
 def test_a_write_that_fails_seals_nothing_and_keeps_the_rules(path: Path, provider: Provider) -> None:
     with open_memory(path) as memory:
         fill(memory)
-    with open_memory(path, keys=provider) as memory:
+    with open_memory(path, keys=provider, encryption="mixed") as memory:
 
         def fail(*_: Any) -> None:
             raise RuntimeError("at the end")
@@ -437,7 +445,7 @@ def killed_before(path: Path, provider: Provider, step: int) -> bool:
     child = os.fork()
     if child == 0:
         try:
-            memory = open_memory(path, keys=provider)
+            memory = open_memory(path, keys=provider, encryption="mixed")
             n_left = step
 
             def trace(statement: str) -> None:
@@ -462,12 +470,12 @@ def test_killed_while_a_tenant_is_sealed_all_of_it_is_or_nothing(path: Path, pro
         schema = memory.store.reading_connection().execute(query).fetchall()
     step = 1
     while killed_before(path, provider, step):
-        with open_memory(path, keys=provider) as memory:
+        with open_memory(path, keys=provider, encryption="mixed") as memory:
             assert len(sealed_cells(memory, "acme")) == 10
             assert memory.store.reading_connection().execute(query).fetchall() == schema
         step += 3
     assert step > 50
-    with open_memory(path, keys=provider) as memory:
+    with open_memory(path, keys=provider, encryption="mixed") as memory:
         assert sealed_cells(memory, "acme") == []
         assert memory.store.reading_connection().execute(query).fetchall() == schema
         assert [one.text for one in memory.known(JANE).preferences] == ["blue", "sekret tone"]
@@ -490,7 +498,8 @@ def test_threads_of_two_openers_that_write_first_at_once_lose_nothing(path: Path
         except Exception as error:  # noqa: BLE001
             failed.append(error)
 
-    with open_memory(path, keys=provider) as one, open_memory(path, keys=provider) as two:
+    options: Any = {"keys": provider, "encryption": "mixed"}
+    with open_memory(path, **options) as one, open_memory(path, **options) as two:
         threads = [threading.Thread(target=write, args=(memory,)) for memory in (one, two, one, two)]
         for thread in threads:
             thread.start()

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 import scrubjay
-from scrubjay import Scope
+from scrubjay import Query, Scope
 from scrubjay.embedders import Function
 from scrubjay.memory import Episode, Fact, FactCandidate, Memory, Provenance
 from scrubjay.memory.rows import belongs_to, find_row, is_visible
-from scrubjay.store.partition import visible_from
 from tests.memory.setting import (
     ACME,
     CODER,
@@ -96,7 +95,7 @@ def test_what_a_scope_sees_and_what_it_may_change(memory: Memory) -> None:
     changeable: dict[Scope, set[Scope]] = {}
     for caller in EVERYWHERE:
         visible = {owner for owner, id in ids.items() if memory.get(id, scope=caller) is not None}
-        assert visible == set(visible_from(caller)) & set(ids), caller
+        assert visible == set(caller.visible()) & set(ids), caller
         assert {r.scope for r in memory.list(caller)} == visible
         for owner, id in ids.items():
             assert (memory.why(id, scope=caller) is not None) == (owner in visible)
@@ -152,13 +151,13 @@ def test_an_update_is_embedded_and_indexed_anew(tmp_path: Path) -> None:
         )
         assert isinstance(changed, Fact) and changed.content == "Jane lives in Zzyzx" and changed.id == id
         assert memory.get(id, scope=JANE) == changed
-        assert len(memory.recall("Oslo", JANE, mode="lexical")) == 0
-        assert memory.recall("Zzyzx", JANE, mode="lexical").ids == [id]
+        assert len(memory.recall("Oslo", JANE, query=Query(mode="lexical"))) == 0
+        assert memory.recall("Zzyzx", JANE, query=Query(mode="lexical")).ids == [id]
         assert memory.recall("x", JANE, filter={"state": "CA"}).ids == [id]
-        (hit,) = memory.recall("Jane lives in Zzyzx", JANE, mode="vector", kinds=["fact"])
+        (hit,) = memory.recall("Jane lives in Zzyzx", JANE, query=Query(mode="vector"), kinds=["fact"])
         assert hit.hit.similarity == pytest.approx(1.0, abs=1e-3)
         memory.update(trip, scope=JANE, outcome="success", steps=["again"])  # the text stays, and its vector
-        (hit,) = memory.recall("Booked a train", JANE, mode="vector", kinds=["episode"])
+        (hit,) = memory.recall("Booked a train", JANE, query=Query(mode="vector"), kinds=["episode"])
         assert hit.metadata["outcome"] == "success" and hit.hit.similarity == pytest.approx(1.0, abs=1e-3)
         record = hit.record
         assert isinstance(record, Episode) and record.steps == ("again",) and record.outcome == "success"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import scrubjay
-from scrubjay import Index
+from scrubjay import Index, Query
 from scrubjay.embedders import Function
 from scrubjay.memory import FactCandidate, Memory, Provenance, schema
 from tests.memory.setting import ACME, JANE, JOE, Clock, lives, open_memory, row_count, texts
@@ -302,7 +302,7 @@ def test_a_collection_of_somebody_elses_is_refused(tmp_path: Path) -> None:
         assert lives(memory, "Oslo").status == "written"
 
 
-@pytest.mark.parametrize("harm", ["dropped", "erased", "changed", "strange"])
+@pytest.mark.parametrize("harm", ["dropped", "erased", "changed", "strange", "copied"])
 def test_what_was_done_past_the_memory_is_found_and_repaired(tmp_path: Path, harm: str) -> None:
     path = tmp_path / "m.scrubjay"
     with open_memory(path, Clock()) as memory:
@@ -318,14 +318,17 @@ def test_what_was_done_past_the_memory_is_found_and_repaired(tmp_path: Path, har
         elif harm == "changed":
             hit = documents.search("Oslo", scope=JANE)[0]
             documents.upsert(hit.id, "Jane lives in Rome", scope=JANE)
+        elif harm == "copied":  # the id of her document, in the scope of somebody else
+            hit = documents.search("Oslo", scope=JANE)[0]
+            documents.upsert(hit.id, hit.text, scope=JOE, metadata=hit.metadata)
         else:
             documents.upsert("stranger", "Jane lives in Rome", scope=JANE)
     with open_memory(path, Clock()) as memory:
-        n_wrong = {"dropped": 3, "erased": 2, "changed": 1, "strange": 1}[harm]
+        n_wrong = {"dropped": 3, "erased": 2, "changed": 1, "strange": 1, "copied": 1}[harm]
         assert len(memory.check()) == n_wrong
         assert memory.reindex() == n_wrong and memory.check() == []
         assert texts(memory, "lives gone", JANE) == ["Jane lives in Oslo", "gone soon"]
-        assert texts(memory, "sails", JOE) == ["Joe sails"]
+        assert texts(memory, "sails", JOE) == texts(memory, "sails lives", JOE) == ["Joe sails"]
         assert memory.documents.check().clean
 
 
@@ -338,6 +341,6 @@ def test_a_document_that_is_written_again_has_the_vector_of_its_text(tmp_path: P
         lives(memory, "iiiiii")
         moved, surer = (FactCandidate("Jane lives in Oooooo", "Jane", "lives in", c) for c in (0.8, 0.9))
         memory.propose_all([(moved, JANE, "r1"), (surer, JANE, "r2")])
-        (hit,) = memory.recall("Jane lives in Oooooo", JANE, mode="vector")
+        (hit,) = memory.recall("Jane lives in Oooooo", JANE, query=Query(mode="vector"))
         assert hit.metadata["confidence"] == 0.9
         assert hit.hit.similarity == pytest.approx(1.0, abs=1e-3)

@@ -109,7 +109,7 @@ def test_a_retracted_turn_is_in_no_prompt(memory: Memory) -> None:
     assert session.events()[0].content == "My password is hunter2.", "the trace is append-only"
     with pytest.raises(TypeError, match="seq: expected an int"):
         session.retract("1")  # type: ignore[arg-type]
-    for wrong in (0, -3, 99, 5):
+    for wrong in (0, -3, 99, 5, 2**62, 2**63, -(2**70)):
         with pytest.raises(ValueError, match="seq: expected the number of an event"):
             session.retract(wrong)
 
@@ -315,7 +315,7 @@ def test_a_failed_append_keeps_the_prompt_for_the_next(memory: Memory) -> None:
         (lambda m: m.find_in_traces("x", JANE, limit=0), ValueError, "limit: expected 1 or more"),
         (lambda m: m.assemble("x", JANE, 0), ValueError, "budget_tokens: expected 1 or more"),
         (lambda m: m.assemble("x", None), TypeError, "scope: expected"),
-        (lambda m: m.assemble(7, JANE), TypeError, "query: expected a str, got int"),
+        (lambda m: m.assemble(7, JANE), TypeError, "text: expected a str, got int"),
     ],
 )
 def test_bad_arguments_are_named(memory: Memory, make, error: type[Exception], said: str) -> None:

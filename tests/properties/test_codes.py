@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrubjay import Index, Scope
+from scrubjay import Index, Query, Scope
 from tests.data.engines import Kit
 from tests.data.replay import Pair
 from tests.reference import judge, vectors
@@ -36,7 +36,9 @@ def drawn(kind: str, n: int, dim: int, numbers: np.random.Generator) -> np.ndarr
 
 
 def filled(kit: Kit, rows: np.ndarray, chunk_docs: int | None = None, **options: Any) -> Pair:
-    """Two visible partitions and a foreign one; some documents without a vector, some dead, some written anew."""
+    """Two visible partitions and a foreign one with ids of each other; some documents without a vector, some dead, some
+    written anew.
+    """
     if not kit.is_native:
         pytest.skip("the model has no codes")
     n = len(rows)
@@ -44,12 +46,13 @@ def filled(kit: Kit, rows: np.ndarray, chunk_docs: int | None = None, **options:
     keys = [HOME, HOME, ("acme", None, None), ("globex", None, None)]
     homes = [pair.scope(keys[number % 4]) for number in range(n)]
     given = [None if number % 11 == 7 else rows[number] for number in range(n)]
-    pair.both(lambda engine: engine.upsert_many(list(range(n)), ["t"] * n, scope=homes, vectors=given))
-    pair.both(lambda engine: engine.delete_many(list(range(0, n, 13))))
-    late = list(range(5, n, 17))
+    ids = [number // 4 * 2 + number % 2 for number in range(n)]
+    pair.both(lambda engine: engine.upsert_many(ids, ["t"] * n, scope=homes, vectors=given))
+    pair.both(lambda engine: engine.delete_many(ids[::13], scope=homes[::13]))
+    late = slice(5, n, 17)
     pair.both(
         lambda engine: engine.upsert_many(
-            late, ["new"] * len(late), scope=[homes[id] for id in late], vectors=rows[late][::-1]
+            ids[late], ["new"] * len(ids[late]), scope=homes[late], vectors=rows[late][::-1]
         )
     )
     return pair
@@ -60,19 +63,19 @@ def share_found(pair: Pair, queries: np.ndarray, wanted: dict[int, float]) -> No
     scope = pair.scope(HOME)
     found = dict.fromkeys(wanted, 0.0)
     for number, query in enumerate(queries):
-        everything = pair.engine.search(vector=query, scope=scope, k=judge.ALL, recall="exact")
+        everything = pair.engine.search(vector=query, scope=scope, k=judge.ALL, query=Query(recall="exact"))
         if number < 2:
             judge.vector_result(everything, pair.model, query, scope, judge.ALL)
-        best = everything.ids.tolist()
+        best = judge.keys(everything)
         score_of = dict(zip(best, everything.scores.tolist(), strict=True))
-        place = {id: index for index, id in enumerate(best)}
+        place = {document: index for index, document in enumerate(best)}
         for k, recall in wanted.items():
-            given = pair.engine.search(vector=query, scope=scope, k=k, recall=recall)
-            ids = given.ids.tolist()
-            assert len(ids) == len(set(ids)) == min(k, len(best))
-            assert given.scores.tolist() == [score_of[id] for id in ids]
-            assert ids == sorted(ids, key=place.__getitem__)
-            found[k] += len(set(ids) & set(best[:k])) / len(ids)
+            given = pair.engine.search(vector=query, scope=scope, k=k, query=Query(recall=recall))
+            hits = judge.keys(given)
+            assert len(hits) == len(set(hits)) == min(k, len(best))
+            assert given.scores.tolist() == [score_of[hit] for hit in hits]
+            assert hits == sorted(hits, key=place.__getitem__)
+            found[k] += len(set(hits) & set(best[:k])) / len(hits)
     for k, recall in wanted.items():
         assert found[k] >= recall * len(queries), f"recall {found[k] / len(queries):.4f} at {k}"
 
@@ -115,7 +118,7 @@ def test_a_recall_that_is_none(kit: Kit, recall: Any) -> None:
         pytest.skip("the model is always exact")
     engine = kit.Engine(dim=2)
     with pytest.raises(ValueError, match=r"recall: expected a number in \(0, 1\] or 'exact', got"):
-        engine.search(vector=[1.0, 0.0], scope=kit.Scope("acme"), recall=recall)
+        engine.search(vector=[1.0, 0.0], scope=kit.Scope("acme"), query=Query(recall=recall))
 
 
 def test_an_index_hands_the_recall_on(kit: Kit) -> None:
@@ -127,12 +130,12 @@ def test_an_index_hands_the_recall_on(kit: Kit) -> None:
     index, home = Index(dim=64), Scope("acme")
     index.upsert_many([{"id": i, "text": "t", "scope": home, "vector": row} for i, row in enumerate(rows)])
     for query in rows[:20]:
-        exact = index.search(vector=query, scope=home, recall="exact")
+        exact = index.search(vector=query, scope=home, query=Query(recall="exact"))
         assert exact[0].id == int(np.argmax(rows @ query / np.linalg.norm(rows, axis=1)))
-        batch = index.search_batch(vectors=[query], scope=home, recall=np.float32(1.0))
+        batch = index.search_batch(vectors=[query], scope=home, query=Query(recall=np.float32(1.0)))
         assert [hit.id for hit in batch[0]] == [hit.id for hit in exact]
     with pytest.raises(ValueError, match="recall: expected"):
-        index.search(vector=rows[0], scope=home, recall=1.5)
+        index.search(vector=rows[0], scope=home, query=Query(recall=1.5))
 
 
 def test_a_wrong_option_of_a_fusion_is_named(kit: Kit) -> None:
@@ -140,4 +143,4 @@ def test_a_wrong_option_of_a_fusion_is_named(kit: Kit) -> None:
         pytest.skip("options are compiled by the native module")
     index = Index(dim=64)
     with pytest.raises(ValueError, match="mmr"):
-        index.search("oak", scope=Scope("acme"), mmr=7)
+        index.search("oak", scope=Scope("acme"), query=Query(mmr=7))

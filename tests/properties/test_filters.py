@@ -17,6 +17,7 @@ from tests.data.engines import Kit
 from tests.data.filtered import Written
 from tests.data.replay import Pair, outcome
 from tests.reference import filters, judge
+from tests.reference.query import Asked
 
 HOME = ("acme", "jane", None)
 ONE = np.array([1, 0, 0, 0], dtype=np.float32)
@@ -40,15 +41,14 @@ def compare(pair: Pair, key: tuple, search: tuple, **more: Any) -> None:
     options: dict[str, Any] = {
         "scope": pair.scope(key),
         "k": k,
-        "mode": mode,
         "filter": filter,
         "explain": True,
-        **more,
+        "query": Asked(mode=mode, **more),
     }
     text, vector = given_to(mode, text, vector)
     result = pair.engine.search(text, vector=vector, **options)
     judge.same_result(result, pair.model.search(text, vector=vector, **options), explain=True)
-    count = {name: value for name, value in options.items() if name in ("filter", "ids", "exclude_ids")}
+    count = {"filter": filter, "ids": more.get("ids"), "exclude": more.get("exclude")}
     n_admitted = pair.both(lambda engine: engine.count(options["scope"], **count))[1]
     if pair.kit.is_native:
         assert result.admitted == n_admitted
@@ -81,6 +81,15 @@ def test_filtered_results_are_those_of_the_definitions(
 
 
 @pytest.mark.slow
+@settings(max_examples=400)
+@given(draw.chunk_sizes, filtered.histories, draw.scope_keys, st.lists(searches, min_size=5, max_size=5))
+def test_two_thousand_filtered_searches(
+    kit: Kit, chunk_docs: int | None, history: list[Any], key: tuple, cases: list[tuple]
+) -> None:
+    same_results(kit, chunk_docs, history, key, cases)
+
+
+@pytest.mark.long
 @settings(max_examples=2000)
 @given(draw.chunk_sizes, filtered.histories, draw.scope_keys, st.lists(searches, min_size=5, max_size=5))
 def test_ten_thousand_filtered_searches(
@@ -98,6 +107,11 @@ id_forms = st.sampled_from(
 
 
 @given(draw.chunk_sizes, filtered.histories, draw.scope_keys, searches, id_sets, id_sets, id_forms)
+@example(  # the id names both
+    None,
+    [Written(1, "jay", ("acme", None, None), ONE, None), Written(1, "jay", HOME, ONE, None)],
+    HOME, ({}, "jay", ONE, "hybrid", 5), {1}, None, set,
+)  # fmt: skip
 def test_sets_of_ids(
     kit: Kit,
     chunk_docs: int | None,
@@ -105,7 +119,7 @@ def test_sets_of_ids(
     key: tuple,
     search: tuple,
     ids: Any,
-    exclude_ids: Any,
+    exclude: Any,
     form: Any,
 ) -> None:
     pair = filtered.replay(Pair(kit, chunk_docs, dim=draw.DIM, metric="ip"), history)
@@ -113,19 +127,18 @@ def test_sets_of_ids(
     text, vector = given_to(mode, text, vector)
     for one in (filter, None):
         given_sets = {
-            name: form(value)
-            for name, value in (("ids", ids), ("exclude_ids", exclude_ids))
-            if value is not None
+            name: form(value) for name, value in (("ids", ids), ("exclude", exclude)) if value is not None
         }
         options: dict[str, Any] = {
             "scope": pair.scope(key),
             "k": k,
-            "mode": mode,
             "filter": one,
             "explain": True,
         }
-        result = pair.engine.search(text, vector=vector, **options, **given_sets)
-        expected = pair.model.search(text, vector=vector, **options, ids=ids, exclude_ids=exclude_ids)
+        result = pair.engine.search(text, vector=vector, query=Asked(mode=mode, **given_sets), **options)
+        expected = pair.model.search(
+            text, vector=vector, query=Asked(mode=mode, ids=ids, exclude=exclude), **options
+        )
         judge.same_result(result, expected, explain=True)
 
 
@@ -133,14 +146,18 @@ def test_sets_of_ids(
     filtered.histories,
     draw.scope_keys,
     searches,
-    st.lists(st.lists(st.integers(0, 110), max_size=8), max_size=2),
+    st.lists(draw.picks, max_size=2),
+    st.lists(st.integers(0, 110), max_size=8),
+    id_sets,
 )
 def test_callers_rankings_are_filtered_too(
-    kit: Kit, history: list[Any], key: tuple, search: tuple, rankings: list[list[int]]
+    kit: Kit, history: list[Any], key: tuple, search: tuple, picks: list[Any], listed: list[int], without: Any
 ) -> None:
+    """An id in a ranking names the most specific of the documents that the filter admits."""
     pair = filtered.replay(Pair(kit, dim=draw.DIM, metric="ip"), history)
     filter, text, vector, _, k = search
-    compare(pair, key, (filter, text, vector, "hybrid", k), rankings=rankings)
+    rankings = [*(pair.entries(one) for one in picks), listed]
+    compare(pair, key, (filter, text, vector, "hybrid", k), rankings=rankings, exclude=without)
 
 
 @given(filtered.histories, st.lists(searches, min_size=1, max_size=4), draw.scope_keys, id_sets)
@@ -149,7 +166,12 @@ def test_a_batch_is_one_search_each(
 ) -> None:
     pair = filtered.replay(Pair(kit, dim=draw.DIM, metric="ip"), history)
     filter, *_ = cases[0]
-    options: dict[str, Any] = {"scope": pair.scope(key), "k": 5, "filter": filter, "exclude_ids": ids}
+    options: dict[str, Any] = {
+        "scope": pair.scope(key),
+        "k": 5,
+        "filter": filter,
+        "query": Asked(exclude=ids),
+    }
     results = pair.engine.search_batch(
         [text for _, text, *_ in cases], vectors=np.stack([vector for _, _, vector, *_ in cases]), **options
     )

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scrubjay import Query
 from tests.data.engines import Kit
 from tests.data.replay import Pair
 from tests.reference import judge, vectors
@@ -20,7 +21,10 @@ MIN_RECALL = 0.9
 
 
 def filled(kit: Kit, metric: str, dtype: str, chunk_docs: int | None, dim: int = DIM) -> tuple[Pair, Any]:
-    """Clustered vectors in two visible partitions and a foreign one, with graphs, then a few later writes."""
+    """Clustered vectors in two visible partitions and a foreign one, with graphs, then a few later writes.
+
+    The partitions have the same ids, as far as they have as many documents.
+    """
     if not kit.is_native:
         pytest.skip("the model has no graphs")
     numbers = np.random.default_rng(17)
@@ -31,15 +35,15 @@ def filled(kit: Kit, metric: str, dtype: str, chunk_docs: int | None, dim: int =
     )
     keys = [HOME, ("acme", None, None), ("globex", None, None)]
     homes = [pair.scope(keys[number % 5 % 3]) for number in range(N_ROWS)]
-    ids = list(range(N_ROWS))
+    ids = [number // 5 * 2 + number % 5 // 3 for number in range(N_ROWS)]
     pair.both(lambda engine: engine.upsert_many(ids, ["t"] * N_ROWS, scope=homes, vectors=rows))
-    pair.both(lambda engine: engine.delete_many(ids[::13]))
+    pair.both(lambda engine: engine.delete_many(ids[::13], scope=homes[::13]))
     assert pair.engine.build_graphs(min_vectors=100) >= 2
-    pair.both(lambda engine: engine.delete_many(ids[::17]))
-    late = ids[5:200:7]
+    pair.both(lambda engine: engine.delete_many(ids[::17], scope=homes[::17]))
+    late = slice(5, 200, 7)
     pair.both(
         lambda engine: engine.upsert_many(
-            late, ["new"] * len(late), scope=[homes[id] for id in late], vectors=rows[late] + np.float32(0.25)
+            ids[late], ["new"] * len(ids[late]), scope=homes[late], vectors=rows[late] + np.float32(0.25)
         )
     )
     return pair, centres
@@ -57,18 +61,18 @@ def test_a_graph_only_chooses_candidates(
     found = wanted = 0
     for number in range(40):
         query = (centres[number % 30] + numbers.normal(size=dim)).astype(np.float32)
-        exact = pair.engine.search(vector=query, scope=scope, k=10, recall="exact")
+        exact = pair.engine.search(vector=query, scope=scope, k=10, query=Query(recall="exact"))
         judge.vector_result(exact, pair.model, query, scope, 10)
-        score_of = dict(zip(exact.ids.tolist(), exact.scores.tolist(), strict=True))
-        everything = pair.engine.search(vector=query, scope=scope, k=judge.ALL, recall="exact")
-        score_of.update(zip(everything.ids.tolist(), everything.scores.tolist(), strict=True))
+        score_of = dict(zip(judge.keys(exact), exact.scores.tolist(), strict=True))
+        everything = pair.engine.search(vector=query, scope=scope, k=judge.ALL, query=Query(recall="exact"))
+        score_of.update(zip(judge.keys(everything), everything.scores.tolist(), strict=True))
         given = pair.engine.search(vector=query, scope=scope, k=10)
-        ids = given.ids.tolist()
-        assert len(ids) == len(set(ids)) == 10
-        assert [score_of[id] for id in ids] == given.scores.tolist()
-        place = {id: index for index, id in enumerate(everything.ids.tolist())}
-        assert ids == sorted(ids, key=place.__getitem__)
-        found += len(set(ids) & set(exact.ids.tolist()))
+        hits = judge.keys(given)
+        assert len(hits) == len(set(hits)) == 10
+        assert [score_of[hit] for hit in hits] == given.scores.tolist()
+        place = {hit: index for index, hit in enumerate(judge.keys(everything))}
+        assert hits == sorted(hits, key=place.__getitem__)
+        found += len(set(hits) & set(judge.keys(exact)))
         wanted += 10
     assert found >= MIN_RECALL * wanted, f"recall {found / wanted:.3f}"
 
@@ -78,10 +82,11 @@ def test_graphs_see_deletes_and_erasure(kit: Kit) -> None:
     scope = pair.scope(HOME)
     for round_number in range(30):
         result = pair.engine.search(vector=centres[round_number], scope=scope, k=20)
-        gone = result.ids.tolist()[:10]
-        pair.both(lambda engine, gone=gone: engine.delete_many(gone))
+        gone = judge.keys(result, 10)
+        ids, homes = [id for _, id in gone], [pair.scope(home) for home, _ in gone]
+        pair.both(lambda engine, ids=ids, homes=homes: engine.delete_many(ids, scope=homes))
         again = pair.engine.search(vector=centres[round_number], scope=scope, k=20)
-        assert not set(gone) & set(again.ids.tolist())
+        assert not set(gone) & set(judge.keys(again))
         assert len(again) == 20
     pair.both(lambda engine: engine.erase(scope))
     pair.engine.compact()

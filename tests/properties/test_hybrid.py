@@ -6,6 +6,7 @@ compared with RRF over the rankings that the engine's own arms return.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -14,17 +15,24 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from scrubjay import Query
 from tests.data import strategies as draw
 from tests.data.engines import Kit
 from tests.data.replay import Pair
 from tests.data.strategies import Put, Step
 from tests.reference import judge
+from tests.reference.query import PLAIN, Asked
 
 Vector = NDArray[np.float32]
 HOME = ("acme", "jane", None)
 ONE = np.array([1, 0, 0, 0], dtype=np.float32)
 
 exact_histories = draw.histories(vectors=draw.some_exact_vectors)
+
+
+def rrf(k: float, weights: tuple[float, float] | None, **options: Any) -> Asked:
+    """Plain reciprocal rank fusion."""
+    return Asked(replace(PLAIN, rrf_k=k, weights=weights or (1.0, 1.0)), **options)
 
 
 @given(
@@ -42,8 +50,8 @@ def test_hybrid_is_reciprocal_rank_fusion(
 ) -> None:  # fmt: skip
     pair = Pair(kit, dim=draw.DIM, metric="ip").apply(history)
     options: dict[str, Any] = {
-        "vector": vector, "scope": pair.scope(key), "k": k, "candidates": candidates, "weights": weights,
-        "rrf_k": rrf_k, "explain": True,
+        "vector": vector, "scope": pair.scope(key), "k": k, "explain": True,
+        "query": rrf(rrf_k, weights, candidates=candidates),
     }  # fmt: skip
     result = pair.engine.search(text, **options)
     expected = pair.model.search(text, **options)
@@ -68,17 +76,21 @@ def test_hybrid_fuses_its_own_arms(
 ) -> None:  # fmt: skip
     pair = Pair(kit, dim=draw.DIM, metric=metric).apply(history)
     scope = pair.scope(key)
-    lexical = pair.engine.search(text, scope=scope, k=candidates, mode="lexical")
-    nearest = pair.engine.search(vector=vector, scope=scope, k=candidates, mode="vector")
+    lexical = pair.engine.search(text, scope=scope, k=candidates, query=Query(mode="lexical"))
+    nearest = pair.engine.search(vector=vector, scope=scope, k=candidates, query=Query(mode="vector"))
     judge.vector_result(nearest, pair.model, vector, scope, candidates)
-    options: dict[str, Any] = {"candidates": candidates, "rrf_k": rrf_k, "weights": weights}
-    result = pair.engine.search(text, vector=vector, scope=scope, k=k, **options)
+    query = rrf(rrf_k, weights, candidates=candidates)
+    result = pair.engine.search(text, vector=vector, scope=scope, k=k, query=query)
     judge.fused_result(result, lexical, nearest, pair.model, scope, k, rrf_k=rrf_k, weights=weights)
 
 
 @given(
     exact_histories, draw.queries, draw.exact_vectors, draw.scope_keys, draw.candidate_values,
-    st.lists(st.lists(st.integers(0, 14), max_size=8), min_size=1, max_size=3),
+    st.lists(draw.picks, min_size=1, max_size=3),
+)  # fmt: skip
+@example(  # the id names jane's, a pair what it says
+    [Put(1, "jay", ("acme", None, None), ONE), Put(1, "oak", HOME, None), Put(2, "jay", HOME, ONE)],
+    "jay", ONE, HOME, None, [[(0, False), (0, True)]],
 )  # fmt: skip
 def test_extra_rankings_take_part(
     kit: Kit,
@@ -87,15 +99,15 @@ def test_extra_rankings_take_part(
     vector: Vector,
     key: tuple,
     candidates: int | None,
-    picks: list[list[int]],
+    picks: list[list[tuple[int, bool]]],
 ) -> None:
-    """Callers' rankings hold visible, foreign, unknown and repeated ids; only the visible ones count."""
+    """Callers' rankings hold visible, foreign, unknown and repeated ids and pairs; only the visible ones count."""
     pair = Pair(kit, dim=draw.DIM, metric="ip").apply(history)
-    known = list(pair.model._rows) or (["m1"] if pair.model._id_type is str else [1])
-    unknown = "never written" if isinstance(known[0], str) else 123456
-    rankings = [[(known[pick] if pick < len(known) else unknown) for pick in ranking] for ranking in picks]
+    unknown = "never written" if pair.model._id_type is str else 123456
+    rankings = [pair.entries(one, unknown) for one in picks]
     options: dict[str, Any] = {
-        "vector": vector, "scope": pair.scope(key), "candidates": candidates, "rankings": rankings, "explain": True,
+        "vector": vector, "scope": pair.scope(key), "explain": True,
+        "query": Asked(candidates=candidates, rankings=rankings),
     }  # fmt: skip
     judge.same_result(pair.engine.search(text, **options), pair.model.search(text, **options), explain=True)
 
@@ -109,7 +121,7 @@ def test_a_long_ranking_counts_each_document_once(kit: Kit, limit: int) -> None:
     numbers = np.random.default_rng(limit)
     ranking = [int(id) for id in numbers.integers(0, 350, size=2000)]
     options: dict[str, Any] = {
-        "scope": pair.scope(("acme", None, None)), "candidates": limit, "rankings": [ranking], "k": 300,
+        "scope": pair.scope(("acme", None, None)), "k": 300, "query": Asked(candidates=limit, rankings=[ranking]),
     }  # fmt: skip
     judge.same_result(pair.engine.search("oak", **options), pair.model.search("oak", **options))
 
@@ -126,7 +138,7 @@ def test_hybrid_degrades_to_the_arm_that_is_there(
     result = pair.engine.search(scope=scope, **inputs)
     expected = pair.model.search(scope=scope, **inputs)
     assert result.mode == ("lexical" if only == "text" else "vector")
-    judge.same_ids(result, expected)
+    judge.same_keys(result, expected)
     judge.same_bits(result.scores + 0.0, expected.scores + 0.0, "scores")
 
 

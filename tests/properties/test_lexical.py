@@ -7,6 +7,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from scrubjay import Query
 from tests.data import strategies as draw
 from tests.data.engines import Kit
 from tests.data.replay import Pair
@@ -21,8 +22,8 @@ AAA = ("a", "a", "a")
 
 def check(pair: Pair, query: str, key: tuple[str, str | None, str | None], k: int = 10) -> None:
     scope = pair.scope(key)
-    given_result = pair.engine.search(query, scope=scope, k=k, mode="lexical", explain=True)
-    expected = pair.model.search(query, scope=scope, k=k, mode="lexical", explain=True)
+    given_result = pair.engine.search(query, scope=scope, k=k, query=Query(mode="lexical"), explain=True)
+    expected = pair.model.search(query, scope=scope, k=k, query=Query(mode="lexical"), explain=True)
     judge.same_result(given_result, expected, explain=True)
 
 
@@ -35,7 +36,19 @@ def check(pair: Pair, query: str, key: tuple[str, str | None, str | None], k: in
 @example(
     [Put(1, "jay", HOME, None), Put(2, "jay", HOME, None), Put(1, "jay", HOME, None)], [("jay", HOME)], 9, 1
 )
-@example([Put(1, "jay", HOME, None), Put(2, "jay oak", HOME, None), Delete(1)], [("jay oak", HOME)], 10, None)
+@example(
+    [Put(1, "jay", HOME, None), Put(2, "jay oak", HOME, None), Delete(1, HOME)], [("jay oak", HOME)], 10, None
+)
+@example(  # one id in four scopes, of which one is replaced, one deleted
+    [
+        *(Put(1, "jay", key, None) for key in (SHARED, HOME, CODER, BOTH)),
+        Put(1, "jay oak", CODER, None),
+        Delete(1, HOME),
+    ],
+    [("jay", BOTH), ("jay", HOME), ("oak", CODER)],
+    10,
+    1,
+)
 @example([Put(1, "", HOME, None)], [("", HOME), ("jay", HOME), (" .,; ", HOME)], 10, None)
 @example(
     [Put(1, "the of and", HOME, None), Put(2, "the the", HOME, None)], [("the of and the", HOME)], 9, None
@@ -126,10 +139,11 @@ def test_larger_partitions(kit: Kit, random, n_documents: int, k: int, chunk_doc
         random.choice([("acme", None, None), HOME, ("acme", None, "coder"), ("acme", "jane", "coder")])
         for _ in texts
     ]
-    ids = list(range(n_documents))
-    pair.both(lambda engine: engine.upsert_many(ids, texts, scope=[pair.scope(key) for key in keys]))
-    gone = random.sample(ids, n_documents // 7)
-    pair.both(lambda engine: engine.delete_many(gone))
+    ids = [number // random.choice([1, 3]) for number in range(n_documents)]
+    homes = [pair.scope(key) for key in keys]
+    pair.both(lambda engine: engine.upsert_many(ids, texts, scope=homes))
+    gone = random.sample(range(n_documents), n_documents // 7)
+    pair.both(lambda engine: engine.delete_many([ids[i] for i in gone], scope=[homes[i] for i in gone]))
     for _ in range(6):
         query = " ".join(random.choices(vocabulary, k=random.randint(1, 10)))
         check(pair, query, ("acme", "jane", "coder"), k)
@@ -140,16 +154,22 @@ def test_larger_partitions(kit: Kit, random, n_documents: int, k: int, chunk_doc
 def test_other_tenants_change_nothing(
     kit: Kit, history: list[Step], neighbours: list[Step], query: str, k: int
 ) -> None:
-    """Not one bit of acme's answers depends on what other tenants write, change or erase."""
+    """Not one bit of acme's answers depends on what other tenants write, change or erase, with ids of their own or
+    with acme's.
+    """
     home, alone = kit.Scope("acme", "jane", "coder"), Pair(kit)
     together = Pair(kit)
     mine = [step for step in history if isinstance(step, Put) and step.scope[0] == "acme"]
     theirs = [step for step in neighbours if isinstance(step, Put) and step.scope[0] != "acme"]
     for index, step in enumerate(mine):
-        alone.step(Put(index, step.text, step.scope, None))
+        alone.step(Put(index // 2, step.text, step.scope, None))
         if index < len(theirs):
-            together.step(Put(1000 + index, theirs[index].text, theirs[index].scope, None))
-        together.step(Put(index, step.text, step.scope, None))
+            together.step(Put(index, theirs[index].text, theirs[index].scope, None))
+        together.step(Put(index // 2, step.text, step.scope, None))
+        if index % 5 == 4:
+            together.step(
+                Delete(index // 2, theirs[index % len(theirs)].scope if theirs else ("globex", None, None))
+            )
     before = alone.engine.search(query, scope=home, k=k)
     judge.same_result(together.engine.search(query, scope=home, k=k), before)
     together.step(Erase(("globex", None, None), False))
@@ -186,12 +206,14 @@ def test_batch_is_one_search_each(
     pair = Pair(kit).apply(history)
     scope = pair.scope(key)
     results = pair.engine.search_batch(
-        queries, scope=scope, k=7, mode="lexical", explain=True, threads=threads
+        queries, scope=scope, k=7, query=Query(mode="lexical"), explain=True, threads=threads
     )
     assert len(results) == len(queries)
     for query, result in zip(queries, results, strict=True):
         judge.same_result(
-            result, pair.model.search(query, scope=scope, k=7, mode="lexical", explain=True), explain=True
+            result,
+            pair.model.search(query, scope=scope, k=7, query=Query(mode="lexical"), explain=True),
+            explain=True,
         )
 
 
@@ -200,6 +222,6 @@ def test_scores_are_multiples_of_the_fixed_point(
     kit: Kit, history: list[Step], query: str, key: tuple
 ) -> None:
     pair = Pair(kit).apply(history)
-    scores = pair.engine.search(query, scope=pair.scope(key), k=100, mode="lexical").scores
+    scores = pair.engine.search(query, scope=pair.scope(key), k=100, query=Query(mode="lexical")).scores
     assert np.array_equal(scores * 2.0**20, np.rint(scores * 2.0**20))
     assert np.all(np.diff(scores) <= 0)

@@ -14,13 +14,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from scrubjay import Entities, Index, Prior, Ranking, Recency, Scope, payload
+from scrubjay import Entities, Index, Prior, Query, Recency, Scope, payload
 from tests.data import strategies as draw
 from tests.data.engines import Kit
 from tests.data.replay import Pair
 from tests.data.strategies import Put, Step
 from tests.reference import judge
 from tests.reference.fusion import Options
+from tests.reference.query import Asked
 
 Vector = NDArray[np.float32]
 HOME = ("acme", "jane", None)
@@ -64,16 +65,6 @@ def options(draw_: st.DrawFn) -> Options:
     )
 
 
-def compiled(kit: Kit, given_options: Options) -> Any:
-    """The options as the engine takes them."""
-    if not kit.is_native:
-        return given_options
-    from scrubjay import _native
-
-    fields = {name: getattr(given_options, name) for name in given_options.__dataclass_fields__}
-    return _native.CompiledRanking(fields.pop("method"), **fields)
-
-
 MANY = [
     Put(n, f"jay {'oak ' * n} TS-{n}", HOME, v)
     for n, v in enumerate([ONE, OTHER, BOTH, ONE, None, OTHER, 2 * ONE, -BOTH])
@@ -82,7 +73,7 @@ MANY = [
 
 @given(
     histories, draw.queries, draw.exact_vectors, draw.scope_keys, draw.k_values, draw.candidate_values, options(),
-    st.lists(st.lists(st.integers(0, 14), max_size=8), max_size=2),
+    st.lists(draw.picks, max_size=2),
     st.sampled_from(["hybrid", "hybrid", "hybrid", "lexical", "vector"]),
     st.one_of(st.just([]), st.lists(st.integers(0, 14), max_size=4)),
 )  # fmt: skip
@@ -119,25 +110,29 @@ MANY = [
     "hybrid",
     [],
 )
-@example(MANY, "jay oak", ONE, HOME, 10, None, Options("boost", gate=0.5), [[3, 4]], "hybrid", [])
+@example(
+    MANY, "jay oak", ONE, HOME, 10, None, Options("boost", gate=0.5), [[(3, False), (4, True)]], "hybrid", []
+)
 @example(MANY, "jay oak", ONE, HOME, 10, None, Options("production"), [], "hybrid", [])
 @example(MANY, "jay oak", ONE, HOME, 10, None, Options("production", literal=True), [], "hybrid", [])
 def test_a_ranking_is_what_its_twin_says(
     kit: Kit, history: list[Step], text: str, vector: Vector, key: tuple, k: int,
-    candidates: int | None, ranking: Options, picks: list[list[int]], mode: str, excluded: list[int],
+    candidates: int | None, ranking: Options, picks: list[list[tuple[int, bool]]], mode: str, excluded: list[int],
 ) -> None:  # fmt: skip
     pair = Pair(kit, dim=draw.DIM, metric="ip").apply(history)
-    known = list(pair.model._rows) or (["m1"] if pair.model._id_type is str else [1])
-    rankings = [[known[pick] for pick in ranking if pick < len(known)] for ranking in picks]
+    known = [id for _, id in pair.model.live_keys()]
+    rankings = [pair.entries(one) for one in picks]
     inputs = {
         "hybrid": {"text": text, "vector": vector}, "lexical": {"text": text}, "vector": {"vector": vector}
     }[mode]  # fmt: skip
     asked: dict[str, Any] = {
-        **inputs, "scope": pair.scope(key), "k": k, "candidates": candidates, "rankings": rankings,
-        "explain": True, "mode": mode, "exclude_ids": [known[pick] for pick in excluded if pick < len(known)],
+        **inputs, "scope": pair.scope(key), "k": k, "explain": True,
+        "query": Asked(
+            ranking, mode, candidates, rankings=rankings,
+            exclude=[known[pick] for pick in excluded if pick < len(known)],
+        ),
     }  # fmt: skip
-    result = pair.engine.search(fusion=compiled(kit, ranking), **asked)
-    judge.same_result(result, pair.model.search(fusion=ranking, **asked), explain=True)
+    judge.same_result(pair.engine.search(**asked), pair.model.search(**asked), explain=True)
 
 
 @given(histories, draw.queries, draw.exact_vectors, draw.scope_keys)
@@ -161,15 +156,12 @@ def test_who_holds_a_rare_identifier_comes_first(
     result = pair.engine.search(identifier, vector=vector, scope=scope, k=judge.ALL)
     in_tier = list(result.identifiers)
     assert in_tier == sorted(in_tier, reverse=True)
-    verbatim = [
-        id
-        for id, row in pair.model._rows.items()
-        if id in set(result.ids) and f" {identifier} " in f" {row.document.text} "
-    ]
+    found = judge.keys(result)
+    verbatim = [key for key in found if f" {identifier} " in f" {pair.model.stored(key).text} "]
     if 0 < len(verbatim) <= 5 and identifier not in ("0041",) and not all(c.isdigit() for c in identifier):
         n_holders = sum(in_tier)
         if n_holders:
-            assert set(verbatim) <= set(list(result.ids)[:n_holders])
+            assert set(verbatim) <= set(found[:n_holders])
 
 
 @pytest.mark.parametrize("metric", ["cosine", "ip", "l2"])
@@ -178,9 +170,9 @@ def test_diversity_takes_the_different_first(kit: Kit, metric: str) -> None:
         [Put(1, "jay", HOME, BOTH), Put(2, "jay", HOME, BOTH), Put(3, "oak", HOME, OTHER)]
     )
     scope = pair.scope(HOME)
-    plain = pair.engine.search("jay", vector=BOTH, scope=scope, fusion=compiled(kit, Options()))
+    plain = pair.engine.search("jay", vector=BOTH, scope=scope, query=Asked(Options()))
     assert list(plain.ids) == [1, 2, 3]
-    varied = pair.engine.search("jay", vector=BOTH, scope=scope, fusion=compiled(kit, Options(mmr=0.25)))
+    varied = pair.engine.search("jay", vector=BOTH, scope=scope, query=Asked(Options(mmr=0.25)))
     assert list(varied.ids) == [1, 3, 2]
 
 
@@ -189,11 +181,11 @@ def test_nonsense_finds_nothing(kit: Kit) -> None:
         [Put(1, "the jay caches acorns", HOME, ONE), Put(2, "the oak", HOME, OTHER)]
     )
     scope = pair.scope(HOME)
-    ranking = compiled(kit, Options(relevance="standard"))
+    query = Asked(Options(relevance="standard"))
     nonsense = -ONE + np.array([0, -1, 0.5, 0.5], dtype=np.float32)
     assert len(pair.engine.search("xylophone quartet", vector=nonsense, scope=scope)) == 2
-    assert len(pair.engine.search("xylophone quartet", vector=nonsense, scope=scope, fusion=ranking)) == 0
-    found = pair.engine.search("acorn caches", vector=nonsense, scope=scope, fusion=ranking)
+    assert len(pair.engine.search("xylophone quartet", vector=nonsense, scope=scope, query=query)) == 0
+    found = pair.engine.search("acorn caches", vector=nonsense, scope=scope, query=query)
     assert list(found.ids) == [1]
 
 
@@ -219,8 +211,8 @@ def test_recency_is_halved_with_every_half_life(
             lambda engine, id=id, encoded=encoded: engine.upsert(id, "jay", scope=scope, payload=encoded)
         )
     ranking = Options(recency=weight, half_life_us=hours * 3600e6, now_us=payload.microseconds(now))
-    given_result = pair.engine.search("jay", scope=scope, k=50, fusion=compiled(kit, ranking))
-    judge.same_result(given_result, pair.model.search("jay", scope=scope, k=50, fusion=ranking))
+    given_result = pair.engine.search("jay", scope=scope, k=50, query=Asked(ranking))
+    judge.same_result(given_result, pair.model.search("jay", scope=scope, k=50, query=Asked(ranking)))
 
 
 def test_the_clock_is_that_of_the_search(kit: Kit) -> None:
@@ -232,11 +224,11 @@ def test_the_clock_is_that_of_the_search(kit: Kit) -> None:
     now = datetime.now(timezone.utc)
     for id, age in (("old", 100 * day), ("new", 0 * day), ("never", None)):
         index.upsert(id, "jay", scope=scope, created_at=None if age is None else now - age)
-    hits = index.search("jay", scope=scope, recency=Recency(weight=1.0))
+    hits = index.search("jay", scope=scope, query=Query(recency=Recency(weight=1.0)))
     assert list(hits.ids) == ["new", "old", "never"]
     assert hits.scores[0] == pytest.approx(2.0, abs=1e-3)
     assert hits.scores[1] == pytest.approx(1.0 + 2 ** -(100 / 7), rel=1e-3)
-    assert index.search("jay", scope=scope, recency=True)[0].id == "new"
+    assert index.search("jay", scope=scope, query=Query(recency=True))[0].id == "new"
 
 
 named = st.lists(st.sampled_from(["ada", "bob", "new york", "é"]), max_size=3)
@@ -276,17 +268,18 @@ def test_entities_and_priors_are_what_their_twin_says(
         scope, encoded = pair.scope(home), payload.encode(metadata, None)
         pair.both(
             lambda engine, id=id, own=own, scope=scope, encoded=encoded: engine.upsert(
-                id, "jay oak", scope=scope, vector=own, payload=encoded
+                id % 4, "jay oak", scope=scope, vector=own, payload=encoded
             )
         )
     for id in deleted:
-        pair.both(lambda engine, id=id: engine.delete(id))
+        scope = pair.scope(documents[id % len(documents)][0])
+        pair.both(lambda engine, id=id, scope=scope: engine.delete(id % 4, scope=scope))
     ranking = Options(entities=weight, entity_field=entity_field, prior=worth, prior_field=prior_field)
     options: dict[str, Any] = {
-        "vector": vector, "scope": pair.scope(key), "k": 20, "entities": asked, "exclude_ids": excluded
+        "vector": vector, "scope": pair.scope(key), "k": 20,
+        "query": Asked(ranking, entities=asked, exclude=excluded),
     }  # fmt: skip
-    given_result = pair.engine.search("jay", fusion=compiled(kit, ranking), **options)
-    judge.same_result(given_result, pair.model.search("jay", fusion=ranking, **options))
+    judge.same_result(pair.engine.search("jay", **options), pair.model.search("jay", **options))
 
 
 def test_the_rarer_entity_says_more(kit: Kit) -> None:
@@ -298,18 +291,20 @@ def test_the_rarer_entity_says_more(kit: Kit) -> None:
         index.upsert(f"m{number}", "a walk", scope=scope, entities=["Ada Lovelace"])
     index.upsert("rare", "a walk", scope=scope, entities=["  GRAPHITI, "])
     assert index.search("a walk", scope=scope)[0].id == "m0"
-    assert index.search("a walk", scope=scope, entities=["graphiti", "ada lovelace"])[0].id == "rare"
-    assert index.search("Did Graphiti walk with Ada Lovelace?", scope=scope, entities=True)[0].id == "rare"
-    hit = index.search("a walk", scope=scope, entities=["Graphiti"], fusion=Ranking(entities=Entities(2.0)))[
-        0
-    ]
+    assert (
+        index.search("a walk", scope=scope, query=Query(entities=["graphiti", "ada lovelace"]))[0].id
+        == "rare"
+    )
+    assert (
+        index.search("Did Graphiti walk with Ada Lovelace?", scope=scope, query=Query(entities=True))[0].id
+        == "rare"
+    )
+    hit = index.search("a walk", scope=scope, query=Query(entities=Entities(2.0, names=["Graphiti"])))[0]
     assert hit.id == "rare" and hit.score == pytest.approx(3.0) and hit.metadata == {"entities": ["graphiti"]}
-    batch = index.search_batch(["a walk"] * 2, scope=scope, entities=[["Graphiti"], None])
+    batch = index.search_batch(["a walk"] * 2, scope=scope, query=[Query(entities=["Graphiti"]), None])
     assert [hits[0].id for hits in batch] == ["rare", "m0"]
-    with pytest.raises(ValueError, match="entities"):
-        index.search("a walk", scope=scope, entities=["x"], fusion=Ranking(mmr=0.5))
     with pytest.raises(TypeError, match="entities"):
-        index.search("a walk", scope=scope, entities="graphiti")
+        index.search("a walk", scope=scope, query=Query(entities="graphiti"))
 
 
 def test_what_is_worth_more_comes_first(kit: Kit) -> None:
@@ -319,8 +314,12 @@ def test_what_is_worth_more_comes_first(kit: Kit) -> None:
     scope = Scope("acme")
     for id, worth in (("low", 0.1), ("high", 0.9), ("none", None)):
         index.upsert(id, "jay", scope=scope, metadata=None if worth is None else {"importance": worth})
-    assert list(index.search("jay", scope=scope, prior=True).ids) == ["high", "low", "none"]
-    assert list(index.search("jay", scope=scope, prior=Prior(-1.0)).ids) == ["none", "low", "high"]
+    assert list(index.search("jay", scope=scope, query=Query(prior=True)).ids) == ["high", "low", "none"]
+    assert list(index.search("jay", scope=scope, query=Query(prior=Prior(-1.0))).ids) == [
+        "none",
+        "low",
+        "high",
+    ]
     index.upsert("huge", "jay", scope=scope, metadata={"importance": 1e308}, vector=[1.0, 0.0])
-    hits = index.search("jay", vector=[1.0, 0.0], scope=scope, prior=Prior(1e10), mmr=0.5)
+    hits = index.search("jay", vector=[1.0, 0.0], scope=scope, query=Query(prior=Prior(1e10), mmr=0.5))
     assert hits[0].id == "huge" and np.isfinite(hits.scores).all()

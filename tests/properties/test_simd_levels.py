@@ -18,6 +18,7 @@ import pytest
 
 from tests.data.engines import Kit, engine_kit
 from tests.data.strategies import IDENTIFIERS, WORDS
+from tests.reference import judge
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LEVELS = ("baseline", "avx2", "avx512", "avx512-gather")
@@ -76,13 +77,17 @@ def answers() -> str:
     random = np.random.default_rng(99)
     texts = [" ".join(random.choice(WORDS + IDENTIFIERS, size=random.integers(0, 40))) for _ in range(700)]
     queries = [" ".join(random.choice(WORDS + IDENTIFIERS, size=random.integers(1, 12))) for _ in range(60)]
-    home, digest = kit.Scope("acme"), hashlib.sha256()
+    home, digest = kit.Scope("acme", "jane"), hashlib.sha256()
+    homes = [kit.Scope("acme"), home]
     for dim in (3, 16, 100, 257):
         for metric in ("cosine", "ip", "l2"):
             for dtype in ("f16", "f32"):
                 engine = kit.Engine(dim, metric, dtype=dtype)
                 rows = random.normal(size=(len(texts), dim)).astype(np.float32)
-                engine.upsert_many(list(range(len(texts))), texts, scope=home, vectors=rows)
+                ids = [number // 2 for number in range(len(texts))]
+                engine.upsert_many(
+                    ids, texts, scope=[homes[number % 2] for number in range(len(texts))], vectors=rows
+                )
                 for query in queries:
                     vector = random.normal(size=dim)
                     for result in (
@@ -90,7 +95,7 @@ def answers() -> str:
                         engine.search(vector=vector, scope=home, k=50),
                         engine.search(query, vector=vector, scope=home, k=50),
                     ):
-                        digest.update(result.ids.tobytes())
+                        digest.update(repr(judge.keys(result)).encode())
                         digest.update(result.scores.tobytes())
     return digest.hexdigest()
 

@@ -8,6 +8,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
+from scrubjay import Query
 from tests.data import strategies as draw
 from tests.data.engines import Kit
 from tests.data.replay import Pair
@@ -21,9 +22,9 @@ STORED = ["f16", "f32"]
 
 def check(pair: Pair, query: Vector, key: tuple, k: int) -> None:
     scope = pair.scope(key)
-    result = pair.engine.search(vector=query, scope=scope, k=k, mode="vector", recall="exact")
+    result = pair.engine.search(vector=query, scope=scope, k=k, query=Query(mode="vector", recall="exact"))
     judge.vector_result(result, pair.model, query, scope, k)
-    default = pair.engine.search(vector=query, scope=scope, k=k, mode="vector")
+    default = pair.engine.search(vector=query, scope=scope, k=k, query=Query(mode="vector"))
     judge.vector_result(default, pair.model, query, scope, k)
 
 
@@ -71,9 +72,9 @@ def test_exact_vectors_have_exact_rankings(
     """Where no rounding can happen there is no tolerance: ids, order of ties, and the bits of the scores."""
     pair = Pair(kit, chunk_docs, dim=draw.DIM, metric=metric, dtype=dtype).apply(history)
     scope = pair.scope(key)
-    result = pair.engine.search(vector=query, scope=scope, k=k, mode="vector")
-    judge.same_ids(result, pair.model.search(vector=query, scope=scope, k=k, mode="vector"))
-    expected = pair.model.search(vector=query, scope=scope, k=k, mode="vector")
+    result = pair.engine.search(vector=query, scope=scope, k=k, query=Query(mode="vector"))
+    judge.same_keys(result, pair.model.search(vector=query, scope=scope, k=k, query=Query(mode="vector")))
+    expected = pair.model.search(vector=query, scope=scope, k=k, query=Query(mode="vector"))
     judge.same_bits(result.scores + 0.0, expected.scores + 0.0, "scores")
 
 
@@ -93,7 +94,7 @@ def test_every_width(kit: Kit, metric: str, dtype: str, dim: int) -> None:
     pair.both(
         lambda engine: engine.upsert_many(list(range(n_rows)), ["t"] * n_rows, scope=scope, vectors=rows)
     )
-    pair.both(lambda engine: engine.delete_many([0, 31, 32, 64]))
+    pair.both(lambda engine: engine.delete_many([0, 31, 32, 64], scope=scope))
     pair.step(Put(5, "again", HOME, rows[6]))
     for query in (rows[3], random.normal(size=dim).astype(np.float32)):
         check(pair, query, HOME, 10)
@@ -134,7 +135,7 @@ def test_documents_without_a_vector_are_absent(kit: Kit, rows: list[Vector | Non
     )
     check(pair, query, HOME, 50)
     for id in range(len(rows)):
-        stored, expected = pair.engine.get(id).vector, pair.model.get(id).vector
+        stored, expected = pair.engine.get(id, scope=scope).vector, pair.model.get(id, scope=scope).vector
         assert (stored is None) == (expected is None)
         if expected is not None:
             assert stored.dtype == np.float32
@@ -153,9 +154,11 @@ def test_batch_is_one_search_each(kit: Kit, rows: list[Vector], queries: list[Ve
             list(range(len(rows))), ["t"] * len(rows), scope=scope, vectors=rows
         )
     )
-    results = pair.engine.search_batch(None, vectors=np.stack(queries), scope=scope, k=4, mode="vector")
+    results = pair.engine.search_batch(
+        None, vectors=np.stack(queries), scope=scope, k=4, query=Query(mode="vector")
+    )
     for query, result in zip(queries, results, strict=True):
         judge.vector_result(result, pair.model, query, scope, 4)
-        alone = pair.engine.search(vector=query, scope=scope, k=4, mode="vector")
-        judge.same_ids(result, alone)
+        alone = pair.engine.search(vector=query, scope=scope, k=4, query=Query(mode="vector"))
+        judge.same_keys(result, alone)
         judge.same_bits(result.scores, alone.scores, "scores")

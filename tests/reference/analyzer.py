@@ -21,6 +21,9 @@ Token = tuple[str, str]
 
 MAX_TERM_BYTES = 255
 MAX_PARTS = 32  # a compound of more parts is no identifier: its parts are plain words
+MAX_TOKENS = (
+    1 << 23
+)  # of a text, and 1 << 26 bytes between two ASCII separators after NFKC (which is not checked here)
 MAX_PIECES = 8  # a part that would fall into more pieces (a hash, base64) stays in one
 MAX_DIGIT_CHANGES = 3  # as is one that changes more often between letters and digits (hexadecimal)
 MIN_JOINED_DIGITS = 6  # 555-1234 is also 5551234, but 5-10 is not 510
@@ -248,7 +251,10 @@ class Oracle:
             else:
                 apply_apostrophes(found)
                 out += self.compound_tokens(found)
-        return [(term, kind) for term, kind in out if term]
+        tokens = [(term, kind) for term, kind in out if term]
+        if len(tokens) > MAX_TOKENS:
+            raise ValueError(f"text: expected at most {MAX_TOKENS} tokens, got {len(tokens)}")
+        return tokens
 
     def compound_tokens(self, compound: Compound) -> list[Token]:
         if is_acronym(compound):

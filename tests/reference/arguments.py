@@ -6,18 +6,16 @@ checked as a whole before it writes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.reference import fusion
-from tests.reference.scopes import AnyScope
+from tests.reference.scopes import AnyScope, Key, key
 
 MODES = ("hybrid", "lexical", "vector")
+MAX_BYTES = 16 << 20  # of a text, and of a payload
 MIN_INT_ID, MAX_INT_ID = -(2**63), 2**63 - 1
 
 
@@ -55,17 +53,33 @@ def id_set(values: Any, settled: type | None, name: str) -> set[str | int]:
     return set(checked)
 
 
+def ranking_entry(value: Any, settled: type | None, name: str) -> tuple[Key | None, str | int]:
+    """An id, or a pair (scope, id): the exact scope (None: any that is visible) and the id."""
+    if isinstance(value, tuple) and len(value) == 2:
+        home, id = value
+        return key(scope(home, f"{name}[0]")), document_id(id, settled, f"{name}[1]")
+    return None, document_id(value, settled, name)
+
+
 def has_lone_surrogate(value: str) -> bool:
     return any(0xD800 <= ord(character) < 0xE000 for character in value)
 
 
 def text(value: Any, name: str = "text") -> str:
-    """Text as it is kept: invalid UTF-8 and lone surrogates have become U+FFFD."""
+    """Text as it is kept: invalid UTF-8 and lone surrogates have become U+FFFD. At most 16 MiB, before and after."""
     if isinstance(value, (bytes, bytearray)):
-        return bytes(value).decode("utf-8", "replace")
-    if isinstance(value, str):
-        return "".join("\ufffd" if 0xD800 <= ord(character) < 0xE000 else character for character in value)
-    raise TypeError(f"{name}: expected str or bytes, got {type(value).__name__}")
+        kept = bytes(value).decode("utf-8", "replace")
+    elif isinstance(value, str):
+        kept = "".join("\ufffd" if 0xD800 <= ord(character) < 0xE000 else character for character in value)
+    else:
+        raise TypeError(f"{name}: expected str or bytes, got {type(value).__name__}")
+    size(len(kept.encode()), name)
+    return kept
+
+
+def size(n_bytes: int, name: str) -> None:
+    if n_bytes > MAX_BYTES:
+        raise ValueError(f"{name}: expected at most {MAX_BYTES} bytes (16 MiB), got {n_bytes}")
 
 
 def scope(value: Any, name: str = "scope") -> AnyScope:
@@ -77,6 +91,7 @@ def scope(value: Any, name: str = "scope") -> AnyScope:
 
 def payload(value: Any, name: str = "payload") -> bytes | None:
     if value is None or isinstance(value, bytes):
+        size(len(value or b""), name)
         return value
     raise TypeError(f"{name}: expected bytes or None, got {type(value).__name__}")
 
@@ -147,6 +162,13 @@ def sequence(value: Any, name: str) -> Sequence[Any]:
     return checked
 
 
+def scopes_of(value: Any, n_rows: int) -> Sequence[Any]:
+    """One scope for every row, or a list or tuple with one for each."""
+    if isinstance(value, (list, tuple)):
+        return same_length(value, n_rows, "scope")
+    return [value] * n_rows
+
+
 def same_length(value: Sequence[Any], n_rows: int, name: str) -> Sequence[Any]:
     if len(value) != n_rows:
         raise ValueError(f"{name}: expected {n_rows} values, got {len(value)}")
@@ -159,21 +181,6 @@ def positive(value: Any, name: str) -> int:
     if value < 1:
         raise ValueError(f"{name}: expected at least 1, got {value}")
     return int(value)
-
-
-def ranking(rrf_k: Any, weights: Any, options: fusion.Options | None) -> fusion.Options:
-    """rrf_k and weights stand for plain reciprocal rank fusion."""
-    if rrf_k is None and weights is None:
-        return fusion.Options() if options is None else options
-    if options is not None:
-        raise ValueError(f"fusion: expected None beside rrf_k or weights, got {options}")
-    constant = 60.0 if rrf_k is None else float(rrf_k)
-    if not (math.isfinite(constant) and constant >= 0):
-        raise ValueError(f"rrf_k: expected a finite number >= 0, got {rrf_k}")
-    checked = (1.0, 1.0) if weights is None else tuple(float(weight) for weight in weights)
-    if len(checked) != 2 or not all(math.isfinite(weight) and weight >= 0 for weight in checked):
-        raise ValueError(f"weights: expected two finite numbers >= 0, got {weights}")
-    return replace(fusion.PLAIN, rrf_k=constant, weights=checked)
 
 
 def mode(value: Any, *, has_text: bool, has_vector: bool, has_rankings: bool = False) -> str:

@@ -27,7 +27,7 @@ def reciprocal_rank_scores(
 
 @dataclass(frozen=True)
 class Options:
-    """What `scrubjay.Ranking` says, flat: the names are those of the native form."""
+    """What `scrubjay.Query` says, flat: the names are those of the native form."""
 
     method: str = "auto"
     rrf_k: float = 60.0

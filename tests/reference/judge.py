@@ -3,24 +3,33 @@
 Lexical results are compared bit for bit. Vector results carry the rounding of what is stored, so they are judged by
 statements that hold for any correct engine and do not flake at near-ties: every similarity is within the bound, the
 order is the order of the engine's own similarities (ties by writing), and nothing better was left out.
+
+What is compared are (exact scope, id) pairs: the same id in another scope is another document.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from scrubjay import Query
 from tests.reference import fusion, vectors
 from tests.reference.model import ModelEngine
-from tests.reference.scopes import AnyScope, key
+from tests.reference.scopes import AnyScope, DocumentKey, key
 
 ALL = 10**9
 
 
-def same_ids(given: Any, expected: Any) -> None:
-    assert list(given.ids) == list(expected.ids), f"expected {list(expected.ids)}, got {list(given.ids)}"
+def keys(result: Any, n: int = ALL) -> list[DocumentKey]:
+    """The (exact scope, id) pairs of the first n hits."""
+    ids = result.ids[:n].tolist()
+    return [(key(result.scope(index)), id) for index, id in enumerate(ids)]
+
+
+def same_keys(given: Any, expected: Any) -> None:
+    given_keys, expected_keys = keys(given), keys(expected)
+    assert given_keys == expected_keys, f"expected {expected_keys}, got {given_keys}"
 
 
 def same_bits(given: Any, expected: Any, what: str) -> None:
@@ -33,7 +42,7 @@ def same_bits(given: Any, expected: Any, what: str) -> None:
 def same_result(given: Any, expected: Any, *, explain: bool = False) -> None:
     """Everything equal: for lexical results, and for others whose vectors are exact."""
     assert given.mode == expected.mode
-    same_ids(given, expected)
+    same_keys(given, expected)
     same_bits(given.scores, expected.scores, "scores")
     assert list(given.lexical_ranks) == list(expected.lexical_ranks)
     assert list(given.vector_ranks) == list(expected.vector_ranks)
@@ -60,34 +69,39 @@ def same_stored(given: Any, expected: Any, index: int) -> None:
 
 def vector_result(given: Any, model: ModelEngine, query: Any, scope: AnyScope, k: int) -> None:
     """The statements above, for a result of mode vector."""
-    everything = model.search(vector=query, scope=scope, k=ALL, mode="vector")
-    exact_of = dict(zip(everything.ids, everything.scores, strict=True))
-    allowed = {id: allowed_error(model, query, id) for id in exact_of}
-    ids, scores = list(given.ids), np.asarray(given.scores, dtype=np.float64)
+    everything = model.search(vector=query, scope=scope, k=ALL, query=Query(mode="vector"))
+    exact_of = dict(zip(keys(everything), everything.scores, strict=True))
+    allowed = {document: allowed_error(model, query, document) for document in exact_of}
+    found, scores = keys(given), np.asarray(given.scores, dtype=np.float64)
 
     assert given.mode == "vector"
-    assert len(set(ids)) == len(ids), f"repeated ids: {ids}"
-    assert set(ids) <= set(exact_of), f"not visible or without a vector: {set(ids) - set(exact_of)}"
-    assert len(ids) == min(k, len(exact_of))
-    assert list(given.vector_ranks) == list(range(1, len(ids) + 1))
+    assert len(set(found)) == len(found), f"repeated documents: {found}"
+    assert set(found) <= set(exact_of), f"not visible or without a vector: {set(found) - set(exact_of)}"
+    assert len(found) == min(k, len(exact_of))
+    assert list(given.vector_ranks) == list(range(1, len(found) + 1))
     assert not np.any(given.lexical_ranks)
     same_bits(given.similarities, scores.astype(np.float32), "similarities")
-    for id, score in zip(ids, scores, strict=True):
-        assert abs(score - exact_of[id]) <= allowed[id], (
-            f"{id}: expected {exact_of[id]} +- {allowed[id]}, got {score}"
+    score_of = dict(zip(found, scores.tolist(), strict=True))
+    for document, score in score_of.items():
+        assert abs(score - exact_of[document]) <= allowed[document], (
+            f"{document}: expected {exact_of[document]} +- {allowed[document]}, got {score}"
         )
-    place = {id: index for index, id in enumerate(model.visible_ids(scope))}
-    engine_order = sorted(ids, key=lambda id: (-scores[ids.index(id)], place[id]))
-    assert ids == engine_order, f"expected the order {engine_order}, got {ids}"
-    if ids:
+    place = {document: index for index, document in enumerate(model.visible_keys(scope))}
+    engine_order = sorted(found, key=lambda document: (-score_of[document], place[document]))
+    assert found == engine_order, f"expected the order {engine_order}, got {found}"
+    if found:
         worst = scores[-1]
-        missed = [id for id in exact_of if id not in set(ids) and exact_of[id] - allowed[id] > worst]
+        missed = [
+            document
+            for document in exact_of
+            if document not in score_of and exact_of[document] - allowed[document] > worst
+        ]
         assert not missed, f"better than the last hit, but not returned: {missed}"
 
 
-def allowed_error(model: ModelEngine, query: Any, id: Any) -> float:
-    document = model.get(id)
-    assert document is not None and document.vector is not None
+def allowed_error(model: ModelEngine, query: Any, key: DocumentKey) -> float:
+    document = model.stored(key)
+    assert document.vector is not None
     given = np.asarray(query, dtype=np.float32).astype(np.float64)
     return vectors.bound(model.metric, model.dtype, given, document.vector.astype(np.float64))
 
@@ -102,16 +116,14 @@ def fused_result(
     *,
     rrf_k: float,
     weights: tuple[float, float] | None,
-    extra: Sequence[Sequence[Any]] = (),
 ) -> None:
     """A hybrid result against RRF over the rankings that the engine's own arms gave (each already cut)."""
-    rankings = [list(lexical.ids), list(nearest.ids), *(list(ranking) for ranking in extra)]
-    all_weights = [*(weights or (1.0, 1.0)), *(1.0 for _ in extra)]
-    scores = fusion.reciprocal_rank_scores(rankings, all_weights, rrf_k)
-    place = {id: index for index, id in enumerate(model.visible_ids(scope))}
-    expected = sorted(scores, key=lambda id: (-scores[id], place[id]))[:k]
-    assert list(given.ids) == expected, f"expected {expected}, got {list(given.ids)}"
-    same_bits(given.scores, [scores[id] for id in expected], "scores")
+    rankings = [keys(lexical), keys(nearest)]
+    scores = fusion.reciprocal_rank_scores(rankings, weights or (1.0, 1.0), rrf_k)
+    place = {document: index for index, document in enumerate(model.visible_keys(scope))}
+    expected = sorted(scores, key=lambda document: (-scores[document], place[document]))[:k]
+    assert keys(given) == expected, f"expected {expected}, got {keys(given)}"
+    same_bits(given.scores, [scores[document] for document in expected], "scores")
     for ranks, ranking in ((given.lexical_ranks, rankings[0]), (given.vector_ranks, rankings[1])):
-        rank_of = {id: rank for rank, id in enumerate(ranking, start=1)}
-        assert list(ranks) == [rank_of.get(id, 0) for id in expected]
+        rank_of = {document: rank for rank, document in enumerate(ranking, start=1)}
+        assert list(ranks) == [rank_of.get(document, 0) for document in expected]

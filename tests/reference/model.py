@@ -1,7 +1,8 @@
 """What must the engine answer? A dict of documents and the formulas, with the native engine's interface.
 
 `ModelEngine` is slow and obvious: a search looks at every visible document. It is the judge of the native engine: the
-same ids in the same order, lexical scores bit for bit, similarities within `vectors.bound`, the same types of errors.
+same documents in the same order, lexical scores bit for bit, similarities within `vectors.bound`, the same types of
+errors. The key of a document is (exact scope, id): writers name it, readers find what their scope sees.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import math
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import Any, TypeVar
@@ -18,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tests.reference import arguments, bm25, filters, fusion, ranking, scopes, vectors
+from tests.reference.query import asked
 from tests.reference.results import Document, Hit, Result
-from tests.reference.scopes import AnyScope
+from tests.reference.scopes import AnyScope, DocumentKey
 
 COUNTING = ("word", "part")
 DEFAULT_CANDIDATES = 100
@@ -37,10 +39,6 @@ def alone(call: Call) -> Call:
             return call(self, *args, **kwargs)
 
     return locked  # type: ignore[return-value]
-
-
-class ConflictError(Exception):
-    """The id exists in another scope. (Error types are compared by name: the native one is scrubjay.ConflictError.)"""
 
 
 @lru_cache(maxsize=50_000)
@@ -70,6 +68,10 @@ class Write:
     scope: AnyScope
     vector: NDArray[np.float64] | None
     payload: bytes | None
+
+    @property
+    def key(self) -> DocumentKey:
+        return scopes.key(self.scope), self.id
 
 
 class ModelEngine:
@@ -103,7 +105,7 @@ class ModelEngine:
         self.dim, self.metric, self.dtype, self.k1, self.b = dim, metric, dtype, k1, b
         self.analyzer = analyzer
         self._analyze = analyze
-        self._rows: dict[str | int, Row] = {}
+        self._rows: dict[DocumentKey, Row] = {}
         self._id_type: type | None = None
         self._n_writes = 0
         self._lock = threading.RLock()
@@ -122,7 +124,6 @@ class ModelEngine:
             checked,
             arguments.payload(payload),
         )
-        self._refuse_conflicts([write])
         self._write(write)
 
     @alone
@@ -133,10 +134,7 @@ class ModelEngine:
         given_ids = arguments.sequence(ids, "ids")
         n_rows = len(given_ids)
         given_texts = arguments.same_length(arguments.sequence(texts, "texts"), n_rows, "texts")
-        if isinstance(scope, (list, tuple)):
-            given_scopes = arguments.same_length(scope, n_rows, "scope")
-        else:
-            given_scopes = [scope] * n_rows
+        given_scopes = arguments.scopes_of(scope, n_rows)
         checked_vectors = arguments.vectors(vectors, n_rows, self.dim)
         given_payloads = [None] * n_rows if payloads is None else arguments.sequence(payloads, "payloads")
         arguments.same_length(given_payloads, n_rows, "payloads")
@@ -154,22 +152,9 @@ class ModelEngine:
                     arguments.payload(given_payloads[index], f"payloads[{index}]"),
                 )
             )
-        self._refuse_conflicts(writes)
         for write in writes:
             self._write(write)
-        return len({write.id for write in writes})
-
-    def _refuse_conflicts(self, writes: Sequence[Write]) -> None:
-        home = (
-            {id: scopes.key(row.document.scope) for id, row in self._rows.items()} if len(writes) > 1 else {}
-        )
-        for write in writes:
-            if len(writes) == 1 and write.id in self._rows:
-                home[write.id] = scopes.key(self._rows[write.id].document.scope)
-            if home.setdefault(write.id, scopes.key(write.scope)) != scopes.key(write.scope):
-                raise ConflictError(
-                    f"id: {write.id!r} exists in {home[write.id]}, got {scopes.key(write.scope)}"
-                )
+        return len({write.key for write in writes})
 
     def _write(self, write: Write) -> None:
         tokens = list(self._analyze(write.text))
@@ -181,7 +166,7 @@ class ModelEngine:
             self.dim = write.vector.shape[0]
         self._id_type = type(write.id)
         self._n_writes += 1
-        self._rows[write.id] = Row(
+        self._rows[write.key] = Row(
             Document(write.id, write.text, write.scope, write.payload, stored),
             Counter(term for term, _ in tokens),
             self.formulas.decoded_length(self.formulas.length_code(n_counting)),
@@ -190,26 +175,27 @@ class ModelEngine:
         )
 
     @alone
-    def delete(self, id: Any) -> bool:
-        return self._rows.pop(arguments.document_id(id, self._id_type), None) is not None
+    def delete(self, id: Any, *, scope: AnyScope) -> bool:
+        home = scopes.key(arguments.scope(scope))
+        return self._rows.pop((home, arguments.document_id(id, self._id_type)), None) is not None
 
     @alone
-    def delete_many(self, ids: Any) -> int:
+    def delete_many(self, ids: Any, *, scope: Any) -> int:
+        given_ids = arguments.sequence(ids, "ids")
+        given_scopes = arguments.scopes_of(scope, len(given_ids))
         checked = [
-            arguments.document_id(id, self._id_type, f"ids[{index}]")
-            for index, id in enumerate(arguments.sequence(ids, "ids"))
+            (arguments.document_id(id, self._id_type, f"ids[{index}]"), arguments.scope(own_scope))
+            for index, (id, own_scope) in enumerate(zip(given_ids, given_scopes, strict=True))
         ]
-        return sum(self.delete(id) for id in checked)
+        return sum(self.delete(id, scope=own_scope) for id, own_scope in checked)
 
     @alone
     def erase(self, scope: AnyScope, *, exact: bool = False) -> int:
         arguments.scope(scope)
-        erased = [
-            id
-            for id, row in self._rows.items()
-            if scopes.erased_by(scope, scopes.key(row.document.scope), exact=exact)
-        ]
-        return sum(self.delete(id) for id in erased)
+        erased = [(home, id) for home, id in self._rows if scopes.erased_by(scope, home, exact=exact)]
+        for key in erased:
+            del self._rows[key]
+        return len(erased)
 
     def compact(self) -> int:
         return 0
@@ -218,25 +204,33 @@ class ModelEngine:
 
     @alone
     def count(
-        self, scope: AnyScope | None = None, *, filter: Any = None, ids: Any = None, exclude_ids: Any = None
+        self, scope: AnyScope | None = None, *, filter: Any = None, ids: Any = None, exclude: Any = None
     ) -> int:
         if scope is None:
-            if not (filter is None and ids is None and exclude_ids is None):
+            if not (filter is None and ids is None and exclude is None):
                 raise TypeError("scope: expected a Scope with a filter")
             return len(self._rows)
-        return len(self._admitted(self._visible(arguments.scope(scope)), filter, ids, exclude_ids))
+        return len(self._admitted(self._visible(arguments.scope(scope)), filter, ids, exclude))
 
     @alone
-    def get(self, id: Any) -> Document | None:
-        row = self._rows.get(arguments.document_id(id, self._id_type))
+    def get(self, id: Any, *, scope: AnyScope) -> Document | None:
+        """The most specific of the documents with this id that `scope` sees."""
+        row = self._named(self._rows, arguments.document_id(id, self._id_type), arguments.scope(scope))
         return None if row is None else row.document
 
-    def visible_ids(self, scope: AnyScope) -> list[str | int]:
-        """What a search from `scope` sees, in the order in which equal scores stand. (The engine has no such call.)"""
-        return [row.document.id for row in self._visible(scope)]
+    # What the engine does not have, for tests.
 
-    def __contains__(self, id: Any) -> bool:
-        return id in self._rows
+    def live_keys(self) -> list[DocumentKey]:
+        """All live documents, in the order of their first writing."""
+        return list(self._rows)
+
+    def stored(self, key: DocumentKey) -> Document:
+        """The document of exactly this key."""
+        return self._rows[key].document
+
+    def visible_keys(self, scope: AnyScope) -> list[DocumentKey]:
+        """What a search from `scope` sees, in the order in which equal scores stand."""
+        return [row.document.key for row in self._visible(scope)]
 
     def __len__(self) -> int:
         return len(self._rows)
@@ -253,46 +247,47 @@ class ModelEngine:
         vector: Any = None,
         scope: AnyScope,
         k: int = 10,
-        mode: str = "hybrid",
-        candidates: int | None = None,
-        rrf_k: Any = None,
-        weights: Any = None,
-        rankings: Sequence[Sequence[Any]] | None = None,
-        fusion: fusion.Options | None = None,
-        explain: bool = False,
-        exact: bool = False,
         filter: Any = None,
-        ids: Any = None,
-        exclude_ids: Any = None,
+        query: Any = None,
+        explain: bool = False,
         entities: Sequence[str] | None = None,
     ) -> Result:
+        wanted = asked(query)
         k = arguments.positive(k, "k")
-        candidates = (
-            max(DEFAULT_CANDIDATES, k) if candidates is None else arguments.positive(candidates, "candidates")
+        n_lexical, n_nearest = (
+            max(DEFAULT_CANDIDATES, k) if depth is None else arguments.positive(depth, "candidates")
+            for depth in wanted.depths
         )
-        options = arguments.ranking(rrf_k, weights, fusion)
+        options, rankings = wanted.ranking, wanted.rankings
+        entities = wanted.entities if entities is None else entities
+        text = text if wanted.keywords is None else wanted.keywords
         ran = arguments.mode(
-            mode, has_text=text is not None, has_vector=vector is not None, has_rankings=bool(rankings)
+            wanted.mode, has_text=text is not None, has_vector=vector is not None, has_rankings=bool(rankings)
         )
-        for listed in rankings or []:
-            for id in listed:
-                arguments.document_id(id, self._id_type, "rankings")
+        named = [
+            [
+                arguments.ranking_entry(entry, self._id_type, f"rankings[{index}]")
+                for index, entry in enumerate(listed)
+            ]
+            for listed in rankings or []
+        ]
         rows = self._visible(arguments.scope(scope))
         tokens = list(self._analyze(arguments.text(text))) if text is not None else []
-        query = None if vector is None else arguments.vector(vector, self.dim)
+        direction = None if vector is None else arguments.vector(vector, self.dim)
 
         fused = ran == "hybrid" or bool(rankings)
         ranked = fused or options.adjusts
-        depth = candidates if ranked else k
+        n_lexical, n_nearest = (n_lexical, n_nearest) if ranked else (k, k)
+        depth = max(n_lexical, n_nearest)
         bm25_of = self._bm25(rows, [term for term, _ in tokens]) if text is not None else {}
-        similarity_of = self._similarities(rows, query) if query is not None else {}
+        similarity_of = self._similarities(rows, direction) if direction is not None else {}
         attributes_of = {row.serial: filters.attributes_of(row.document.payload) for row in rows}
         frequencies_of = {row.serial: set(row.frequencies) for row in rows}
         # Filters take documents out of the rankings, not out of the statistics above.
-        rows = self._admitted(rows, filter, ids, exclude_ids)
-        lexical = self._ranking(rows, bm25_of, depth) if ran in ("hybrid", "lexical") else []
-        nearest = self._ranking(rows, similarity_of, depth) if ran in ("hybrid", "vector") else []
-        extra = [self._visible_ranking(rows, listed)[:candidates] for listed in rankings or []]
+        rows = self._admitted(rows, filter, wanted.ids, wanted.exclude)
+        lexical = self._ranking(rows, bm25_of, n_lexical) if ran in ("hybrid", "lexical") else []
+        nearest = self._ranking(rows, similarity_of, n_nearest) if ran in ("hybrid", "vector") else []
+        extra = [self._visible_ranking(rows, listed, scope)[:depth] for listed in named]
         row_of = {row.serial: row for row in rows}
         if ranked:
             with_words, with_vector = ran in ("hybrid", "lexical"), ran in ("hybrid", "vector")
@@ -308,7 +303,7 @@ class ModelEngine:
                 list(frequencies_of),
             )
             hits, share = self._rank(
-                evidence, lexical, nearest, extra, options, fused=fused, k=k, depth=max(k, candidates)
+                evidence, lexical, nearest, extra, options, fused=fused, k=k, depth=max(k, depth)
             )
         else:
             scores = similarity_of if ran == "vector" else bm25_of
@@ -344,16 +339,10 @@ class ModelEngine:
         vectors: Any = None,
         scope: Any,
         k: int = 10,
-        mode: str = "hybrid",
-        candidates: int | None = None,
-        rrf_k: Any = None,
-        weights: Any = None,
-        fusion: fusion.Options | None = None,
+        filter: Any = None,
+        query: Any = None,
         explain: bool = False,
         threads: int | None = None,
-        filter: Any = None,
-        ids: Any = None,
-        exclude_ids: Any = None,
         entities: Sequence[Sequence[str]] | None = None,
     ) -> list[Result]:
         """As if each query were a search of its own."""
@@ -364,23 +353,19 @@ class ModelEngine:
         n_queries = len(arguments.sequence(texts, "texts")) if texts is not None else len(vectors)
         checked = arguments.vectors(vectors, n_queries, self.dim)
         given_texts = [None] * n_queries if texts is None else arguments.sequence(texts, "texts")
-        given_scopes = scope if isinstance(scope, (list, tuple)) else [scope] * n_queries
-        arguments.same_length(given_scopes, n_queries, "scope")
+        given_scopes = arguments.scopes_of(scope, n_queries)
+        queries = list(query) if isinstance(query, (list, tuple)) else [query] * n_queries
+        if len(queries) != n_queries:
+            raise ValueError(f"query: expected {n_queries}, got {len(queries)}")
         return [
             self.search(
                 given_texts[index],
                 vector=checked[index],
                 scope=given_scopes[index],
                 k=k,
-                mode=mode,
-                candidates=candidates,
-                rrf_k=rrf_k,
-                weights=weights,
-                fusion=fusion,
-                explain=explain,
                 filter=filter,
-                ids=ids,
-                exclude_ids=exclude_ids,
+                query=queries[index],
+                explain=explain,
                 entities=None if entities is None else entities[index],
             )
             for index in range(n_queries)
@@ -391,16 +376,23 @@ class ModelEngine:
     def _visible(self, scope: AnyScope) -> list[Row]:
         """The documents that a search from `scope` sees, in the order in which equal scores stand."""
         order = {partition: place for place, partition in enumerate(scopes.visible_partitions(scope))}
-        rows = [row for row in self._rows.values() if scopes.key(row.document.scope) in order]
-        return sorted(rows, key=lambda row: (order[scopes.key(row.document.scope)], row.serial))
+        rows = [row for (home, _), row in self._rows.items() if home in order]
+        return sorted(rows, key=lambda row: (order[row.document.key[0]], row.serial))
 
-    def _admitted(self, rows: Sequence[Row], filter: Any, ids: Any, exclude_ids: Any) -> list[Row]:
-        """The rows that pass the filter, whose ids are among `ids` and not among `exclude_ids`."""
+    def _named(self, row_of: Mapping[DocumentKey, Row], id: str | int, scope: AnyScope) -> Row | None:
+        """Which of these documents an id names: the most specific that `scope` sees."""
+        for home in scopes.most_specific_first(scope):
+            if (home, id) in row_of:
+                return row_of[home, id]
+        return None
+
+    def _admitted(self, rows: Sequence[Row], filter: Any, ids: Any, exclude: Any) -> list[Row]:
+        """The rows that pass the filter, whose ids are among `ids` and not among `exclude`."""
         filters.admits(
             {} if filter is None else filter, {}
         )  # what is wrong with it is wrong without documents
         wanted = None if ids is None else arguments.id_set(ids, self._id_type, "ids")
-        unwanted = arguments.id_set(() if exclude_ids is None else exclude_ids, self._id_type, "exclude_ids")
+        unwanted = arguments.id_set(() if exclude is None else exclude, self._id_type, "exclude")
         return [
             row
             for row in rows
@@ -451,10 +443,15 @@ class ModelEngine:
         scored = [row.serial for row in rows if row.serial in score_of]
         return sorted(scored, key=lambda serial: -score_of[serial])[:depth]  # sorted() is stable
 
-    def _visible_ranking(self, rows: Sequence[Row], ids: Sequence[Any]) -> list[int]:
-        """A caller's ranking, of which only the visible documents count; of repeated ids the first."""
-        serial_of = {row.document.id: row.serial for row in rows}
-        return list(dict.fromkeys(serial_of[id] for id in ids if id in serial_of))
+    def _visible_ranking(
+        self, rows: Sequence[Row], entries: Sequence[tuple[scopes.Key | None, str | int]], scope: AnyScope
+    ) -> list[int]:
+        """A caller's ranking, of which only the documents in `rows` count; of repeated ones the first."""
+        row_of = {row.document.key: row for row in rows}
+        named = [
+            self._named(row_of, id, scope) if home is None else row_of.get((home, id)) for home, id in entries
+        ]
+        return list(dict.fromkeys(row.serial for row in named if row is not None))
 
     def _rank(self, *args: Any, **kwargs: Any) -> tuple[list[ranking.Ranked[int]], float]:
         return ranking.rank(*args, fuse=self._fuse, **kwargs)

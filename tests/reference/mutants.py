@@ -17,6 +17,7 @@ import numpy as np
 from tests.reference import arguments, bm25, scopes
 from tests.reference.fusion import reciprocal_rank_scores
 from tests.reference.model import ModelEngine, Row
+from tests.reference.query import asked
 from tests.reference.results import Result
 
 MUTANTS: dict[str, type[ModelEngine]] = {}
@@ -32,6 +33,8 @@ ERRORS = "tests/unit/test_errors_engine.py"
 SCOPES = "tests/unit/test_scope_rules.py"
 ISOLATION = "tests/unit/test_scope_isolation.py"
 THREADS = "tests/unit/test_threads_engine.py"
+KEYS = "tests/unit/test_keys.py"
+FILTERS = "tests/properties/test_filters.py"
 
 
 def caught_by(*tests: str) -> Callable[[type[ModelEngine]], type[ModelEngine]]:
@@ -120,8 +123,8 @@ class AllTokensCount(ModelEngine):
 
     def _write(self, write: Any) -> None:
         super()._write(replace(write, text=write.text))
-        row = self._rows[write.id]
-        self._rows[write.id] = replace(row, length=row.length + (1 if "oak" in write.text else 0))
+        row = self._rows[write.key]
+        self._rows[write.key] = replace(row, length=row.length + (1 if "oak" in write.text else 0))
 
 
 @caught_by(LEXICAL)
@@ -146,8 +149,8 @@ class GlobalAverageLength(ModelEngine):
 class DeletedDocumentsStillCount(ModelEngine):
     n_deleted = 0
 
-    def delete(self, id: Any) -> bool:
-        found = super().delete(id)
+    def delete(self, id: Any, *, scope: Any) -> bool:
+        found = super().delete(id, scope=scope)
         self.n_deleted += found
         return found
 
@@ -165,7 +168,7 @@ class DeletedDocumentsStillCount(ModelEngine):
 @caught_by(LEXICAL, BASICS, MACHINE)
 class TiesById(ModelEngine):
     def _visible(self, scope: Any) -> list[Row]:
-        return sorted(super()._visible(scope), key=lambda row: row.document.id)
+        return sorted(super()._visible(scope), key=lambda row: (row.document.id, row.serial))
 
 
 @caught_by(LEXICAL, SCOPES)
@@ -179,17 +182,17 @@ class TiesByWritingOnly(ModelEngine):
 @caught_by(LEXICAL, BASICS)
 class UpdateKeepsItsPlace(ModelEngine):
     def _write(self, write: Any) -> None:
-        old = self._rows.get(write.id)
+        old = self._rows.get(write.key)
         super()._write(write)
         if old is not None:
-            self._rows[write.id] = replace(self._rows[write.id], serial=old.serial)
+            self._rows[write.key] = replace(self._rows[write.key], serial=old.serial)
 
 
 @caught_by(LEXICAL, BASICS)
 class CompactionReorders(ModelEngine):
     def compact(self) -> int:
-        for serial, id in enumerate(reversed(list(self._rows)), start=1):
-            self._rows[id] = replace(self._rows[id], serial=serial)
+        for serial, key in enumerate(reversed(list(self._rows)), start=1):
+            self._rows[key] = replace(self._rows[key], serial=serial)
         return 0
 
 
@@ -283,10 +286,92 @@ class EraseTakesTheTenant(ModelEngine):
         return super().erase(scopes.Scope(scope.tenant), exact=exact)
 
 
-@caught_by(ERRORS, MACHINE)
-class MovesBetweenScopes(ModelEngine):
-    def _refuse_conflicts(self, writes: Any) -> None:
-        pass
+# -- keys -------------------------------------------------------------------------------------------------------------
+
+
+@caught_by(KEYS, MACHINE, LEXICAL)
+class IdsMoveBetweenScopes(ModelEngine):
+    """One document for each id, whatever its scope."""
+
+    def _write(self, write: Any) -> None:
+        for key in [key for key in self._rows if key[1] == write.id]:
+            del self._rows[key]
+        super()._write(write)
+
+
+@caught_by(KEYS, MACHINE, LEXICAL)
+class RefusesIdsOfOthers(ModelEngine):
+    """Tells a tenant that another one has an id."""
+
+    def _write(self, write: Any) -> None:
+        if any(id == write.id and home != scopes.key(write.scope) for home, id in self._rows):
+            raise ValueError(f"id: {write.id!r} exists in another scope")
+        super()._write(write)
+
+
+@caught_by(KEYS, MACHINE)
+class GetsTheLeastSpecific(ModelEngine):
+    def _named(self, row_of: Any, id: Any, scope: Any) -> Row | None:
+        homes = reversed(scopes.most_specific_first(scope))
+        return next((row_of[home, id] for home in homes if (home, id) in row_of), None)
+
+
+@caught_by(KEYS, MACHINE)
+class GetsTheAgentsBeforeTheUsers(ModelEngine):
+    def _named(self, row_of: Any, id: Any, scope: Any) -> Row | None:
+        homes = reversed(scopes.visible_partitions(scope))
+        return next((row_of[home, id] for home in homes if (home, id) in row_of), None)
+
+
+@caught_by(KEYS, MACHINE)
+class GetsOnlyTheExact(ModelEngine):
+    def get(self, id: Any, *, scope: Any) -> Any:
+        found = super().get(id, scope=scope)
+        return found if found is not None and scopes.key(found.scope) == scopes.key(scope) else None
+
+
+@caught_by(KEYS, MACHINE)
+class DeletesWhatIsSeen(ModelEngine):
+    """Deletes the document that get() finds, which may be one that is shared."""
+
+    def delete(self, id: Any, *, scope: Any) -> bool:
+        found = self.get(id, scope=scope)
+        return found is not None and super().delete(id, scope=found.scope)
+
+
+@caught_by(KEYS, MACHINE)
+class DeletesEveryScopes(ModelEngine):
+    def delete(self, id: Any, *, scope: Any) -> bool:
+        found = super().delete(id, scope=scope)
+        for key in [key for key in self._rows if key[1] == id and found]:
+            del self._rows[key]
+        return found
+
+
+@caught_by(KEYS, FILTERS)
+class IdSetsNameOneDocument(ModelEngine):
+    """The most specific of those with an id, not every visible one."""
+
+    def _admitted(self, rows: Any, filter: Any, ids: Any, exclude: Any) -> list[Row]:
+        admitted = super()._admitted(rows, filter, ids, exclude)
+        last = {row.document.id: row for row in admitted}
+        return admitted if ids is None else [row for row in admitted if last[row.document.id] is row]
+
+
+@caught_by(KEYS, HYBRID)
+class RankedIdsNameTheLeastSpecific(ModelEngine):
+    def _visible_ranking(self, rows: Any, entries: Any, scope: Any) -> list[int]:
+        first = {row.document.id: row.document.key for row in reversed(rows)}
+        pairs = [entry if entry[0] is not None else first.get(entry[1], entry) for entry in entries]
+        return super()._visible_ranking(rows, pairs, scope)
+
+
+@caught_by(KEYS, HYBRID)
+class RankedPairsNameTheMostSpecific(ModelEngine):
+    """The scope of a pair (scope, id) is not looked at."""
+
+    def _visible_ranking(self, rows: Any, entries: Any, scope: Any) -> list[int]:
+        return super()._visible_ranking(rows, [(None, id) for _, id in entries], scope)
 
 
 # -- vectors ----------------------------------------------------------------------------------------------------------
@@ -321,10 +406,10 @@ class NoVectorIsZero(ModelEngine):
 @caught_by(VECTOR, MACHINE)
 class UpdateKeepsTheVector(ModelEngine):
     def _write(self, write: Any) -> None:
-        old = self._rows.get(write.id)
+        old = self._rows.get(write.key)
         super()._write(write)
         if old is not None and old.vector is not None:
-            self._rows[write.id] = replace(self._rows[write.id], vector=old.vector)
+            self._rows[write.key] = replace(self._rows[write.key], vector=old.vector)
 
 
 @caught_by(VECTOR)
@@ -385,15 +470,19 @@ class SinglePrecisionFusion(ModelEngine):
 
 @caught_by(HYBRID)
 class CandidatesAreIgnored(ModelEngine):
-    def search(self, text: Any = None, *, candidates: Any = None, **options: Any) -> Result:
-        return super().search(text, candidates=10**6 if candidates else None, **options)
+    def search(self, text: Any = None, *, query: Any = None, **options: Any) -> Result:
+        wanted = asked(query)
+        everything = replace(wanted, candidates=10**6 if wanted.candidates else None)
+        return super().search(text, query=everything, **options)
 
 
 @caught_by(HYBRID)
 class ForeignIdsTakeRanks(ModelEngine):
-    def _visible_ranking(self, rows: Any, ids: Any) -> list[int]:
-        known = {row.document.id: row.serial for row in rows}
-        return [known.get(id, -1 - place) for place, id in enumerate(dict.fromkeys(ids))]
+    def _visible_ranking(self, rows: Any, entries: Any, scope: Any) -> list[int]:
+        places = enumerate(dict.fromkeys(entries))
+        found = [super(ForeignIdsTakeRanks, self)._visible_ranking(rows, [one], scope) or [-1 - place]
+                 for place, one in places]  # fmt: skip
+        return list(dict.fromkeys(serial for [serial] in found))
 
 
 @caught_by(HYBRID)
@@ -476,7 +565,7 @@ class FirstDuplicateWins(ModelEngine):
         return super().upsert_many([ids[i] for i in last], [texts[i] for i in last], **options)
 
     def _write(self, write: Any) -> None:
-        if write.id in self._rows and self._rows[write.id].document.text < write.text:
+        if write.key in self._rows and self._rows[write.key].document.text < write.text:
             return
         super()._write(write)
 
@@ -547,10 +636,11 @@ class UpdateIsDeleteThenInsert(ModelEngine):
     """A moment without either version."""
 
     def upsert(self, id: Any, text: Any, **options: Any) -> None:
-        if id in self._rows:
-            old = self._rows.pop(id)
+        key = scopes.key(options["scope"]), id
+        if key in self._rows:
+            old = self._rows.pop(key)
             time.sleep(0)
-            self._rows[id] = old
+            self._rows[key] = old
         super().upsert(id, text, **options)
 
 
@@ -580,8 +670,8 @@ class TextsAreLookedUpLater(ModelEngine):
         class Late(Result):
             def text(self, index: int) -> str:
                 time.sleep(0)
-                document = engine.get(self._hits[index].document.id)
-                return document.text if document is not None else ""
+                row = engine._rows.get(self._hits[index].document.key)
+                return row.document.text if row is not None else ""
 
         return Late(result._hits, result.mode)
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.reference.scopes import AnyScope
+from tests.reference.scopes import AnyScope, DocumentKey, key
 
 
 @dataclass(frozen=True)
@@ -22,6 +22,10 @@ class Document:
     scope: AnyScope
     payload: bytes | None
     vector: NDArray[np.float32] | None
+
+    @property
+    def key(self) -> DocumentKey:
+        return key(self.scope), self.id
 
 
 @dataclass(frozen=True)

@@ -18,6 +18,9 @@ class AnyScope(Protocol):
 
 
 Key = tuple[str, str | None, str | None]
+"""An exact scope, as a plain value."""
+DocumentKey = tuple[Key, str | int]
+"""(exact scope, id): what names one document. The same id in another scope is another document."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,18 @@ def visible_partitions(scope: AnyScope) -> list[Key]:
     if user is not None and agent is not None:
         partitions.append((tenant, user, agent))
     return partitions
+
+
+def most_specific_first(scope: AnyScope) -> list[Key]:
+    """The same partitions in the order in which a reader of one id looks: a user's before an agent's."""
+    tenant, user, agent = key(scope)
+    wanted: list[Key] = [
+        (tenant, user, agent),
+        (tenant, user, None),
+        (tenant, None, agent),
+        (tenant, None, None),
+    ]
+    return list(dict.fromkeys(wanted))
 
 
 def erased_by(scope: AnyScope, partition: Key, *, exact: bool) -> bool:

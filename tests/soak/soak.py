@@ -4,9 +4,11 @@
 
 Each thread owns a tenant and writes only there, so that it can keep a model of its own scope and compare every search
 with it bit for bit, while the other threads write next to it; searches of foreign tenants are checked for what any
-reader may rely on. Runs against a sanitizer build unchanged: preload its runtime
-(LD_PRELOAD="$(gcc -print-file-name=libasan.so) $(gcc -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0) and
-give --no-model, because the model's own time would drown the engine's.
+reader may rely on. All tenants have the same ids, and an id is in several scopes of a tenant at once.
+
+Runs against a sanitizer build unchanged: preload its runtime (LD_PRELOAD="$(gcc -print-file-name=libasan.so)
+$(gcc -print-file-name=libstdc++.so)" ASAN_OPTIONS=detect_leaks=0) and give --no-model, because the model's own time
+would drown the engine's.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ from tests.data.engines import Kit, engine_kit
 from tests.data.strategies import IDENTIFIERS, WORDS, exact_vector
 from tests.reference import judge
 from tests.reference.model import ModelEngine
+from tests.reference.query import Asked
+from tests.reference.scopes import key, most_specific_first
 
 DIM = 16
 MAX_DOCUMENTS = 400
@@ -43,7 +47,8 @@ class Resident:
             kit.Scope(self.tenant), kit.Scope(self.tenant, "jane"), kit.Scope(self.tenant, None, "coder"),
             kit.Scope(self.tenant, "jane", "coder"),
         ]  # fmt: skip
-        self.home_of: dict[str, Any] = {}
+        self.live: set[tuple[str, Any]] = set()
+        """Ids and scopes of what is there."""
         self.calls: Counter[str] = Counter()
 
     def step(self) -> None:
@@ -56,9 +61,10 @@ class Resident:
             "search",
             "batch",
             "get",
+            "search_ids",
             "look_around",
         ]
-        weights = [20, 3, 10, 10, 2, 45, 3, 10, 5]
+        weights = [20, 3, 10, 10, 2, 45, 3, 10, 3, 5]
         if self.random.random() < 0.002:
             names, weights = ["erase", "compact"], [1, 2]
         [name] = self.random.choices(names, weights)
@@ -79,75 +85,86 @@ class Resident:
         signs = self.random.choices([-1, 1], k=DIM)
         return np.roll(exact_vector(signs, self.random.choice([1, 4, 16]), 1.0), self.random.randrange(DIM))
 
-    def new_id(self) -> str:
-        return f"{self.tenant}/{self.random.randrange(MAX_DOCUMENTS)}"
-
-    def home(self, id: str) -> Any:
-        return self.home_of.setdefault(id, self.random.choice(self.scopes))
+    def drawn_key(self) -> tuple[str, Any]:
+        """An id and one of the tenant's scopes, of something that may be there."""
+        return f"m{self.random.randrange(MAX_DOCUMENTS // 4)}", self.random.choice(self.scopes)
 
     def upsert(self) -> None:
-        id = self.new_id()
+        id, scope = self.drawn_key()
         vector = self.vector() if self.random.random() < 0.8 else None
-        self.both("upsert", id, self.text(), scope=self.home(id), vector=vector, payload=id.encode())
+        self.both("upsert", id, self.text(), scope=scope, vector=vector, payload=payload_of(id, scope))
+        self.live.add((id, scope))
 
     def update(self) -> None:
-        if self.home_of:
-            id = self.random.choice(list(self.home_of))
+        if self.live:
+            id, scope = self.random.choice(list(self.live))
             self.both(
-                "upsert", id, self.text(), scope=self.home(id), vector=self.vector(), payload=id.encode()
+                "upsert", id, self.text(), scope=scope, vector=self.vector(), payload=payload_of(id, scope)
             )
 
     def upsert_many(self) -> None:
-        ids = [self.new_id() for _ in range(self.random.randint(1, 60))]
+        keys = [self.drawn_key() for _ in range(self.random.randint(1, 60))]
         self.both(
-            "upsert_many", ids, [self.text() for _ in ids], scope=[self.home(id) for id in ids],
-            vectors=np.stack([self.vector() for _ in ids]), payloads=[id.encode() for id in ids],
+            "upsert_many", [id for id, _ in keys], [self.text() for _ in keys], scope=[scope for _, scope in keys],
+            vectors=np.stack([self.vector() for _ in keys]), payloads=[payload_of(*key) for key in keys],
         )  # fmt: skip
+        self.live.update(keys)
 
     def delete(self) -> None:
-        self.delete_ids([self.new_id()], "delete")
+        id, scope = self.drawn_key()
+        self.both("delete", id, scope=scope)
+        self.live.discard((id, scope))
 
     def delete_many(self) -> None:
-        self.delete_ids([self.new_id() for _ in range(30)], "delete_many")
-
-    def delete_ids(self, ids: list[str], name: str) -> None:
-        self.both(name, ids[0] if name == "delete" else ids)
-        for id in ids:
-            self.home_of.pop(id, None)
+        keys = [self.drawn_key() for _ in range(30)]
+        self.both("delete_many", [id for id, _ in keys], scope=[scope for _, scope in keys])
+        self.live.difference_update(keys)
 
     def erase(self) -> None:
         self.both("erase", self.scopes[0])
-        self.home_of.clear()
+        self.live.clear()
 
     def compact(self) -> None:
         self.engine.compact()
 
     def get(self) -> None:
-        id = self.new_id()
-        document = self.engine.get(id)
-        assert (document is not None) == (id in self.home_of), id
+        id, scope = self.drawn_key()
+        document = self.engine.get(id, scope=scope)
+        seen = [self.kit.Scope(*home) for home in most_specific_first(scope)]
+        home = next((home for home in seen if (id, home) in self.live), None)
+        assert (None if document is None else document.scope) == home, (id, scope)
         if document is not None:
-            assert document.payload == id.encode()
-            assert document.scope == self.home_of[id]
+            assert document.payload == payload_of(id, home)
+
+    def search_ids(self) -> None:
+        """By ids, which name documents of all visible scopes, and by a ranking of ids and pairs."""
+        keys, scope = [self.drawn_key() for _ in range(8)], self.random.choice(self.scopes)
+        ids = [id for id, _ in keys]
+        ranking: list[Any] = [*((home, id) for id, home in keys[:4]), *ids[4:]]
+        n_seen = sum(
+            (id, self.kit.Scope(*home)) in self.live for id in set(ids) for home in most_specific_first(scope)
+        )
+        assert self.engine.count(scope, ids=ids) == n_seen
+        given = self.engine.search("jay", scope=scope, query=Asked(ids=ids, rankings=[ranking]), k=50)
+        if self.model is not None:
+            judge.same_result(
+                given, self.model.search("jay", scope=scope, query=Asked(ids=ids, rankings=[ranking]), k=50)
+            )
 
     def search(self) -> None:
         query = " ".join(self.random.choices(WORDS + IDENTIFIERS, k=self.random.randint(1, 8)))
         options: dict[str, Any] = {
             "scope": self.random.choice(self.scopes),
             "k": self.random.choice([1, 10, 50]),
-            "mode": self.random.choice(["lexical", "vector", "hybrid"]),
+            "query": Asked(mode=self.random.choice(["lexical", "vector", "hybrid"])),
             "vector": self.vector(),
             "explain": self.random.random() < 0.3,
         }
         given = self.engine.search(query, **options)
-        assert all(id.startswith(f"{self.tenant}/") for id in given.ids), (
-            query,
-            options,
-            list(given.ids),
-            given.mode,
-        )
-        for index in range(len(given)):
-            assert given.payload(index) == given.ids[index].encode()
+        for index, id in enumerate(given.ids):
+            home = given.scope(index)
+            assert home.tenant == self.tenant, (query, options, list(given.ids), given.mode)
+            assert given.payload(index) == payload_of(id, home)
         if self.model is not None:
             judge.same_result(given, self.model.search(query, **options))
 
@@ -164,12 +181,17 @@ class Resident:
         result = self.engine.search(
             "jay oak", vector=self.vector(), scope=self.kit.Scope(tenant, "jane", "coder"), k=100
         )
-        ids = list(result.ids)
-        assert len(set(ids)) == len(ids)
-        assert all(id.startswith(f"{tenant}/") for id in ids)
-        for index, id in enumerate(ids):
-            assert result.payload(index) == id.encode()
+        found = judge.keys(result)
+        assert len(set(found)) == len(found)
+        for index, (home, id) in enumerate(found):
+            assert home[0] == tenant
+            assert result.payload(index) == payload_of(id, result.scope(index))
         assert np.all(np.diff(result.scores) <= 0)
+
+
+def payload_of(id: str, scope: Any) -> bytes:
+    """What every document says of itself."""
+    return repr((id, key(scope))).encode()
 
 
 def soak(kit: Kit, seconds: float, n_threads: int, seed: int, *, with_model: bool = True) -> Counter[str]:

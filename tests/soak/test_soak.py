@@ -1,4 +1,4 @@
-"""The soak in miniature: seconds in the default run, five minutes when slow tests run."""
+"""The soak in miniature: seconds in the default run, five minutes, or SCRUBJAY_SOAK_SECONDS, when slow tests run."""
 
 from __future__ import annotations
 

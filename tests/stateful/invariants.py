@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from scrubjay import Query
 from tests.data.replay import Pair, outcome
 from tests.reference import judge
+from tests.reference.query import Asked
 from tests.reference.scopes import key
 
 Key = tuple[str, str | None, str | None]
@@ -19,14 +21,14 @@ def same_number_of_documents(pair: Pair, scope_key: Key) -> None:
     assert pair.engine.count(pair.scope(scope_key)) == pair.model.count(pair.scope(scope_key))
 
 
-def same_documents(pair: Pair, id: Any) -> None:
-    """get returns what was last written, or None; `in` says the same."""
-    if outcome(lambda engine: engine.get(id), pair.model)[0] == "raised":
-        pair.both(lambda engine: engine.get(id))
+def same_documents(pair: Pair, id: Any, scope_key: Key) -> None:
+    """get returns the most specific of what the scope sees, as it was last written, or None."""
+    scope = pair.scope(scope_key)
+    if outcome(lambda engine: engine.get(id, scope=scope), pair.model)[0] == "raised":
+        pair.both(lambda engine: engine.get(id, scope=scope))
         return
-    expected, given = pair.model.get(id), pair.engine.get(id)
+    expected, given = pair.model.get(id, scope=scope), pair.engine.get(id, scope=scope)
     assert (given is None) == (expected is None)
-    assert (id in pair.engine) == (expected is not None)
     if expected is None:
         return
     assert (given.id, given.text, given.payload) == (expected.id, expected.text, expected.payload)
@@ -39,28 +41,55 @@ def same_documents(pair: Pair, id: Any) -> None:
 
 def same_lexical_results(pair: Pair, query: str, scope_key: Key) -> None:
     """BM25 from a scope: ids, order, bits, evidence, stored texts and payloads."""
-    options: dict[str, Any] = {"scope": pair.scope(scope_key), "mode": "lexical", "explain": True}
+    options: dict[str, Any] = {
+        "scope": pair.scope(scope_key),
+        "query": Asked(mode="lexical"),
+        "explain": True,
+    }
     judge.same_result(pair.engine.search(query, **options), pair.model.search(query, **options), explain=True)
 
 
 def same_vector_results(pair: Pair, vector: Any, scope_key: Key) -> None:
     """Nearest vectors from a scope (the machine's vectors are exact)."""
-    options: dict[str, Any] = {"vector": vector, "scope": pair.scope(scope_key), "mode": "vector"}
+    options: dict[str, Any] = {
+        "vector": vector,
+        "scope": pair.scope(scope_key),
+        "query": Asked(mode="vector"),
+    }
     given, expected = pair.engine.search(**options), pair.model.search(**options)
-    judge.same_ids(given, expected)
+    judge.same_keys(given, expected)
     judge.same_bits(given.scores + 0.0, expected.scores + 0.0, "scores")
 
 
 def same_hybrid_results(pair: Pair, query: str, vector: Any, scope_key: Key, k: int) -> None:
     """Both arms fused."""
-    options: dict[str, Any] = {"vector": vector, "scope": pair.scope(scope_key), "k": k, "candidates": 5}
+    options: dict[str, Any] = {
+        "vector": vector,
+        "scope": pair.scope(scope_key),
+        "k": k,
+        "query": Asked(candidates=5),
+    }
     judge.same_result(pair.engine.search(query, **options), pair.model.search(query, **options))
+
+
+def same_rankings(pair: Pair, scope_key: Key, entries: list[Any]) -> None:
+    """A caller's ranking of ids and of pairs (scope, id)."""
+    options: dict[str, Any] = {"scope": pair.scope(scope_key), "query": Asked(rankings=[entries]), "k": 50}
+    judge.same_result(pair.engine.search("jay", **options), pair.model.search("jay", **options))
+
+
+def same_admitted_ids(pair: Pair, scope_key: Key, ids: list[Any]) -> None:
+    """An id in `ids` and in `exclude` names every visible document with it."""
+    for choice in ({"ids": ids}, {"exclude": ids}):
+        options: dict[str, Any] = {"scope": pair.scope(scope_key), "k": judge.ALL, "query": Asked(**choice)}
+        judge.same_result(pair.engine.search("jay oak", **options), pair.model.search("jay oak", **options))
+        pair.both(lambda engine, choice=choice: engine.count(pair.scope(scope_key), **choice))
 
 
 def nothing_foreign(pair: Pair, query: str, scope_key: Key) -> None:
     """Whatever is returned lies in a partition that the scope sees. (Says it without the model's ranking.)"""
     tenant, user, agent = scope_key
-    result = pair.engine.search(query, scope=pair.scope(scope_key), k=judge.ALL, mode="lexical")
+    result = pair.engine.search(query, scope=pair.scope(scope_key), k=judge.ALL, query=Query(mode="lexical"))
     for index in range(len(result)):
         found = key(result.scope(index))
         assert found[0] == tenant

@@ -17,6 +17,10 @@ vectors = draw.some_exact_vectors
 payloads = st.one_of(st.none(), st.binary(max_size=5))
 
 
+places = draw.weighted((3, st.integers(0, 7)), (1, st.integers(0, 39)))
+"""Of ids: mostly few, so that many live in several scopes at once."""
+
+
 class EngineMachine(RuleBasedStateMachine):
     """Writes go to both; each rule that reads is an invariant with drawn arguments."""
 
@@ -33,24 +37,29 @@ class EngineMachine(RuleBasedStateMachine):
         self.pair = Pair(engine_kit(), chunk_docs, metric=metric, dim=draw.DIM if with_dim else None)
         self.ids = [f"m{i}" for i in range(40)] if str_ids else list(range(-5, 35))
 
-    @rule(id=st.integers(0, 39), text=draw.texts, key=draw.scope_keys, vector=vectors, payload=payloads)
+    @rule(id=places, text=draw.texts, key=draw.scope_keys, vector=vectors, payload=payloads)
     def upsert(self, id: int, text: str, key: tuple, vector: Any, payload: bytes | None) -> None:
         scope = self.pair.scope(key)
         self.pair.both(lambda e: e.upsert(self.ids[id], text, scope=scope, vector=vector, payload=payload))
 
-    @rule(id=st.integers(0, 39), text=draw.texts, vector=vectors)
-    def update(self, id: int, text: str, vector: Any) -> None:
-        """A new version of a live document, in its scope (a drawn scope mostly conflicts)."""
-        old = self.pair.model.get(self.ids[id])
-        if old is not None:
-            self.pair.both(
-                lambda e: e.upsert(self.ids[id], text, scope=self.native(old.scope), vector=vector)
-            )
+    @rule(place=st.integers(0, 39), text=draw.texts, vector=vectors)
+    def update(self, place: int, text: str, vector: Any) -> None:
+        """A new version of a live document, in its scope."""
+        live = self.pair.model.live_keys()
+        if live:
+            home, id = live[place % len(live)]
+            self.pair.both(lambda e: e.upsert(id, text, scope=self.pair.scope(home), vector=vector))
+
+    @rule(place=st.integers(0, 39), text=draw.texts, key=draw.scope_keys)
+    def copy(self, place: int, text: str, key: tuple) -> None:
+        """The id of a live document, in another scope mostly: that one stays as it is."""
+        live = self.pair.model.live_keys()
+        if live:
+            _, id = live[place % len(live)]
+            self.pair.both(lambda e: e.upsert(id, text, scope=self.pair.scope(key)))
 
     @rule(
-        rows=st.lists(
-            st.tuples(st.integers(0, 39), draw.texts, draw.scope_keys, vectors, payloads), max_size=12
-        ),
+        rows=st.lists(st.tuples(places, draw.texts, draw.scope_keys, vectors, payloads), max_size=12),
         one_scope=st.booleans(),
     )
     def upsert_many(self, rows: list[tuple[int, str, tuple, Any, bytes | None]], one_scope: bool) -> None:
@@ -65,13 +74,22 @@ class EngineMachine(RuleBasedStateMachine):
             )
         )
 
-    @rule(id=st.integers(0, 39))
-    def delete(self, id: int) -> None:
-        self.pair.both(lambda e: e.delete(self.ids[id]))
+    @rule(id=places, key=draw.scope_keys)
+    def delete(self, id: int, key: tuple) -> None:
+        self.pair.both(lambda e: e.delete(self.ids[id], scope=self.pair.scope(key)))
 
-    @rule(ids=st.lists(st.integers(0, 39), max_size=20))
-    def delete_many(self, ids: list[int]) -> None:
-        self.pair.both(lambda e: e.delete_many([self.ids[id] for id in ids]))
+    @rule(place=st.integers(0, 39))
+    def delete_live(self, place: int) -> None:
+        live = self.pair.model.live_keys()
+        if live:
+            home, id = live[place % len(live)]
+            self.pair.both(lambda e: e.delete(id, scope=self.pair.scope(home)))
+
+    @rule(rows=st.lists(st.tuples(places, draw.scope_keys), max_size=20), one_scope=st.booleans())
+    def delete_many(self, rows: list[tuple[int, tuple]], one_scope: bool) -> None:
+        scopes = [self.pair.scope(key) for _, key in rows]
+        scope = scopes[0] if one_scope and scopes else scopes
+        self.pair.both(lambda e: e.delete_many([self.ids[id] for id, _ in rows], scope=scope))
 
     @rule(key=draw.scope_keys, exact=st.booleans())
     def erase(self, key: tuple, exact: bool) -> None:
@@ -81,11 +99,20 @@ class EngineMachine(RuleBasedStateMachine):
     def compact(self) -> None:
         self.pair.engine.compact()
 
-    @rule(key=draw.scope_keys, id=st.integers(0, 39))
+    @rule(key=draw.scope_keys, id=places)
     def look_up(self, key: tuple, id: int) -> None:
         invariants.same_number_of_documents(self.pair, key)
-        invariants.same_documents(self.pair, self.ids[id])
+        invariants.same_documents(self.pair, self.ids[id], key)
         invariants.same_statistics(self.pair, key)
+
+    @rule(key=draw.scope_keys, ids=st.lists(places, max_size=6))
+    def search_ids(self, key: tuple, ids: list[int]) -> None:
+        if self.pair.model._id_type is not None:
+            invariants.same_admitted_ids(self.pair, key, [self.ids[id] for id in ids])
+
+    @rule(key=draw.scope_keys, picks=draw.picks)
+    def search_rankings(self, key: tuple, picks: list[tuple[int, bool]]) -> None:
+        invariants.same_rankings(self.pair, key, self.pair.entries(picks))
 
     @rule(query=draw.queries, key=draw.scope_keys)
     def search_text(self, query: str, key: tuple) -> None:
@@ -100,9 +127,6 @@ class EngineMachine(RuleBasedStateMachine):
     def search_hybrid(self, query: str, vector: Any, key: tuple, k: int) -> None:
         invariants.same_hybrid_results(self.pair, query, vector, key, k)
 
-    def native(self, scope: Any) -> Any:
-        return self.pair.scope((scope.tenant, scope.user, scope.agent))
-
     def teardown(self) -> None:
         if not hasattr(self, "pair"):
             return
@@ -111,8 +135,8 @@ class EngineMachine(RuleBasedStateMachine):
                 key = (tenant, user, "coder")
                 invariants.same_lexical_results(self.pair, "jay oak the key sk-stg-0041", key)
                 invariants.same_number_of_documents(self.pair, key)
-        for id in self.ids:
-            invariants.same_documents(self.pair, id)
+                for id in self.ids:
+                    invariants.same_documents(self.pair, id, key)
 
 
 TestEngine = EngineMachine.TestCase

@@ -17,6 +17,7 @@ from benchmarks.latency import engine as asked
 from benchmarks.latency import page, targets
 from benchmarks.latency.sizes import QUICK
 
+from scrubjay import RRF, Query
 from tests.reference.model import ModelEngine
 from tests.reference.scopes import Scope as ModelScope
 
@@ -76,11 +77,10 @@ def test_the_exact_answer_is_the_oracles() -> None:
             vectors=whole.vectors[block.first : block.last],
         )
     exact = memories.Exact(whole, candidates=20)
+    plain = Query(RRF(60.0), identifier_tier=False, candidates=20)
     for question in whole.questions([everybody], 8, seed=2):
         scope = ModelScope(memories.TENANT, user="jane", agent="coder")
-        found = oracle.search(
-            question.query.text, vector=question.vector, scope=scope, k=10, candidates=20, rrf_k=60.0
-        )
+        found = oracle.search(question.query.text, vector=question.vector, scope=scope, k=10, query=plain)
         right = exact.fused(question)
         best = sorted(right, key=lambda row: (-right[row], row))[:10]
         assert [right[int(row)] for row in found.ids] == pytest.approx([right[row] for row in best])
@@ -126,13 +126,15 @@ def test_questions_are_seeded_and_stay_with_one_user_for_a_while() -> None:
 def test_a_stall_makes_those_behind_it_late() -> None:
     stalled = recording.open_loop(lambda n: sleep(0.05 if n == 0 else 0.0), range(20), 1_000, 0.02)
     assert stalled["latency"][5] > 40_000_000  # its own call took nothing, but it should have begun 45 ms ago
-    assert stalled["service"][5] < 20_000_000
+    assert np.median(stalled["service"][1:]) < 20_000_000  # of many, since others may be busy, too
 
 
 def test_work_beside_goes_on_and_its_error_comes_out() -> None:
     done = []
     with recording.Beside(done.append, 1_000) as beside:
-        sleep(0.05)
+        end = time.monotonic() + 60
+        while len(done) <= 5 and time.monotonic() < end:
+            sleep(0.05)
     assert len(done) == len(beside.latency_ns) > 5
     assert done == list(range(len(done)))
 
@@ -148,12 +150,12 @@ def test_throughput_counts_all_threads() -> None:
 
     def call(_: int) -> None:
         seen.add(threading.get_ident())
-        sleep(0.001)
+        sleep(0.005)  # asleep, it needs no processor, which others may have
 
-    one = recording.throughput(call, range(10), [None], 0.1)
-    two = recording.throughput(call, range(10), [None, None], 0.1)
+    one = recording.throughput(call, range(10), [None], 0.5)
+    two = recording.throughput(call, range(10), [None, None], 0.5)
     assert len(seen) >= 2
-    assert 20 < one <= 1_000
+    assert 20 < one <= 200
     assert two > one
 
 
@@ -176,10 +178,10 @@ def test_waiting_ends_at_the_moment() -> None:
 def test_parameters_are_found_in_python_and_in_native_functions() -> None:
     import scrubjay
 
-    assert asked.accepts(scrubjay.Index.search, "candidates")
-    assert asked.accepts(scrubjay.Engine.search, "candidates")
+    assert asked.accepts(scrubjay.Index.search, "query")
+    assert asked.accepts(scrubjay.Engine.search, "query")
     assert not asked.accepts(scrubjay.Engine.search, "nonsense")
-    assert "default" in asked.recall_settings(scrubjay.Engine.search)
+    assert "default" in asked.recall_settings()
 
 
 def test_every_workload_runs_on_tiny_sizes(capsys: pytest.CaptureFixture[str]) -> None:

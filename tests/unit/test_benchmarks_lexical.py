@@ -12,6 +12,7 @@ from benchmarks.compare import exact, lexical, lexical_engines, tables, texts, t
 from benchmarks.micro import __main__ as micro
 from benchmarks.micro import data, instructions
 
+from scrubjay import Query
 from tests.reference.model import ModelEngine
 from tests.reference.scopes import Scope
 
@@ -101,7 +102,7 @@ def test_the_exhaustive_formula_is_the_oracle() -> None:
     oracle.upsert_many(list(range(len(DOCUMENTS))), DOCUMENTS, scope=scope)
     whole = exact.Exhaustive(TERMS)
     for query in workload.queries("nat", 10, HELD_OUT, TERMS):
-        found = oracle.search(query.text, scope=scope, k=10, mode="lexical")
+        found = oracle.search(query.text, scope=scope, k=10, query=Query(mode="lexical"))
         scores = whole.scores(query)
         best = exact.best(scores, 10)
         assert list(found.ids) == best.tolist()

@@ -99,7 +99,7 @@ def test_the_ten_searches_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(found["vector, 10,000"]) == 10
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_counts_are_the_same_again() -> None:
     first = instructions.counted(["nine words"], "lexical_child(50)")
     if first is None:

@@ -6,11 +6,13 @@ import json
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from scrubjay import cli
 from scrubjay.embedders import OpenAICompatible
 from scrubjay.errors import EmbedderError
 
@@ -93,9 +95,47 @@ def test_the_key_is_sent_and_shown_nowhere(server: Server, monkeypatch: pytest.M
     sent = server.requests[0]["headers"]
     assert (sent["Authorization"], sent["X-Team"]) == ("Bearer secret-1", "blue")
     assert "secret" not in f"{caught.value!r} {caught.value} {embedder!r} {embedder.name}"
+
+
+def test_the_key_of_the_environment_goes_to_its_provider_alone(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "secret-2")
     make(server).embed_query("a")
-    assert server.requests[-1]["headers"]["Authorization"] == "Bearer secret-2"
+    assert "Authorization" not in server.requests[-1]["headers"]
+    server.script = [(401, {}, b"who are you?")]
+    with pytest.raises(EmbedderError, match=r"OPENAI_API_KEY of the .* host alone.*api_key=") as caught:
+        make(server).embed_query("a")
+    assert "Authorization" not in server.requests[-1]["headers"] and "secret-2" not in str(caught.value)
+    make(server, api_key="secret-3").embed_query("a")  # given for this address
+    assert server.requests[-1]["headers"]["Authorization"] == "Bearer secret-3"
+
+
+def test_the_command_line_sends_a_key_where_it_is_named_for(
+    server: Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "secret-4")
+    monkeypatch.setenv("MINE", "secret-5\n")
+    file = tmp_path / "f.jsonl"
+    file.write_text('{"text": "a"}\n')
+    for spec, sent in ((f"openai:m@{server.url}", None), (f"openai:m@{server.url}#MINE", "Bearer secret-5")):
+        assert cli.main(["search", "a", str(file), "--embedder", spec]) == 0
+        assert {request["headers"].get("Authorization") for request in server.requests} == {sent}
+        server.requests.clear()
+    for spec, said in (
+        (f"{server.url}#NONE", "NONE, it is not set"),
+        ("http://models.example/v1#MINE", "https://"),
+    ):
+        assert cli.main(["search", "a", str(file), "--embedder", f"openai:m@{spec}"]) == 2
+        assert said in capsys.readouterr().err
+
+
+def test_a_key_that_the_other_side_repeats_is_not_repeated(server: Server) -> None:
+    server.script = [(400, {}, b"bad key secret-6"), (200, {}, b'{"given": "secret-6"}')]
+    for _ in range(2):
+        with pytest.raises(EmbedderError, match="hidden") as caught:
+            make(server, api_key="secret-6").embed_query("a")
+        assert "secret-6" not in str(caught.value)
 
 
 @pytest.mark.parametrize("status", [429, 500, 503])

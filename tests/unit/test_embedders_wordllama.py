@@ -54,7 +54,7 @@ def test_nothing_in_a_text_is_the_zero_vector() -> None:
     assert not default().embed_query("").any()
     index = Index(default())
     index.upsert("empty", "", scope=Scope("acme"))
-    record = index.get("empty")
+    record = index.get("empty", scope=Scope("acme"))
     assert record is not None
     assert record.vector is None
 

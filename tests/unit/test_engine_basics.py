@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrubjay import Engine, Scope
+from scrubjay import RRF, Engine, Query, Scope
 from tests.data.engines import Kit
 
 
@@ -29,7 +29,7 @@ def engine(kit: Kit, home: Any) -> Any:
 
 def test_lexical_scores_by_hand(engine: Any, home: Any) -> None:
     """N = 3, df(jay) = 2, avg = 2; norms are 1.2 * (0.25 + 0.75 * len / 2)."""
-    ids, scores = engine.search("jay", scope=home, mode="lexical")
+    ids, scores = engine.search("jay", scope=home, query=Query(mode="lexical"))
     idf = math.log(1 + 1.5 / 2.5)
     assert list(ids) == ["m1", "m2"]
     assert scores == pytest.approx([idf / (1 + 0.75), idf * 2 / (2 + 1.65)], abs=1e-6)
@@ -41,7 +41,9 @@ def test_vector_scores_by_hand(engine: Any, home: Any) -> None:
 
 
 def test_hybrid_scores_by_hand(engine: Any, home: Any) -> None:
-    result = engine.search("acorn jay", vector=[1.0, 0.0], scope=home, rrf_k=60.0)
+    result = engine.search(
+        "acorn jay", vector=[1.0, 0.0], scope=home, query=Query(RRF(60.0), identifier_tier=False)
+    )
     assert result.mode == "hybrid"
     assert list(result.lexical_ranks) == [{"m3": 1, "m1": 2, "m2": 3}[id] for id in result.ids]
     assert list(result.vector_ranks) == [{"m1": 1, "m2": 2, "m3": 0}[id] for id in result.ids]
@@ -54,7 +56,12 @@ def test_hybrid_scores_by_hand(engine: Any, home: Any) -> None:
 
 
 def test_weights_and_rrf_k(engine: Any, home: Any) -> None:
-    result = engine.search("acorn jay", vector=[1.0, 0.0], scope=home, weights=(0.5, 2.0), rrf_k=10)
+    result = engine.search(
+        "acorn jay",
+        vector=[1.0, 0.0],
+        scope=home,
+        query=Query(RRF(10, weights=(0.5, 2.0)), identifier_tier=False),
+    )
     assert dict(zip(result.ids, result.scores, strict=True))["m1"] == 0.5 / 12 + 2.0 / 11
 
 
@@ -74,7 +81,7 @@ def test_result_arrays(engine: Any, home: Any) -> None:
 def test_explanation(engine: Any, home: Any) -> None:
     """Evidence for each hit, in both arms, exact even where the arm did not return the document."""
     result = engine.search(
-        "acorn jay nowhere", vector=[1.0, 0.0], scope=home, candidates=1, k=3, explain=True
+        "acorn jay nowhere", vector=[1.0, 0.0], scope=home, query=Query(candidates=1), k=3, explain=True
     )
     rank = {id: index for index, id in enumerate(result.ids)}
     assert set(rank) == {"m3", "m1"}
@@ -89,7 +96,7 @@ def test_explanation(engine: Any, home: Any) -> None:
 
 
 def test_without_explain_nothing_is_invented(engine: Any, home: Any) -> None:
-    result = engine.search("acorn", vector=[1.0, 0.0], scope=home, candidates=1)
+    result = engine.search("acorn", vector=[1.0, 0.0], scope=home, query=Query(candidates=1))
     m1, m3 = list(result.ids).index("m1"), list(result.ids).index("m3")
     assert np.isnan(result.coverage).all()
     assert math.isnan(result.bm25[m1])
@@ -97,24 +104,24 @@ def test_without_explain_nothing_is_invented(engine: Any, home: Any) -> None:
 
 
 def test_get_returns_what_was_given(engine: Any, home: Any) -> None:
-    document = engine.get("m2")
+    document = engine.get("m2", scope=home)
     assert (document.id, document.text, document.payload) == ("m2", "jay jay oak", b"\x00two")
     assert (document.scope.tenant, document.scope.user, document.scope.agent) == ("acme", "jane", None)
     assert document.vector.tolist() == [0.0, 2.0]
     assert document.vector.dtype == np.float32
-    assert engine.get("m3").vector is None
-    assert engine.get("m3").payload is None
-    assert engine.get("m4") is None
+    assert engine.get("m3", scope=home).vector is None
+    assert engine.get("m3", scope=home).payload is None
+    assert engine.get("m4", scope=home) is None
 
 
-def test_a_returned_vector_is_a_copy(engine: Any) -> None:
+def test_a_returned_vector_is_a_copy(engine: Any, home: Any) -> None:
     """Writing into what `get` returned does not write into the engine."""
-    vector = engine.get("m2").vector
+    vector = engine.get("m2", scope=home).vector
     try:
         vector[:] = 7
     except ValueError:
         pass  # read-only is as good
-    assert engine.get("m2").vector.tolist() == [0.0, 2.0]
+    assert engine.get("m2", scope=home).vector.tolist() == [0.0, 2.0]
 
 
 def test_the_given_array_may_change_afterwards(kit: Kit, home: Any) -> None:
@@ -138,21 +145,19 @@ def test_vectors_among_thousands_of_documents_without(kit: Kit, home: Any) -> No
     assert list(engine.search("jay", vector=vectors[9], scope=home).ids[:1]) == [9]
 
 
-def test_contains_len_count(engine: Any, home: Any, kit: Kit) -> None:
-    assert "m1" in engine
-    assert "m9" not in engine
+def test_len_count(engine: Any, home: Any, kit: Kit) -> None:
     assert len(engine) == engine.count() == engine.count(home) == 3
     assert engine.count(kit.Scope("acme")) == 0
     assert engine.count(kit.Scope("acme", "jane", "coder")) == 3
 
 
 def test_delete_removes_from_every_projection(engine: Any, home: Any) -> None:
-    assert engine.delete("m2") is True
-    assert engine.delete("m2") is False
-    assert engine.get("m2") is None
+    assert engine.delete("m2", scope=home) is True
+    assert engine.delete("m2", scope=home) is False
+    assert engine.get("m2", scope=home) is None
     assert sorted(engine.search("jay oak", scope=home).ids) == ["m1", "m3"]
     assert list(engine.search(vector=[0.0, 1.0], scope=home).ids) == ["m1"]
-    assert engine.delete_many(["m1", "m1", "m9", "m3"]) == 2
+    assert engine.delete_many(["m1", "m1", "m9", "m3"], scope=home) == 2
     assert len(engine) == 0
 
 
@@ -160,8 +165,8 @@ def test_update_replaces(engine: Any, home: Any) -> None:
     """The old text, payload and vector are gone, also where the new version has none."""
     engine.upsert("m2", "acorn", scope=home)
     assert list(engine.search("jay", scope=home).ids) == ["m1"]
-    assert engine.get("m2").payload is None
-    assert engine.get("m2").vector is None
+    assert engine.get("m2", scope=home).payload is None
+    assert engine.get("m2", scope=home).vector is None
     assert list(engine.search(vector=[0.0, 1.0], scope=home).ids) == ["m1"]
     assert len(engine) == 3
 
@@ -182,13 +187,15 @@ def test_int_ids(kit: Kit, home: Any) -> None:
     result = engine.search("jay", scope=home)
     assert result.ids.dtype == np.int64
     assert result.ids.tolist() == [7, -1, 2**63 - 1, 5]
-    assert type(engine.get(7).id) is int
-    assert 5 in engine
+    assert type(engine.get(7, scope=home).id) is int
+    assert type(engine.get(5, scope=home).id) is int
 
 
 def test_k_is_capped_by_what_is_visible(engine: Any, home: Any) -> None:
     assert len(engine.search("jay oak", scope=home, k=1)) == 1
-    assert len(engine.search("jay oak", vector=[1, 1], scope=home, k=2**62, candidates=2**62)) == 3
+    assert (
+        len(engine.search("jay oak", vector=[1, 1], scope=home, k=2**62, query=Query(candidates=2**62))) == 3
+    )
     assert len(engine.search(vector=[1, 1], scope=home, k=2**62)) == 2
 
 
@@ -199,7 +206,7 @@ def test_text_without_a_term(engine: Any, home: Any, text: str) -> None:
     assert engine.search(text, scope=home).mode == "lexical"
     assert list(engine.search(text, vector=[1.0, 0.0], scope=home).ids) == ["m1", "m2"]
     engine.upsert("m1", text, scope=home)
-    assert engine.get("m1").text == text
+    assert engine.get("m1", scope=home).text == text
     assert list(engine.search("jay", scope=home).ids) == ["m2"]
 
 
@@ -219,8 +226,8 @@ def test_an_empty_engine_answers(kit: Kit, home: Any) -> None:
         assert len(ids) == len(scores) == 0
     assert engine.search_batch([], scope=home) == []
     assert engine.upsert_many([], [], scope=home) == 0
-    assert engine.delete_many([]) == engine.erase(home) == engine.count() == 0
-    assert engine.get("m") is None
+    assert engine.delete_many([], scope=home) == engine.erase(home) == engine.count() == 0
+    assert engine.get("m", scope=home) is None
     assert engine.dim is None
     engine.compact()
 
@@ -231,7 +238,7 @@ def test_the_first_vector_settles_the_dimension(kit: Kit, home: Any) -> None:
     assert engine.dim is None
     engine.upsert(2, "t", scope=home, vector=[1.0, 2.0, 3.0])
     assert engine.dim == 3
-    engine.delete(2)
+    engine.delete(2, scope=home)
     assert engine.dim == 3
 
 
@@ -254,7 +261,7 @@ def test_the_first_vector_settles_the_dimension(kit: Kit, home: Any) -> None:
 def test_any_numeric_vector(kit: Kit, home: Any, vector: Any) -> None:
     engine = kit.Engine(dim=2, metric="ip")
     engine.upsert(1, "t", scope=home, vector=vector)
-    assert engine.get(1).vector.tolist() == pytest.approx([1.0, 2.0], rel=1e-3)
+    assert engine.get(1, scope=home).vector.tolist() == pytest.approx([1.0, 2.0], rel=1e-3)
     assert engine.search(vector=vector, scope=home).scores.tolist() == pytest.approx([5.0], rel=1e-3)
 
 
@@ -273,7 +280,7 @@ def test_any_numeric_vector(kit: Kit, home: Any, vector: Any) -> None:
 def test_any_numeric_matrix(kit: Kit, home: Any, rows: Any) -> None:
     engine = kit.Engine(metric="ip")
     engine.upsert_many([1, 2, 3], ["t"] * 3, scope=home, vectors=rows)
-    stored = np.stack([engine.get(id).vector for id in (1, 2, 3)])
+    stored = np.stack([engine.get(id, scope=home).vector for id in (1, 2, 3)])
     assert stored == pytest.approx(np.array([[1, 2], [3, 4], [5, 6]]), rel=1e-3)
     results = engine.search_batch(None, vectors=rows, scope=home, k=1)
     assert [result.scores[0] for result in results] == pytest.approx([17.0, 39.0, 61.0], rel=1e-3)
@@ -288,7 +295,7 @@ def test_upsert_many_rows_are_upserts_in_turn(kit: Kit, home: Any) -> None:
         vectors=[None, [1.0, 0.0], None],
     )  # fmt: skip
     assert list(engine.search("jay", scope=home).ids) == ["b", "a"]
-    assert engine.get("a").payload == b"3"
+    assert engine.get("a", scope=home).payload == b"3"
     assert len(engine) == 2
     engine.upsert_many(("c", "d"), ("jay", b"jay"), scope=(home, other))
     assert engine.count(other) == 1
@@ -314,7 +321,7 @@ def test_searches_repeat_to_the_bit(engine: Any, home: Any) -> None:
 def test_texts_may_be_bytes(kit: Kit, home: Any) -> None:
     engine = kit.Engine()
     engine.upsert(1, "naïve jay".encode(), scope=home)
-    assert engine.get(1).text == "naïve jay"
+    assert engine.get(1, scope=home).text == "naïve jay"
     assert list(engine.search(b"jay", scope=home).ids) == [1]
 
 
@@ -332,7 +339,7 @@ def test_texts_may_be_bytes(kit: Kit, home: Any) -> None:
 def test_invalid_utf8_becomes_replacement_characters(kit: Kit, home: Any, raw: bytes) -> None:
     engine = kit.Engine()
     engine.upsert(1, raw, scope=home)
-    assert engine.get(1).text == raw.decode("utf-8", "replace")
+    assert engine.get(1, scope=home).text == raw.decode("utf-8", "replace")
     assert list(engine.search("jay", scope=home).ids) == [1]
     assert list(engine.search(raw, scope=home).ids) == [1]
 
@@ -341,8 +348,8 @@ def test_nul_is_an_ordinary_character(kit: Kit, home: Any) -> None:
     engine = kit.Engine()
     engine.upsert("a\0b", "jay\0oak", scope=home)
     engine.upsert("a", "acorn", scope=home)
-    assert engine.get("a\0b").text == "jay\0oak"
-    assert engine.get("a").text == "acorn"
+    assert engine.get("a\0b", scope=home).text == "jay\0oak"
+    assert engine.get("a", scope=home).text == "acorn"
     assert list(engine.search("oak", scope=home).ids) == ["a\0b"]
 
 
@@ -350,7 +357,7 @@ def test_lone_surrogates_in_a_text(kit: Kit, home: Any) -> None:
     """A str that UTF-8 cannot hold: each lone surrogate becomes U+FFFD, like any other broken text."""
     engine = kit.Engine()
     engine.upsert(1, "jay \ud83d oak", scope=home)
-    assert engine.get(1).text == "jay \ufffd oak"
+    assert engine.get(1, scope=home).text == "jay \ufffd oak"
     assert list(engine.search("jay \udc00", scope=home).ids) == [1]
 
 
@@ -360,8 +367,8 @@ def test_very_long_ids_and_texts(kit: Kit, home: Any) -> None:
     engine.upsert(long_id, long_text, scope=home)
     engine.upsert(long_id[:-1], "oak", scope=home)
     assert list(engine.search("jay", scope=home).ids) == [long_id]
-    assert engine.get(long_id).text == long_text
-    assert engine.delete(long_id)
+    assert engine.get(long_id, scope=home).text == long_text
+    assert engine.delete(long_id, scope=home)
     assert list(engine.search("oak", scope=home).ids) == [long_id[:-1]]
     endless_id = "x" * 10_000_000
     try:
@@ -381,14 +388,14 @@ def test_attributes_tell_the_settings(kit: Kit) -> None:
 
 def test_compact_is_invisible(engine: Any, home: Any) -> None:
     engine.upsert_many([f"tie{number}" for number in range(20)], ["oak"] * 20, scope=home)
-    engine.delete_many(["m1", "tie4"])
+    engine.delete_many(["m1", "tie4"], scope=home)
     before = engine.search("jay oak", vector=[1.0, 1.0], scope=home, k=30, explain=True)
     engine.compact()
     after = engine.search("jay oak", vector=[1.0, 1.0], scope=home, k=30, explain=True)
     assert list(after.ids) == list(before.ids)
     assert after.scores.tobytes() == before.scores.tobytes()
-    assert engine.get("m1") is None
-    assert engine.get("m2").payload == b"\x00two"
+    assert engine.get("m1", scope=home) is None
+    assert engine.get("m2", scope=home).payload == b"\x00two"
 
 
 def test_a_result_outlives_its_documents(engine: Any, home: Any) -> None:
@@ -447,7 +454,7 @@ def test_half_precision_embeddings_come_back_as_given(kit: Kit, home: Any, metri
         engine = kit.Engine(256, metric, dtype=dtype)
         engine.upsert_many(list(range(50)), ["t"] * 50, scope=home, vectors=rows)
         for id in range(50):
-            assert np.array_equal(engine.get(id).vector, rows[id].astype(np.float32))
+            assert np.array_equal(engine.get(id, scope=home).vector, rows[id].astype(np.float32))
 
 
 def test_a_vector_takes_the_memory_that_is_documented() -> None:

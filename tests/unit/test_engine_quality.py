@@ -1,6 +1,6 @@
 """On real questions: do engine and oracle rank alike, and are named identifiers found? (Skipped without the data.)
 
-A part of each judged set in the default run, more of it with `--slow`; the profile `thorough` evaluates all of it, as
+A part of each judged set in the default run, more of it with `--long`; the profile `thorough` evaluates all of it, as
 `python -m benchmarks.quality` does.
 """
 
@@ -19,7 +19,7 @@ from tests.conftest import PROFILE
 from tests.data.engines import Kit
 
 N_QUERIES = 40
-N_SLOW = 200
+N_LONG = 200
 
 
 def read(folder: Path, name: str) -> JudgedSet:
@@ -60,14 +60,14 @@ def test_named_identifiers_are_found(kit: Kit, judged_data: Path, name: str) -> 
     assert sum(one.rank == 1 for one in named) >= 0.99 * len(named)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("name", SETS)
 def test_engine_and_oracle_agree(kit: Kit, judged_data: Path, name: str) -> None:
     if not kit.is_native:
         pytest.skip("this compares the native engine with the oracle")
     judged = read(judged_data, name)
     if PROFILE != "thorough":
-        judged = judged.part({query.scope for query in judged.queries}, N_SLOW)
+        judged = judged.part({query.scope for query in judged.queries}, N_LONG)
     report = quality.evaluate(judged, with_native=True, with_oracle=True, progress=lambda what: None)
     assert quality.faults(report) == []
 

@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scrubjay import Query
 from tests.data.engines import Kit
 from tests.data.replay import error_kind
+from tests.reference.query import Asked, Options
 from tests.reference.scopes import key
 
 NAN, INF = float("nan"), float("inf")
@@ -38,15 +40,18 @@ class House:
     def state(self) -> Any:
         documents = []
         for id in ("m1", "m2", "m3", "new", "n1", "n2", "n3"):
-            document = self.engine.get(id)
-            if document is not None:
-                vector = None if document.vector is None else document.vector.tolist()
-                documents.append((document.id, document.text, key(document.scope), document.payload, vector))
+            for scope in (self.home, self.shared, self.foreign):
+                document = self.engine.get(id, scope=scope)
+                if document is not None:
+                    vector = None if document.vector is None else document.vector.tolist()
+                    documents.append(
+                        (document.id, document.text, key(document.scope), document.payload, vector)
+                    )
         answers = []
         for scope in (self.home, self.shared, self.foreign):
             for mode in ("lexical", "vector", "hybrid"):
                 result = self.engine.search(
-                    "the jay acorn oak new", vector=[1, 2, 3], scope=scope, mode=mode, k=50
+                    "the jay acorn oak new", vector=[1, 2, 3], scope=scope, query=Query(mode=mode), k=50
                 )
                 answers.append((list(result.ids), result.scores.tobytes()))
         stats = self.engine.stats()
@@ -65,8 +70,17 @@ def many(ids: Any = ("n1", "n2", "n3"), texts: Any = ("new", "new", "new"), **op
     return lambda house: house.engine.upsert_many(ids, texts, **{"scope": house.home, **options})
 
 
+def named(method: str, ids: Any, **options: Any) -> Call:
+    """A method that is given an id, or several, and a scope."""
+    return lambda house: getattr(house.engine, method)(ids, **{"scope": house.home, **options})
+
+
 def search(text: Any = "jay", **options: Any) -> Call:
     return lambda house: house.engine.search(text, **{"scope": house.home, **options})
+
+
+def rrf(**options: Any) -> Call:
+    return search(vector=[1, 0, 0], query=Asked(Options("rrf", **options)))
 
 
 def batch(texts: Any = ("jay", "oak"), **options: Any) -> Call:
@@ -92,10 +106,10 @@ BAD_CALLS: dict[str, tuple[Call, str, list[str]]] = {
     "id of the other kind": (upsert(id=7), "TypeError", ["id"]),
     "id empty": (upsert(id=""), "ValueError", ["id"]),
     "id with a lone surrogate": (upsert(id="\ud800"), "ValueError", ["id"]),
-    "delete, id of the other kind": (lambda house: house.engine.delete(7), "TypeError", ["id"]),
-    "get, id of the other kind": (lambda house: house.engine.get(7), "TypeError", ["id"]),
-    "delete_many, id of the other kind": (lambda house: house.engine.delete_many(["m1", 7]), "TypeError", ["ids", "1"]),
-    "delete_many, one str": (lambda house: house.engine.delete_many("m1"), "TypeError", ["ids"]),
+    "delete, id of the other kind": (named("delete", 7), "TypeError", ["id"]),
+    "get, id of the other kind": (named("get", 7), "TypeError", ["id"]),
+    "delete_many, id of the other kind": (named("delete_many", ["m1", 7]), "TypeError", ["ids", "1"]),
+    "delete_many, one str": (named("delete_many", "m1"), "TypeError", ["ids"]),
     "ids, one of the other kind": (many(ids=["n1", 7, "n3"]), "TypeError", ["ids", "1"]),
     "ids, one empty": (many(ids=["n1", "n2", ""]), "ValueError", ["ids", "2"]),
     "ids, one str": (many(ids="abc"), "TypeError", ["ids"]),
@@ -114,14 +128,24 @@ BAD_CALLS: dict[str, tuple[Call, str, list[str]]] = {
     "scope str": (upsert(scope="acme"), "TypeError", ["scope"]),
     "scopes too few": (lambda house: many(scope=[house.home])(house), "ValueError", ["scope", "3", "1"]),
     "scopes, one None": (lambda house: many(scope=[house.home, None, house.home])(house), "TypeError", ["scope"]),
-    "another scope": (lambda house: upsert("m1", scope=house.shared)(house), "ConflictError", ["m1"]),
-    "another tenant": (lambda house: upsert("m1", scope=house.foreign)(house), "ConflictError", ["m1"]),
-    "another scope in a batch": (
-        lambda house: many(ids=["n1", "m1", "n2"], scope=house.foreign)(house), "ConflictError", ["m1"],
+    "get without scope": (lambda house: house.engine.get("m1"), "TypeError", ["scope"]),
+    "get, scope None": (named("get", "m1", scope=None), "TypeError", ["scope"]),
+    "get, scope str": (named("get", "m1", scope="acme"), "TypeError", ["scope"]),
+    "get, several scopes": (lambda house: named("get", "m1", scope=[house.home])(house), "TypeError", ["scope"]),
+    "delete without scope": (lambda house: house.engine.delete("m1"), "TypeError", ["scope"]),
+    "delete, scope None": (named("delete", "m1", scope=None), "TypeError", ["scope"]),
+    "delete, scope tuple": (named("delete", "m1", scope=("acme", "jane", None)), "TypeError", ["scope"]),
+    "delete, several scopes": (lambda house: named("delete", "m1", scope=[house.home])(house), "TypeError", ["scope"]),
+    "delete_many without scope": (lambda house: house.engine.delete_many(["m1"]), "TypeError", ["scope"]),
+    "delete_many, scope None": (named("delete_many", ["m1"], scope=None), "TypeError", ["scope"]),
+    "delete_many, scopes too few": (
+        lambda house: named("delete_many", ["m1", "m2"], scope=[house.home])(house), "ValueError", ["scope", "2", "1"],
     ),
-    "two scopes in one batch": (
-        lambda house: many(ids=["n1", "n2", "n1"], scope=[house.home, house.home, house.shared])(house),
-        "ConflictError", ["n1"],
+    "delete_many, scopes too many": (
+        lambda house: named("delete_many", ["m1"], scope=[house.home] * 2)(house), "ValueError", ["scope", "1", "2"],
+    ),
+    "delete_many, one None of the scopes": (
+        lambda house: named("delete_many", ["m1", "m2"], scope=[house.home, None])(house), "TypeError", ["scope"],
     ),
     "search without scope": (lambda house: house.engine.search("jay"), "TypeError", ["scope"]),
     "search, scope None": (search(scope=None), "TypeError", ["scope"]),
@@ -161,30 +185,47 @@ BAD_CALLS: dict[str, tuple[Call, str, list[str]]] = {
     "vectors, a row of str": (many(vectors=[[1, 0, 0], "abc", None]), "TypeError", ["vectors", "1"]),
     # search
     "neither text nor vector": (search(text=None), "ValueError", ["text", "vector"]),
-    "lexical without text": (search(text=None, vector=[1, 0, 0], mode="lexical"), "ValueError", ["text"]),
-    "vector without vector": (search(mode="vector"), "ValueError", ["vector"]),
+    "lexical without text": (search(text=None, vector=[1, 0, 0], query=Asked(mode="lexical")), "ValueError", ["text"]),
+    "vector without vector": (search(query=Asked(mode="vector")), "ValueError", ["vector"]),
     "text int in a search": (search(text=7), "TypeError", ["text"]),
-    "mode unknown": (search(mode="fuzzy"), "ValueError", ["mode", "fuzzy"]),
-    "mode None": (search(mode=None), "ValueError|TypeError", ["mode"]),
+    "mode unknown": (search(query=Asked(mode="fuzzy")), "ValueError", ["mode", "fuzzy"]),
+    "mode None": (search(query=Asked(mode=None)), "ValueError|TypeError", ["mode"]),
     "k zero": (search(k=0), "ValueError", ["k", "0"]),
     "k negative": (search(k=-1), "ValueError", ["k", "-1"]),
     "k float": (search(k=1.5), "TypeError", ["k"]),
     "k None": (search(k=None), "TypeError", ["k"]),
-    "candidates zero": (search(vector=[1, 0, 0], candidates=0), "ValueError", ["candidates", "0"]),
-    "candidates negative": (search(vector=[1, 0, 0], candidates=-5), "ValueError", ["candidates", "-5"]),
+    "candidates zero": (search(vector=[1, 0, 0], query=Asked(candidates=0)), "ValueError", ["candidates", "0"]),
+    "candidates negative": (search(vector=[1, 0, 0], query=Asked(candidates=-5)), "ValueError", ["candidates", "-5"]),
     "query vector too short": (search(vector=[1.0]), "ValueError", ["vector", "3", "1"]),
     "query vector NaN": (search(vector=[NAN, 0, 0]), "ValueError", ["vector"]),
     "query vector inf": (search(vector=[0, INF, 0]), "ValueError", ["vector"]),
     "query vector zero": (search(vector=[0, 0, 0]), "ValueError", ["vector"]),
     "query vector a matrix": (search(vector=np.ones((1, 3))), "ValueError", ["vector"]),
     "query vector str": (search(vector="abc"), "TypeError", ["vector"]),
-    "rrf_k negative": (search(vector=[1, 0, 0], rrf_k=-1), "ValueError", ["rrf_k", "-1"]),
-    "rrf_k NaN": (search(vector=[1, 0, 0], rrf_k=NAN), "ValueError", ["rrf_k"]),
-    "weights one": (search(vector=[1, 0, 0], weights=(1.0,)), "ValueError|TypeError", ["weights"]),
-    "weights three": (search(vector=[1, 0, 0], weights=(1.0, 1.0, 1.0)), "ValueError|TypeError", ["weights"]),
-    "weights NaN": (search(vector=[1, 0, 0], weights=(1.0, NAN)), "ValueError", ["weights"]),
-    "weights negative": (search(vector=[1, 0, 0], weights=(1.0, -1.0)), "ValueError", ["weights"]),
-    "rankings, wrong kind of id": (search(rankings=[[7]]), "TypeError", ["rankings"]),
+    "rrf_k negative": (rrf(rrf_k=-1), "ValueError", ["rrf_k", "-1"]),
+    "rrf_k NaN": (rrf(rrf_k=NAN), "ValueError", ["rrf_k"]),
+    "weights one": (rrf(weights=(1.0,)), "ValueError|TypeError", ["weights"]),
+    "weights NaN": (rrf(weights=(1.0, NAN)), "ValueError", ["weights"]),
+    "weights negative": (rrf(weights=(1.0, -1.0)), "ValueError", ["weights"]),
+    "rankings, wrong kind of id": (search(query=Asked(rankings=[[7]])), "TypeError", ["rankings"]),
+    "rankings, wrong kind of id in a pair": (
+        lambda house: search(query=Asked(rankings=[[(house.home, 7)]]))(house), "TypeError", ["rankings"],
+    ),
+    "rankings, a pair without scope": (search(query=Asked(rankings=[[(None, "m1")]])), "TypeError", ["rankings", "0"]),
+    "rankings, a pair the wrong way round": (
+        lambda house: search(query=Asked(rankings=[[("m1", house.home)]]))(house), "TypeError", ["rankings", "0"],
+    ),
+    "rankings, a pair with an empty id": (
+        lambda house: search(query=Asked(rankings=[["m1", (house.home, "")]]))(house), "ValueError", ["rankings", "1"],
+    ),
+    "rankings, three of a kind": (
+        lambda house: search(query=Asked(rankings=[[(house.home, "m1", "m2")]]))(house),
+        "TypeError",
+        ["rankings", "0"],
+    ),
+    "rankings, a scope alone": (
+        lambda house: search(query=Asked(rankings=[[house.home]]))(house), "TypeError", ["rankings", "0"],
+    ),
     # batches of searches
     "batch, nothing": (batch(texts=None), "ValueError", ["texts", "vectors"]),
     "batch, one str": (batch(texts="jay"), "TypeError", ["texts"]),
@@ -345,4 +386,4 @@ def test_values_beyond_half_precision(kit: Kit) -> None:
             continue
         scores = engine.search(vector=[1.0, 1.0], scope=home).scores
         assert np.isfinite(scores).all()
-        assert np.isfinite(engine.get(1).vector).all()
+        assert np.isfinite(engine.get(1, scope=home).vector).all()

@@ -13,9 +13,20 @@ from typing import Any
 
 import pytest
 
-from scrubjay import ClosedError, Index, KeyErasedError, Retriever, Scope, StoreBusyError
+from scrubjay import (
+    ClosedError,
+    EncryptionError,
+    Index,
+    KeyErasedError,
+    Query,
+    Retriever,
+    Scope,
+    StoreBusyError,
+)
 from scrubjay.retrieval.judged import from_feedback
 from scrubjay.store import feedback as feedback_store
+from scrubjay.store.encryption import SEALED, is_sealed
+from scrubjay.store.registry import seal_tables
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
 SECRET = "where did I hide the yellow submarine"
@@ -38,7 +49,7 @@ def noted(index: Index, scope: Scope | None = None) -> list[tuple[str | int, boo
 def test_a_hit_an_id_and_who_asked(index: Index) -> None:
     hit = next(hit for hit in index.search("train", scope=JANE) if hit.id == "ours")
     assert index.feedback(hit, query="train", scope=JANE)
-    assert index.feedback("mine", False, "when?")
+    assert index.feedback("mine", False, "when?", scope=JANE)
     assert noted(index) == [("ours", True, "train", JANE), ("mine", False, "when?", JANE)]
     first, second = index.feedbacks()
     assert (first.lexical_rank, first.vector_rank, first.score) == (hit.lexical_rank, None, hit.score)
@@ -46,6 +57,7 @@ def test_a_hit_an_id_and_who_asked(index: Index) -> None:
     assert abs(first.at - time.time()) < 60
     retrieved = Retriever(index).search("train", scope=JANE)[0]
     assert index.feedback(retrieved, query="train", scope=JANE)
+    assert [note.document_scope for note in index.feedbacks()] == [ACME, JANE, retrieved.scope]
 
 
 def test_only_what_the_asker_sees(index: Index) -> None:
@@ -68,10 +80,39 @@ def test_notes_of_a_scope(index: Index) -> None:
 def test_a_deleted_memory_takes_its_notes_along(index: Index) -> None:
     index.feedback("ours", query=SECRET, scope=JANE)
     index.feedback("mine", query="other", scope=JANE)
-    index.delete("ours")
+    assert not index.delete("ours", scope=JANE)
+    assert len(index.feedbacks()) == 2
+    index.delete("ours", scope=ACME)
     assert [note.id for note in index.feedbacks()] == ["mine"]
     index.upsert("ours", "Written anew.", scope=ACME)
     assert [note.id for note in index.feedbacks()] == ["mine"]
+
+
+def test_notes_on_memories_of_one_id_are_told_apart(index: Index) -> None:
+    for scope in (ACME, JANE, JOE):
+        index.upsert("m", f"A train, by {scope!r}.", scope=scope)
+    assert index.feedback("m", query="an id is the most specific that the asker sees", scope=JANE)
+    for hit in index.search("train", scope=JANE, query=Query(ids=["m"])):
+        assert index.feedback(hit, hit.scope == ACME, "train", scope=JANE)
+    assert index.feedback("m", query="joe's", scope=JOE)
+    assert index.feedback("m", query="shared", scope=Scope("acme", agent="coder"))
+
+    def judged() -> list[tuple[str | None, bool, Scope]]:
+        return sorted((note.query, note.used, note.document_scope) for note in index.feedbacks())
+
+    of_jane = [("an id is the most specific that the asker sees", True, JANE), ("train", False, JANE)]
+    of_others = [("joe's", True, JOE), ("shared", True, ACME), ("train", True, ACME)]
+    assert judged() == sorted([*of_jane, *of_others])
+    found = {(query.text, query.scope): set(query.relevant) for query in from_feedback(index)}
+    assert found["train", JANE] == {(ACME, "m")} and found["joe's", JOE] == {(JOE, "m")}
+    index.delete("m", scope=JANE)
+    assert judged() == of_others
+    index.upsert("m", "Written anew.", scope=JANE)
+    assert judged() == of_others
+    index.erase(ACME, exact=True)
+    assert judged() == [("joe's", True, JOE)]
+    if index.path is not None:
+        assert index.check().problems == []
 
 
 def test_a_replaced_memory_keeps_them(index: Index) -> None:
@@ -125,11 +166,12 @@ def test_erasing_everywhere(index: Index) -> None:
     assert side.feedbacks() == []
 
 
-def test_expired_memories(index: Index) -> None:
-    index.upsert("soon", "A train.", scope=JANE, ttl=0.1)
+def test_expired_memories(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
+    index.upsert("soon", "A train.", scope=JANE, ttl=600)
     index.feedback("soon", query="q", scope=JANE)
     assert len(index.feedbacks()) == 1
-    time.sleep(0.15)
+    real = time.time_ns
+    monkeypatch.setattr("time.time_ns", lambda: real() + 601 * 10**9)
     assert index.feedbacks() == []
     assert not index.feedback("soon", query="q", scope=JANE)
     index.sweep()
@@ -147,13 +189,14 @@ def test_expired_memories(index: Index) -> None:
         ({"query": b"q"}, TypeError, "query: expected a str, got bytes"),
         ({"query": "q" * 32_769}, ValueError, "query: expected at most 32,768 characters, got 32,769"),
         ({"scope": "acme"}, TypeError, "scope: expected a scrubjay.Scope, got str"),
+        ({"scope": None}, TypeError, "scope: expected a scrubjay.Scope with an id, got None"),
     ],
 )
 def test_bad_arguments(
     index: Index, arguments: dict[str, object], error: type[Exception], names: str
 ) -> None:
     with pytest.raises(error, match=names):
-        index.feedback(**{"hit": "mine", **arguments})  # type: ignore[arg-type]
+        index.feedback(**{"hit": "mine", "scope": JANE, **arguments})  # type: ignore[arg-type]
     assert index.feedbacks() == []
 
 
@@ -172,14 +215,14 @@ def test_numbers_are_ids_too(tmp_path: Path) -> None:
         assert index.feedback(index.search("train", scope=JANE)[0])
         assert [note.id for note in index.feedbacks()] == [7]
         with pytest.raises(TypeError, match="expected int like the ids"):
-            index.feedback("7")
+            index.feedback("7", scope=JANE)
 
 
 def test_the_oldest_make_room(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(feedback_store, "MAX_NOTES", 5)
     monkeypatch.setattr(feedback_store, "_PRUNED_EVERY", 1)
     index.upsert("theirs", "A train.", scope=Scope("globex"))
-    index.feedback("theirs", query="first of all")
+    index.feedback("theirs", query="first of all", scope=Scope("globex"))
     for i in range(12):
         index.feedback("mine", query=str(i), scope=JANE)
     queries = [note.query for note in index.feedbacks()]
@@ -201,7 +244,7 @@ def test_notes_survive_and_are_seen_by_others(tmp_path: Path) -> None:
         import os, sys
         from scrubjay import Index, Scope
         index = Index.open(sys.argv[1])
-        assert index.feedback("m1", False, "from elsewhere", Scope("acme", user="jane"))
+        assert index.feedback("m1", False, "from elsewhere", scope=Scope("acme", user="jane"))
         os.kill(os.getpid(), 9)
         """
     )
@@ -237,7 +280,7 @@ def test_a_dropped_collection_takes_its_notes_along(tmp_path: Path) -> None:
     with Index.open(tmp_path / "a.scrubjay") as index:
         side = index.collection("side")
         side.upsert("m", "A train.", scope=JANE)
-        side.feedback("m", query=SECRET)
+        side.feedback("m", query=SECRET, scope=JANE)
         index.drop_collection("side")
         index.compact()
         assert index.verify_erased([SECRET]).clean
@@ -247,7 +290,7 @@ def test_a_dropped_collection_takes_its_notes_along(tmp_path: Path) -> None:
 def test_backups_have_the_notes(tmp_path: Path) -> None:
     with Index.open(tmp_path / "a.scrubjay") as index:
         index.upsert("m", "A train.", scope=JANE)
-        index.feedback("m", query="q")
+        index.feedback("m", query="q", scope=JANE)
         index.backup(tmp_path / "b.scrubjay")
     with Index.open(tmp_path / "b.scrubjay") as copy:
         assert [note.query for note in copy.feedbacks()] == ["q"]
@@ -257,7 +300,7 @@ def test_notes_leave_cached_results_and_searches_alone(tmp_path: Path) -> None:
     with Index.open(tmp_path / "a.scrubjay", busy_timeout=0.05) as index:
         index.upsert("m", "A train.", scope=JANE)
         before = (index.generation(JANE), index.shared_generation(JANE))
-        index.feedback("m", query="q")
+        index.feedback("m", query="q", scope=JANE)
         assert (index.generation(JANE), index.shared_generation(JANE)) == before
         with index.engine.store.exclusively("testing") as writer:  # type: ignore[union-attr]
             writer.execute("BEGIN IMMEDIATE")
@@ -265,7 +308,7 @@ def test_notes_leave_cached_results_and_searches_alone(tmp_path: Path) -> None:
 
             def note() -> None:
                 try:
-                    index.feedback("m", query="q2")
+                    index.feedback("m", query="q2", scope=JANE)
                 except StoreBusyError as error:
                     done.append(error)
 
@@ -288,13 +331,15 @@ class Cipher:
         return getattr(self._usual, name)
 
     def seal(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
-        return None if data is None else f"{tenant} {place}|".encode() + bytes(255 - byte for byte in data)
+        if data is None:
+            return None
+        return SEALED + f"{tenant} {place}|".encode() + bytes(255 - byte for byte in data)
 
     def open(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
-        if data is None or b"|" not in data:
+        if data is None or not is_sealed(data):
             return data
         head, _, sealed = data.partition(b"|")
-        assert head == f"{tenant} {place}".encode()
+        assert head == SEALED + f"{tenant} {place}".encode()
         return bytes(255 - byte for byte in sealed)
 
     def readable(self, tenant: str) -> bool:
@@ -308,18 +353,23 @@ def test_questions_are_sealed_where_the_store_has_a_cipher(
         store = index.engine.store  # type: ignore[union-attr]
         index.upsert("m", "A train.", scope=JANE)
         index.upsert("g", "A train.", scope=Scope("gone"))
-        index.feedback("m", query="asked before")
+        index.feedback("m", query="asked before", scope=JANE)
         usual = getattr(store, "cipher", None)
         monkeypatch.setattr(store, "cipher", Cipher(usual, "nobody's"), raising=False)
-        index.feedback("g", query="will never be read")
+        index.feedback("g", query="will never be read", scope=Scope("gone"))
         monkeypatch.setattr(store, "cipher", Cipher(usual, "gone"))
-        index.feedback("m", query=SECRET)
-        index.feedback("m")
-        assert not index.feedback("g", query="as if erased")
+        index.feedback("m", query=SECRET, scope=JANE)
+        index.feedback("m", scope=JANE)
+        assert not index.feedback("g", query="as if erased", scope=Scope("gone"))
         assert index.verify_erased([SECRET]).clean
         assert [note.query for note in index.feedbacks()] == ["asked before", SECRET, None]
         with store.writing("encrypting") as transaction:
-            assert feedback_store.seal_notes(store, transaction.connection, store.tables, "acme") == 2
+            count = (
+                "SELECT count(*) FROM feedback WHERE tenant = 'acme' AND hex(substr(query, 1, 2)) = 'FF01'"
+            )
+            assert transaction.connection.execute(count).fetchone() == (1,)
+            seal_tables(transaction.connection, store.cipher, "acme", first=False)
+            assert transaction.connection.execute(count).fetchone() == (2,)
         assert [note.query for note in index.feedbacks()] == ["asked before", SECRET, None]
         index.compact()
         assert index.verify_erased(["asked before"]).clean
@@ -342,10 +392,13 @@ def test_erasing_while_notes_arrive_leaves_none(index: Index) -> None:
     def keep_noting() -> None:
         while not stop.is_set():
             index.feedback("mine", query=SECRET, scope=JANE)
+            noted.set()
 
+    noted = threading.Event()
     threads = [threading.Thread(target=keep_noting) for _ in range(3)]
     for thread in threads:
         thread.start()
+    assert noted.wait(60)
     time.sleep(0.05)
     index.erase(JANE)
     time.sleep(0.02)
@@ -366,10 +419,11 @@ def test_feedback_becomes_judgements(index: Index) -> None:
         ("ours", True, None),
         ("ours", True, "  "),
     ]:
-        assert index.feedback(id, used, query, JANE)
-    index.feedback("ours", True, "how?", JOE)
+        assert index.feedback(id, used, query, scope=JANE)
+    index.feedback("ours", True, "how?", scope=JOE)
     found = [(query.text, query.scope, set(query.relevant)) for query in from_feedback(index)]
-    assert found == [("how?", JANE, {"mine"}), ("when?", JANE, {"ours"}), ("how?", JOE, {"ours"})]
+    mine, ours = (JANE, "mine"), (ACME, "ours")
+    assert found == [("how?", JANE, {mine}), ("when?", JANE, {ours}), ("how?", JOE, {ours})]
     assert [query.scope for query in from_feedback(index, JOE)] == [JOE]
 
 
@@ -387,11 +441,15 @@ def test_questions_of_encrypted_tenants(tmp_path: Path) -> None:
     with Index.open(path, keys=provider, durability="normal") as index:
         index.upsert("m", "A train.", scope=JANE)
         index.upsert("other", "A train.", scope=Scope("globex"))
-        index.feedback("m", query="asked in the clear")
-        index.feedback("other", query="asked of another tenant")
+        index.feedback("m", query="asked in the clear", scope=JANE)
+        index.feedback("other", query="asked of another tenant", scope=Scope("globex"))
     keys["acme"] = bytes(32)
-    with Index.open(path, keys=provider, durability="normal") as index:
-        index.feedback("m", query=SECRET)
+    with Index.open(path, keys=provider, durability="normal") as index:  # "sealed": encrypt comes first
+        for ask in (lambda: index.feedback("m", query=SECRET, scope=JANE), index.feedbacks):
+            with pytest.raises(EncryptionError, match=r"in the clear.*Index\.encrypt\('acme'\)"):
+                ask()
+    with Index.open(path, keys=provider, durability="normal", encryption="mixed") as index:
+        index.feedback("m", query=SECRET, scope=JANE)
         assert index.verify_erased([SECRET]).clean
         assert not index.verify_erased(["asked in the clear"]).clean
         index.encrypt("acme")
@@ -404,7 +462,7 @@ def test_questions_of_encrypted_tenants(tmp_path: Path) -> None:
     with Index.open(path, keys=provider, durability="normal") as index:
         assert [note.query for note in index.feedbacks()] == ["asked of another tenant"]
         assert not index.feedback("m", query="too late", scope=JANE)
-        assert index.feedback("other", query="still there")
+        assert index.feedback("other", query="still there", scope=Scope("globex"))
         index.erase(Scope("acme"))
         assert len(index.feedbacks()) == 2
         assert index.check().problems == []

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrubjay import Engine, Filter, Index, Scope, filters, payload
+from scrubjay import Engine, Filter, Index, Query, Scope, filters, payload
 
 ACME = Scope("acme")
 KEYS = {"category": "keys"}
@@ -28,14 +28,17 @@ def filled(index: Index) -> Index:
 
 
 def found(index: Index, filter: Any = None, **options: Any) -> list[Any]:
-    return sorted(hit.id for hit in index.search("key", vector=[1, 0], scope=ACME, filter=filter, **options))
+    query = Query(**options)
+    return sorted(
+        hit.id for hit in index.search("key", vector=[1, 0], scope=ACME, filter=filter, query=query)
+    )
 
 
 def test_every_mode_and_call_is_filtered() -> None:
     index = filled(Index())
     for mode in ("hybrid", "lexical", "vector"):
         assert found(index, KEYS, mode=mode) == [1, 2]
-        assert found(index, Filter(KEYS), mode=mode, exclude_ids=[2]) == [1]
+        assert found(index, Filter(KEYS), mode=mode, exclude=[2]) == [1]
         assert found(index, {"category": "nothing"}, mode=mode) == []
     (hits,) = index.search_batch(["key"], scope=ACME, filter=KEYS)
     assert sorted(hit.id for hit in hits) == [1, 2]
@@ -46,16 +49,18 @@ def test_every_mode_and_call_is_filtered() -> None:
 
 def test_scores_are_those_of_the_unfiltered_search() -> None:
     index = filled(Index())
-    everything = {hit.id: hit.score for hit in index.search("staging key", scope=ACME, mode="lexical")}
+    everything = {
+        hit.id: hit.score for hit in index.search("staging key", scope=ACME, query=Query(mode="lexical"))
+    }
     for filter in (KEYS, {"category": "infra"}, {"uses": {"$lt": 10}}):
-        for hit in index.search("staging key", scope=ACME, mode="lexical", filter=filter):
+        for hit in index.search("staging key", scope=ACME, query=Query(mode="lexical"), filter=filter):
             assert hit.score == everything[hit.id]
 
 
 def test_a_filter_follows_updates_deletes_and_compaction() -> None:
     index = filled(Index())
     index.upsert(1, "The staging key", scope=ACME, metadata={"category": "infra"})
-    index.delete(2)
+    index.delete(2, scope=ACME)
     assert found(index, KEYS) == [] and found(index, {"category": "infra"}) == [1, 3]
     index.compact()
     assert found(index, KEYS) == [] and found(index, {"category": "infra"}) == [1, 3]
@@ -84,7 +89,7 @@ def test_times() -> None:
     index = Index()
     at = datetime(2026, 3, 1, 9, 30, tzinfo=timezone(timedelta(hours=1)))
     index.upsert(1, "key", scope=ACME, created_at=at, metadata={"seen": at, "day": "2026-03-01"})
-    assert index.get(1).metadata["seen"] == "2026-03-01T08:30:00+00:00"  # type: ignore[union-attr]
+    assert index.get(1, scope=ACME).metadata["seen"] == "2026-03-01T08:30:00+00:00"  # type: ignore[union-attr]
     for operand in (
         at,
         "2026-03-01T08:30:00Z",
@@ -123,7 +128,7 @@ def test_what_explains_a_filtered_result() -> None:
 def test_forms_of_id_sets(form: Any) -> None:
     index = filled(Index())
     assert found(index, ids=form([1, 3])) == [1, 3]
-    assert found(index, exclude_ids=form([1, 3])) == [2, 4]
+    assert found(index, exclude=form([1, 3])) == [2, 4]
     assert found(index, ids=form([])) == []
 
 
@@ -131,8 +136,8 @@ def test_string_ids() -> None:
     index = Index()
     for id in ("a", "b", "c"):
         index.upsert(id, "key", scope=ACME)
-    assert found(index, ids=["a", "z"], exclude_ids={"b"}) == ["a"]
-    assert found(index, ids=["a", "b"] * 50, exclude_ids={"b"}) == ["a"]
+    assert found(index, ids=["a", "z"], exclude={"b"}) == ["a"]
+    assert found(index, ids=["a", "b"] * 50, exclude={"b"}) == ["a"]
     with pytest.raises(TypeError, match="ids: expected str like the ids of this engine, got int"):
         found(index, ids=[1])
 
@@ -142,7 +147,7 @@ def test_pyroaring_bitmaps() -> None:
     index = filled(Index())
     for kind in (pyroaring.BitMap, pyroaring.FrozenBitMap, pyroaring.BitMap64):
         assert found(index, ids=kind([1, 3, 2**31])) == [1, 3]
-        assert found(index, exclude_ids=kind([1, 3])) == [2, 4]
+        assert found(index, exclude=kind([1, 3])) == [2, 4]
         assert found(index, ids=kind(range(1, 100_000))) == [1, 2, 3, 4]
 
 
@@ -196,12 +201,26 @@ def test_pyroaring_bitmaps() -> None:
             ValueError,
             r"created_at\.\$eq: expected an ISO 8601 time, got 'soon'",
         ),
+        # Larger than any float: it was taken for one second before 1970.
+        (
+            {"filter": {"created_at": {"$gt": 10**400}}},
+            ValueError,
+            r"created_at\.\$gt: expected seconds since 1970",
+        ),
+        # Half of a character in a name: the message could not be made, and the error was another.
+        ({"filter": {"\ud800": {"$near": 1}}}, ValueError, r"expected an operator .* got '\$near'"),
+        ({"filter": {"\ud800": {"$in": 1}}}, TypeError, r"\$in: expected a list of values, got int 1"),
+        (
+            {"filter": {"a\0b": {"$in": 1}}},
+            TypeError,
+            r"^a\\x00b\.\$in: expected a list of values, got int 1",
+        ),
         ({"ids": 5}, TypeError, r"ids: expected ids .* got int"),
         ({"ids": "abc"}, TypeError, r"ids: expected ids .* got str"),
         (
-            {"exclude_ids": [1, "a"]},
+            {"exclude": [1, "a"]},
             TypeError,
-            r"exclude_ids\[1\]: expected ids of one kind, got str after int",
+            r"exclude\[1\]: expected ids of one kind, got str after int",
         ),
         ({"ids": [1.5]}, TypeError, r"ids\[0\]: expected a str or an int, got float 1\.5"),
         (
@@ -213,8 +232,24 @@ def test_pyroaring_bitmaps() -> None:
 )
 def test_errors_name_the_field(options: dict[str, Any], error: type[Exception], message: str) -> None:
     index = filled(Index())
-    with pytest.raises(error, match=message):
+    with pytest.raises(error, match=message) as raised:
         found(index, **options)
+    assert raised.type is error  # UnicodeDecodeError is a ValueError, and says nothing of the filter
+
+
+def test_a_filter_that_changes_while_it_is_read() -> None:
+    conditions: dict[str, Any] = {"a": 1}
+
+    class Changing:
+        """An int whose reading changes the filter it stands in."""
+
+        def __index__(self) -> int:
+            conditions.clear()
+            conditions.update({str(n): n for n in range(100)})
+            return 7
+
+    conditions["b"] = {"$in": [Changing(), 2]}
+    assert "Filter" in repr(Filter(conditions))
 
 
 def test_deep_filters_are_refused_and_not_followed() -> None:

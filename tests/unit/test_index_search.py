@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import scrubjay
-from scrubjay import Index, Record, Scope
+from scrubjay import RRF, Index, Query, Record, Scope
 from scrubjay.embedders import Function
 
 ACME = Scope("acme")
@@ -58,7 +58,9 @@ def index() -> Index:
 
 
 def test_hybrid_finds_by_keyword_and_by_meaning(index: Index) -> None:
-    hits = index.search("seafood hospital", scope=JANE, explain=True, rrf_k=60)
+    hits = index.search(
+        "seafood hospital", scope=JANE, explain=True, query=Query(RRF(60), identifier_tier=False)
+    )
     assert (hits.mode, hits.degraded) == ("hybrid", ())
     first = hits[0]
     assert (first.id, first.lexical_rank, first.vector_rank) == ("fish", 1, 1)
@@ -72,7 +74,7 @@ def test_hybrid_finds_by_keyword_and_by_meaning(index: Index) -> None:
 
 
 def test_keywords_replace_the_text_for_the_lexical_ranking_only(index: Index) -> None:
-    hits = index.search("seafood", keywords="planes", scope=JANE)
+    hits = index.search("seafood", query=Query(keywords="planes"), scope=JANE)
     ranks = {hit.id: (hit.lexical_rank, hit.vector_rank) for hit in hits}
     assert ranks["train"][0] == 1
     assert ranks["fish"] == (None, 1)
@@ -105,15 +107,16 @@ def test_a_vector_replaces_the_embedding_only(index: Index) -> None:
 def test_mode_says_what_ran_and_degraded_says_why(
     index: Index, given: dict[str, Any], mode: str, ran: str, code: str | None
 ) -> None:
-    hits = index.search(**given, mode=mode, scope=JANE)
+    given = dict(given)
+    query = Query(mode=mode, keywords=given.pop("keywords", None))
+    hits = index.search(**given, query=query, scope=JANE)
     assert hits.mode == ran
     assert [reason.partition(":")[0] for reason in hits.degraded] == ([] if code is None else [code])
     assert hits.ids[0] == "train"
     batch = index.search_batch(
         [given.get("text")],
         vectors=[given.get("vector")],
-        keywords=[given.get("keywords")],
-        mode=mode,
+        query=[query],
         scope=JANE,
     )
     assert (batch[0].mode, batch[0].degraded) == (hits.mode, hits.degraded)
@@ -125,10 +128,10 @@ def test_without_embedder_and_vectors_the_index_answers_by_keywords_and_says_so(
     index = Index()
     index.upsert("m", "Prefers trains", scope=JANE)
     for mode in ("hybrid", "vector"):
-        hits = index.search("trains", scope=JANE, mode=mode)
+        hits = index.search("trains", scope=JANE, query=Query(mode=mode))
         assert (hits.mode, [hit.id for hit in hits]) == ("lexical", ["m"])
         assert hits.degraded[0].startswith("no_embedder: ")
-    assert index.search("trains", scope=JANE, mode="lexical").degraded == ()
+    assert index.search("trains", scope=JANE, query=Query(mode="lexical")).degraded == ()
 
 
 def test_an_embedder_that_fails_while_searching_degrades(index: Index) -> None:
@@ -186,7 +189,7 @@ def test_documents_without_a_vector_are_found_by_keywords() -> None:
     index = Index(Embedder())
     index.upsert("plain", "nothing it knows", scope=JANE)
     index.upsert("train", "trains", scope=JANE)
-    record = index.get("plain")
+    record = index.get("plain", scope=JANE)
     assert record is not None
     assert record.vector is None
     hits = index.search("knows railway", scope=JANE)
@@ -228,9 +231,9 @@ def test_a_search_needs_a_scope_and_a_question(index: Index) -> None:
         index.search("trains", scope=None)  # type: ignore[arg-type]
     for mode in ("hybrid", "lexical", "vector"):
         with pytest.raises(ValueError, match="text"):
-            index.search(scope=JANE, mode=mode)
+            index.search(scope=JANE, query=Query(mode=mode))
     with pytest.raises(ValueError, match="mode"):
-        index.search("trains", scope=JANE, mode="fuzzy")
+        index.search("trains", scope=JANE, query=Query(mode="fuzzy"))
     with pytest.raises(ValueError, match="k"):
         index.search("trains", scope=JANE, k=0)
     with pytest.raises(TypeError, match="text: expected str or bytes, got int"):
@@ -238,9 +241,9 @@ def test_a_search_needs_a_scope_and_a_question(index: Index) -> None:
 
 
 def test_search_batch_checks_lengths(index: Index) -> None:
-    with pytest.raises(ValueError, match="expected equal lengths, got 2, 1"):
+    with pytest.raises(ValueError, match="expected equal lengths, got 2 texts, 1 vectors"):
         index.search_batch(["a", "b"], vectors=[[1, 0, 0]], scope=JANE)
-    with pytest.raises(ValueError, match="expected equal lengths, got 1, 2"):
+    with pytest.raises(ValueError, match="expected equal lengths, got 1 texts, 2 scope"):
         index.search_batch(["a"], scope=[JANE, ACME])
     with pytest.raises(ValueError, match="expected at least one"):
         index.search_batch(scope=JANE)
@@ -299,7 +302,7 @@ def test_to_dicts_is_json(index: Index) -> None:
 def test_any_text_can_be_written_and_asked(text: str | bytes) -> None:
     index = Index(scrubjay.embedders.default())
     index.upsert_many([Record("m", text, ACME), Record("n", "other", ACME)])  # type: ignore[arg-type]
-    record = index.get("m")
+    record = index.get("m", scope=ACME)
     assert record is not None
     assert record.text == (text if isinstance(text, str) else text.decode("utf-8", "replace")).replace(
         "\ud800", "\ufffd"

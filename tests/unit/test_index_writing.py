@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-import scrubjay
 from scrubjay import Index, Record, Scope
 from scrubjay.embedders import Function
 
@@ -31,7 +31,7 @@ def test_what_was_written_comes_back() -> None:
     at = datetime(2026, 3, 1, 9, 30, 15, 123456, tzinfo=timezone(timedelta(hours=1)))
     metadata = {"category": "keys", "nested": {"list": [1, 2.5, None, True]}, "ünïcode": "\U0001f426"}
     index.upsert("m1", "Prefix sk-stg-0041.", scope=JANE, vector=[1.0, 2.0], metadata=metadata, created_at=at)
-    record = index.get("m1")
+    record = index.get("m1", scope=JANE)
     assert record is not None
     assert (record.id, record.text, record.scope, record.metadata) == (
         "m1",
@@ -43,23 +43,23 @@ def test_what_was_written_comes_back() -> None:
     assert isinstance(record.created_at, datetime)
     assert record.created_at.tzinfo is timezone.utc
     np.testing.assert_array_equal(np.asarray(record.vector), np.float32([1, 2]))
-    assert index.get("m2") is None
+    assert index.get("m2", scope=JANE) is None
 
 
 def test_a_record_can_be_written_again_as_it_came() -> None:
     index = Index(abc())
     index.upsert("m1", "abba", scope=JANE, metadata={"a": 1}, created_at="2026-03-01")
-    record = index.get("m1")
+    record = index.get("m1", scope=JANE)
     other = Index(abc())
     other.upsert_many([record])
-    assert other.get("m1") == record
+    assert other.get("m1", scope=JANE) == record
 
 
 def test_an_upsert_replaces_text_metadata_and_vector() -> None:
     index = Index(abc())
     index.upsert("m1", "aaa", scope=JANE, metadata={"a": 1}, created_at=0)
     index.upsert("m1", "bbb", scope=JANE)
-    record = index.get("m1")
+    record = index.get("m1", scope=JANE)
     assert record is not None
     assert (record.text, record.metadata, record.created_at, len(index)) == ("bbb", {}, None, 1)
     assert np.argmax(np.asarray(record.vector)) == 1
@@ -179,7 +179,10 @@ def test_upsert_many_takes_mappings_records_and_any_dataclass() -> None:
         scope=Scope("acme", agent="coder"),
     )
     assert n == 3
-    scopes = [record.scope for record in map(index.get, "abc") if record is not None]
+    everything = Scope("acme", user="jane", agent="coder")
+    scopes = [
+        record.scope for record in index.get_many("a b c".split(), scope=everything) if record is not None
+    ]
     assert scopes == [JANE, ACME, Scope("acme", agent="coder")]
 
 
@@ -193,9 +196,12 @@ def test_of_several_records_with_one_id_the_last_counts() -> None:
         index.upsert_many([Record("a", "one", ACME), Record("b", "two", ACME), Record("a", "three", ACME)])
         == 2
     )
-    record = index.get("a")
+    record = index.get("a", scope=ACME)
     assert record is not None
     assert record.text == "three"
+    both = [Record("a", "four", ACME), Record("a", "jane's", JANE), Record("a", "five", ACME)]
+    assert index.upsert_many(both) == 2
+    assert [record.text for record in index.list(JANE)] == ["five", "jane's", "two"]
 
 
 @pytest.mark.parametrize("records", ["text", {"id": 1, "text": "x"}, 7])
@@ -204,30 +210,29 @@ def test_records_must_be_a_sequence_of_records(records: Any) -> None:
         Index().upsert_many(records, scope=ACME)
 
 
-def test_an_id_of_another_scope_is_a_conflict() -> None:
+def test_an_id_in_another_scope_is_another_memory() -> None:
     index = Index()
     index.upsert("m1", "jane's", scope=JANE)
-    with pytest.raises(scrubjay.ConflictError):
-        index.upsert("m1", "everybody's", scope=ACME)
-    with pytest.raises(scrubjay.ConflictError):
-        index.upsert_many([Record("m2", "new", ACME), Record("m1", "everybody's", ACME)])
-    assert len(index) == 1
-    record = index.get("m1")
-    assert record is not None
-    assert record.text == "jane's"
+    index.upsert("m1", "everybody's", scope=ACME)
+    assert index.upsert_many([Record("m2", "new", ACME), Record("m1", "theirs", Scope("globex"))]) == 2
+    assert len(index) == 4
+    for scope, text in ((JANE, "jane's"), (ACME, "everybody's"), (Scope("globex"), "theirs")):
+        record = index.get("m1", scope=scope)
+        assert record is not None
+        assert (record.text, record.scope) == (text, scope)
 
 
-def test_delete_erase_count_contains() -> None:
+def test_delete_erase_count() -> None:
     index = Index()
     index.upsert_many(
         [Record(1, "shared", ACME), Record(2, "own", JANE), Record(3, "other", Scope("globex"))]
     )
     assert (index.count(), index.count(ACME), index.count(JANE), index.count(Scope("nobody"))) == (3, 1, 2, 0)
-    assert 2 in index
-    assert 9 not in index
-    assert None not in index
-    assert index.delete(2)
-    assert not index.delete(2)
+    with pytest.raises(TypeError):
+        2 in index  # type: ignore[operator] # noqa: B015 - in which scope?
+    assert not index.delete(1, scope=JANE)  # it is shared with her
+    assert index.delete(2, scope=JANE)
+    assert not index.delete(2, scope=JANE)
     index.upsert(2, "own", scope=JANE)
     assert index.erase(ACME, exact=True) == 1
     assert index.erase(ACME) == 1
@@ -248,3 +253,25 @@ def test_the_progress_bar_counts_texts_and_is_absent_without_a_terminal(
     shown = capfd.readouterr().err
     assert "embedding" in shown
     assert "4/5" in shown
+
+
+@pytest.mark.parametrize("is_durable", [True, False])
+def test_many_are_deleted_at_once_or_not_at_all(tmp_path: Path, is_durable: bool) -> None:
+    index = Index.open(tmp_path / "x") if is_durable else Index()
+    scope = Scope("acme")
+    index.upsert_many([{"id": f"m{i}", "text": "oak", "scope": scope} for i in range(10)], progress=False)
+    for wrong in ("m1", b"m1", 5):
+        with pytest.raises(TypeError):
+            index.delete_many(wrong, scope=scope)  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        index.delete_many(["m1", 2.5], scope=scope)  # type: ignore[list-item]
+    with pytest.raises(TypeError, match="scope"):
+        index.delete_many(["m1"])  # type: ignore[call-arg]
+    assert index.delete_many(["m1", "m2"], scope=JANE) == 0
+    assert index.count(scope) == 10
+    assert index.delete_many([], scope=scope) == 0
+    assert index.delete_many(["m0", "m1", "none"], scope=scope, reason="tidy") == 2
+    assert [record.id for record in index.list(scope, order="oldest")] == [f"m{i}" for i in range(2, 10)]
+    if is_durable:
+        assert index.events()[-1].reason == "tidy"
+    index.close()

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import gc
+import pickle
 import sys
+import threading
 import weakref
 from typing import Any
 
@@ -52,6 +55,39 @@ def test_a_scope_that_was_never_initialised_is_refused(kind: type[Scope]) -> Non
 def test_an_engine_that_was_never_initialised_is_refused() -> None:
     with pytest.raises(TypeError):
         Engine.__new__(Engine).search("oak", scope=SCOPE)
+
+
+@pytest.mark.parametrize("kind", [Scope, OwnScope])
+def test_scopes_are_copied_and_pickled(kind: type[Scope]) -> None:
+    scope = kind("acme", user="jane")
+    for twin in (copy.copy(scope), copy.deepcopy(scope), pickle.loads(pickle.dumps(scope))):
+        assert type(twin) is kind and twin == scope and hash(twin) == hash(scope)
+
+
+def test_a_scope_in_use_never_changes() -> None:
+    scope = Scope("acme")
+    held = {scope: 1}
+    assert not hasattr(scope, "__setstate__")
+    scope.__init__("evil")  # type: ignore[misc]
+    assert repr(scope) == "Scope('acme')" and held[Scope("acme")] == 1
+
+
+def test_a_second_init_changes_nothing_while_others_search() -> None:
+    engine, stop = filled(), threading.Event()
+
+    def search() -> None:
+        while not stop.is_set():
+            assert both(engine.search("oak", scope=SCOPE))[0] == [1, 2]
+
+    threads = [threading.Thread(target=search) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for _ in range(500):
+        engine.__init__(dim=3)  # type: ignore[misc]
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert len(engine) == 4 and engine.dim == 4
 
 
 @pytest.mark.parametrize("scope", [None, "acme", 3, Scope])

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import scrubjay
-from scrubjay import Index, Scope
+from scrubjay import Index, Query, Scope
 
 SCOPE = Scope("acme")
 
@@ -36,7 +36,7 @@ def index() -> Index:
 )
 def test_an_option_of_a_search(index: Index, option: str, value: Any, said: str) -> None:
     with pytest.raises(TypeError, match=said):
-        index.search("oak", vector=[1.0, 0.0, 0.0, 0.0], scope=SCOPE, **{option: value})
+        index.search("oak", vector=[1.0, 0.0, 0.0, 0.0], scope=SCOPE, query=Query(**{option: value}))
     assert len(index.search("oak", scope=SCOPE)) == 1
 
 
@@ -59,4 +59,4 @@ def test_a_part_of_a_ranking(make: Callable[[], Any], said: str) -> None:
 
 def test_numbers_of_numpy_are_numbers(index: Index) -> None:
     options: dict[str, Any] = {"mmr": np.float32(0.5), "coverage": np.float64(0.25), "recency": True}
-    assert len(index.search("oak", vector=[1.0, 0.0, 0.0, 0.0], scope=SCOPE, **options)) == 1
+    assert len(index.search("oak", vector=[1.0, 0.0, 0.0, 0.0], scope=SCOPE, query=Query(**options))) == 1

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrubjay import Index, Retriever, Scope
+from scrubjay import Index, Query, Retriever, Scope
 from scrubjay.embedders.http import OpenAICompatible
 from scrubjay.retrieval import HttpReranker
 
@@ -89,7 +89,7 @@ def fill(index: Index) -> None:
 
 
 def test_the_embedder_is_killed(service: Service) -> None:
-    index = Index(OpenAICompatible("m", base_url=service.url, dim=3, retries=0, timeout_s=2))
+    index = Index(OpenAICompatible("m", base_url=service.url, dim=3, retries=0, timeout_s=60))
     fill(index)
     retriever = Retriever(index, cache=True)
     assert (retriever.search("railway", scope=JANE)[0].id, retriever.search("train", scope=JANE).mode) == (
@@ -118,7 +118,7 @@ def test_the_reranker_is_killed(service: Service) -> None:
     index = Index()
     fill(index)
     index.upsert("short", "train train", scope=JANE)
-    retriever = Retriever(index, reranker=HttpReranker("m", url=service.url + "/rerank", timeout_s=1))
+    retriever = Retriever(index, reranker=HttpReranker("m", url=service.url + "/rerank", timeout_s=60))
     assert list(retriever.search("train", scope=JANE).ids) == ["train", "short"]  # the longest first
     service.kill()
     found = retriever.search("train night", scope=JANE)
@@ -166,16 +166,16 @@ def test_the_vectors_in_the_file_are_damaged(tmp_path: Path, damage: str, dtype:
             assert (hits[0].id, hits.mode) == (30, "hybrid")
             assert hits.degraded[0].startswith("vectors_damaged: 40 memories")
             assert {hit.id for hit in hits if hit.vector_rank} <= set(range(10))
-            assert len(index.search(vector=np.ones(4), mode="vector", scope=JANE, k=50)) == 10
+            assert len(index.search(vector=np.ones(4), query=Query(mode="vector"), scope=JANE, k=50)) == 10
             found = Retriever(index).search("oak 30", scope=JANE)
             assert (found[0].id, found.mode) == (30, "lexical")
-            assert index.search("oak", scope=JANE, mode="lexical").degraded == ()
+            assert index.search("oak", scope=JANE, query=Query(mode="lexical")).degraded == ()
             (one,) = index.search_batch(["oak 30"], vectors=[np.ones(4)], scope=JANE)
             assert one.degraded == hits.degraded
             problems = index.check().problems
             assert any("vector" in problem for problem in problems)
             index.upsert(500, "oak", scope=JANE, vector=np.ones(4))  # writing goes on
-            index.delete(500)
+            index.delete(500, scope=JANE)
     with Index.open(path) as index:
         assert index.reembed(Four(), progress=False) == 50  # what was lost is made anew from the texts
         assert index.search("oak 30", scope=JANE).degraded == ()
@@ -223,7 +223,7 @@ def test_no_memory_has_a_vector(service: Service) -> None:
 
 
 def test_everything_is_killed_at_once(service: Service) -> None:
-    index = Index(OpenAICompatible("m", base_url=service.url, dim=3, retries=0, timeout_s=2))
+    index = Index(OpenAICompatible("m", base_url=service.url, dim=3, retries=0, timeout_s=60))
     fill(index)
 
     def rewriter(_: str) -> Any:
@@ -240,14 +240,14 @@ def test_everything_is_killed_at_once(service: Service) -> None:
     retriever = Retriever(
         index,
         rewriter,
-        HttpReranker("m", url=service.url + "/rerank", timeout_s=1),
-        deadline_s=1,
+        HttpReranker("m", url=service.url + "/rerank", timeout_s=60),
+        deadline_s=60,
         shared_cache=RedisCache(client=Redis()),
     )
     service.kill()
     start = time.monotonic()
     found = retriever.search("night train", scope=JANE)
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 30  # not a single one of the times was waited for
     assert (list(found.ids), found.mode) == (["train"], "lexical")
     reasons = {reason.partition(":")[0] for reason in found.degraded}
     assert reasons == {"rewriter_failed", "embedder_failed", "reranker_failed"}

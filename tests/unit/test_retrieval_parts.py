@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scrubjay import RRF, Index, MissingExtraError, Ranking, Retriever, Scope, Weighted
+from scrubjay import RRF, Index, MissingExtraError, Query, Retriever, Scope, Weighted
 from scrubjay.retrieval import CallableReranker, opentelemetry_spans
 
 JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")
@@ -42,69 +42,78 @@ questions = st.lists(
 
 
 @settings(max_examples=40)
-@given(questions, st.sampled_from([None, RRF(10), Weighted((0.3, 0.7)), Ranking(RRF(5, (1, 1, 2)), mmr=0.7)]))
-def test_a_batch_is_its_searches(asked: list[Any], fusion: Any) -> None:
+@given(
+    questions,
+    st.sampled_from(
+        [Query(), Query(RRF(10)), Query(Weighted((0.3, 0.7))), Query(RRF(5, (1, 1, 2)), mmr=0.7)]
+    ),
+)
+def test_a_batch_is_its_searches(asked: list[Any], query: Query) -> None:
     rng = np.random.default_rng(1)
     vectors = [rng.normal(size=4).astype(np.float32) if given else None for _, given, _, _ in asked]
+    queries = [query.replace(rankings=rankings) for _, _, rankings, _ in asked]
     batch = INDEX.search_batch(
         [text for text, *_ in asked],
         vectors=vectors,
-        rankings=[rankings for _, _, rankings, _ in asked],
+        query=queries,
         scope=[scope for *_, scope in asked],
-        fusion=fusion,
         k=7,
     )
-    for (text, _, rankings, scope), vector, found in zip(asked, vectors, batch, strict=True):
-        alone = INDEX.search(text, vector=vector, rankings=rankings, scope=scope, fusion=fusion, k=7)
+    for (text, _, _, scope), vector, own, found in zip(asked, vectors, queries, batch, strict=True):
+        alone = INDEX.search(text, vector=vector, query=own, scope=scope, k=7)
         assert (found.mode, found.degraded) == (alone.mode, alone.degraded)
         assert found.ids.tolist() == alone.ids.tolist()
         assert found.scores.tolist() == alone.scores.tolist()
 
 
-def test_rankings_are_one_a_question() -> None:
-    with pytest.raises(
-        ValueError, match="texts, vectors, keywords, rankings, scope: expected equal lengths, got 2, 1"
-    ):
-        INDEX.search_batch(["oak", "jay"], rankings=[[[1]]], scope=JANE)
+def test_queries_are_one_a_question() -> None:
+    message = "texts, vectors, query, scope: expected equal lengths, got 2 texts, 1 query"
+    with pytest.raises(ValueError, match=message):
+        INDEX.search_batch(["oak", "jay"], query=[Query(rankings=[[1]])], scope=JANE)
     with pytest.raises((TypeError, ValueError), match="rankings"):
-        INDEX.search_batch(["oak"], rankings=[[3]], scope=JANE)  # type: ignore[list-item]
+        INDEX.search_batch(["oak"], query=Query(rankings=[3]), scope=JANE)  # type: ignore[list-item]
 
 
 def test_recall_reaches_a_batch() -> None:
     with pytest.raises(ValueError, match="recall"):
-        INDEX.search_batch(["oak"], vectors=[np.ones(4)], scope=JANE, recall=2.0)
-    (found,) = INDEX.search_batch(["oak"], vectors=[np.ones(4)], scope=JANE, recall="exact")
+        INDEX.search_batch(["oak"], vectors=[np.ones(4)], scope=JANE, query=Query(recall=2.0))
+    (found,) = INDEX.search_batch(["oak"], vectors=[np.ones(4)], scope=JANE, query=Query(recall="exact"))
     assert found.ids.tolist() == INDEX.search("oak", vector=np.ones(4), scope=JANE).ids.tolist()
 
 
 def test_a_retriever_takes_rankings_and_another_fusion() -> None:
-    retriever = Retriever(INDEX, cache=True, fusion=RRF(10))
+    retriever = Retriever(INDEX, cache=True)
     seen = [int(id) for id in INDEX.search("oak", scope=JANE, k=30).ids]
     hidden = next(i for i in range(30) if i % 3 == 2)  # joe's
     walk = [hidden, seen[-1], 400]
-    found = retriever.search("oak", scope=JANE, rankings=[walk], k=5)
-    alone = INDEX.search("oak", scope=JANE, rankings=[walk], fusion=RRF(10), k=5)
+    found = retriever.search("oak", scope=JANE, query=Query(RRF(10), rankings=[walk]), k=5)
+    alone = INDEX.search("oak", scope=JANE, query=Query(RRF(10), rankings=[walk]), k=5)
     assert found.ids.tolist() == alone.ids.tolist()
     assert hidden not in found.ids
     assert seen[-1] in found.ids
-    assert retriever.search("oak", scope=JANE, rankings=[walk], k=5).cached
-    other = retriever.search("oak", scope=JANE, rankings=[walk[::-1]], k=5)
+    assert retriever.search("oak", scope=JANE, query=Query(RRF(10), rankings=[walk]), k=5).cached
+    other = retriever.search("oak", scope=JANE, query=Query(RRF(10), rankings=[walk[::-1]]), k=5)
     assert not other.cached
-    weighted = retriever.search("oak", scope=JANE, fusion=Weighted(), k=5)
+    weighted = retriever.search("oak", scope=JANE, query=Query(Weighted()), k=5)
     assert not weighted.cached
-    assert weighted.scores.tolist() == INDEX.search("oak", scope=JANE, fusion=Weighted(), k=5).scores.tolist()
+    assert (
+        weighted.scores.tolist()
+        == INDEX.search("oak", scope=JANE, query=Query(Weighted()), k=5).scores.tolist()
+    )
 
 
 def test_rankings_go_with_the_verbatim_question_only() -> None:
-    retriever = Retriever(INDEX, lambda _: ["jay"], fusion=RRF(10))
+    retriever = Retriever(INDEX, lambda _: ["jay"])
     seen = {int(id) for id in INDEX.search("oak jay acorn winter feather", scope=JANE, k=30).ids}
     unmatched = [i for i in sorted(seen) if i not in INDEX.search("jay", scope=JANE, k=30).ids]
-    found = retriever.search("oak", scope=JANE, rankings=[unmatched[:1]], k=30)
+    found = retriever.search("oak", scope=JANE, query=Query(RRF(10), rankings=[unmatched[:1]]), k=30)
     hit = next(hit for hit in found if hit.id == unmatched[0])
     assert hit.queries == (0,)
 
 
-@pytest.mark.parametrize("limit", [{"ids": [1]}, {"exclude_ids": [4]}, {"filter": {"x": 1}}])
+@pytest.mark.parametrize(
+    "limit", [{"query": Query(ids=[1])}, {"query": Query(exclude=[4])}, {"filter": {"x": 1}}]
+)
 def test_the_last_resort_heeds_limits(limit: dict[str, Any]) -> None:
     """A substring is looked for everywhere: not where somebody said where to look."""
     index = Index()
@@ -115,7 +124,9 @@ def test_the_last_resort_heeds_limits(limit: dict[str, Any]) -> None:
     assert (len(found), found.mode) == (0, "lexical")
 
 
-@pytest.mark.parametrize("limit", [{"ids": iter([1])}, {"exclude_ids": [4]}, {"filter": {"x": 1}}])
+@pytest.mark.parametrize(
+    "limit", [{"query": Query(ids=iter([1]))}, {"query": Query(exclude=[4])}, {"filter": {"x": 1}}]
+)
 def test_when_every_part_is_down_limits_hold(limit: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
     index = Index()
     index.upsert(4, "Takes the night train.", scope=JANE)

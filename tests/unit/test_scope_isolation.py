@@ -1,4 +1,6 @@
-"""Can any of 200 tenants with near-identical texts see, or feel, another? (The acceptance test of the scope rules.)"""
+"""Can any of 200 tenants with the same ids and near-identical texts see, or feel, another? (The acceptance test of the
+scope rules.)
+"""
 
 from __future__ import annotations
 
@@ -7,10 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scrubjay import Query
 from tests.data.engines import Kit
+from tests.reference import judge
 
 N_TENANTS = 200
 N_DOCUMENTS = 8
+IDS = tuple(str(number) for number in range(N_DOCUMENTS))
 DIM = 16
 TEMPLATES = [
     "The staging API key prefix of {name} is sk-stg-{number:04d}.",
@@ -35,7 +40,10 @@ QUERIES = [
 
 
 class Town:
-    """200 tenants, the same eight texts each but for a name and a number; vectors nearly equal across tenants."""
+    """200 tenants, the same eight ids and texts each but for a name and a number; vectors nearly equal across tenants.
+
+    The payload says whose a document is.
+    """
 
     def __init__(self, kit: Kit) -> None:
         self.kit = kit
@@ -51,16 +59,23 @@ class Town:
 
     def move_in(self, tenant: int, rows: Any) -> None:
         texts = [text.format(name="Jane Doe", number=tenant % 10) for text in TEMPLATES]
-        ids = [f"{tenant}/{number}" for number in range(N_DOCUMENTS)]
-        self.engine.upsert_many(ids, texts, scope=self.scope(tenant), vectors=rows)
+        self.engine.upsert_many(
+            list(IDS), texts, scope=self.scope(tenant), vectors=rows, payloads=[whose(tenant)] * N_DOCUMENTS
+        )
 
-    def answers(self, tenant: int) -> list[tuple[list[str], bytes]]:
+    def answers(self, tenant: int) -> list[tuple[list[Any], bytes]]:
         found = []
         for query, vector in zip(QUERIES, self.query_vectors, strict=True):
             for mode in ("lexical", "vector", "hybrid"):
-                result = self.engine.search(query, vector=vector, scope=self.scope(tenant), mode=mode, k=20)
-                found.append((list(result.ids), result.scores.tobytes()))
+                result = self.engine.search(
+                    query, vector=vector, scope=self.scope(tenant), query=Query(mode=mode), k=20
+                )
+                found.append((judge.keys(result), result.scores.tobytes()))
         return found
+
+
+def whose(tenant: int) -> bytes:
+    return f"of tenant{tenant}".encode()
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +83,7 @@ def town(kit: Kit) -> Town:
     return Town(kit)
 
 
-def test_twenty_thousand_searches_return_no_foreign_id(town: Town) -> None:
+def test_twenty_thousand_searches_return_no_foreign_document(town: Town) -> None:
     n_searches = 20_000 if town.kit.is_native else 400
     modes = ("lexical", "vector", "hybrid")
     for number in range(n_searches):
@@ -77,11 +92,22 @@ def test_twenty_thousand_searches_return_no_foreign_id(town: Town) -> None:
             QUERIES[query],
             vector=town.query_vectors[query],
             scope=town.scope(tenant),
-            mode=modes[number // N_TENANTS % 3],
+            query=Query(mode=modes[number // N_TENANTS % 3]),
             k=(1, 10, 1000)[number % 3],
         )
         assert len(result) > 0
-        assert all(id.startswith(f"{tenant}/") for id in result.ids), (tenant, list(result.ids))
+        assert len(set(result.ids)) == len(result)
+        for index in range(len(result)):
+            assert result.payload(index) == whose(tenant), (tenant, result.payload(index))
+            assert result.scope(index) == town.scope(tenant)
+
+
+def test_each_gets_its_own_of_an_id(town: Town) -> None:
+    for tenant in range(N_TENANTS):
+        for id in IDS:
+            document = town.engine.get(id, scope=town.scope(tenant))
+            assert (document.payload, document.scope) == (whose(tenant), town.scope(tenant))
+            assert town.engine.get(id, scope=town.kit.Scope(f"tenant{N_TENANTS + tenant}")) is None
 
 
 def test_scores_do_not_feel_other_tenants(kit: Kit) -> None:
@@ -97,23 +123,22 @@ def test_scores_do_not_feel_other_tenants(kit: Kit) -> None:
 
     for tenant in others[:20]:
         town.engine.upsert_many(
-            [f"new {tenant}/{number}" for number in range(20)],
+            [f"{number}" for number in range(20)],
             [f"staging key prefix jay oak {number}" for number in range(20)],
             scope=kit.Scope(f"tenant{tenant}", "v"),
             vectors=random.normal(size=(20, DIM)),
         )
     unchanged()
     for tenant in others[20:40]:
-        town.engine.upsert(
-            f"{tenant}/0", "jay " * 50, scope=town.scope(tenant), vector=random.normal(size=DIM)
-        )
+        town.engine.upsert("0", "jay " * 50, scope=town.scope(tenant), vector=random.normal(size=DIM))
     unchanged()
     for tenant in others[40:60]:
-        assert town.engine.delete(f"{tenant}/3")
+        assert town.engine.delete("3", scope=town.scope(tenant))
     unchanged()
     for tenant in others[60:]:
         assert town.engine.erase(town.scope(tenant)) == N_DOCUMENTS
     town.engine.compact()
     unchanged()
     town.engine.upsert("neighbour", "staging key prefix", scope=kit.Scope("tenant1", "another user"))
+    town.engine.upsert("0", "staging key prefix", scope=kit.Scope("tenant1", "another user"))
     unchanged()

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from scrubjay import Query
 from tests.data.engines import Kit
 from tests.reference.scopes import key, visible_partitions
 
@@ -34,7 +35,7 @@ def seen_by_the_rule(tenant: str, user: str | None, agent: str | None) -> set[st
 @pytest.mark.parametrize("mode", ["lexical", "vector", "hybrid"])
 def test_a_search_sees_its_own_and_the_shared(kit: Kit, full: Any, components: tuple, mode: str) -> None:
     scope = kit.Scope(*components)
-    result = full.search("same text", vector=[1.0, 0.0], scope=scope, mode=mode, k=100)
+    result = full.search("same text", vector=[1.0, 0.0], scope=scope, query=Query(mode=mode), k=100)
     assert set(result.ids) == seen_by_the_rule(*components)
     assert full.count(scope) == len(result)
     assert all(repr(key(result.scope(index))) == id for index, id in enumerate(result.ids))
@@ -62,11 +63,38 @@ def test_erase_removes_what_agrees(kit: Kit, full: Any, components: tuple, exact
     }
     everything = {repr(other) for other in COMPONENTS}
     assert full.erase(kit.Scope(*components), exact=exact) == len(doomed)
-    assert {id for id in everything if id in full} == everything - doomed
+    left = {repr(other) for other in COMPONENTS if full.get(repr(other), scope=kit.Scope(*other)) is not None}
+    assert left == everything - doomed
     assert full.erase(kit.Scope(*components), exact=exact) == 0
     for other in COMPONENTS:
         result = full.search("same text", scope=kit.Scope(*other), k=100)
         assert set(result.ids) == seen_by_the_rule(*other) - doomed
+
+
+@pytest.mark.parametrize("components", COMPONENTS, ids=repr)
+@pytest.mark.parametrize("exact", [False, True])
+def test_erase_goes_by_scope_where_all_have_one_id(kit: Kit, components: tuple, exact: bool) -> None:
+    engine = kit.Engine()
+    engine.upsert_many(
+        ["m"] * len(COMPONENTS),
+        [f"jay {components!r}" for components in COMPONENTS],
+        scope=[kit.Scope(*components) for components in COMPONENTS],
+    )
+    doomed = [
+        other
+        for other in COMPONENTS
+        if (
+            other == components
+            if exact
+            else all(w is None or w == h for w, h in zip(components, other, strict=True))
+        )
+    ]
+    assert engine.erase(kit.Scope(*components), exact=exact) == len(doomed)
+    for other in COMPONENTS:
+        result = engine.search("jay", scope=kit.Scope(*other), k=100)
+        seen = [seen for seen in visible_partitions(kit.Scope(*other)) if seen not in doomed]
+        assert [key(result.scope(index)) for index in range(len(result))] == seen
+        assert [result.text(index) for index in range(len(result))] == [f"jay {home!r}" for home in seen]
 
 
 def test_an_erased_id_is_free_again(kit: Kit) -> None:
@@ -76,6 +104,9 @@ def test_an_erased_id_is_free_again(kit: Kit) -> None:
     engine.upsert("m", "jay", scope=kit.Scope("t2"))
     assert engine.count(kit.Scope("t2")) == 1
     assert len(engine.search("jay", scope=kit.Scope("t1"))) == 0
+    engine.upsert("m", "jay again", scope=kit.Scope("t1"))
+    assert engine.get("m", scope=kit.Scope("t1")).text == "jay again"
+    assert engine.get("m", scope=kit.Scope("t2")).text == "jay"
 
 
 @pytest.mark.parametrize(
@@ -97,7 +128,9 @@ def test_an_erased_id_is_free_again(kit: Kit) -> None:
     ids=repr,
 )
 def test_names_are_never_confused(kit: Kit, one: tuple, other: tuple) -> None:
-    """No joining, trimming, folding or normalising of names: different names are different partitions."""
+    """No joining, trimming, folding or normalising of names: different names are different partitions, and an id in one
+    is another document than the same id in the other.
+    """
     engine = kit.Engine()
     engine.upsert("one", "jay", scope=kit.Scope(*one))
     engine.upsert("other", "jay", scope=kit.Scope(*other))
@@ -106,9 +139,16 @@ def test_names_are_never_confused(kit: Kit, one: tuple, other: tuple) -> None:
         visible = visible_partitions(kit.Scope(*components))
         expected = {id for id, home in (("one", one), ("other", other)) if home in visible}
         assert set(engine.search("jay", scope=kit.Scope(*components)).ids) == expected
-    assert key(engine.get("one").scope) == one
+    assert key(engine.get("one", scope=kit.Scope(*one)).scope) == one
     engine.erase(kit.Scope(*one), exact=True)
     assert list(engine.search("jay", scope=kit.Scope(*other)).ids) == ["other"]
+    for home in (one, other):
+        engine.upsert("both", f"oak {home!r}", scope=kit.Scope(*home))
+    for home in (one, other):
+        assert engine.get("both", scope=kit.Scope(*home)).text == f"oak {home!r}"
+    assert engine.delete("both", scope=kit.Scope(*one))
+    assert not engine.delete("both", scope=kit.Scope(*one))
+    assert engine.get("both", scope=kit.Scope(*other)).text == f"oak {other!r}"
 
 
 def test_a_scope_is_a_value(kit: Kit) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrubjay import Engine, Index, Scope, StaticEmbedder
+from scrubjay import Engine, Index, Query, Scope, StaticEmbedder
 from scrubjay.embedders import Function, default
 from scrubjay.embedders.protocol import Vectors
 
@@ -127,17 +127,17 @@ def test_an_engine_embeds_in_the_same_call() -> None:
                 if isinstance(query, bytes)
                 else query.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
             )
-            own = engine.search(query, scope=HOME, mode=mode, embedder=native)
-            given = engine.search(query, vector=native.embed_query(text), scope=HOME, mode=mode)
+            own = engine.search(query, scope=HOME, query=Query(mode=mode), embedder=native)
+            given = engine.search(query, vector=native.embed_query(text), scope=HOME, query=Query(mode=mode))
             assert own.mode == given.mode == mode
             assert list(own.ids) == list(given.ids)
             assert list(own.scores) == list(given.scores)
             assert not own.nothing_embedded
     given_vector = engine.search(
-        "tea", vector=native.embed_query("dog"), scope=HOME, mode="vector", embedder=native
+        "tea", vector=native.embed_query("dog"), scope=HOME, query=Query(mode="vector"), embedder=native
     )
     assert given_vector.id(0) == "dog"  # a vector of the caller's goes first
-    assert engine.search("tea", scope=HOME, mode="lexical", embedder=native).mode == "lexical"
+    assert engine.search("tea", scope=HOME, query=Query(mode="lexical"), embedder=native).mode == "lexical"
 
 
 def test_a_batch_embeds_on_its_threads() -> None:
@@ -159,7 +159,7 @@ def test_nothing_to_embed_is_searched_by_words() -> None:
     engine = Engine(256)
     engine.upsert("a", "words", scope=HOME, vector=default().embed_query("words"))
     for mode in ("hybrid", "vector"):
-        result = engine.search("", scope=HOME, mode=mode, embedder=default().native)
+        result = engine.search("", scope=HOME, query=Query(mode=mode), embedder=default().native)
         assert (result.mode, len(result), result.nothing_embedded) == ("lexical", 0, True)
 
 
@@ -179,17 +179,13 @@ def test_the_engine_refuses_another_embedder() -> None:
 def test_an_index_answers_as_with_the_embedder_in_python(
     pair: tuple[Index, Index], mode: str, query: Any
 ) -> None:
-    def facts(index: Index, **options: Any) -> list[Any]:
-        hits = index.search(query, scope=HOME, mode=mode, explain=True, **options)
-        (batch,) = index.search_batch([query], scope=HOME, mode=mode, explain=True, **batched(options))
+    def facts(index: Index, keywords: str | None = None, vector: Any = None) -> list[Any]:
+        asked = Query(mode=mode, keywords=keywords)
+        hits = index.search(query, scope=HOME, query=asked, explain=True, vector=vector)
+        (batch,) = index.search_batch([query], scope=HOME, query=asked, explain=True, vectors=[vector])
         assert [hit.to_dict() for hit in batch] == [hit.to_dict() for hit in hits]
         assert (batch.mode, batch.degraded, repr(batch)) == (hits.mode, hits.degraded, repr(hits))
         return [hits.mode, hits.degraded, hits.to_dicts()]
-
-    def batched(options: dict[str, Any]) -> dict[str, Any]:
-        return {
-            {"keywords": "keywords", "vector": "vectors"}[name]: [value] for name, value in options.items()
-        }
 
     native, python = pair
     for options in ({}, {"keywords": "tea"}, {"keywords": ""}, {"vector": default().embed_query("dog")}):
@@ -198,12 +194,12 @@ def test_an_index_answers_as_with_the_embedder_in_python(
 
 def test_batches_mix_what_is_embedded_where(pair: tuple[Index, Index]) -> None:
     texts = ["which railway?", None, "", "tea", None]
-    keywords = [None, "dog", None, "key", None]
+    queries = [Query(keywords=keywords) for keywords in (None, "dog", None, "key", None)]
     vectors = [None, None, None, None, default().embed_query("dog")]
     answers = [
         [
             (hits.mode, hits.degraded, hits.to_dicts())
-            for hits in index.search_batch(texts, keywords=keywords, vectors=vectors, scope=HOME)
+            for hits in index.search_batch(texts, query=queries, vectors=vectors, scope=HOME)
         ]
         for index in pair
     ]
@@ -231,5 +227,5 @@ def test_another_model_answers_by_words(tmp_path: Path) -> None:
 def test_an_index_in_a_file_embeds_natively(tmp_path: Path) -> None:
     with Index.open(tmp_path / "memories.scrubjay", default()) as index:
         index.upsert_many([{"id": id, "text": text} for id, text in TEXTS.items()], scope=HOME)
-        assert index.search("a hot drink", scope=HOME, mode="vector")[0].id == "tea"
+        assert index.search("a hot drink", scope=HOME, query=Query(mode="vector"))[0].id == "tea"
         assert index.stats()["query_cache_misses"] == 0

@@ -18,7 +18,7 @@ def path(tmp_path: Path) -> Path:
     with Index.open(path) as index:
         for i in range(30):
             index.upsert(f"m{i}", f"oak number {i}", scope=Scope("acme", user=f"u{i % 3}"), metadata={"n": i})
-        index.delete("m3")
+        index.delete("m3", scope=Scope("acme", user="u0"))
     return path
 
 
@@ -31,7 +31,7 @@ def test_check_compact_backup_export(path: Path, tmp_path: Path, capsys: pytest.
     assert b"oak number 3\0" not in path.read_bytes()
     assert main(["backup", str(path), str(tmp_path / "copy")]) == 0
     assert main(["backup", str(path), str(tmp_path / "copy")]) == 2
-    assert "exists already" in capsys.readouterr().err
+    assert "the file exists" in capsys.readouterr().err
     assert main(["export", str(tmp_path / "copy"), str(tmp_path / "all.jsonl")]) == 0
     assert len((tmp_path / "all.jsonl").read_text().splitlines()) == 30
     capsys.readouterr()

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import scrubjay
-from scrubjay import Index, Scope
+from scrubjay import Index, Query, Scope
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
 JANE = Scope("acme", user="jane")
@@ -46,7 +46,7 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
 
 
 def ids(index: Index, word: str = "oak", scope: Scope = JANE) -> list[Any]:
-    return sorted(hit.id for hit in index.search(word, scope=scope, k=100, mode="lexical"))
+    return sorted(hit.id for hit in index.search(word, scope=scope, k=100, query=Query(mode="lexical")))
 
 
 def test_collections_share_nothing_but_the_place(index: Index) -> None:
@@ -62,7 +62,7 @@ def test_collections_share_nothing_but_the_place(index: Index) -> None:
     assert (len(index), len(traces), len(facts)) == (1, 2, 1)
     assert index.collection("traces") is traces
     assert facts.collection("traces") is traces
-    assert traces.delete("a")
+    assert traces.delete("a", scope=JOE)
     assert traces.erase(JANE) == 1
     assert (ids(index), ids(traces), ids(facts)) == (["a"], [], [7])
     with pytest.raises(ValueError, match="dim"):
@@ -170,9 +170,9 @@ def test_compaction_backup_and_the_search_for_erased_bytes_see_all(tmp_path: Pat
                 [{"id": i, "text": f"the door code is {i:05}", "scope": JANE} for i in range(200)]
             )
             each.compact()
-        assert traces.delete(17, reason="asked for")
+        assert traces.delete(17, scope=JANE, reason="asked for")
         assert not index.verify_erased(["the door code is 00017"]).clean
-        assert index.delete(17)
+        assert index.delete(17, scope=JANE)
         index.compact()
         assert index.verify_erased(["the door code is 00017"]).clean
         index.backup(tmp_path / "copy.scrubjay")
@@ -182,7 +182,7 @@ def test_compaction_backup_and_the_search_for_erased_bytes_see_all(tmp_path: Pat
         traces = copy.collection("traces")
         assert (len(copy), len(traces)) == (199, 199)
         assert [event.reason for event in traces.events()] == ["asked for"]
-        assert 17 not in traces
+        assert traces.get(17, scope=JANE) is None
 
 
 def test_one_budget_for_all(tmp_path: Path) -> None:

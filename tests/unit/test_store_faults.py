@@ -144,7 +144,7 @@ def test_an_engine_that_fails_after_the_commit_is_read_anew(
         elif operation == "upsert_many":
             index.upsert_many([{"id": "m1", "text": "beech"}, {"id": "new", "text": "oak"}], scope=JANE)
         elif operation == "delete":
-            assert index.delete("m3")
+            assert index.delete("m3", scope=JANE)
         else:
             assert index.erase(JANE) == 9
         monkeypatch.undo()
@@ -175,7 +175,7 @@ def test_a_commit_that_fails_changes_nothing(path: Path, monkeypatch: pytest.Mon
         for call in (
             lambda: index.upsert("b", "oak", scope=JANE),
             lambda: index.upsert("a", "beech", scope=JANE, vector=np.ones(4)),
-            lambda: index.delete("a"),
+            lambda: index.delete("a", scope=JANE),
             lambda: index.erase(JANE),
         ):
             with pytest.raises(scrubjay.StoreError, match="I/O"):

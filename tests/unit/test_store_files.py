@@ -58,7 +58,7 @@ def test_erased_bytes_are_gone_from_every_file(path: Path, dtype: str, how: str)
             assert index.erase(JANE) == 20
         elif how == "delete":
             for i in gone:
-                index.delete(f"m{i}")
+                index.delete(f"m{i}", scope=JANE)
         elif how == "update":
             for i in gone:
                 index.upsert(f"m{i}", "nothing", scope=JANE)
@@ -90,7 +90,7 @@ def test_deleted_ids_do_not_come_back_from_an_older_image(path: Path) -> None:
         index.compact()
     with Index.open(path) as index:  # nothing resident: the image is older than the deletion
         for i in range(1, 40, 2):
-            index.delete(f"m{i}")
+            index.delete(f"m{i}", scope=JANE)
         assert index.stats()["resident_partitions"] == 0
     with Index.open(path) as index:
         assert len(index.search(secret(1), vector=vector(1), scope=JANE)) == 0
@@ -181,10 +181,10 @@ def test_a_backup_is_a_whole_index(path: Path, tmp_path: Path) -> None:
         assert index.backup(tmp_path / "copy") > 10_000
         with pytest.raises(scrubjay.StoreError, match="exists already"):
             index.backup(tmp_path / "copy")
-        index.delete("m1")
+        index.delete("m1", scope=JANE)
         with Index.open(tmp_path / "copy") as copy:
             assert len(copy) == len(index) + 1
-            assert copy.get("m1") is not None
+            assert copy.get("m1", scope=JANE) is not None
             assert copy.check().problems == []
     assert sorted(file.name for file in tmp_path.iterdir()) == ["copy", "memories.scrubjay"]
 
@@ -199,8 +199,8 @@ def test_an_export_imports_as_the_same_index(path: Path, tmp_path: Path, dtype: 
             index.export(tmp_path / "all.jsonl")
         with Index.open(tmp_path / "other", dtype=dtype) as other:
             assert other.import_(tmp_path / "all.jsonl", batch_size=7) == 41
-            for id in ["e", *(f"m{i}" for i in range(40))]:
-                one, two = index.get(id), other.get(id)
+            for id, scope in [("e", JANE), *((f"m{i}", JANE if i % 2 else BOB) for i in range(40))]:
+                one, two = index.get(id, scope=scope), other.get(id, scope=scope)
                 assert one == two
                 assert one is not None
                 assert two is not None
@@ -208,6 +208,13 @@ def test_an_export_imports_as_the_same_index(path: Path, tmp_path: Path, dtype: 
             assert [hit.id for hit in other.search(secret(3)[:50], vector=vector(4), scope=JANE)] == [
                 hit.id for hit in index.search(secret(3)[:50], vector=vector(4), scope=JANE)
             ]
+
+
+@pytest.mark.parametrize("damaged", [b'{"id": "a", "text": "\xff", "tenant": "acme"}\n', b"[" * 3000])
+def test_a_damaged_line_of_an_export_is_named(tmp_path: Path, damaged: bytes) -> None:
+    (tmp_path / "bad.jsonl").write_bytes(b'{"scrubjay_export": 1}\n' + damaged)
+    with Index.open(tmp_path / "index") as index, pytest.raises(scrubjay.StoreFormatError, match="line 2"):
+        index.import_(tmp_path / "bad.jsonl")
 
 
 @pytest.mark.parametrize("content", ["", "{}\n", "[1]\n", '{"scrubjay_export": 1}\n{"id": 1}\n', "no json\n"])

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scrubjay import Engine, Index, Scope
+from scrubjay import Engine, Index, Query, Scope
 from tests.data.keys import provider
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
@@ -24,19 +24,19 @@ def test_a_golden_file_is_read(name: str, tmp_path: Path) -> None:
         assert index.encrypted_tenants() == (["acme"] if keys else [])
         assert len(index) == 11
         assert index.count(JANE) == 11
-        assert "m3" not in index
+        assert index.find("m3", within=Scope("acme")) == []
         hits = index.search("oak", vector=[4.0, 3.0, 2.0, 1.0], scope=JANE, explain=True)
         assert hits[0].id == "m1"
         assert hits[0].cosine == pytest.approx(1.0, abs=1e-6)
-        assert index.search("skstg0007", scope=JANE, mode="lexical")[0].id == "m7"
-        record = index.get("m7")
+        assert index.search("skstg0007", scope=JANE, query=Query(mode="lexical"))[0].id == "m7"
+        record = index.get("m7", scope=JANE)
         assert record is not None
         assert record.text == "memory 7: the jay of sk-stg-0007, naïve 鸟"
         assert record.metadata == {"n": 7, "nested": {"list": [1, 2.5, None]}}
         assert record.created_at == datetime(1970, 1, 8, tzinfo=timezone.utc)
         assert record.expires_at == datetime(2999, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc)
         np.testing.assert_allclose(np.asarray(record.vector), [1.0, 7.0, -0.5, 1e-3], rtol=1e-3)
-        without = index.get("m5")
+        without = index.get("m5", scope=JANE)
         assert without is not None
         assert without.vector is None
         assert [(event.reason, event.scope, event.documents) for event in index.events()] == [
@@ -52,7 +52,19 @@ def test_a_golden_file_is_read(name: str, tmp_path: Path) -> None:
         assert image is not None
         if index.engine.analyzer == "english-1":  # its images are still understood, not only rebuilt
             assert Engine(4).load_partition(JANE, image[1]) == 6
-        index.upsert("new", "oak", scope=JANE)
+        if "side" in index.collections():  # of format 4 and later
+            side = index.collection("side")
+            assert [side.get("m1", scope=s) is None for s in (Scope("acme"), JANE, Scope("globex"))] == [
+                True,
+                False,
+                False,
+            ]
+            assert [hit.text for hit in side.search("jay", scope=JANE)] == [f"the jay of {JANE!r}"]
+            assert [(note.query, note.document_scope) for note in side.feedbacks()] == [("whose?", JANE)]
+            assert side.check().problems == []
+        for scope in (JANE, Scope("acme"), Scope("globex")):
+            index.upsert("m7", f"oak of {scope!r}", scope=scope)
+            assert index.get("m7", scope=scope).text == f"oak of {scope!r}"  # type: ignore[union-attr]
         index.compact()
         assert index.check().problems == []
 

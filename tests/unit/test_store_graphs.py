@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrubjay import Index, Scope
+from scrubjay import Index, Query, Scope
 from tests.unit.test_store_housekeeping import wait_for
 
 JANE = Scope("acme", user="jane")
@@ -114,7 +114,7 @@ def test_a_graph_of_other_images_is_not_used(path: Path) -> None:
         assert newer != graph
         index.engine.store._writer.execute("UPDATE image SET data = ? WHERE ordinal = 1", (graph,))  # type: ignore[union-attr]
         assert native(index).graph_state(JANE) == "none"
-        assert len(index.search("beech", scope=JANE, k=200, mode="lexical")) == 100
+        assert len(index.search("beech", scope=JANE, k=200, query=Query(mode="lexical"))) == 100
 
 
 class _Late:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import scrubjay
-from scrubjay import Index, Scope
+from scrubjay import Index, Query, Scope
 from scrubjay.embedders import Function
 
 JANE = Scope("acme", user="jane")
@@ -46,7 +46,7 @@ def test_the_model_changes_and_everything_is_as_if_written_with_it(path: Path) -
     with Index.open(path, old()) as index:
         index.upsert_many(texts(50))
         assert index.search("bbb", scope=JANE).mode == "hybrid"
-        index.delete(7)
+        index.delete(7, scope=JANE)
         assert index.reembed(New(), progress=False) == 49
         assert index.embedder is not None
         assert index.embedder.name == "new"
@@ -61,7 +61,7 @@ def test_the_model_changes_and_everything_is_as_if_written_with_it(path: Path) -
     assert given == [(hit.id, hit.score) for hit in expected.search("bbc", scope=JANE, k=50)]
     with Index.open(path, New()) as index:
         assert len(index) == 50
-        record = index.get(100)
+        record = index.get(100, scope=JANE)
         assert record is not None
         np.testing.assert_array_equal(np.asarray(record.vector), [1, 4, 0])
     with pytest.raises(scrubjay.EmbedderMismatchError):
@@ -78,7 +78,7 @@ def test_a_change_that_failed_goes_on_where_it_stopped(path: Path) -> None:
         assert index.stats()["dim"] == 2
         index.upsert(200, "written meanwhile", scope=JANE)
         index.upsert(3, "replaced meanwhile", scope=JANE)
-        index.delete(4)
+        index.delete(4, scope=JANE)
     with Index.open(path, old()) as index:
         new = New()
         # twenty were kept; of these 3 and 4 are gone
@@ -104,7 +104,7 @@ def test_another_process_answers_by_keywords_until_it_has_the_model(path: Path) 
         hits = two.search("bbb", scope=JANE)
         assert hits.mode == "lexical"
         assert hits.degraded[0].startswith("embedder_mismatch")
-        assert len(two.search(vector=[1.0, 2.0, 3.0], scope=JANE, mode="vector")) == 10
+        assert len(two.search(vector=[1.0, 2.0, 3.0], scope=JANE, query=Query(mode="vector"))) == 10
         with pytest.raises((scrubjay.EmbedderMismatchError, ValueError)):
             two.upsert(77, "abc", scope=JANE)
         assert len(one) == len(two) == 10

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import scrubjay
-from scrubjay import Index, Scope
+from scrubjay import Index, Query, Scope
 from tests.crash import faults
 from tests.data.keys import provider
 
@@ -55,14 +55,14 @@ def test_a_held_lock_is_a_typed_error_and_readers_go_on(name: str, tmp_path: Pat
     path = tmp_path / "memories.scrubjay"
     faults.prepare(path)
     given = provider if name in faults.KEYED else None
-    with Index.open(path, busy_timeout=0, keys=given) as index:
+    with Index.open(path, busy_timeout=0, keys=given, encryption="mixed") as index:
         index.warm(JANE)
         before = faults.content(index)
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
         with pytest.raises(scrubjay.StoreError):
             faults.OPERATIONS[name](index)
-        assert len(index.search("oak", scope=JANE, k=100, mode="lexical")) == 39
+        assert len(index.search("oak", scope=JANE, k=100, query=Query(mode="lexical"))) == 39
         other.execute("ROLLBACK")
         other.close()
         assert faults.content(index) == before

@@ -1,7 +1,7 @@
 """Do readers and writers in many threads see a consistent engine?
 
 What is written says what it must look like: the text of document n in scope s holds the words of n and s, so that a
-hit can be judged without knowing when it was read.
+hit can be judged without knowing when it was read. The scopes have the same ids.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from scrubjay import Query
 from tests.data.engines import Kit
 
 DIM = 8
@@ -37,7 +38,7 @@ def run(workers: list[Callable[[threading.Event], None]], seconds: float = SECON
     stop.wait(seconds)
     stop.set()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=300)
         assert not thread.is_alive(), "a worker does not come back"
     if failures:
         raise failures[0]
@@ -48,7 +49,10 @@ def vector_of(number: int) -> Any:
 
 
 def test_every_hit_is_whole_and_at_home(kit: Kit) -> None:
-    """Writers churn three scopes; readers check that id, text, payload and scope of each hit belong together."""
+    """Writers churn three scopes; readers check that id, text, payload and scope of each hit belong together.
+
+    Document `number` has the id number // 3 in scope number % 3, so that every id is in all three.
+    """
     engine = kit.Engine(dim=DIM)
     scopes = [kit.Scope("acme"), kit.Scope("acme", "jane"), kit.Scope("globex")]
 
@@ -56,24 +60,24 @@ def test_every_hit_is_whole_and_at_home(kit: Kit) -> None:
         def work(stop: threading.Event) -> None:
             random = np.random.default_rng(seed)
             while not stop.is_set():
-                number = int(random.integers(200)) * 2 + seed % 2  # each writer has its own ids
+                number = int(random.integers(200)) * 2 + seed % 2  # each writer has its own documents
                 place = number % len(scopes)
                 action = random.random()
                 if action < 0.6:
                     text = f"jay n{number} home{place} {'oak ' * int(random.integers(5))}"
                     engine.upsert(
-                        number,
+                        number // 3,
                         text,
                         scope=scopes[place],
                         vector=vector_of(number),
                         payload=str(number).encode(),
                     )
                 elif action < 0.9:
-                    engine.delete(number)
+                    engine.delete(number // 3, scope=scopes[place])
                 elif action < 0.97:
-                    numbers = [n for n in range(number, number + 20, 6) if n < 400]
+                    numbers = [n for n in range(number, number + 20, 4) if n < 400]
                     engine.upsert_many(
-                        numbers,
+                        [n // 3 for n in numbers],
                         [f"jay n{n} home{n % len(scopes)}" for n in numbers],
                         scope=[scopes[n % len(scopes)] for n in numbers],
                         vectors=np.stack([vector_of(n) for n in numbers]),
@@ -92,13 +96,14 @@ def test_every_hit_is_whole_and_at_home(kit: Kit) -> None:
                 result = engine.search(
                     "jay oak n7", vector=vector_of(1), scope=scopes[place], k=50, explain=True
                 )
-                ids = result.ids.tolist()
-                assert len(set(ids)) == len(ids), "one document twice"
-                for index, number in enumerate(ids):
+                numbers = [
+                    id * 3 + scopes.index(result.scope(index)) for index, id in enumerate(result.ids.tolist())
+                ]
+                assert len(set(numbers)) == len(numbers), "one document twice"
+                for index, number in enumerate(numbers):
                     assert result.text(index).startswith(f"jay n{number} home{number % 3}")
                     assert result.payload(index) == str(number).encode()
                     assert number % 3 in visible
-                    assert result.scope(index) == scopes[number % 3]
                     assert result.similarities[index] == pytest.approx(
                         float(vector_of(number) @ vector_of(1))
                         / float(np.linalg.norm(vector_of(number)) * np.linalg.norm(vector_of(1))),
@@ -122,12 +127,12 @@ def test_a_write_that_returned_is_visible_everywhere(kit: Kit) -> None:
                 turn += 1
                 id, word = f"{name}/{turn}", f"t{name}x{turn}"
                 engine.upsert(id, f"jay {word}", scope=home, vector=vector_of(name * 100_000 + turn))
-                assert list(engine.search(word, scope=home, mode="lexical", k=1).ids) == [id]
+                assert list(engine.search(word, scope=home, query=Query(mode="lexical"), k=1).ids) == [id]
                 found = engine.search(vector=vector_of(name * 100_000 + turn), scope=home, k=1)
                 assert list(found.ids) == [id]
                 if turn % 3:
-                    assert engine.delete(id)
-                    assert engine.get(id) is None
+                    assert engine.delete(id, scope=home)
+                    assert engine.get(id, scope=home) is None
                     assert id not in list(engine.search(f"jay {word}", scope=home, k=5000).ids)
 
         return work
@@ -164,12 +169,46 @@ def test_an_update_shows_the_old_or_the_new_version(kit: Kit) -> None:
                 payload = result.payload(index)
                 assert payload is not None
                 assert result.text(index) == f"jay {payload.decode()}"
-            document = engine.get("m")
+            document = engine.get("m", scope=home)
             assert document is not None
             assert document.text == f"jay {document.payload.decode()}"
             assert engine.count(home) == 2
 
     run([writer, reader, reader])
+
+
+def test_one_id_in_many_scopes_is_many_documents(kit: Kit) -> None:
+    """Each thread writes, reads and deletes the same few ids in a scope of its own, and feels none of the others."""
+    engine = kit.Engine(dim=DIM)
+    engine.upsert(0, "jay shared", scope=kit.Scope("acme"))
+
+    def worker(name: int) -> Callable[[threading.Event], None]:
+        home = kit.Scope("acme", f"user{name}") if name % 2 else kit.Scope(f"tenant{name}")
+
+        def work(stop: threading.Event) -> None:
+            own: dict[int, str] = {}
+            random = np.random.default_rng(name)
+            while not stop.is_set():
+                id, text = int(random.integers(3)), f"jay u{name} {int(random.integers(1000))}"
+                if random.random() < 0.7:
+                    engine.upsert(id, text, scope=home, vector=vector_of(name))
+                    own[id] = text
+                else:
+                    assert engine.delete(id, scope=home) == (own.pop(id, None) is not None)
+                for id in range(3):
+                    found = engine.get(id, scope=home)
+                    if id == 0 and name % 2 and id not in own:
+                        assert found.text == "jay shared"
+                    else:
+                        assert (None if found is None else found.text) == own.get(id)
+                result = engine.search("jay", scope=home)
+                texts = {result.text(index) for index in range(len(result))}
+                assert texts == {*own.values(), *(["jay shared"] if name % 2 else [])}
+
+        return work
+
+    run([worker(name) for name in range(5)])
+    assert engine.get(0, scope=kit.Scope("acme")).text == "jay shared"
 
 
 def test_statistics_are_those_of_one_moment(kit: Kit) -> None:
@@ -193,7 +232,7 @@ def test_statistics_are_those_of_one_moment(kit: Kit) -> None:
     def writer(stop: threading.Event) -> None:
         while not stop.is_set():
             engine.upsert_many(pair, ["jay oak", "jay oak"], scope=home)
-            assert engine.delete_many(pair) == 2
+            assert engine.delete_many(pair, scope=home) == 2
 
     def reader(stop: threading.Event) -> None:
         while not stop.is_set():
@@ -241,20 +280,24 @@ def test_searches_leave_the_interpreter_free(kit: Kit) -> None:
         list(range(n)), ["t"] * n, scope=home, vectors=random.normal(size=(n, 256)).astype(np.float32)
     )
     queries = random.normal(size=(400, 256)).astype(np.float32)
-    done = threading.Event()
 
-    def search() -> None:
-        engine.search_batch(None, vectors=queries, scope=home, threads=1)
-        done.set()
+    def steps_beside_a_search() -> int:
+        done, n_steps = threading.Event(), 0
 
-    thread = threading.Thread(target=search)
-    n_steps, started = 0, time.perf_counter()
-    thread.start()
-    while not done.is_set():
-        n_steps += 1
-        time.sleep(0.0005)
-    elapsed = time.perf_counter() - started
-    thread.join()
-    if elapsed < 0.05:
-        pytest.skip(f"the search took only {elapsed:.3f} s")
-    assert n_steps > 10, f"{n_steps} steps in {elapsed:.3f} s: the GIL was held"
+        def search() -> None:
+            engine.search_batch(None, vectors=queries, scope=home, threads=1)
+            done.set()
+
+        thread = threading.Thread(target=search)
+        thread.start()
+        while not done.is_set():
+            n_steps += 1
+            time.sleep(0.0005)
+        thread.join()
+        return n_steps
+
+    # Were the GIL held, it would be one or two every time. Under load a thread may have its turn late.
+    counted: list[int] = []
+    while not counted or (counted[-1] <= 10 and len(counted) < 20):
+        counted.append(steps_beside_a_search())
+    assert counted[-1] > 10, f"{counted} steps: the GIL was held"

@@ -20,7 +20,7 @@ from scrubjay import (
     Index,
     Prior,
     Production,
-    Ranking,
+    Query,
     Recency,
     Relevance,
     Scope,
@@ -52,7 +52,9 @@ def judged(n: int, *, words_lie: bool, seed: int = 0) -> JudgedSet:
             records.append(
                 {"id": f"{kind}{i}", "text": text, "scope": ACME, "vector": vector.astype(np.float32)}
             )
-        queries.append(JudgedQuery(words, ACME, frozenset([f"a{i}"]), directions[i].astype(np.float32)))
+        queries.append(
+            JudgedQuery(words, ACME, frozenset([(ACME, f"a{i}")]), directions[i].astype(np.float32))
+        )
     return JudgedSet(records, queries)
 
 
@@ -62,11 +64,12 @@ def filled(one: JudgedSet) -> Index:
     return index
 
 
-def naive(index: Index, queries: Sequence[JudgedQuery], ranking: Ranking) -> float:
+def naive(index: Index, queries: Sequence[JudgedQuery], ranking: Query) -> float:
     found = [
-        index.search(q.text, vector=q.vector, scope=q.scope, fusion=ranking).ids.tolist() for q in queries
+        [(hit.scope, hit.id) for hit in index.search(q.text, vector=q.vector, scope=q.scope, query=ranking)]
+        for q in queries
     ]
-    return float(np.mean([metrics.ndcg(ids, q.relevant) for ids, q in zip(found, queries, strict=True)]))
+    return float(np.mean([metrics.ndcg(keys, q.relevant) for keys, q in zip(found, queries, strict=True)]))
 
 
 def test_what_the_words_hide_the_vectors_find() -> None:
@@ -74,14 +77,14 @@ def test_what_the_words_hide_the_vectors_find() -> None:
     index = filled(one)
     found = tune(index, one.queries)
     assert not found.gain.is_noise
-    assert found.ranking == found.winner != Ranking()
-    assert naive(index, one.queries, found.winner) > naive(index, one.queries, Ranking()) + 0.05
+    assert found.query == found.winner != Query()
+    assert naive(index, one.queries, found.winner) > naive(index, one.queries, Query()) + 0.05
     fusion_found = found.winner.fusion
     assert not isinstance(fusion_found, (RRF, Weighted)) or fusion_found.weights[0] < fusion_found.weights[1]
     # figures are those of searches one by one, and the table is in their order
     for row in found.rows[:5]:
-        if row.ranking is not None:
-            assert row.figures["ndcg@10"] == pytest.approx(naive(index, one.queries, row.ranking))
+        if row.query is not None:
+            assert row.figures["ndcg@10"] == pytest.approx(naive(index, one.queries, row.query))
     reached = [row.figures["ndcg@10"] for row in found.rows]
     assert reached == sorted(reached, reverse=True)
     assert {"lexical", "vector", "Auto() (default)"} <= {row.name for row in found.rows}
@@ -92,18 +95,19 @@ def test_luck_is_called_noise() -> None:
     one = judged(40, words_lie=False)
     rng = np.random.default_rng(7)
     ids = [row["id"] for row in one.records]
-    lottery = [JudgedQuery(q.text, ACME, frozenset(rng.choice(ids, 2)), q.vector) for q in one.queries]
+    drawn = [frozenset((ACME, id) for id in rng.choice(ids, 2).tolist()) for _ in one.queries]
+    lottery = [JudgedQuery(q.text, ACME, keys, q.vector) for q, keys in zip(one.queries, drawn, strict=True)]
     found = tune(filled(one), lottery)
     best = max(row.gain.mean for row in found.rows)
     assert best > 0
     assert found.gain.mean < best  # those who had no say are less impressed
     assert found.gain.is_noise
-    assert found.ranking == Ranking()
+    assert found.query == Query()
 
 
 def test_the_same_seed_gives_the_same_answer() -> None:
     one = judged(20, words_lie=True)
-    options = [Ranking(RRF(10)), Ranking(Weighted((0.2, 0.8))), Boost()]
+    options = [Query(RRF(10)), Query(Weighted((0.2, 0.8))), Boost()]
     first, second = (tune(filled(one), one.queries, configurations=options, seed=3) for _ in range(2))  # type: ignore[arg-type]
     assert first == second
     assert {row.name for row in first.rows} == {
@@ -116,8 +120,8 @@ def test_held_out_questions_have_no_say() -> None:
     index = Index(dtype="f32")
     index.upsert(1, "oak", scope=ACME, vector=[1.0, 0.0])
     index.upsert(2, "jay", scope=ACME, vector=[0.0, 1.0])
-    lexical, vector = Ranking(Weighted((0.9, 0.1))), Ranking(Weighted((0.1, 0.9)))
-    queries = [JudgedQuery("oak", ACME, frozenset([id]), np.float32([0, 1])) for id in (1, 2)]
+    lexical, vector = Query(Weighted((0.9, 0.1))), Query(Weighted((0.1, 0.9)))
+    queries = [JudgedQuery("oak", ACME, frozenset([(ACME, id)]), np.float32([0, 1])) for id in (1, 2)]
     found = tune(index, queries, configurations=[lexical, vector], folds=2)
     assert sorted(reached for _, reached, _ in found.folds) == pytest.approx([0.6309, 0.6309], abs=1e-4)
     assert found.gain.is_noise
@@ -157,49 +161,49 @@ def test_metrics_by_their_definitions(ranking: list[int], relevant: set[int]) ->
 # ---- settings --------------------------------------------------------------------------------------------------------
 
 RANKINGS = [
-    Ranking(),
-    Ranking(RRF(10.0, (2, 1, 0.5)), identifier_tier=False, mmr=0.5),
-    Ranking(Weighted((0.25, 0.75), "max"), coverage=0.4, min_score=0.1),
-    Ranking(Boost(0.2, 1.0), recency=Recency(0.5, 24.0, "2026-03-01")),
-    Ranking(Production((0.5, 0.5), 0.0, literal=True), relevance=Relevance("high", (0.1, 0.2))),
-    Ranking(Auto(), recency=True, relevance="low"),
-    Ranking(Auto(), entities=Entities(0.5, "people"), prior=Prior(-0.2, "weight")),
+    Query(),
+    Query(RRF(10.0, (2, 1, 0.5)), identifier_tier=False, mmr=0.5),
+    Query(Weighted((0.25, 0.75), "max"), coverage=0.4, min_score=0.1),
+    Query(Boost(0.2, 1.0), recency=Recency(0.5, 24.0, "2026-03-01")),
+    Query(Production((0.5, 0.5), 0.0, literal=True), relevance=Relevance("high", (0.1, 0.2))),
+    Query(Auto(), recency=True, relevance="low"),
+    Query(Auto(), entities=Entities(0.5, "people"), prior=Prior(-0.2, "weight")),
 ]
 
 
 @pytest.mark.parametrize("ranking", RANKINGS, ids=repr)
-def test_settings_come_back_the_same(tmp_path: Path, ranking: Ranking) -> None:
+def test_settings_come_back_the_same(tmp_path: Path, ranking: Query) -> None:
     fusion.save(ranking, tmp_path / "r.json")
     assert fusion.load(tmp_path / "r.json") == ranking
     index = filled(judged(5, words_lie=False))
-    loaded = index.search("waa", scope=ACME, fusion=fusion.load(tmp_path / "r.json"))
-    assert loaded.ids.tolist() == index.search("waa", scope=ACME, fusion=ranking).ids.tolist()
+    loaded = index.search("waa", scope=ACME, query=(fusion.load(tmp_path / "r.json")))
+    assert loaded.ids.tolist() == index.search("waa", scope=ACME, query=ranking).ids.tolist()
     if not any(
         (ranking.recency, ranking.relevance, ranking.entities, ranking.prior)
     ):  # what has parts is described as in the file
-        assert eval(f"Ranking({describe(ranking).removesuffix(' (default)')})") == ranking
+        assert eval(f"Query({describe(ranking).removesuffix(' (default)')})") == ranking
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
         ("", "Expecting value"),
-        ("[]", 'expected the settings of a ranking'),
-        ('{"fusion": {"method": "rrf"}}', 'expected the settings of a ranking'),
-        ('{"scrubjay_ranking": 1, "fusion": {"method": "magic"}}', "fusion: expected a method among auto, rrf"),
-        ('{"scrubjay_ranking": 1, "fusion": {"method": ["rrf"]}}', "fusion: expected a method among"),
-        ('{"scrubjay_ranking": 1, "fusion": "rrf"}', "fusion: expected a method among"),
-        ('{"scrubjay_ranking": 1, "fusion": {"method": "rrf", "q": 1}}', "q: unknown in fusion rrf, expected k"),
-        ('{"scrubjay_ranking": 1, "fusion": {"method": "rrf", "k": "x"}}', "rrf_k"),
-        ('{"scrubjay_ranking": 1, "fusion": {"method": "rrf", "k": NaN}}', "rrf_k"),
-        ('{"scrubjay_ranking": 1, "boost": 1}', "boost: unknown in a ranking"),
-        ('{"scrubjay_ranking": 1, "mmr": 7}', "mmr"),
-        ('{"scrubjay_ranking": 1, "recency": {"weight": -1}}', "recency"),
-        ('{"scrubjay_ranking": 1, "recency": {"wait": 1}}', "wait: unknown in recency"),
-        ('{"scrubjay_ranking": 2}', "expected the settings of a ranking"),
+        ("[]", 'expected the settings of a query'),
+        ('{"fusion": {"method": "rrf"}}', 'expected the settings of a query'),
+        ('{"scrubjay_query": 1, "fusion": {"method": "magic"}}', "fusion: expected a method among auto, rrf"),
+        ('{"scrubjay_query": 1, "fusion": {"method": ["rrf"]}}', "fusion: expected a method among"),
+        ('{"scrubjay_query": 1, "fusion": "magic"}', "fusion: expected"),
+        ('{"scrubjay_query": 1, "fusion": {"method": "rrf", "q": 1}}', "q: unknown in fusion rrf, expected k"),
+        ('{"scrubjay_query": 1, "fusion": {"method": "rrf", "k": "x"}}', "rrf_k"),
+        ('{"scrubjay_query": 1, "fusion": {"method": "rrf", "k": NaN}}', "rrf_k"),
+        ('{"scrubjay_query": 1, "boost": 1}', "boost: unknown in a query"),
+        ('{"scrubjay_query": 1, "mmr": 7}', "mmr"),
+        ('{"scrubjay_query": 1, "recency": {"weight": -1}}', "recency"),
+        ('{"scrubjay_query": 1, "recency": {"wait": 1}}', "wait: unknown in recency"),
+        ('{"scrubjay_query": 2}', "expected the settings of a query"),
     ],
 )  # fmt: skip
-def test_a_file_that_is_no_ranking(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_without_settings(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "r.json"
     path.write_text(text)
     with pytest.raises(ValueError, match=message) as caught:
@@ -227,7 +231,7 @@ def write_set(folder: Path, one: JudgedSet) -> Path:
         for i, q in enumerate(one.queries)
     ]
     (folder / "queries.jsonl").write_text("\n".join(map(json.dumps, asked)))
-    qrels = [f"q{i}\t{id}\t1" for i, q in enumerate(one.queries) for id in q.relevant]
+    qrels = [f"q{i}\t{id}\t1" for i, q in enumerate(one.queries) for _, id in q.relevant]
     (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\n" + "\n".join(qrels) + "\nq0\tb0\t0\n")
     return folder
 
@@ -260,7 +264,46 @@ def test_scopes_by_name_and_trec_judgements(tmp_path: Path) -> None:
         ("On oaks Old.", Scope("judged", user="conv-1")),
         ("x", Scope("judged")),
     ]
-    assert found.queries == [JudgedQuery("q", Scope("judged", user="conv-1"), frozenset("a"))]
+    home = Scope("judged", user="conv-1")
+    assert found.queries == [JudgedQuery("q", home, frozenset([(home, "a")]))]
+
+
+def test_a_judgement_is_of_the_most_specific_that_the_question_sees(tmp_path: Path) -> None:
+    jane, coder, both = Scope("t", "jane"), Scope("t", agent="coder"), Scope("t", "jane", "coder")
+    scopes = [Scope("other"), Scope("t"), coder, jane, both, Scope("t", "joe")]
+    for n_there in range(2, len(scopes) + 1):
+        rows = [
+            {"id": "m", "text": "x", "tenant": scope.tenant, "user": scope.user, "agent": scope.agent}
+            for scope in scopes[:n_there]
+        ]
+        (tmp_path / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        asked = {"id": "q", "text": "q", "tenant": "t", "user": "jane", "agent": "coder"}
+        (tmp_path / "queries.jsonl").write_text(json.dumps(asked))
+        (tmp_path / "qrels.tsv").write_text("q\tm\t1\n")
+        (query,) = read_judged(tmp_path).queries
+        assert query.relevant == {(scopes[min(n_there, 5) - 1], "m")}
+        with Index() as index:  # as a look-up has it
+            index.upsert_many(read_judged(tmp_path).records, progress=False)
+            assert index.get("m", scope=both).scope == next(iter(query.relevant))[0]  # type: ignore[union-attr]
+    (tmp_path / "queries.jsonl").write_text('{"id": "q", "text": "q", "tenant": "nobody"}')
+    (query,) = read_judged(tmp_path).queries
+    assert query.relevant == {(Scope("other"), "m")}  # which counts as not found
+
+
+def test_answers_are_named_by_scope_and_id() -> None:
+    """Of two memories with one id only the one that was judged counts."""
+    jane = Scope("acme", "jane")
+    index = Index(dtype="f32")
+    index.upsert("m", "oak", scope=ACME, vector=[0.0, 1.0])
+    index.upsert("m", "jay", scope=jane, vector=[1.0, 0.0])
+    asked = [
+        JudgedQuery(text, jane, frozenset([(ACME, "m")]), np.float32([1, 0])) for text in ("oak", "an oak")
+    ]
+    found = tune(index, asked, configurations=[Query(RRF(10))], folds=2)
+    reached = {row.name: row.figures["mrr@10"] for row in found.rows}
+    assert (reached["lexical"], reached["vector"]) == (1.0, 0.5)
+    with pytest.raises(TypeError, match=r"relevant: expected pairs of scrubjay\.Scope and id, got 'm'"):
+        JudgedQuery("oak", jane, frozenset(["m"]))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -293,7 +336,7 @@ def test_the_command_writes_what_searches_can_use(tmp_path: Path, capsys: pytest
     said = json.loads(capsys.readouterr().out)
     assert said["queries"] == 30
     assert not said["gain"]["is_noise"]
-    assert Ranking.from_dict(said["ranking"]) == fusion.load(out) != Ranking()
+    assert Query.from_dict(said["query"]) == fusion.load(out) != Query()
     assert cli.main(["tune", str(folder), "--embedder", "none", "--folds", "3"]) == 0
     table = capsys.readouterr().out
     assert "Auto() (default)" in table
@@ -305,14 +348,18 @@ def test_the_command_warns_of_noise(tmp_path: Path, capsys: pytest.CaptureFixtur
     one = judged(12, words_lie=False)
     rng = np.random.default_rng(1)
     ids = [row["id"] for row in one.records]
-    lottery = [JudgedQuery(q.text, ACME, frozenset(rng.choice(ids, 2)), q.vector) for q in one.queries]
+    drawn = [frozenset((ACME, id) for id in rng.choice(ids, 2).tolist()) for _ in one.queries]
+    lottery = [JudgedQuery(q.text, ACME, keys, q.vector) for q, keys in zip(one.queries, drawn, strict=True)]
     folder = write_set(tmp_path / "set", JudgedSet(one.records, lottery))
     out = tmp_path / "tuned.json"
     assert cli.main(["tune", str(folder), "--embedder", "none", "--out", str(out)]) == 0
     assert "is within noise (12 questions); the default stands" in capsys.readouterr().err
-    assert fusion.load(out) == Ranking()
-    assert cli.main(["tune", str(folder), "--embedder", "none", "--out", str(out), "--winner"]) == 0
-    assert fusion.load(out) != Ranking()
+    assert fusion.load(out) == Query()
+    assert cli.main(["tune", str(folder), "--embedder", "none", "--out", str(out), "--winner"]) == 2
+    assert "--force" in capsys.readouterr().err and fusion.load(out) == Query()
+    command = ["tune", str(folder), "--embedder", "none", "--out", str(out), "--winner", "--force"]
+    assert cli.main(command) == 0
+    assert fusion.load(out) != Query()
 
 
 def test_the_command_learns_from_feedback(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -339,7 +386,7 @@ def test_the_command_learns_from_feedback(tmp_path: Path, capsys: pytest.Capture
         (["SET", "--tenant", "acme"], "expected an index file as SOURCE"),
         (["SET", "--out", "/nonexistent/x.json"], "/nonexistent/x.json: No such file"),
         (["SET", "--vectors", "m"], "m.docs.npy"),
-        (["SET/corpus.jsonl"], "expected a Scrubjay index|file is not a database"),
+        (["SET/corpus.jsonl"], "corpus.jsonl: expected an index"),
         (["SET", "--folds", "1"], "folds: expected an int of 2 or more"),
     ],
 )
@@ -356,7 +403,7 @@ def test_wrong_usage(
 
 @pytest.mark.parametrize("spec", ["auto", "rrf", "rrf:10", "weighted", "boost", "production", "FILE"])
 def test_search_takes_a_fusion(tmp_path: Path, capsys: pytest.CaptureFixture[str], spec: str) -> None:
-    fusion.save(Ranking(RRF(3), coverage=0.2), tmp_path / "r.json")
+    fusion.save(Query(RRF(3), coverage=0.2), tmp_path / "r.json")
     (tmp_path / "a.txt").write_text("The oak.\n\nThe jay.\n")
     given = spec.replace("FILE", str(tmp_path / "r.json"))
     arguments = ["search", "oak", str(tmp_path / "a.txt"), "--embedder", "none", "--fusion", given]

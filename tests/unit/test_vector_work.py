@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scrubjay import Engine, Index, Scope
+from scrubjay import Engine, Index, Query, Scope
 
 ACME = Scope("acme")
 N, DIM, K = 3000, 64, 10
@@ -38,18 +38,20 @@ def graph() -> Engine:
 
 def test_an_exact_search_looks_at_every_original(scanned: Engine, graph: Engine) -> None:
     for engine in (scanned, graph):
-        found = engine.search(vector=vectors()[0], scope=ACME, k=K, mode="vector", recall="exact")
+        found = engine.search(
+            vector=vectors()[0], scope=ACME, k=K, query=Query(mode="vector", recall="exact")
+        )
         assert found.vector_work == NOTHING | {"originals": N}
 
 
 def test_codes_choose_what_is_looked_at(scanned: Engine) -> None:
-    work = scanned.search(vector=vectors()[0], scope=ACME, k=K, mode="vector").vector_work
+    work = scanned.search(vector=vectors()[0], scope=ACME, k=K, query=Query(mode="vector")).vector_work
     assert K <= work["originals"] < N // 4
     assert work == NOTHING | {"codes": N, "originals": work["originals"]}
 
 
 def test_a_graph_chooses_what_is_looked_at(graph: Engine) -> None:
-    work = graph.search(vector=vectors()[0], scope=ACME, k=K, mode="vector").vector_work
+    work = graph.search(vector=vectors()[0], scope=ACME, k=K, query=Query(mode="vector")).vector_work
     assert (work["codes"], work["in_graphs"], work["graphs_given_up"]) == (0, N, 0)
     assert K <= work["originals"] <= work["in_view"] < N
 
@@ -57,7 +59,7 @@ def test_a_graph_chooses_what_is_looked_at(graph: Engine) -> None:
 def test_a_graph_is_given_up_where_what_lies_about_the_query_is_hidden(graph: Engine) -> None:
     query = vectors()[0]
     far = np.argsort(vectors() @ query)[: N // 2].tolist()
-    found = graph.search(vector=query, scope=ACME, k=K, mode="vector", ids=far)
+    found = graph.search(vector=query, scope=ACME, k=K, query=Query(mode="vector", ids=far))
     work = found.vector_work
     assert (work["graphs_given_up"], work["in_graphs"]) == (1, 0)
     assert work["codes"] in (N, N // 2)
@@ -65,7 +67,7 @@ def test_a_graph_is_given_up_where_what_lies_about_the_query_is_hidden(graph: En
 
 
 def test_words_alone_look_at_no_vector(scanned: Engine) -> None:
-    assert scanned.search("word", scope=ACME, k=K, mode="lexical").vector_work == NOTHING
+    assert scanned.search("word", scope=ACME, k=K, query=Query(mode="lexical")).vector_work == NOTHING
 
 
 def test_hits_say_it_too() -> None:

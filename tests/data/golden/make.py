@@ -16,6 +16,11 @@ JANE = Scope("acme", user="jane")
 
 def main(target: Path, *, encrypted: bool) -> None:
     with Index.open(target, dim=4, keys=provider if encrypted else None) as index:
+        side = index.collection("side")  # since format 4
+        for scope in (Scope("acme"), JANE, Scope("globex")):
+            side.upsert("m1", f"the jay of {scope!r}", scope=scope)
+        side.feedback("m1", query="whose?", scope=JANE)
+        side.compact()
         for i in range(12):
             index.upsert(
                 f"m{i}",
@@ -27,9 +32,10 @@ def main(target: Path, *, encrypted: bool) -> None:
                 expires_at="2999-12-31T23:59:59.999999+00:00" if i == 7 else None,
             )
         index.compact()
-        index.delete("m3")  # a tombstone that the image does not know
+        index.delete("m3", scope=JANE)  # a tombstone that the image does not know
         index.upsert("m1", "memory 1 again: oak", scope=JANE, vector=[4.0, 3.0, 2.0, 1.0])
         index.erase(Scope("globex"))
+        side.delete("m1", scope=Scope("acme"))
 
 
 if __name__ == "__main__":

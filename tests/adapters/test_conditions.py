@@ -1,0 +1,81 @@
+"""What a tree of conditions admits, where a scope's own memory and a shared one may have the same id."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrubjay import Index, Scope
+from scrubjay.adapters._conditions import All, Either, Native, Node, Not, Test, admit, admit_each, only
+from scrubjay.records import Record
+
+ASKER = Scope("acme", user="jane", agent="bot")
+SCOPES = [
+    ASKER,
+    Scope("acme", user="jane"),
+    Scope("acme", agent="bot"),
+    Scope("acme"),
+    Scope("acme", user="joe"),
+]
+IDS = ["m1", "m2", "m3"]
+
+MEMORIES = st.dictionaries(
+    st.tuples(st.sampled_from(SCOPES), st.sampled_from(IDS)), st.integers(0, 3), max_size=12
+)
+LEAVES = st.one_of(
+    st.integers(0, 3).map(lambda n: Native({"n": n})),
+    st.integers(0, 3).map(lambda n: Test({"n": {"$exists": True}}, lambda record: _n(record) >= n)),
+    st.sampled_from(IDS).map(lambda id: Test({}, lambda record: record.id == id)),
+)
+TREES: st.SearchStrategy[Node] = st.recursive(
+    LEAVES,
+    lambda inner: (
+        st.lists(inner, max_size=3).map(All) | st.lists(inner, max_size=3).map(Either) | inner.map(Not)
+    ),
+    max_leaves=6,
+)
+
+
+def _n(record: Record) -> int:
+    n: int = (record.metadata or {})["n"]
+    return n
+
+
+def holds(node: Node, record: Record) -> bool:
+    """The conditions, one record at a time."""
+    if isinstance(node, Native):
+        return all(_n(record) == n for n in node.filter.values())
+    if isinstance(node, Test):
+        return node.holds(record)
+    if isinstance(node, Not):
+        return not holds(node.part, record)
+    return (all if isinstance(node, All) else any)(holds(part, record) for part in node.parts)
+
+
+def keys(found: Any) -> list[tuple[Scope, Any]]:
+    return [(one.scope, one.id) for one in found]
+
+
+@given(MEMORIES, TREES, st.integers(1, 12))
+def test_a_search_finds_what_meets_the_conditions(
+    memories: dict[tuple[Scope, str], int], tree: Node, k: int
+) -> None:
+    index = Index()
+    for (scope, id), n in memories.items():
+        index.upsert(id, f"train {'late ' * n}", scope=scope, metadata={"n": n})
+    seen = index.list(ASKER)
+    expected = {(record.scope, record.id) for record in seen if holds(tree, record)}
+    admitted = admit(index, ASKER, tree)
+    assert set(keys(admitted.of(index.list(ASKER, **admitted.options)))) == expected
+    hits = index.search("train", scope=ASKER, k=k + admitted.n_twins, **admitted.asked())
+    found = keys(admitted.of(hits, k))
+    assert found == [key for key in keys(index.search("train", scope=ASKER, k=100)) if key in expected][:k]
+    own = admit(index, ASKER, tree, exact=True)
+    listed = keys(index.list(ASKER, exact=True, **own.options))
+    assert listed == [key for key in keys(seen) if key in expected and key[0] == ASKER]
+    groups = {scope for scopes, _ in admit_each(index, SCOPES, tree) for scope in scopes}
+    assert ASKER in groups or not expected
+    chosen = [record for record in seen if holds(tree, record)]
+    assert set(only(index, ASKER, chosen).keys or ()) == expected

@@ -1,0 +1,25 @@
+"""What every file of cpp/bindings has to keep to, so that no thread and no object brings the process down."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+BINDINGS = Path(__file__).resolve().parents[2] / "cpp" / "bindings"
+
+# What is not to be used -> what stands in its place, and where it is defined.
+REPLACED = {
+    r"\bgil_scoped_(release|acquire)\b": ("WithoutGil and WithGil", "gil.hpp"),
+    r"\bPy(Eval_(Save|Restore)Thread|GILState_Ensure)\b": ("WithoutGil and WithGil", "gil.hpp"),
+    r"\bclass_<[^>]*>+ *(\w+)?\(": ("export_class", "classes.hpp"),
+}
+
+
+@pytest.mark.parametrize("path", sorted(BINDINGS.glob("*.[ch]pp")), ids=lambda path: path.name)
+def test_a_file_uses_what_survives_the_end_of_the_interpreter(path: Path) -> None:
+    code = re.sub(r"//.*", "", path.read_text())
+    for pattern, (instead, home) in REPLACED.items():
+        if path.name != home:
+            assert not re.search(pattern, code), f"{path.name}: use {instead} of {home}"

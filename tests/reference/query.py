@@ -1,0 +1,78 @@
+"""What a search is asked, flat, for the oracle; the engine takes the same object, by its compiled form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any
+
+from tests.reference.fusion import PLAIN, Options
+
+__all__ = ["PLAIN", "Asked", "Options", "asked"]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A query with the options of its ranking in the native form."""
+
+    ranking: Options = Options()  # noqa: RUF009 - frozen
+    mode: str = "hybrid"
+    candidates: int | tuple[int, int] | None = None
+    recall: Any = None
+    keywords: Any = None
+    ids: Any = None
+    exclude: Any = None
+    rankings: Sequence[Sequence[Any]] | None = None
+    entities: Sequence[str] | None = None
+
+    @cached_property
+    def compiled(self) -> Any:
+        """The engine's own form."""
+        from scrubjay import _native
+
+        options = {one.name: getattr(self.ranking, one.name) for one in fields(self.ranking)}
+        given = {one.name: getattr(self, one.name) for one in fields(self) if one.name != "ranking"}
+        return _native.CompiledQuery(_native.CompiledRanking(options.pop("method"), **options), **given)
+
+    @property
+    def depths(self) -> tuple[int | None, int | None]:
+        """How many of the lexical and of the vector ranking are fused."""
+        if isinstance(self.candidates, tuple):
+            return self.candidates
+        return self.candidates, self.candidates
+
+
+def asked(query: Any) -> Asked:
+    """The query as the oracle takes it: None, one already, or a scrubjay.Query."""
+    if query is None:
+        return Asked()
+    if isinstance(query, Asked):
+        return query
+    if not hasattr(query, "fusion"):
+        raise TypeError(f"query: expected a Query, got {type(query).__name__}")
+    options: dict[str, Any] = {
+        name: getattr(query, name) for name in ("identifier_tier", "coverage", "mmr", "min_score")
+    }
+    for part in (query.fusion, query.recency, query.entities, query.prior, query.relevance):
+        if part is not None:
+            options.update(part._options())
+    if "relevance_bounds" in options:
+        options["relevance_bounds"] = tuple(map(tuple, options["relevance_bounds"]))
+    if "weights" in options:
+        options["weights"] = tuple(options["weights"])
+    for name in ("rrf_k", "coverage"):
+        if name in options and not math.isfinite(options[name]):
+            raise ValueError(f"{name}: expected a finite number, got {options[name]}")
+    return Asked(
+        Options(query.fusion._method, **options),
+        query.mode,
+        query.candidates,
+        query.recall,
+        query.keywords,
+        query.ids,
+        query.exclude,
+        query.rankings,
+        None if query.entities is None else query.entities.names,
+    )

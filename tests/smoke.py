@@ -1,0 +1,39 @@
+"""The tests that `make smoke` runs, a cross-section of unit, property and reference tests in 20 seconds.
+
+Each layer is there once: text, lexical, vector, filters, fusion, scopes, store, memory, retrieval, command line.
+"""
+
+from __future__ import annotations
+
+TESTS = (
+    "tests/reference/test_formulas.py",
+    "tests/properties/test_text_properties.py",
+    "tests/properties/test_lexical.py",
+    "tests/properties/test_pruning.py",
+    "tests/properties/test_ranking.py",
+    "tests/unit/test_text_analyzer.py",
+    "tests/unit/test_engine_basics.py",
+    "tests/unit/test_errors_engine.py",
+    "tests/unit/test_filters.py",
+    "tests/unit/test_index_search.py",
+    "tests/unit/test_index_writing.py",
+    "tests/unit/test_scope_rules.py",
+    "tests/unit/test_scope_isolation.py",
+    "tests/unit/test_store_rows.py",
+    "tests/unit/test_store_golden.py",
+    "tests/unit/test_retrieval.py",
+    "tests/memory/test_gate.py",
+    "tests/memory/test_records.py",
+    "tests/unit/test_cli.py",
+    "tests/contracts/test_layers.py",
+)
+"""Files, or the beginnings of test ids."""
+
+
+def has(nodeid: str) -> bool:
+    """Whether the test of this id is among them."""
+    return nodeid.startswith(TESTS)
+
+
+if __name__ == "__main__":  # the files, so that pytest need not read all the others
+    print(*dict.fromkeys(test.partition("::")[0] for test in TESTS))

@@ -1,0 +1,334 @@
+"""What the command line may write: no file is lost, none is changed by reading it, and none is left half."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrubjay import Index, Memory, Scope, cli
+
+JANE = Scope("acme", user="jane")
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    path = tmp_path / "v.scrubjay"
+    with Index.open(path) as index:
+        index.upsert_many(
+            [
+                {"id": f"m{i}", "text": f"oak number {i}", "scope": JANE, "metadata": {"n": i}}
+                for i in range(20)
+            ]
+        )
+    return path
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    (folder / "a.md").write_text("# Keys\n\nThe staging key is sk-stg-0041.\n")
+    return folder
+
+
+def run(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> tuple[int, str, str]:
+    code = cli.main([str(one) for one in arguments])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+def state(folder: Path) -> dict[str, tuple[str, int]]:
+    """Every file below a folder with the digest of its bytes and its mode."""
+    return {
+        str(file.relative_to(folder)): (hashlib.sha256(file.read_bytes()).hexdigest(), file.stat().st_mode)
+        for file in folder.rglob("*")
+        if file.is_file()
+    }
+
+
+# -------------------------------------------------------------------- nothing is overwritten
+
+
+def writers(path: Path, notes: Path, target: Path) -> dict[str, list[str | Path]]:
+    """The commands that write a file, each with this target."""
+    judged = notes.parent / "judged"
+    judged.mkdir(exist_ok=True)
+    for name, letter in (("corpus", "d"), ("queries", "q")):
+        rows = [{"id": f"{letter}{i}", "text": f"oak {i}"} for i in range(9)]
+        (judged / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (judged / "qrels.tsv").write_text("".join(f"q{i}\td{i}\t1\n" for i in range(9)))
+    return {
+        "index": ["index", notes, "--embedder", "none", "--out", target],
+        "backup": ["backup", path, target],
+        "export": ["export", path, target],
+        "tune": ["tune", judged, "--embedder", "none", "--no-progress", "--out", target],
+    }
+
+
+@pytest.mark.parametrize("command", ["index", "backup", "export", "tune"])
+@pytest.mark.parametrize("suffix", [".jsonl", ".scrubjay"])
+def test_a_file_that_is_there_stays_unless_force_is_said(
+    path: Path, notes: Path, tmp_path: Path, command: str, suffix: str, capsys: Any
+) -> None:
+    target = tmp_path / f"there{suffix}"
+    target.write_bytes(path.read_bytes())
+    target.chmod(0o640)
+    arguments = writers(path, notes, target)[command]
+    before = state(tmp_path)
+    code, _, said = run(capsys, *arguments)
+    assert code == 2 and str(target) in said and "--force" in said
+    assert state(tmp_path) == before
+    code, _, said = run(capsys, *arguments, "--force")
+    assert code == 0, said
+    after = state(tmp_path)
+    assert {name for name in before if after[name] != before[name]} == {target.name}
+    assert after.keys() == before.keys()
+    assert stat.S_IMODE(target.stat().st_mode) == 0o640  # the mode that its owner gave it
+
+
+@pytest.mark.parametrize("command", ["index", "backup", "export"])
+@pytest.mark.parametrize("link", ["same", "symlink", "hard link", "dotted"])
+def test_nothing_is_written_to_what_is_read(
+    path: Path, tmp_path: Path, command: str, link: str, capsys: Any
+) -> None:
+    source = path
+    if command == "index":
+        source = tmp_path / "in.jsonl"
+        source.write_text('{"text": "oak"}\n')
+    target = source
+    if link == "symlink":
+        target = tmp_path / f"link{source.suffix}"
+        target.symlink_to(source)
+    elif link == "hard link":
+        target = tmp_path / f"link{source.suffix}"
+        target.hardlink_to(source)
+    elif link == "dotted":
+        target = tmp_path / "x" / ".." / source.name
+        (tmp_path / "x").mkdir()
+    before = state(tmp_path)
+    arguments = ["index", source, "--embedder", "none", "--out", target]
+    if command != "index":
+        arguments = [command, source, target]
+    for force in ([], ["--force"]):
+        code, _, said = run(capsys, *arguments, *force)
+        assert code == 2 and "another file" in said
+        assert state(tmp_path) == before
+
+
+def test_a_note_below_a_folder_that_is_read_is_not_written(notes: Path, tmp_path: Path, capsys: Any) -> None:
+    link = tmp_path / "out.jsonl"
+    link.symlink_to(notes / "a.md")
+    before = state(tmp_path)
+    for out in (notes / "a.md", link):
+        code, _, said = run(capsys, "index", notes, "--embedder", "none", "--out", out, "--force")
+        assert code == 2 and said
+    assert state(tmp_path) == before
+
+
+def test_names_that_say_nothing_of_the_form_are_refused(notes: Path, tmp_path: Path, capsys: Any) -> None:
+    code, _, said = run(capsys, "index", notes, "--embedder", "none", "--out", tmp_path / "out.db")
+    assert code == 2 and ".scrubjay or .jsonl" in said and not (tmp_path / "out.db").exists()
+
+
+@pytest.mark.parametrize("command", ["backup", "index"])
+def test_an_index_in_use_is_not_replaced(
+    path: Path, notes: Path, tmp_path: Path, command: str, capsys: Any
+) -> None:
+    """Its log would be applied to what takes its place."""
+    target = tmp_path / "used.scrubjay"
+    with Index.open(target) as used:
+        used.upsert("m1", "oak", scope=JANE)
+        code, _, said = run(capsys, *writers(path, notes, target)[command], "--force")
+        assert code == 2 and "in use" in said
+        assert used.get("m1", scope=JANE) is not None
+    with Index.open(target) as used:
+        assert used.get("m1", scope=JANE) is not None and used.check().problems == []
+
+
+def test_what_fails_in_the_middle_leaves_nothing(
+    path: Path, tmp_path: Path, capsys: Any, monkeypatch: Any
+) -> None:
+    def half(engine: Any, file: Any, *_: Any, **__: Any) -> int:
+        file.write("half")
+        file.flush()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("scrubjay.stored.write_export", half)
+    there = tmp_path / "there.jsonl"
+    there.write_text("whole")
+    before = state(tmp_path)
+    for target in (tmp_path / "new.jsonl", there):
+        code, _, said = run(capsys, "export", path, target, "--force")
+        assert code == 2 and "No space left" in said
+    assert state(tmp_path) == before
+
+
+def test_a_missing_folder_and_a_folder_are_said(path: Path, notes: Path, tmp_path: Path, capsys: Any) -> None:
+    for target, words in ((tmp_path / "no" / "x.jsonl", "make the folder"), (notes, "this is a folder")):
+        code, _, said = run(capsys, "export", path, target)
+        assert code == 2 and str(target) in said and words in said
+
+
+# -------------------------------------------------------------------- a durable index from the command line
+
+
+def test_an_index_is_made_filled_searched_and_described(notes: Path, tmp_path: Path, capsys: Any) -> None:
+    target = tmp_path / "n.scrubjay"
+    assert run(capsys, "index", notes, "--out", target, "--no-progress")[0] == 0
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["n.scrubjay", "notes"]
+    more = tmp_path / "more.jsonl"
+    more.write_text('{"id": "t", "text": "Prefers trains to planes."}\n')
+    assert run(capsys, "import", target, more, "--no-progress")[0] == 0
+    before = state(tmp_path)
+    code, out, _ = run(capsys, "search", "railway", target, "-k", "1", "--json")
+    assert code == 0 and [hit["id"] for hit in json.loads(out)["hits"]] == ["t"]
+    code, out, _ = run(capsys, "search", "sk-stg-0041", target, "-k", "1")
+    assert code == 0 and "a.md#1" in out
+    code, out, _ = run(capsys, "stats", target, "--json")
+    described = json.loads(out)
+    assert code == 0 and described["documents"] == 2
+    assert described["scopes"] == [{"tenant": "local", "user": None, "agent": None, "memories": 2}]
+    assert state(tmp_path) == before
+    with Index.open(target) as index:
+        assert index.check().problems == [] and index.count(Scope("local")) == 2
+
+
+def test_what_export_wrote_can_be_searched_and_imported(path: Path, tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "out.jsonl"
+    assert run(capsys, "export", path, out)[0] == 0
+    code, said, _ = run(
+        capsys, "search", "oak 7", out, "--tenant", "acme", "--user", "jane", "-k", "1", "--json"
+    )
+    assert code == 0 and json.loads(said)["hits"][0]["id"] == "m7"
+    copy = tmp_path / "copy.scrubjay"
+    assert run(capsys, "import", copy, out, "--no-progress")[0] == 0
+    with Index.open(copy) as index, Index.open(path) as source:
+        assert index.list(JANE) == source.list(JANE) and len(index) == 20
+
+
+def test_an_import_that_fails_leaves_no_index(tmp_path: Path, capsys: Any) -> None:
+    broken = tmp_path / "broken.jsonl"
+    broken.write_text('{"id": "a", "text": "oak"}\nnot JSON\n')
+    assert run(capsys, "import", tmp_path / "new.scrubjay", broken)[0] == 2
+    assert [file.name for file in tmp_path.iterdir()] == ["broken.jsonl"]
+
+
+def test_an_import_does_not_read_the_index_that_it_writes(path: Path, tmp_path: Path, capsys: Any) -> None:
+    link = tmp_path / "link.jsonl"
+    link.symlink_to(path)
+    before = state(tmp_path)
+    code, _, said = run(capsys, "import", path, link)
+    assert code == 2 and "another file" in said
+    assert state(tmp_path) == before
+
+
+def test_an_index_beside_other_files_is_said(path: Path, notes: Path, capsys: Any) -> None:
+    assert run(capsys, "search", "oak", path, notes)[0] == 2
+    code, _, said = run(capsys, "index", path, "--out", "-")
+    assert code == 2 and "search and stats take it alone" in said
+
+
+# -------------------------------------------------------------------- who reads does not write
+
+READERS: list[list[str]] = [
+    ["search", "oak", "FILE", "--tenant", "acme", "--user", "jane"],
+    ["stats", "FILE"],
+    ["check", "FILE"],
+    ["backup", "FILE", "TARGET"],
+    ["export", "FILE", "TARGET"],
+    ["tune", "FILE", "--embedder", "none"],
+    ["memory", "recall", "FILE", "oak"],
+    ["memory", "known", "FILE"],
+    ["memory", "why", "FILE", "m1"],
+    ["memory", "replay", "FILE", "a run"],
+    ["memory", "sweep", "FILE"],
+    ["memory", "forget", "FILE", "--tenant", "acme", "--yes"],
+    ["compact", "FILE"],
+]
+NAMES = [" ".join(arguments[:2]) if arguments[0] == "memory" else arguments[0] for arguments in READERS]
+
+
+@pytest.mark.parametrize("arguments", READERS, ids=NAMES)
+@pytest.mark.parametrize("what", ["missing", "empty", "text", "other database", "folder"])
+def test_what_is_no_index_stays_as_it_is(
+    tmp_path: Path, arguments: list[str], what: str, capsys: Any
+) -> None:
+    file = tmp_path / "thing"
+    if what == "empty":
+        file.touch()
+    elif what == "text":
+        file.write_text("Dear diary, " * 1000)
+    elif what == "folder":
+        file.mkdir()
+    elif what == "other database":
+        with sqlite3.connect(file) as connection:
+            connection.execute("CREATE TABLE mine(x)")
+        connection.close()
+    before = state(tmp_path)
+    given = [{"FILE": str(file), "TARGET": str(tmp_path / "t.jsonl")}.get(one, one) for one in arguments]
+    code, _, said = run(capsys, *given)
+    assert code == 2 and "thing" in said and "Traceback" not in said
+    assert state(tmp_path) == before
+
+
+@pytest.mark.parametrize("arguments", READERS[:10], ids=NAMES[:10])
+@pytest.mark.parametrize("kind", ["index", "backup", "memory"])
+def test_reading_changes_nothing(
+    path: Path, tmp_path: Path, arguments: list[str], kind: str, capsys: Any
+) -> None:
+    """Rows without images, which another opening would write when it closes; a backup, which has no log yet."""
+    if kind == "backup":
+        with Index.open(path) as index:
+            index.backup(tmp_path / "b")
+        path = tmp_path / "b"
+    elif kind == "memory":
+        with Memory.open(path) as memory:
+            memory.policy("tone", "Be brief.", tenant="acme", by="test")
+    is_memory = kind == "memory"
+    before = state(tmp_path)
+    target = tmp_path / "t.jsonl"
+    given = [{"FILE": str(path), "TARGET": str(target)}.get(one, one) for one in arguments]
+    code, _, said = run(capsys, *given)
+    if arguments[0] == "memory":
+        assert code in ((0, 1, 2) if is_memory else (2,))
+        assert is_memory or f"{path}: no memory in this file" in said
+    else:
+        assert code == (1 if arguments[0] == "tune" else 0), said
+    target.unlink(missing_ok=True)
+    assert state(tmp_path) == before
+
+
+def test_a_medium_that_is_read_only_can_be_read(path: Path, tmp_path: Path) -> None:
+    """In a mount namespace of its own, where this machine allows one."""
+    command = (
+        f"mount --bind {tmp_path} {tmp_path} && mount -o remount,ro,bind {tmp_path} && cd / && "
+        f"python -m scrubjay search oak {path} --tenant acme --user jane --embedder none && "
+        f"python -m scrubjay stats {path} && python -m scrubjay check {path}"
+    )
+    command = command.replace("python -m", f"{sys.executable} -m")
+    able = subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False)
+    if able.returncode:
+        pytest.skip("no mount namespaces here")
+    before = state(tmp_path)
+    done = subprocess.run(["unshare", "-m", "sh", "-c", command], capture_output=True, text=True, check=False)
+    if "mount:" in done.stderr:
+        pytest.skip("mounting is not allowed here")
+    assert done.returncode == 0, done.stderr
+    assert "oak number" in done.stdout
+    assert state(tmp_path) == before
+
+
+def test_memory_works_where_there_is_one(path: Path, capsys: Any) -> None:
+    scope = ["--tenant", "acme", "--user", "jane", "--no-progress"]
+    assert run(capsys, "memory", "add", path, "Jane prefers oak.", *scope)[0] == 0
+    code, out, said = run(capsys, "memory", "recall", path, "oak", *scope)
+    assert code == 0 and "prefers oak" in out, said
+    assert run(capsys, "memory", "known", path, *scope)[0] in (0, 1)

@@ -1,0 +1,186 @@
+"""Files are their owner's alone, whatever the umask; and they appear whole."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrubjay import Index, Memory, Scope, StoreError, fusion
+from scrubjay.whole_files import make_private, whole_file
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="there are no such modes")
+
+JANE = Scope("acme", user="jane")
+
+
+@pytest.fixture(autouse=True, params=[0o000, 0o022, 0o277])
+def umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    tmp_path.chmod(0o700)
+    return tmp_path
+
+
+def modes(folder: Path) -> dict[str, int]:
+    return {file.name: stat.S_IMODE(file.stat().st_mode) for file in folder.iterdir() if file.is_file()}
+
+
+def test_an_index_and_all_that_is_made_of_it(folder: Path) -> None:
+    path = folder / "x"
+    with Memory.open(path) as memory:
+        memory.policy("tone", "Be brief.", tenant="acme", by="test")
+        memory.index.collection("more").upsert("m1", "oak", scope=JANE)
+        memory.index.upsert("m1", "oak", scope=JANE)
+        memory.index.search("oak", scope=JANE)
+        assert modes(folder).keys() == {"x", "x-wal", "x-shm"}
+        memory.index.backup(folder / "backup")
+        memory.index.export(folder / "export.jsonl")
+        memory.index.compact()
+        fusion.save(fusion.RRF(), folder / "ranking.json")
+        assert set(modes(folder).values()) == {0o600}
+        assert modes(folder).keys() == {"x", "x-wal", "x-shm", "backup", "export.jsonl", "ranking.json"}
+    with Index.open(folder / "backup") as copy:
+        copy.upsert("m2", "oak", scope=JANE)
+        assert set(modes(folder).values()) == {0o600}
+
+
+def test_an_index_that_is_there_keeps_its_mode_and_its_log_gets_it(folder: Path) -> None:
+    path = folder / "x"
+    Index.open(path).close()
+    path.chmod(0o640)
+    with Index.open(path) as index:
+        index.upsert("m1", "oak", scope=JANE)
+        assert modes(folder) == {"x": 0o640, "x-wal": 0o640, "x-shm": 0o640}
+
+
+def test_a_file_behind_a_link_is_made_private(folder: Path) -> None:
+    (folder / "link").symlink_to(folder / "real")
+    with Index.open(folder / "link") as index:
+        index.upsert("m1", "oak", scope=JANE)
+        assert set(modes(folder).values()) == {0o600}
+    with whole_file(folder / "other link", replace=True) as file:
+        file.write("x")
+    assert (folder / "link").is_symlink()
+
+
+def test_what_replaces_a_file_has_its_mode(folder: Path) -> None:
+    with Index.open(folder / "x") as index:
+        index.upsert("m1", "oak", scope=JANE)
+        for name, write in (("backup", index.backup), ("export", index.export)):
+            (folder / name).touch()
+            (folder / name).chmod(0o644)
+            write(folder / name, replace=True)
+            assert modes(folder)[name] == 0o644 and (folder / name).stat().st_size
+            with pytest.raises(StoreError, match=name):
+                write(folder / name)
+        (folder / "alias").symlink_to(folder / "x")
+        for target in ("x", "alias"):
+            for write in (index.backup, index.export):
+                with pytest.raises(StoreError, match="another file than the index itself"):
+                    write(folder / target, replace=True)
+        assert index.get("m1", scope=JANE) is not None
+
+
+def test_a_token_file(folder: Path) -> None:
+    pytest.importorskip("fastapi")
+    pytest.importorskip("uvicorn")
+    pytest.importorskip("prometheus_client")
+    from scrubjay.adapters.service import Grant, Tokens, add_token
+
+    path = folder / "tokens.json"
+    add_token(path, Grant("a", "acme"))
+    assert modes(folder) == {"tokens.json": 0o600}
+    path.chmod(0o640)  # for the group that the service runs as
+    add_token(path, Grant("b", "acme"))
+    assert modes(folder) == {"tokens.json": 0o640} and len(Tokens(path)) == 2
+
+
+def test_who_writes_the_same_new_file_at_once_loses_to_one(folder: Path) -> None:
+    path, errors = folder / "x", []
+    barrier = threading.Barrier(8)
+
+    def work(number: int) -> None:
+        barrier.wait()
+        try:
+            with whole_file(path) as file:
+                file.write(str(number) * 10_000)
+        except FileExistsError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(errors) == 7 and len(set(path.read_text())) == 1 and path.stat().st_size == 10_000
+    assert modes(folder) == {"x": 0o600}
+
+
+def test_processes_that_make_the_same_index_at_once(folder: Path) -> None:
+    code = (
+        "import sys; from scrubjay import Index, Scope\n"
+        "with Index.open(sys.argv[1], durability='normal') as index:\n"
+        "    index.upsert(sys.argv[2], 'oak', scope=Scope('acme'))"
+    )
+    path = folder / "x"
+    started = [subprocess.Popen([sys.executable, "-c", code, path, f"m{i}"]) for i in range(6)]
+    assert [one.wait() for one in started] == [0] * 6
+    assert modes(folder) == {"x": 0o600}
+    with Index.open(path) as index:
+        assert index.count(Scope("acme")) == 6 and index.check().problems == []
+
+
+def test_a_file_system_without_links(folder: Path, monkeypatch: Any) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", refuse)
+    with whole_file(folder / "x") as file:
+        file.write("one")
+    with pytest.raises(FileExistsError), whole_file(folder / "x") as file:
+        file.write("two")
+    make_private(folder / "y")
+    assert modes(folder) == {"x": 0o600, "y": 0o600} and (folder / "x").read_text() == "one"
+
+
+def test_a_block_that_raises_leaves_nothing(folder: Path) -> None:
+    (folder / "there").write_text("whole")
+    for name, replace in (("new", False), ("there", True)):
+        with pytest.raises(ZeroDivisionError), whole_file(folder / name, replace=replace) as file:
+            file.write(f"half {1 // 0}")
+    assert list(modes(folder)) == ["there"] and (folder / "there").read_text() == "whole"
+
+
+def test_what_is_no_file_is_written_to_and_stays(folder: Path) -> None:
+    pipe = folder / "pipe"
+    os.mkfifo(pipe)
+    read: list[str] = []
+    reading = threading.Thread(target=lambda: read.append(pipe.read_text()))
+    reading.start()
+    with whole_file(pipe) as file:
+        file.write("through")
+    reading.join()
+    assert read == ["through"] and stat.S_ISFIFO(pipe.stat().st_mode)
+
+
+def test_a_backup_that_is_opened_has_a_log_again(folder: Path) -> None:
+    """It is made without one; and without one readers and writers would wait for each other."""
+    with Index.open(folder / "x") as index:
+        index.upsert("m1", "oak", scope=JANE)
+        index.backup(folder / "copy")
+    with Index.open(folder / "copy") as copy:
+        copy.upsert("m2", "oak", scope=JANE)
+        assert (folder / "copy-wal").exists()
