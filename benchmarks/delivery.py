@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.quality.judged import JudgedSet
-from scrubjay import Index, Scope
+from scrubjay import Index, Query, Scope
 from scrubjay.memory import FactCandidate, Memory
 
 TENANT = "judged"
 BUDGET_TOKENS = 2000
+MODES = {"hybrid": Query(), "vector": Query(mode="vector"), "lexical": Query(mode="lexical")}
 
 # Rules for a kind of question: which questions they are for, and what they say.
 TRIGGERED = {
@@ -146,9 +147,9 @@ def delivered(
                     "assemble": memory.assemble(case.question, scope, BUDGET_TOKENS).text,
                     **{
                         f"{mode} search @{k}": {
-                            hit.text for hit in index.search(case.question, scope=scope, k=k, mode=mode)
+                            hit.text for hit in index.search(case.question, scope=scope, k=k, query=query)
                         }
-                        for mode in ("hybrid", "vector", "lexical")
+                        for mode, query in MODES.items()
                     },
                 }
             row = found.setdefault(case.group, {"cases": 0.0, **dict.fromkeys(answer, 0.0)})

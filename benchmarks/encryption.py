@@ -65,7 +65,7 @@ def measure(path: Path, records: list[dict[str, Any]], keys: Any, figures: dict[
             f"{N_SEARCHES} more searches",
             lambda: [index.search("word1", scope=JANE, k=3) for _ in range(N_SEARCHES)],
         )
-        timed(figures, f"{N_GETS} times get", lambda: [index.get(i) for i in range(N_GETS)])
+        timed(figures, f"{N_GETS} times get", lambda: [index.get(i, scope=JANE) for i in range(N_GETS)])
     connection = sqlite3.connect(path, isolation_level=None)
     connection.execute("DELETE FROM image")
     connection.close()

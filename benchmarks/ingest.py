@@ -88,7 +88,7 @@ def measure_empty_partitions() -> dict[str, Any]:
     for number, scope in enumerate(scopes):
         engine.upsert(number, "jay", scope=scope)
     tiny = resident_bytes() - before
-    engine.delete_many(list(range(N_EMPTY)))
+    engine.delete_many(list(range(N_EMPTY)), scope=scopes)
     engine.compact()
     return {
         "bytes_per_tiny_partition": tiny / N_EMPTY,

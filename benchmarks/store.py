@@ -26,10 +26,11 @@ import numpy as np
 
 from benchmarks.corpus import Corpus
 from benchmarks.ingest import clustered_vectors, resident_bytes
-from scrubjay import Index, Scope
+from scrubjay import Index, Query, Scope
 
 DIM = 256
 BATCH = 1000
+QUERY = Query(candidates=50)
 N_LARGE, LARGE = 5, 10_000
 BUDGET_BYTES = 256 << 20
 
@@ -118,7 +119,7 @@ def cold(path: Path, n_partitions: int) -> dict[str, float]:
 
     def ask(partition: int, i: int) -> None:
         hits = index.search(
-            queries[i % 2000], vector=vectors[i % 2000], scope=scope_of(partition), candidates=50
+            queries[i % 2000], vector=vectors[i % 2000], scope=scope_of(partition), query=QUERY
         )
         assert len(hits) == 10
 
@@ -170,11 +171,12 @@ def warm(path: Path, n_partitions: int) -> dict[str, float]:
     scope = scope_of(0)
     store = index.engine.store  # type: ignore[union-attr]
     for row in store.rows(scope, now=0):
-        memory.upsert(row.id, row.text, scope=scope, vector=index.get(row.id).vector)  # type: ignore[union-attr]
+        vector = index.get(row.id, scope=scope).vector  # type: ignore[union-attr]
+        memory.upsert(row.id, row.text, scope=scope, vector=vector)
 
     def once(which: Index, i: int) -> float:
         start = time.perf_counter()
-        which.search(queries[i], vector=vectors[i], scope=scope, candidates=50)
+        which.search(queries[i], vector=vectors[i], scope=scope, query=QUERY)
         return time.perf_counter() - start
 
     # The least of several times of each question, taken in turn: what a quiet machine would show.

@@ -12,7 +12,8 @@ from benchmarks import memories as memories_of
 from benchmarks.compare import hybrid_glue as glue
 from benchmarks.compare import hybrid_packages as packages
 from benchmarks.compare import hybrid_sqlite as sqlite
-from benchmarks.memories import CANDIDATES, RRF_K, Block, Memories, Question, scope_of
+from benchmarks.latency.engine import textbook_query
+from benchmarks.memories import Block, Memories, Question, scope_of
 from benchmarks.vectors import Floats
 
 
@@ -44,6 +45,7 @@ class Scrubjay:
         import scrubjay
 
         self._scrubjay = scrubjay
+        self._query = textbook_query()
         self._texts: dict[str, str] = {}
 
     def build(self, memories: Memories) -> None:
@@ -59,8 +61,7 @@ class Scrubjay:
             vector=question.vector,
             scope=question.scope,
             k=k,
-            candidates=CANDIDATES,
-            rrf_k=RRF_K,
+            query=self._query,
         )
         return ids, scores
 
@@ -84,6 +85,7 @@ class ScrubjayFile:
         import scrubjay
 
         self._open = scrubjay.Index.open
+        self._query = textbook_query()
         folder.mkdir(parents=True, exist_ok=True)
         self._path = folder / "memories.scrubjay"
 
@@ -108,8 +110,7 @@ class ScrubjayFile:
             vector=question.vector,
             scope=question.scope,
             k=k,
-            candidates=CANDIDATES,
-            rrf_k=RRF_K,
+            query=self._query,
         )
 
     def found(self, question: Question, k: int) -> list[int]:

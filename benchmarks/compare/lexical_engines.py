@@ -42,6 +42,7 @@ class Scrubjay:
 
         self.engine = scrubjay.Engine()
         self.scope = scrubjay.Scope("benchmark")
+        self._query = scrubjay.Query(mode="lexical")
 
     def build(self, texts: Sequence[str], terms: Terms) -> None:
         for start in range(0, len(texts), ROWS_A_CALL):
@@ -49,7 +50,7 @@ class Scrubjay:
             self.engine.upsert_many(list(range(start, start + len(rows))), rows, scope=self.scope)
 
     def search(self, query: Query, k: int) -> Any:
-        ids, scores = self.engine.search(query.text, scope=self.scope, k=k, mode="lexical")
+        ids, scores = self.engine.search(query.text, scope=self.scope, k=k, query=self._query)
         return ids, scores
 
     def found(self, query: Query, k: int) -> list[int]:
@@ -60,7 +61,7 @@ class Scrubjay:
         self.engine.upsert(number, text, scope=self.scope)
 
     def delete(self, number: int) -> None:
-        self.engine.delete(number)
+        self.engine.delete(number, scope=self.scope)
 
 
 class Bm25s:

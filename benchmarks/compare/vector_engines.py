@@ -36,14 +36,17 @@ class VectorEngine(Protocol):
 
 
 class Scrubjay:
-    note = "Engine.search(mode='vector'); texts are empty; bytes as reported for vectors and graphs"
+    note = (
+        "Engine.search(query=Query(mode='vector')); texts are empty; bytes as reported for vectors and graphs"
+    )
 
     def __init__(self) -> None:
         import scrubjay
 
         self._engine_of: Callable[[int], Any] = scrubjay.Engine
         self._scope = scrubjay.Scope("bench")
-        self._options: dict[str, Any] = {}
+        self._query_of = scrubjay.Query
+        self._query = scrubjay.Query(mode="vector")
 
     def build(self, vectors: Floats) -> None:
         self.engine = self._engine_of(vectors.shape[1])
@@ -61,15 +64,13 @@ class Scrubjay:
         self.engine.upsert_many(numbers, [""] * len(numbers), scope=self._scope, vectors=vectors[numbers])
 
     def settings(self, k: int) -> Sequence[Any]:
-        return list(recall_settings(self.engine.search, RECALLS))
+        return list(recall_settings(RECALLS))
 
     def use(self, setting: Any) -> None:
-        self._options = recall_settings(self.engine.search, RECALLS)[setting]
+        self._query = self._query_of(mode="vector", **recall_settings(RECALLS)[setting])
 
     def search(self, vector: Floats, k: int) -> Any:
-        ids, scores = self.engine.search(
-            vector=vector, scope=self._scope, k=k, mode="vector", **self._options
-        )
+        ids, scores = self.engine.search(vector=vector, scope=self._scope, k=k, query=self._query)
         return ids, scores
 
     def found(self, vector: Floats, k: int) -> list[int]:

@@ -81,18 +81,20 @@ def filtered(
     options: argparse.Namespace,
 ) -> dict[str, Any]:
     """One selectivity."""
+    import scrubjay
+
     given = {kind: {"$lt": len(matches)}}
     alone = Scrubjay()
     alone.build(np.ascontiguousarray(vectors[matches]))
     k = min(K, len(matches))
-    native = index.engine.search
+    native, near = index.engine.search, scrubjay.Query(mode="vector")
 
     def search(question: Floats) -> Any:
-        ids, scores = native(vector=question, scope=scope, k=K, mode="vector", filter=given)
+        ids, scores = native(vector=question, scope=scope, k=K, query=near, filter=given)
         return ids, scores
 
     def unfiltered(question: Floats) -> Any:
-        ids, scores = native(vector=question, scope=scope, k=K, mode="vector")
+        ids, scores = native(vector=question, scope=scope, k=K, query=near)
         return ids, scores
 
     def gather(question: Floats) -> Any:

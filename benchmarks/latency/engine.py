@@ -25,17 +25,18 @@ def accepts(function: Callable[..., Any], name: str) -> bool:
         return re.search(rf"\b{name}:", first) is not None
 
 
-def recall_settings(
-    search: Callable[..., Any], recalls: Sequence[float] = RECALLS
-) -> dict[str, dict[str, Any]]:
-    """The settings of recall that this build offers, by name: at least the default."""
+def recall_settings(recalls: Sequence[float] = RECALLS) -> dict[str, dict[str, Any]]:
+    """The settings of recall, by name, the default first."""
     found: dict[str, dict[str, Any]] = {"default": {}}
-    if accepts(search, "recall"):
-        found |= {f"recall={recall}": {"recall": recall} for recall in recalls}
-        found["exact"] = {"recall": "exact"}
-    elif accepts(search, "exact"):
-        found["exact"] = {"exact": True}
-    return found
+    found |= {f"recall={recall}": {"recall": recall} for recall in recalls}
+    return {**found, "exact": {"recall": "exact"}}
+
+
+def textbook_query(**settings: Any) -> Any:
+    """Reciprocal rank fusion of 50 candidates of each ranking and nothing else, which the oracle computes as well."""
+    from scrubjay import RRF, Query
+
+    return Query(RRF(RRF_K), identifier_tier=False, candidates=CANDIDATES, **settings)
 
 
 def filled(memories: Memories, blocks: Sequence[Any] | None = None) -> Any:
@@ -47,9 +48,9 @@ def filled(memories: Memories, blocks: Sequence[Any] | None = None) -> Any:
     return engine
 
 
-def asker(engine: Any, k: int = K, **options: Any) -> Callable[[Question], Any]:
+def asker(engine: Any, k: int = K, **settings: Any) -> Callable[[Question], Any]:
     """How a caller asks: one call, and the two arrays of its result."""
-    search = engine.search
+    search, query = engine.search, textbook_query(**settings)
 
     def ask(question: Question) -> Any:
         ids, scores = search(
@@ -57,9 +58,7 @@ def asker(engine: Any, k: int = K, **options: Any) -> Callable[[Question], Any]:
             vector=question.vector,
             scope=question.scope,
             k=k,
-            candidates=CANDIDATES,
-            rrf_k=RRF_K,
-            **options,
+            query=query,
         )
         return ids, scores
 

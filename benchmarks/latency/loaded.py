@@ -108,6 +108,7 @@ def batches(engine: Any, questions: list[Question], sizes: Sizes) -> dict[str, f
     texts = [question.query.text for question in some]
     vectors = np.stack([question.vector for question in some])
     scopes = [question.scope for question in some]
+    plain = asked.textbook_query()
 
     def run(n_threads: int) -> float:
         spent = timing.time_one(
@@ -116,8 +117,7 @@ def batches(engine: Any, questions: list[Question], sizes: Sizes) -> dict[str, f
                 vectors=vectors,
                 scope=scopes,
                 k=asked.K,
-                candidates=memories_of.CANDIDATES,
-                rrf_k=memories_of.RRF_K,
+                query=plain,
                 threads=n_threads,
             ),
             None,
@@ -156,6 +156,7 @@ def filtered(sizes: Sizes) -> Part:
         ]
         index.upsert_many(records, scope=scope, progress=False)
     questions = memories.questions([block], sizes.n_queries, seed=sizes.seed + 11)
+    plain = asked.textbook_query()
 
     def asker(given: dict[str, Any]) -> Callable[[Question], Any]:
         def ask(question: Question) -> Any:
@@ -164,8 +165,7 @@ def filtered(sizes: Sizes) -> Part:
                 vector=question.vector,
                 scope=scope,
                 k=asked.K,
-                candidates=memories_of.CANDIDATES,
-                rrf_k=memories_of.RRF_K,
+                query=plain,
                 **given,
             )
             return [hit.id for hit in found], None

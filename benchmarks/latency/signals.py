@@ -39,16 +39,16 @@ def signals(sizes: Sizes) -> Part:
     rows = range(len(memories))
     engine.upsert_many(list(rows), memories.texts, scope=scope, vectors=memories.vectors, payloads=payloads)
     questions = memories.questions(memories.blocks, sizes.n_queries, seed=sizes.seed + 10)
-    plain = scrubjay.RRF(memories_of.RRF_K)
+    plain = scrubjay.Query(scrubjay.RRF(memories_of.RRF_K), candidates=CANDIDATES)
     recency = scrubjay.Recency(now=EPOCH + timedelta(days=365))
-    given: dict[str, Any] = {
+    given = {
         "plain RRF": plain,
-        "with coverage": scrubjay.Ranking(plain, coverage=0.3),
-        "with recency": scrubjay.Ranking(plain, recency=recency),
-        "with marginal relevance": scrubjay.Ranking(plain, mmr=0.5),
-        "with all three": scrubjay.Ranking(plain, coverage=0.3, recency=recency, mmr=0.5),
+        "with coverage": plain.replace(coverage=0.3),
+        "with recency": plain.replace(recency=recency),
+        "with marginal relevance": plain.replace(mmr=0.5),
+        "with all three": plain.replace(coverage=0.3, recency=recency, mmr=0.5),
     }
-    calls = {name: _asker(engine, fusion) for name, fusion in given.items()}
+    calls = {name: _asker(engine, query) for name, query in given.items()}
     rows = measured("signals", calls, questions, Exact(memories), sizes, check=False)
     costs = recording.added(calls, questions[: max(1, len(questions) // 4)])
     rows += [
@@ -58,7 +58,7 @@ def signals(sizes: Sizes) -> Part:
     return {"rows": rows}
 
 
-def _asker(engine: Any, fusion: Any) -> Callable[[Question], Any]:
+def _asker(engine: Any, query: Any) -> Callable[[Question], Any]:
     search = engine.search
 
     def ask(question: Question) -> Any:
@@ -67,8 +67,7 @@ def _asker(engine: Any, fusion: Any) -> Callable[[Question], Any]:
             vector=question.vector,
             scope=question.scope,
             k=asked.K,
-            candidates=CANDIDATES,
-            fusion=fusion,
+            query=query,
         )
         return ids, scores
 

@@ -163,7 +163,7 @@ def big(sizes: Sizes) -> Part:
         notes.append(
             {"note": f"big: build_graphs() made {n_graphs} graphs in {built['graph_seconds']:.1f} s"}
         )
-    settings = asked.recall_settings(engine.search)
+    settings = asked.recall_settings()
     calls = {f"hybrid, {name}": asked.asker(engine, **given) for name, given in settings.items()}
     rows = measured("big", calls, questions, exact, part)
     return {"rows": rows, "stores": [built], "notes": notes}
@@ -194,7 +194,7 @@ def agent(sizes: Sizes) -> Part:
     rows = measured("agent", {"30 to 100 terms": asked.asker(engine)}, long, exact, sizes)
     short = memories.questions(memories.blocks, n, seed=sizes.seed + 6)
     fives = [short[place : place + 5] for place in range(0, len(short) - 4, 5)]
-    scope = short[0].scope
+    scope, plain = short[0].scope, asked.textbook_query()
 
     def batch(five: Sequence[Question], threads: int | None) -> Any:
         return engine.search_batch(
@@ -202,8 +202,7 @@ def agent(sizes: Sizes) -> Part:
             vectors=np.stack([question.vector for question in five]),
             scope=scope,
             k=asked.K,
-            candidates=memories_of.CANDIDATES,
-            rrf_k=memories_of.RRF_K,
+            query=plain,
             threads=threads,
         )
 
@@ -242,14 +241,14 @@ def text(sizes: Sizes) -> Part:
     asks = memories.questions([block], sizes.n_queries, seed=sizes.seed + 7)
     asks = [question.with_vector(embedder.embed_query(question.query.text)) for question in asks]
     asks = [question for question in asks if np.any(question.vector)]
+    plain = asked.textbook_query()
 
     def hits(question: Question, **given: Any) -> Any:
         found = index.search(
             question.query.text,
             scope=scope,
             k=asked.K,
-            candidates=memories_of.CANDIDATES,
-            rrf_k=memories_of.RRF_K,
+            query=plain,
             **given,
         )
         return [hit.id for hit in found], None
@@ -259,8 +258,7 @@ def text(sizes: Sizes) -> Part:
             question.query.text,
             scope=scope,
             k=asked.K,
-            candidates=memories_of.CANDIDATES,
-            rrf_k=memories_of.RRF_K,
+            query=plain,
             **given,
         )
         return ids, scores

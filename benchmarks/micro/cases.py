@@ -69,11 +69,10 @@ def searches() -> dict[str, Callable[[], Any]]:
         scope = scrubjay.Scope("micro", user=case.user)
         text = None if case.query is None else queries[case.query]
         vector = None if case.mode == "lexical" else asked
+        query = scrubjay.Query(candidates=CANDIDATES, mode=case.mode)
 
         def search() -> Any:
-            ids, scores = engine.search(
-                text, vector=vector, scope=scope, k=K, candidates=CANDIDATES, mode=case.mode
-            )
+            ids, scores = engine.search(text, vector=vector, scope=scope, k=K, query=query)
             return ids, scores
 
         return search

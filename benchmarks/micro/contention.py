@@ -32,6 +32,7 @@ class Store:
 
         texts, numbers = ZipfTexts(seed=1), np.random.default_rng(1)
         self.engine, self.scope = scrubjay.Engine(DIM), scrubjay.Scope("micro")
+        self.query = scrubjay.Query(candidates=50)
         self.texts = texts.texts(n_documents)
         self.vectors = numbers.normal(size=(n_documents, DIM)).astype(np.float32)
         self.engine.upsert_many(list(range(n_documents)), self.texts, scope=self.scope, vectors=self.vectors)
@@ -39,7 +40,7 @@ class Store:
 
     def search(self, i: int) -> Any:
         text, vector = self.queries[i % len(self.queries)]
-        return self.engine.search(text, vector=vector, scope=self.scope, k=10, candidates=50)
+        return self.engine.search(text, vector=vector, scope=self.scope, k=10, query=self.query)
 
     def write(self, i: int) -> None:
         """Replace document i."""

@@ -51,7 +51,12 @@ def counted(names: Sequence[str], child: str) -> dict[str, int] | None:
         command = [valgrind, "--tool=callgrind", f"--callgrind-out-file={out}"]
         command += [f"--zero-before={BEGIN}", f"--dump-before={END}"]
         command += [sys.executable, "-c", f"from benchmarks.micro import instructions as i; i.{child}"]
-        environment = {**os.environ, "PYTHONHASHSEED": "0", "SCRUBJAY_SIMD": simd_level()}
+        environment = {
+            **os.environ,
+            "PYTHONHASHSEED": "0",
+            "SCRUBJAY_HASH_SEED": "1",
+            "SCRUBJAY_SIMD": simd_level(),
+        }
         finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
         if finished.returncode:
             raise RuntimeError(finished.stderr[-2_000:])
@@ -74,10 +79,8 @@ def lexical_child(n_documents: int) -> None:
 
     engine, scope = scrubjay.Engine(), scrubjay.Scope("micro")
     engine.upsert_many(list(range(n_documents)), ZipfTexts(seed=1).texts(n_documents), scope=scope)
-    queries = fixed_queries().items()
-    measured(
-        {name: partial(engine.search, query, scope=scope, k=10, mode="lexical") for name, query in queries}
-    )
+    queries, lexical = fixed_queries().items(), scrubjay.Query(mode="lexical")
+    measured({name: partial(engine.search, text, scope=scope, k=10, query=lexical) for name, text in queries})
 
 
 def cases_child() -> None:

@@ -27,10 +27,11 @@ def measure(n_documents: int, n_calls: int) -> dict[str, Any]:
     engine, scope, empty = scrubjay.Engine(), scrubjay.Scope("micro"), scrubjay.Scope("nobody")
     engine.upsert_many(list(range(n_documents)), texts.texts(n_documents), scope=scope)
     nine_words = fixed_queries()["nine words"]
+    lexical = scrubjay.Query(mode="lexical")
     unknown = "qqa qqb qqc qqd qqe qqf qqg qqh qqi"
 
     def search(query: str, k: int = 10, where: Any = scope) -> Any:
-        return engine.search(query, scope=where, k=k, mode="lexical")
+        return engine.search(query, scope=where, k=k, query=lexical)
 
     def unpacked(query: str) -> Any:
         ids, scores = search(query)

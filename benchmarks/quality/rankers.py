@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tests.reference import fusion, scopes
 from tests.reference.model import ModelEngine
+from tests.reference.query import Asked
 
 from benchmarks.quality.judged import VECTOR_SETS, JudgedSet, Memory, Query
 
@@ -57,6 +58,8 @@ def native_scope(name: str) -> Any:
 
 
 def native_rankings(judged: JudgedSet, progress: Progress) -> Rankings:
+    import scrubjay
+
     engines = {model: native_engine(judged, model) for model in VECTOR_SETS}
     vectors = {model: judged.query_vectors(model) for model in VECTOR_SETS}
     rankings: Rankings = {}
@@ -64,20 +67,18 @@ def native_rankings(judged: JudgedSet, progress: Progress) -> Rankings:
         progress(f"{judged.name}: native, {name}")
         engine = engines[model or VECTOR_SETS[0]]
         rankings[name] = []
+        if rrf_k is None:
+            asked = scrubjay.Query(mode="lexical" if model is None else "vector")
+        else:
+            asked = scrubjay.Query(scrubjay.RRF(rrf_k), identifier_tier=False, candidates=CANDIDATES)
         for query in judged.queries:
-            options: dict[str, Any] = {"scope": native_scope(query.scope), "k": DEPTH}
-            if model is None:
-                result = engine.search(query.text, mode="lexical", **options)
-            elif rrf_k is None:
-                result = engine.search(vector=vectors[model][query.row], mode="vector", **options)
-            else:
-                result = engine.search(
-                    query.text,
-                    vector=vectors[model][query.row],
-                    rrf_k=rrf_k,
-                    candidates=CANDIDATES,
-                    **options,
-                )
+            result = engine.search(
+                query.text,
+                vector=None if model is None else vectors[model][query.row],
+                scope=native_scope(query.scope),
+                k=DEPTH,
+                query=asked,
+            )
             rankings[name].append(list(result.ids))
     return rankings
 
@@ -119,7 +120,8 @@ class ScopeOracle:
         }  # fmt: skip
 
     def lexical(self, query: Query) -> list[int]:
-        result = self.model.search(query.text, scope=self.scope, mode="lexical", k=CANDIDATES)
+        asked = Asked(mode="lexical")
+        result = self.model.search(query.text, scope=self.scope, query=asked, k=CANDIDATES)
         return [int(place) for place in result.ids]
 
     def nearest(self, model: str, query: NDArray[np.float64]) -> list[int]:

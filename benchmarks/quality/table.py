@@ -30,36 +30,36 @@ from benchmarks.quality.identifiers import named_identifiers
 from benchmarks.quality.judged import SETS, VECTOR_SETS, JudgedSet, data_folder, judged_sets
 from benchmarks.quality.offline_models import fetched_reranker
 from benchmarks.quality.rankers import DEPTH, native_engine, native_scope
-from scrubjay import RRF, Auto, Boost, Production, Ranking, Weighted
+from scrubjay import RRF, Boost, Production, Query, Weighted
 
 MARGIN = 0.005
 COLUMNS = ("recall@5", "recall@10", "nDCG@10", "MRR@10", "p50 us", "p95 us")
 
 DEFAULT = "auto (default)"
-RANKINGS: dict[str, dict[str, Any]] = {
-    "lexical": {"mode": "lexical"},
-    "vector": {"mode": "vector"},
-    "RRF(10)": {"rrf_k": 10.0},
-    "RRF(20)": {"rrf_k": 20.0},
-    "RRF(60)": {"rrf_k": 60.0},
-    "RRF(10) + identifiers": {"fusion": RRF(10)},
-    "RRF(10), words twice": {"fusion": RRF(10, (1.0, 0.5))},
-    "RRF(10), vectors twice": {"fusion": RRF(10, (0.5, 1.0))},
-    "weighted z-score": {"fusion": Weighted()},
-    "weighted z-score 0.3/0.7": {"fusion": Weighted((0.3, 0.7))},
-    "weighted z-score 0.7/0.3": {"fusion": Weighted((0.7, 0.3))},
-    "weighted min-max": {"fusion": Weighted(normalise="minmax")},
-    "weighted max": {"fusion": Weighted(normalise="max")},
-    "weighted logistic": {"fusion": Weighted(normalise="logistic")},
-    "boost": {"fusion": Boost()},
-    "production, literal": {"fusion": Ranking(Production(literal=True), identifier_tier=False)},
-    "production": {"fusion": Production()},
-    "auto, no identifiers": {"fusion": Ranking(Auto(), identifier_tier=False)},
-    DEFAULT: {},
-    "auto + coverage 0.3": {"fusion": Ranking(coverage=0.3)},
-    "auto + coverage 0.8": {"fusion": Ranking(coverage=0.8)},
-    "auto + MMR 0.5": {"fusion": Ranking(mmr=0.5)},
-    "auto + MMR 0.8": {"fusion": Ranking(mmr=0.8)},
+RANKINGS = {
+    "lexical": Query(mode="lexical"),
+    "vector": Query(mode="vector"),
+    "RRF(10)": Query(RRF(10.0), identifier_tier=False),
+    "RRF(20)": Query(RRF(20.0), identifier_tier=False),
+    "RRF(60)": Query(RRF(60.0), identifier_tier=False),
+    "RRF(10) + identifiers": Query(RRF(10)),
+    "RRF(10), words twice": Query(RRF(10, (1.0, 0.5))),
+    "RRF(10), vectors twice": Query(RRF(10, (0.5, 1.0))),
+    "weighted z-score": Query(Weighted()),
+    "weighted z-score 0.3/0.7": Query(Weighted((0.3, 0.7))),
+    "weighted z-score 0.7/0.3": Query(Weighted((0.7, 0.3))),
+    "weighted min-max": Query(Weighted(normalise="minmax")),
+    "weighted max": Query(Weighted(normalise="max")),
+    "weighted logistic": Query(Weighted(normalise="logistic")),
+    "boost": Query(Boost()),
+    "production, literal": Query(Production(literal=True), identifier_tier=False),
+    "production": Query(Production()),
+    "auto, no identifiers": Query(identifier_tier=False),
+    DEFAULT: Query(),
+    "auto + coverage 0.3": Query(coverage=0.3),
+    "auto + coverage 0.8": Query(coverage=0.8),
+    "auto + MMR 0.5": Query(mmr=0.5),
+    "auto + MMR 0.8": Query(mmr=0.8),
 }
 BAR = ("lexical", "vector", "RRF(10)", "RRF(60)")
 
@@ -85,12 +85,12 @@ def evaluate(judged: JudgedSet, model: str, reranker: Any, n_reranked: int) -> d
     vectors = judged.query_vectors(model)
     rows: dict[str, Row] = {}
     default: list[list[str]] = []
-    for name, options in RANKINGS.items():
+    for name, asked in RANKINGS.items():
         rankings, times = [], []
         for query in judged.queries:
             start = time.perf_counter_ns()
             result = engine.search(
-                query.text, vector=vectors[query.row], scope=native_scope(query.scope), k=DEPTH, **options
+                query.text, vector=vectors[query.row], scope=native_scope(query.scope), k=DEPTH, query=asked
             )
             times.append((time.perf_counter_ns() - start) / 1000)
             rankings.append(list(result.ids))
