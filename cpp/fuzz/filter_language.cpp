@@ -35,8 +35,12 @@ class Reader {
 
   Literal value(int depth = 0) {
     skip_space();
-    if (rest_.empty() || depth > 100) return {};
+    if (rest_.empty()) return {};
     const char first = rest_.front();
+    if (depth > kDeepest) {  // something is taken all the same: lists around it read on until nothing is left
+      rest_.remove_prefix(1);
+      return {};
+    }
     if (first == '{') return object(depth);
     if (first == '[') return list(depth);
     if (first == '"' || first == '$') return string();
@@ -52,6 +56,8 @@ class Reader {
   }
 
  private:
+  static constexpr int kDeepest = 100;
+
   void skip_space() {
     while (!rest_.empty() && (rest_.front() == ' ' || rest_.front() == ',' || rest_.front() == ':'))
       rest_.remove_prefix(1);

@@ -10,6 +10,7 @@ from typing import Any
 
 from scrubjay.errors import ClosedError
 from scrubjay.locks import renew_in_children
+from scrubjay.store.schema import is_collection_name
 
 __all__ = ["Family", "checked_name"]
 
@@ -82,6 +83,6 @@ def checked_name(name: str) -> str:
     """Return the name of a collection, or raise TypeError or ValueError."""
     if not isinstance(name, str):
         raise TypeError(f"collection: expected a str, got {type(name).__name__}")
-    if not name.strip() or len(name) > 200 or not name.isprintable():
+    if not is_collection_name(name):
         raise ValueError(f"collection: expected 1 to 200 printable characters, got {name!r}")
     return name

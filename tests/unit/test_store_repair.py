@@ -386,3 +386,23 @@ def test_the_working_folder_is_gone(path: Path) -> None:
     Index.repair(path)
     assert {one.name for one in path.parent.iterdir()} == {path.name, f"{path.name}.damaged"}
     assert repairing.RepairReport().changed is False
+
+
+@pytest.mark.parametrize("name", ["é" * 201, "", " ", "a\x00b", "line\nline"])
+def test_a_collection_with_a_name_that_none_may_have(path: Path, name: str) -> None:
+    connection = sqlite3.connect(path, isolation_level=None)
+    connection.execute("UPDATE collection SET name = ? WHERE name = 'side'", (name,))
+    connection.close()
+    with Index.open(path) as index:
+        with pytest.raises(
+            CorruptIndexError, match=r"collection\.name: expected 1 to 200 printable characters"
+        ):
+            index.collections()
+        assert any("collection.name" in problem for problem in index.check().problems)
+        assert index.count(JANE) == 19
+    report = Index.repair(path)
+    assert "the name of collection 2 is lost: recovered-2" in report.mended
+    with Index.open(path) as index:
+        assert "recovered-2" in index.collections()
+        assert [one.text for one in index.collection("recovered-2").list(JANE)] == ["side oak"]
+        assert index.check().problems == []

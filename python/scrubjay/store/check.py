@@ -24,7 +24,7 @@ from scrubjay.store.engine import DurableEngine
 from scrubjay.store.feedback import damaged_notes, has_notes
 from scrubjay.store.filling import graph_lost, readable
 from scrubjay.store.registry import rules
-from scrubjay.store.schema import Tables, all_tables, has_data_keys
+from scrubjay.store.schema import Tables, all_tables, collection_names, has_data_keys
 from scrubjay.store.vectors import content_hash, n_bytes
 
 __all__ = ["CheckReport", "check_store"]
@@ -95,7 +95,14 @@ def check_store(engine: DurableEngine, progress: Progress) -> CheckReport:
             for (said,) in store.reading_connection().execute("PRAGMA integrity_check").fetchall():
                 if said != "ok":
                     report.add(f"SQLite: {said}")
-        for step in (_check_counts, _check_scopes, _check_rows, _check_notes, _check_tables):
+        for step in (
+            _check_collections,
+            _check_counts,
+            _check_scopes,
+            _check_rows,
+            _check_notes,
+            _check_tables,
+        ):
             with _noting(report), translated(store.path, "checking"):
                 step(engine, report)
         with _noting(report):
@@ -157,6 +164,10 @@ def _noting(report: CheckReport) -> Iterator[None]:
             yield
     except CorruptIndexError as error:
         report.add(error.what)
+
+
+def _check_collections(engine: DurableEngine, report: CheckReport) -> None:
+    collection_names(engine.store.reading_connection())
 
 
 def _check_counts(engine: DurableEngine, report: CheckReport) -> None:

@@ -34,7 +34,7 @@ from scrubjay.store.decoding import (
 from scrubjay.store.encryption import OVERHEAD_BYTES, is_sealed
 from scrubjay.store.feedback import feedback_tables
 from scrubjay.store.protocol import Identity
-from scrubjay.store.schema import Tables
+from scrubjay.store.schema import Tables, is_collection_name
 from scrubjay.store.vectors import content_hash, n_bytes
 from scrubjay.store.wreck import PAGE_BYTES, Wreck, open_wreck, quoted
 
@@ -149,8 +149,7 @@ class _Rebuilding:
             if (
                 isinstance(number, int)
                 and number > 0
-                and isinstance(name, str)
-                and name
+                and is_collection_name(name)
                 and name not in named.values()
             ):
                 named[number] = name

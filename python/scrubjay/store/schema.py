@@ -11,8 +11,10 @@ import re
 import sqlite3
 from collections.abc import Callable, Mapping
 from functools import cache
+from typing import TypeGuard
 
 from scrubjay.errors import CorruptIndexError, StoreFormatError
+from scrubjay.store.decoding import shown
 from scrubjay.store.encryption import OVERHEAD_BYTES
 from scrubjay.store.protocol import Identity
 from scrubjay.store.vectors import n_bytes
@@ -34,6 +36,7 @@ __all__ = [
     "find_collection",
     "has_data_keys",
     "hold_to_rows",
+    "is_collection_name",
     "is_current",
     "is_identity",
     "missing_tables",
@@ -211,9 +214,16 @@ def collection_names(connection: sqlite3.Connection) -> list[str]:
     """Return the names of the collections that have one, in alphabetical order."""
     names = [name for (name,) in connection.execute("SELECT name FROM collection ORDER BY name").fetchall()]
     for name in names:
-        if not isinstance(name, str) or not name:
-            raise CorruptIndexError(f"collection.name: expected a text, got {name!r}")
+        if not is_collection_name(name):
+            raise CorruptIndexError(
+                f"collection.name: expected 1 to 200 printable characters, got {shown(name)}"
+            )
     return names
+
+
+def is_collection_name(name: object) -> TypeGuard[str]:
+    """Whether a collection may have this name."""
+    return isinstance(name, str) and bool(name.strip()) and len(name) <= 200 and name.isprintable()
 
 
 def all_tables(connection: sqlite3.Connection) -> list[Tables]:
