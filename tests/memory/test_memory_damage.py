@@ -65,6 +65,7 @@ LISTED = [
     "UPDATE memory_fact SET status = 'actjve' WHERE content LIKE '%oak'",
     "UPDATE memory_fact SET uses = 'many' WHERE content LIKE '%oak'",
     "UPDATE memory_fact SET hash = 7 WHERE content LIKE '%oak'",
+    "UPDATE memory_fact SET slot = '' WHERE content LIKE '%oak'",
 ]
 
 

@@ -105,6 +105,8 @@ def checked(row: Any, types: dict[str, tuple[type, ...]], *, in_the_clear: bool)
             raise CorruptIndexError(f"{row.kind}.{name}: {shown(value)} is not what was written", id=row.id)
         if name in _TIMES and value is not None:
             decoded(f"{row.kind}.{name}", row.id, lambda moment=value: as_moment(moment))  # type: ignore[misc]
+    if getattr(row, "slot", None) == "":
+        raise CorruptIndexError(f"{row.kind}.slot: '' is not what was written", id=row.id)
     if row.status not in _STATUSES:
         raise CorruptIndexError(f"{row.kind}.status: {shown(row.status)} is not what was written", id=row.id)
     scope = decoded("scope", row.id, lambda: scope_of(row.tenant, row.user, row.agent))
