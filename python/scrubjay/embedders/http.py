@@ -10,12 +10,12 @@ import http.client
 import json
 import time
 import urllib.error
-import urllib.request
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from scrubjay._http import post
 from scrubjay.embedders.protocol import Vectors, as_list, model_identity
 from scrubjay.endpoints import Endpoint
 from scrubjay.errors import EmbedderError
@@ -86,7 +86,6 @@ class OpenAICompatible:
         self._backoff_s = backoff_s
         self._query_prefix = query_prefix
         self._document_prefix = document_prefix
-        self._opener = urllib.request.build_opener(_NoRedirect)
 
     @property
     def dim(self) -> int:
@@ -121,7 +120,7 @@ class OpenAICompatible:
         body: dict[str, Any] = {"model": self._model, "input": texts, "encoding_format": "float"}
         if self._dimensions is not None:
             body["dimensions"] = self._dimensions
-        answer = self._post(json.dumps(body).encode())
+        answer = self._post(body)
         try:
             rows = sorted(json.loads(answer)["data"], key=lambda row: row.get("index", 0))
             vectors = np.asarray([row["embedding"] for row in rows], dtype=np.float32)
@@ -133,21 +132,13 @@ class OpenAICompatible:
             raise EmbedderError(f"{self._url}: expected {len(texts)} embeddings, got shape {vectors.shape}")
         return vectors
 
-    def _post(self, body: bytes) -> bytes:
+    def _post(self, body: dict[str, Any]) -> bytes:
         if self._endpoint.lacks_key:
             raise EmbedderError(f"{self._url}: expected a key{self._endpoint.advice()}")
-        headers = self._endpoint.headers()
         for attempt in range(self._retries + 1):
-            request = urllib.request.Request(self._endpoint.url, data=body, headers=headers, method="POST")
             retry_after: str | None = None
             try:
-                with self._opener.open(request, timeout=self._timeout_s) as response:
-                    answer: bytes = response.read(_MAX_ANSWER_BYTES + 1)
-                    if len(answer) > _MAX_ANSWER_BYTES:
-                        raise EmbedderError(
-                            f"{self._url}: expected an answer of at most {_MAX_ANSWER_BYTES:,} bytes"
-                        )
-                    return answer
+                return post(self._endpoint, body, timeout_s=self._timeout_s, most_bytes=_MAX_ANSWER_BYTES)
             except urllib.error.HTTPError as error:
                 with error:
                     failure = f"status {error.code}: {self._excerpt(error.read(_MAX_ERROR_BYTES))}"
@@ -156,6 +147,8 @@ class OpenAICompatible:
                 retry_after = error.headers.get("Retry-After")
                 if error.code != 429 and error.code < 500:
                     raise EmbedderError(f"{self._url}: {failure}") from None
+            except ValueError as error:
+                raise EmbedderError(f"{self._url}: {error}") from None
             except (OSError, http.client.HTTPException) as error:  # URLError and time-outs are OSErrors
                 failure = self._endpoint.hidden(
                     str(getattr(error, "reason", None) or error or type(error).__name__)
@@ -174,8 +167,3 @@ class OpenAICompatible:
         except ValueError:
             pause_s = self._backoff_s * 2**attempt
         return min(max(pause_s, 0.0), _MAX_PAUSE_S)
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None

@@ -148,7 +148,7 @@ class OpenAIExtractor:
         Raises:
             RetrievalError: the endpoint refuses, does not answer in time, or answers something else than JSON.
         """
-        from scrubjay.retrieval.http import post_json  # the HTTP client is slow to import
+        from scrubjay._http import post_json  # the HTTP client is slow to import
 
         before = " / ".join(utterance.line for utterance in transcript.context[-20:]) or "(nothing)"
         parts = self._prompt.partition(

@@ -146,7 +146,7 @@ class HttpReranker:
             RetrievalError: it refuses, does not answer in time, or answers something else.
         """
         body = {"model": self._model, "query": query, "documents": texts}
-        from scrubjay.retrieval.http import post_json  # the HTTP client is slow to import
+        from scrubjay._http import post_json  # the HTTP client is slow to import
 
         answer = post_json(self._endpoint, body, self._timeout_s)
         rows: Any = answer.get("results", answer.get("data")) if isinstance(answer, dict) else answer

@@ -111,7 +111,7 @@ class OpenAIRewriter:
             "temperature": 0,
             "response_format": {"type": "json_object"},
         }
-        from scrubjay.retrieval.http import post_json  # the HTTP client is slow to import
+        from scrubjay._http import post_json  # the HTTP client is slow to import
 
         answer = post_json(self._endpoint, body, self._timeout_s)
         found = json.loads(answer["choices"][0]["message"]["content"])

@@ -1,4 +1,4 @@
-"""One JSON request to an endpoint that may be away. Redirects are refused: they would carry the key to another host."""
+"""One POST of JSON to an endpoint. Redirects are refused: they would carry the key to another host."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from scrubjay.endpoints import Endpoint
 from scrubjay.errors import RetrievalError
 
-__all__ = ["post_json"]
+__all__ = ["post", "post_json"]
 
 _MAX_ANSWER_BYTES = 64 << 20
 
@@ -21,19 +21,33 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
+_opener = urllib.request.build_opener(_NoRedirect)
+
+
+def post(endpoint: Endpoint, body: dict[str, Any], *, timeout_s: float, most_bytes: int) -> bytes:
+    """POST `body` as JSON and return the answer's bytes.
+
+    Raises:
+        urllib.error.HTTPError: the endpoint answered something else than success.
+        OSError, http.client.HTTPException: no connection, or a time-out.
+        ValueError: the answer is longer than `most_bytes`.
+    """
+    request = urllib.request.Request(endpoint.url, json.dumps(body).encode(), endpoint.headers())
+    with _opener.open(request, timeout=timeout_s) as response:
+        answer: bytes = response.read(most_bytes + 1)
+    if len(answer) > most_bytes:
+        raise ValueError(f"expected an answer of at most {most_bytes:,} bytes")
+    return answer
+
+
 def post_json(endpoint: Endpoint, body: dict[str, Any], timeout_s: float) -> Any:
     """POST `body`, return the decoded answer.
 
     Raises:
         RetrievalError: no connection, a time-out, a refusal, or no JSON. The key is in no message.
     """
-    request = urllib.request.Request(endpoint.url, json.dumps(body).encode(), endpoint.headers())
     try:
-        with urllib.request.build_opener(_NoRedirect).open(request, timeout=timeout_s) as response:
-            answer = response.read(_MAX_ANSWER_BYTES + 1)
-            if len(answer) > _MAX_ANSWER_BYTES:
-                raise ValueError(f"expected an answer of at most {_MAX_ANSWER_BYTES:,} bytes")
-            return json.loads(answer)
+        return json.loads(post(endpoint, body, timeout_s=timeout_s, most_bytes=_MAX_ANSWER_BYTES))
     except urllib.error.HTTPError as error:
         with error:
             advice = endpoint.advice() if error.code in (401, 403) else ""
