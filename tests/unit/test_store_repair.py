@@ -406,3 +406,19 @@ def test_a_collection_with_a_name_that_none_may_have(path: Path, name: str) -> N
         assert "recovered-2" in index.collections()
         assert [one.text for one in index.collection("recovered-2").list(JANE)] == ["side oak"]
         assert index.check().problems == []
+
+
+def test_notes_on_sealed_memories_that_cannot_be_opened_go_with_them(tmp_path: Path) -> None:
+    pytest.importorskip("cryptography")
+    path = tmp_path / "m.scrubjay"
+    with Index.open(path, keys=provider) as index:
+        for scope in (JANE, JOE):
+            index.upsert("m1", "common oak", scope=scope)
+            index.feedback("m1", query="oak?", scope=scope)
+    forge(path, "UPDATE scope SET user = 'other' WHERE user = 'joe'")
+    report = Index.repair(path, keys=provider)
+    assert report.changed and report.problems == []
+    with Index.open(path, keys=provider) as index:
+        assert index.check().problems == []
+        assert [note.id for note in index.feedbacks()] == ["m1"]
+        assert index.count() == 1

@@ -19,6 +19,7 @@ from typing import Any, TextIO
 
 from scrubjay.errors import CorruptIndexError, Error, StoreBusyError, StoreError
 from scrubjay.store.connections import hold_to_size, translated
+from scrubjay.store.feedback import forget_ids
 from scrubjay.store.protocol import StoredRow
 from scrubjay.store.rebuilding import Rebuilt, rebuild, write_aside
 from scrubjay.store.sqlite import SqliteStore
@@ -122,6 +123,7 @@ def set_aside_forged(store: SqliteStore, aside: TextIO) -> list[str]:
     t = store.tables
     connection = store.reading_connection()
     forged: list[tuple[int, str, str]] = []  # number, table, why
+    gone: dict[int, list[Any]] = {}  # scope -> ids of its documents
     with store.snapshot():
         for scope, state in store.scopes():
             try:
@@ -140,6 +142,8 @@ def set_aside_forged(store: SqliteStore, aside: TextIO) -> list[str]:
                 if why is not None:
                     table = t.vector if _forgery(opened, (*row[:4], None, row[5])) is None else t.document
                     forged.append((row[0], table, f"{table} id {row[1]!r} of {scope!r}: {why}"))
+                    if table == t.document:
+                        gone.setdefault(state.key, []).append(row[1])
     if forged:
         with store.writing("setting aside") as transaction:
             execute = transaction.connection.execute
@@ -149,6 +153,8 @@ def set_aside_forged(store: SqliteStore, aside: TextIO) -> list[str]:
                 write_aside(aside, table, why, dict(zip(names, cursor.fetchone(), strict=True)))
                 for one in (t.vector,) if table == t.vector else (t.document, t.vector, t.staged_vector):
                     execute(f"DELETE FROM {one} WHERE seq = ?", (seq,))
+            for key, ids in gone.items():
+                forget_ids(transaction.connection, t, key, ids)
             execute(
                 f"UPDATE {t.scope} SET "
                 f"documents = (SELECT count(*) FROM {t.document} d WHERE d.scope = key), "
