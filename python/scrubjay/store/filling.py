@@ -83,6 +83,11 @@ class Filling:
         with self._lock:
             if not is_known and partition.version == version:
                 partition.version = partition.applied  # the name of the scope was erased
+            if state.version < version == partition.version and partition.in_flight < version:
+                # Known before the snapshot began, so that it is in every sound file: reading again would not end.
+                raise CorruptIndexError(
+                    f"the scope's version went back from {version} to {state.version}", scope=partition.scope
+                )
             partition.version = max(partition.version, state.version)
             # What this process is committing it will apply itself.
             partition.ready = partition.version <= max(partition.applied, partition.in_flight)
