@@ -57,7 +57,7 @@ def measure(path: Path, records: list[dict[str, Any]], keys: Any, figures: dict[
             lambda: [index.upsert_many(many[i : i + 250], progress=False) for i in range(0, len(many), 250)],
         )
         timed(figures, f"write {N_SINGLE} one by one", lambda: [index.upsert(**one) for one in single])
-        index.compact()
+        index.admin.compact()
     with Index.open(path, keys=keys) as index:
         timed(figures, f"first search, {len(records)} in an image", lambda: index.search("word1", scope=JANE))
         timed(

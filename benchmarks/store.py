@@ -27,6 +27,7 @@ import numpy as np
 from benchmarks.corpus import Corpus
 from benchmarks.ingest import clustered_vectors, resident_bytes
 from scrubjay import Index, Query, Scope
+from scrubjay.backend import Backend
 
 DIM = 256
 BATCH = 1000
@@ -139,7 +140,7 @@ def cold(path: Path, n_partitions: int) -> dict[str, float]:
     figures["resident MB, most"] = max(residents) / 1e6
     figures["resident MB, at rest"] = residents[-1] / 1e6
     figures["resident MB over budget"] = (max(residents) - BUDGET_BYTES) / 1e6
-    figures["partitions MB"] = index.stats()["memory_bytes"] / 1e6  # type: ignore[operator]
+    figures["partitions MB"] = index.admin.stats()["memory_bytes"] / 1e6  # type: ignore[operator]
     index.close()
     return figures
 
@@ -148,7 +149,7 @@ def quiet(
     index: Index, ask: Callable[[int, int], None], partitions: list[int], name: str
 ) -> dict[str, float]:
     """The least of five first queries of each partition: what a quiet machine would show."""
-    residency = index.engine.residency  # type: ignore[union-attr]
+    residency = Backend.of(index).engine.residency  # type: ignore[union-attr]
     least = []
     for i, number in enumerate(partitions):
         partition = residency.partition(scope_of(number))
@@ -169,7 +170,7 @@ def warm(path: Path, n_partitions: int) -> dict[str, float]:
     index = Index.open(path)
     memory = Index(dim=DIM)
     scope = scope_of(0)
-    store = index.engine.store  # type: ignore[union-attr]
+    store = Backend.of(index).engine.store  # type: ignore[union-attr]
     for row in store.rows(scope, now=0):
         vector = index.get(row.id, scope=scope).vector  # type: ignore[union-attr]
         memory.upsert(row.id, row.text, scope=scope, vector=vector)
@@ -211,7 +212,7 @@ def writes(path: Path, n_partitions: int) -> dict[str, float]:
     figures: dict[str, float] = {}
     for durability in ("normal", "full"):
         with Index.open(path, durability=durability) as index:
-            index.warm(scope_of(1))
+            index.admin.warm(scope_of(1))
 
             def upsert(i: int, index: Index = index, durability: str = durability) -> None:
                 index.upsert(

@@ -15,6 +15,7 @@ from benchmarks.compare.vector_engines import GRAPH_FROM, Scrubjay
 from benchmarks.latency.engine import accepts
 from benchmarks.memories import ROWS_A_CALL
 from benchmarks.vectors import Floats
+from scrubjay.backend import Backend
 
 K = 10
 SHARES = (0.0001, 0.001, 0.01, 0.1, 0.5, 1.0)
@@ -52,8 +53,8 @@ def filters(options: argparse.Namespace, skipped: list[str]) -> list[dict[str, A
             for row in range(first, min(first + ROWS_A_CALL, n))
         ]
         index.upsert_many(records, scope=scope, progress=False)
-    if n >= GRAPH_FROM and hasattr(index.engine, "build_graphs"):
-        index.engine.build_graphs()
+    if n >= GRAPH_FROM and hasattr(Backend.of(index).engine, "build_graphs"):
+        Backend.of(index).engine.build_graphs()
     n_questions = min(500, options.n_queries)
     nearest = vectors_of.nearest(vectors, anchor, max(n_questions, n // 100))[:n_questions]
     asked = {
@@ -87,7 +88,7 @@ def filtered(
     alone = Scrubjay()
     alone.build(np.ascontiguousarray(vectors[matches]))
     k = min(K, len(matches))
-    native, near = index.engine.search, scrubjay.Query(mode="vector")
+    native, near = Backend.of(index).engine.search, scrubjay.Query(mode="vector")
 
     def search(question: Floats) -> Any:
         ids, scores = native(vector=question, scope=scope, k=K, query=near, filter=given)

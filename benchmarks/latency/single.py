@@ -16,6 +16,7 @@ from benchmarks.ingest import resident_bytes
 from benchmarks.latency import engine as asked
 from benchmarks.latency.sizes import Part, Row, Sizes
 from benchmarks.memories import Exact, Memories, Question
+from scrubjay.backend import Backend
 
 
 def store_row(name: str, memories: Memories, build: Callable[[], Any]) -> tuple[Any, Row]:
@@ -254,7 +255,7 @@ def text(sizes: Sizes) -> Part:
         return [hit.id for hit in found], None
 
     def arrays(question: Question, **given: Any) -> Any:
-        ids, scores = index.engine.search(
+        ids, scores = Backend.of(index).engine.search(
             question.query.text,
             scope=scope,
             k=asked.K,
@@ -269,7 +270,7 @@ def text(sizes: Sizes) -> Part:
         "the embedder alone": lambda question: embedder.embed_query(question.query.text),
     }
     native = getattr(embedder, "native", None)
-    if native is not None and asked.accepts(index.engine.search, "embedder"):
+    if native is not None and asked.accepts(Backend.of(index).engine.search, "embedder"):
         calls["text, embedded in the same native call, arrays"] = lambda question: arrays(
             question, embedder=native
         )

@@ -53,13 +53,11 @@ from scrubjay.fusion import (
     Relevance,
     Weighted,
 )
-from scrubjay.index import Index
+from scrubjay.index import Admin, Hit, Hits, Index, ScopeView
 from scrubjay.initialised import guard_exports
 from scrubjay.records import Record
-from scrubjay.results import Hit, Hits
 from scrubjay.retrieval import Retriever
 from scrubjay.stemming import snowball
-from scrubjay.view import ScopeView
 
 if TYPE_CHECKING:
     from scrubjay.memory import (
@@ -77,6 +75,7 @@ __version__: str = _native.show_config_dict()["version"]
 
 __all__ = [
     "RRF",
+    "Admin",
     "Auto",
     "Boost",
     "BudgetError",

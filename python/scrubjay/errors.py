@@ -49,7 +49,7 @@ class ConflictError(Error):
 class CorruptIndexError(Error):
     """Stored bytes that cannot be what Scrubjay wrote. What else the file holds can still be read.
 
-    `scrubjay check --repair FILE` (:meth:`Index.repair`) sets the damaged rows aside and makes the file sound again;
+    `scrubjay check --repair FILE` (:meth:`Admin.repair`) sets the damaged rows aside and makes the file sound again;
     a backup brings back what they held.
 
     Attributes:

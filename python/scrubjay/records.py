@@ -24,6 +24,7 @@ __all__ = [
     "Row",
     "VectorRule",
     "as_scope",
+    "as_text",
     "check_row",
     "checked_ids",
     "checked_scope",
@@ -227,3 +228,18 @@ def _check_vector(vector: ArrayLike, rule: VectorRule) -> NDArray[Any]:
 
 def _shape(dim: int | None) -> str:
     return "(dim,)" if dim is None else f"({dim},)"
+
+
+def as_text(text: str | bytes) -> str:
+    """Return `text` as a str that UTF-8 can express; what is invalid becomes U+FFFD, as in the native analysis."""
+    if isinstance(text, str):
+        if text.isascii():
+            return text
+        try:
+            text.encode()
+        except UnicodeEncodeError:  # lone surrogates
+            return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+        return text
+    if isinstance(text, bytes):
+        return text.decode("utf-8", "replace")
+    raise TypeError(f"text: expected str or bytes, got {type(text).__name__}")

@@ -349,7 +349,7 @@ def test_stores_over_one_file_share_it(tmp_path: Path) -> None:
     other.close()
     notes.close()
     with scrubjay.Index.open(path) as index:
-        assert index.collections() == ["haystack", "notes"]
+        assert index.admin.collections() == ["haystack", "notes"]
 
 
 def test_half_the_memory_and_other_metrics() -> None:

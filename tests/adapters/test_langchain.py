@@ -392,7 +392,7 @@ def test_another_model_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "documents.scrubjay"
     with ScrubjayVectorStore(Recorded(model="one"), path=path) as store:
         store.add_texts(TEXTS)
-        assert store.index.stats()["embedder"] == "Recorded:one"
+        assert store.index.admin.stats()["embedder"] == "Recorded:one"
     with ScrubjayVectorStore(Recorded(model="two"), path=path) as store:
         with pytest.raises(scrubjay.EmbedderMismatchError, match="'Recorded:two' cannot be"):
             store.add_texts(["x"])
@@ -465,7 +465,7 @@ def test_stores_over_one_file_share_it(tmp_path: Path) -> None:
     for store in (other, notes, unnamed):
         store.close()
     with scrubjay.Index.open(path) as index:
-        assert index.collections() == ["langchain", "notes"] and len(index) == 1
+        assert index.admin.collections() == ["langchain", "notes"] and len(index) == 1
 
 
 def test_many_threads(tmp_path: Path) -> None:

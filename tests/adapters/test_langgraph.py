@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from scrubjay.backend import Backend
+
 pytest.importorskip("langgraph.store.base")
 
 from langchain_core.embeddings import Embeddings
@@ -493,7 +495,7 @@ def test_the_sweeper_starts_and_stops(tmp_path: Path) -> None:
         store.put(JANE, "m1", {"text": "short"}, ttl=0.001)
         done = store.start_ttl_sweeper(0.002)
         assert store.start_ttl_sweeper(0.002) is done
-        rows = store._index.engine.store  # type: ignore[union-attr]
+        rows = Backend.of(store._index).engine.store  # type: ignore[union-attr]
         for _ in range(2400):
             if all(state.documents == 0 for _, state in rows.scopes()):
                 break

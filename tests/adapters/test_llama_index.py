@@ -520,4 +520,4 @@ def test_a_document_of_500_nodes_is_deleted_in_one_commit(tmp_path: Path, verb: 
             ["other"] if verb != "delete by filter" else []
         )
         assert left.count(Scope("acme", user="joe")) == left.count(Scope("acme")) + 1
-        assert left.check().problems == []
+        assert left.admin.check().problems == []

@@ -267,10 +267,10 @@ def test_the_file_gets_tables_of_memory_with_the_first_preference_and_not_before
     talk(path, asking, *USERS)
     assert rows(path) == {}
     with Index.open(path) as index:
-        assert index.collections() == []
+        assert index.admin.collections() == []
     talk(path, setting, *USERS)
     with Index.open(path) as index:
-        assert index.collections() == ["memory"] and len(index) == 1
+        assert index.admin.collections() == ["memory"] and len(index) == 1
 
 
 def test_read_only_reads_and_writes_nothing(tmp_path: Path) -> None:
@@ -303,11 +303,11 @@ def test_a_reader_does_not_make_a_dropped_collection_again(tmp_path: Path) -> No
     path = tmp_path / "memories.scrubjay"
     fill(path)
     with Index.open(path) as index:
-        index.drop_collection("memory")
+        index.admin.drop_collection("memory")
         server = MemoryServer(index, JANE, read_only=True)
         with pytest.raises(Exception, match="was dropped"):  # rather than: there are no policies
             server.call(GET, {})
-        assert index.collections() == []
+        assert index.admin.collections() == []
         assert len(MemoryServer(index, JANE).call(GET, {})["policies"]) == 1
 
 

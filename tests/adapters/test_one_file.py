@@ -149,7 +149,7 @@ def test_collections_of_one_file_are_apart(tmp_path: Path) -> None:
     nodes.add([TextNode(id_="one", text="a node about tea", embedding=[1.0, 0.0, 0.0])])
     with Index.open(path) as index:  # a second opening of the same file, by its owner
         index.upsert("one", "a note on tea", scope=Scope("acme", user="jane"))
-        assert index.collections() == ["llama_index", "mem0"]
+        assert index.admin.collections() == ["llama_index", "mem0"]
         found = index.collection("mem0").search("tea", scope=Scope("acme", user="jane"))
         assert [hit.text for hit in found] == ["a memory of tea"]
     assert [hit.payload["data"] for hit in memories.keyword_search("tea")] == ["a memory of tea"]

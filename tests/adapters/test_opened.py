@@ -40,10 +40,10 @@ def test_the_last_one_closes_the_file(tmp_path: Path) -> None:
     root, index = one.root, one.index
     one.close()
     one.close()
-    assert root.collections() == ["a"]
+    assert root.admin.collections() == ["a"]
     other.close()
     with pytest.raises(scrubjay.ClosedError):
-        root.collections()
+        root.admin.collections()
     with pytest.raises(scrubjay.ClosedError):
         index.upsert("m1", "an oak", scope=ACME)
     with lease(path, collection="a") as fresh:
@@ -58,7 +58,7 @@ def test_a_lease_that_is_dropped_holds_nothing(tmp_path: Path) -> None:
     gc.collect()
     one.close()
     with pytest.raises(scrubjay.ClosedError):
-        root.collections()
+        root.admin.collections()
     dropped = lease(path, collection="a")
     dropped.index.upsert("m1", "an oak", scope=ACME)
     del dropped, root, one
@@ -101,7 +101,7 @@ def test_a_collection_of_another_kind_is_refused_and_leaves_nothing_open(tmp_pat
     with pytest.raises(ValueError, match="collection"):
         lease(path, collection="")
     with lease(path, collection="a", durability="normal") as reopened:  # so nobody had it open
-        assert (reopened.index.stats()["dim"], reopened.index.stats()["metric"]) == (2, "l2")
+        assert (reopened.index.admin.stats()["dim"], reopened.index.admin.stats()["metric"]) == (2, "l2")
 
 
 def test_an_index_that_is_given_stays_open(tmp_path: Path) -> None:
@@ -109,7 +109,7 @@ def test_an_index_that_is_given_stays_open(tmp_path: Path) -> None:
         with lease(index, collection="a") as a, lease(index) as itself:
             assert a.index is index.collection("a") and itself.index is index
             assert a.turn is itself.turn
-        assert index.collections() == ["a"]
+        assert index.admin.collections() == ["a"]
         with pytest.raises(ValueError, match="durability"):
             lease(index, collection="a", durability="full")
         with pytest.raises(ValueError, match="metric"):
@@ -125,8 +125,8 @@ def test_without_a_path_everybody_has_an_index_of_their_own() -> None:
 def test_a_dropped_collection_is_made_again(tmp_path: Path) -> None:
     with lease(tmp_path / "x", collection="a", dim=2) as one, lease(tmp_path / "x", collection="a") as other:
         one.index.upsert("m1", "an oak", scope=ACME, vector=[1.0, 2.0])
-        other.root.drop_collection("a")
-        assert (len(one.index), one.index.stats()["dim"]) == (0, 2)
+        other.root.admin.drop_collection("a")
+        assert (len(one.index), one.index.admin.stats()["dim"]) == (0, 2)
 
 
 def test_many_threads_open_and_close(tmp_path: Path) -> None:

@@ -42,7 +42,7 @@ def test_the_service_keeps_to_its_document(tmp_path: Path) -> None:
     assert not [line for line in answered if 'status="500"' in line]
     assert code == 0 and "Traceback" not in said
     with Index.open(tmp_path / "memories.scrubjay") as index:
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def test_the_document_has_the_limits_of_the_service() -> None:

@@ -83,7 +83,7 @@ def test_what_was_asked_before_the_end_is_answered_and_durable(path: Path, numbe
     assert code == 0 and "Traceback" not in said
     assert [status for status, _ in answers] == [200]
     with Index.open(path) as index:
-        assert index.count(JANE) == n and index.check().problems == []
+        assert index.count(JANE) == n and index.admin.check().problems == []
 
 
 def test_only_this_machine_is_served_without_tokens(path: Path, capsys: Any, monkeypatch: Any) -> None:

@@ -28,6 +28,7 @@ from pathlib import Path
 
 import numpy as np
 
+from scrubjay.backend import Backend
 from scrubjay.memory import Memory
 from scrubjay.store import housekeeping, residency
 from tests.crash import workload
@@ -112,7 +113,7 @@ def _kill_soon(memory: Memory, orders: Orders) -> None:
 
     if orders.kill == "commit":
         threading.Thread(target=die, daemon=True).start()
-    for store in {id(one): one for one in (memory.store, memory.index.engine.store)}.values():  # type: ignore[union-attr]
+    for store in {id(one): one for one in (memory.store, Backend.of(memory.index).engine.store)}.values():  # type: ignore[union-attr]
         store._writer.set_trace_callback(trace)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from scrubjay import EmbedderMismatchError, Query, Scope
+from scrubjay.backend import Backend
 from scrubjay.memory import Decay, Memory
 from scrubjay.memory.base import COLLECTION
 from scrubjay.store.engine import DurableEngine
@@ -52,9 +53,9 @@ def judge(memory: Memory, worlds: list[World], *, thorough: bool) -> int:
     chosen = _agreeing(memory, worlds, _matching(memory, worlds))
     if thorough:
         problems = [str(problem) for problem in memory.check()]
-        for name in ["", *memory.index.collections()]:
+        for name in ["", *memory.index.admin.collections()]:
             one = memory.index if name == "" else memory.index.collection(name)
-            report = one.check()
+            report = one.admin.check()
             problems += [] if report.clean else [f"{name!r}: {report.problems}"]
         if problems:
             raise DisagreementError(f"check: {problems}")
@@ -110,7 +111,7 @@ def _matching(memory: Memory, worlds: list[World]) -> list[int]:
     """Return the worlds that the rows may be of."""
     index = workload.ordered(workload.stored(memory.index, leaving_out=(COLLECTION,)))
     records, runs = _records(memory), _runs(memory)
-    engine = memory.documents.engine
+    engine = Backend.of(memory.documents).engine
     assert isinstance(engine, DurableEngine)
     model = engine.identity.model
     why, matching = [], []
@@ -144,7 +145,7 @@ def _less(some: list[Any], others: list[Any]) -> list[Any]:
 def _index_agrees(memory: Memory, world: World) -> None:
     words = " ".join(workload.WORDS)
     collections = {"": memory.index}
-    if "side" in memory.index.collections():
+    if "side" in memory.index.admin.collections():
         collections["side"] = memory.index.collection("side")
     for name, one in collections.items():
         rows = {(scope, id): row for (of, scope, id), row in world.index.items() if of == name}

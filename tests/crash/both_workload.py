@@ -393,6 +393,6 @@ def _reembed(rng: random.Random, number: int, world: World) -> Step:
         world.embedder = name
 
     def do(memory: Memory) -> None:
-        memory.documents.reembed(EMBEDDERS[name], progress=False, batch_size=8)
+        memory.documents.admin.reembed(EMBEDDERS[name], progress=False, batch_size=8)
 
     return Step("reembed", do, then)

@@ -127,7 +127,7 @@ def _judge(path: Path, state: State, lines: list[str], seed: int, tally: Tally, 
         tally.killed_while_opening += 1
     tally.acknowledged += n_acknowledged
     with _open(path, "normal", keyed) as index:
-        tally.encrypted += bool(index.encrypted_tenants())
+        tally.encrypted += bool(index.admin.encrypted_tenants())
         found = stored(index)
         matching = [i for i, candidate in enumerate(candidates) if ordered(candidate) == ordered(found)]
         assert matching, _difference(found, candidates)
@@ -137,9 +137,9 @@ def _judge(path: Path, state: State, lines: list[str], seed: int, tally: Tally, 
             else:
                 tally.in_flight_kept += 1
         n_memories = 0
-        for one in [index, *(index.collection(name) for name in index.collections())]:
+        for one in [index, *(index.collection(name) for name in index.admin.collections())]:
             n_memories += len(one)
-            report = one.check()
+            report = one.admin.check()
             assert report.clean, report.problems
         assert n_memories == len(found)
     return found

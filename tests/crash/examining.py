@@ -14,7 +14,9 @@ from typing import Any
 import numpy as np
 
 from scrubjay import Index, Retriever, Scope
+from scrubjay.backend import Backend
 from scrubjay.errors import Error
+from scrubjay.index import Admin
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate
 from tests.data.keys import provider
 
@@ -97,9 +99,9 @@ def make_file(kind: str, folder: Path) -> None:
     _remember(memory)
     if kind == "graph":
         index.search(vector=np.ones(DIM, dtype=np.float32), scope=SCOPES[1])
-        index.engine.native.build_graphs(min_vectors=800)  # type: ignore[union-attr]
-    index.compact()
-    index.collection("memory").compact()
+        Backend.of(index).engine.native.build_graphs(min_vectors=800)  # type: ignore[union-attr]
+    index.admin.compact()
+    index.collection("memory").admin.compact()
     index.upsert(
         "acme-jane-None-late", owned(SCOPES[1], "oak written late"), scope=SCOPES[1], metadata={"n": 99}
     )
@@ -187,13 +189,13 @@ class Examination:
 
     def _salvage(self) -> None:
         file = self.path.parent / "repaired" / "damaged"
-        report = Index.salvage(file, self.path.parent / "salvaged" / "out", keys=self.keys)
+        report = Admin.salvage(file, self.path.parent / "salvaged" / "out", keys=self.keys)
         if self.keys is None:
             with Index() as index:
-                index.import_(report.files[0])
+                index.admin.import_(report.files[0])
 
     def _repair(self) -> Any:
-        return Index.repair(self.path.parent / "repaired" / "damaged", keys=self.keys)
+        return Admin.repair(self.path.parent / "repaired" / "damaged", keys=self.keys)
 
     def _after_repair(self) -> None:
         """What was repaired is sound, and everything in it its owner's."""
@@ -201,9 +203,9 @@ class Examination:
         with Memory.open(file, durability="normal", keys=self.keys) as memory:
             index = memory.index
             memory.reindex()
-            problems = [*memory.check(), *index.check().problems]
-            for name in index.collections():
-                problems += index.collection(name).check().problems
+            problems = [*memory.check(), *index.admin.check().problems]
+            for name in index.admin.collections():
+                problems += index.collection(name).admin.check().problems
             if self.keys is not None:  # digests and rows in the clear are for who has the key to accept
                 problems = [one for one in problems if "digest" not in one and "in the clear" not in one]
             if problems:
@@ -271,7 +273,7 @@ class Examination:
     def _with_index(self) -> bool:
         with Index.open(self.path, durability="normal", keys=self.keys) as index:
             self._read_index(index)
-            for name in self._try("collections", index.collections) or []:
+            for name in self._try("collections", index.admin.collections) or []:
                 member = self._try(f"collection {name[:10]}", lambda name=name: index.collection(name))
                 if member is not None:
                     self._read_collection(member)
@@ -280,10 +282,10 @@ class Examination:
 
     def _read_index(self, index: Index) -> None:
         self._read_collection(index)
-        self._try("encrypted_tenants", index.encrypted_tenants)
-        self._try("verify_erased", lambda: index.verify_erased(["not there"]))
+        self._try("encrypted_tenants", index.admin.encrypted_tenants)
+        self._try("verify_erased", lambda: index.admin.verify_erased(["not there"]))
         self._try("view", lambda: self._read_views(index))
-        self._try("backup", lambda: index.backup(self._beside("backup")))
+        self._try("backup", lambda: index.admin.backup(self._beside("backup")))
 
     def _beside(self, what: str) -> Path:
         place = self.path.with_name(what)
@@ -301,21 +303,21 @@ class Examination:
     def _read_collection(self, index: Index) -> None:
         self._try("len", lambda: len(index))
         self._try("repr", lambda: repr(index))
-        self._try("stats", index.stats)
+        self._try("stats", index.admin.stats)
         self._try("scopes", index.scopes)
-        self._try("events", index.events)
-        for note in self._try("feedbacks", index.feedbacks) or []:
+        self._try("events", index.admin.events)
+        for note in self._try("feedbacks", index.admin.feedbacks) or []:
             if note.query is not None and note.scope in SCOPES:
                 self._see(note.scope, note.query, sure=False)
         retriever = Retriever(index)
         for scope in self.rng.sample(SCOPES, 2) if index.name else [*self.rng.sample(SCOPES, 3), *OTHERS[:1]]:
             self._read_scope(index, scope, retriever)
-        self._try("check", index.check)
-        self._try("export", lambda: index.export(self._beside("export")))
+        self._try("check", index.admin.check)
+        self._try("export", lambda: index.admin.export(self._beside("export")))
         retriever.close()
 
     def _read_scope(self, index: Index, scope: Scope, retriever: Retriever) -> None:
-        dim = index.engine.dim or DIM
+        dim = Backend.of(index).engine.dim or DIM
         vector = np.linspace(1, 2, dim, dtype=np.float32)
         searches: list[dict[str, Any]] = [
             {"text": "oak jay number", "k": 40},
@@ -336,7 +338,8 @@ class Examination:
         self._try("retrieve", lambda: retriever.search("oak", scope=scope).texts)
         self._try("count", lambda: index.count(scope))
         self._try("count filtered", lambda: index.count(scope, filter={"n": 1}))
-        self._try("generation", lambda: (index.generation(scope), index.shared_generation(scope)))
+        backend = Backend.of(index)
+        self._try("generation", lambda: (backend.generation(scope), backend.shared_generation(scope)))
         for record in self._try("list", lambda: index.list(scope)) or []:
             self._see(scope, record.text, record.scope)
         self._try(
@@ -344,12 +347,12 @@ class Examination:
             lambda: index.list(scope, filter={"n": {"$gt": 2}}, limit=3, order="oldest", exact=True),
         )
         for i in (0, 1, 5):
-            numbers = index.engine.identity.id_kind == "int"  # type: ignore[union-attr]
+            numbers = Backend.of(index).engine.identity.id_kind == "int"  # type: ignore[union-attr]
             id: str | int = i if numbers else f"{scope.tenant}-{scope.user}-{scope.agent}-{i}"
             record = self._try("get", lambda id=id: index.get(id, scope=scope))
             if record is not None:
                 self._see(record.scope, record.text)
-                self._try("hits_of", lambda key=(record.scope, id): index.hits_of([key], scope))
+                self._try("hits_of", lambda key=(record.scope, id): Backend.of(index).hits_of([key], scope))
 
     def _write_index(self, index: Index) -> None:
         scope = self.rng.choice(SCOPES)
@@ -365,13 +368,13 @@ class Examination:
         for doing in self.rng.sample(["sweep", "compact", "erase", "reembed", "many", "drop"], 2):
             self._try(doing, lambda doing=doing: self._write(index, doing, scope))
         if self.rng.random() < 0.2:
-            self._try("check after", index.check)
+            self._try("check after", index.admin.check)
 
     def _write(self, index: Index, doing: str, scope: Scope) -> None:
         if doing == "sweep":
-            index.sweep()
+            index.admin.sweep()
         elif doing == "compact":
-            index.compact()
+            index.admin.compact()
         elif doing == "erase":
             index.erase(scope)
         elif doing == "many":
@@ -380,12 +383,12 @@ class Examination:
             )
         elif doing == "drop":
             with suppress(KeyError):
-                index.drop_collection("side")
+                index.admin.drop_collection("side")
         else:
             from scrubjay.embedders import Function
 
             toy = Function(lambda texts: [[len(text), 1.0, 2.0] for text in texts], dim=3, name="toy")
-            index.reembed(toy, progress=False)
+            index.admin.reembed(toy, progress=False)
 
     # ---- memory
 

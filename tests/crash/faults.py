@@ -29,6 +29,7 @@ import numpy as np
 
 import scrubjay
 from scrubjay import Index, Query, Scope
+from scrubjay.backend import Backend
 from tests.crash.workload import State, ordered, stored
 from tests.data.keys import provider
 
@@ -69,7 +70,7 @@ def prepare(path: Path) -> None:
         index.upsert_many(rows(0, 40, JANE, "oak") + rows(10, 40, JOE, "oak"))  # some ids in both
         index.upsert(99, "gone oak", scope=JANE, expires_at=1)
         index.collection("side").upsert_many(rows(0, 20, JANE, "beech"))
-        index.compact()
+        index.admin.compact()
         index.delete(3, scope=JANE)
         index.upsert_many(rows(4, 2, JANE, "replaced oak"))
         index.feedback(20, query="which oak?", scope=JANE)
@@ -78,7 +79,7 @@ def prepare(path: Path) -> None:
 
 def save_images(index: Index) -> None:
     """Write the images of everything that is in memory."""
-    residency = index.engine.residency  # type: ignore[union-attr]
+    residency = Backend.of(index).engine.residency  # type: ignore[union-attr]
     for partition in residency.resident():
         if not residency.save(partition, wait=True):
             raise scrubjay.StoreError("images were not written")
@@ -86,7 +87,7 @@ def save_images(index: Index) -> None:
 
 def change_together(index: Index) -> None:
     """Several writes as one, as a layer above makes them."""
-    with index.changing("changing") as change:
+    with Backend.of(index).changing("changing") as change:
         change.delete([20, 21], scope=JANE, reason="test")
         many = rows(20, 40, JANE, "changed oak")
         change.upsert(
@@ -113,16 +114,16 @@ OPERATIONS: dict[str, Callable[[Index], Any]] = {
     "erase everywhere": lambda index: index.erase(JANE, everywhere=True),
     "erase names": lambda index: index.erase(JANE, names=True),
     "changing": change_together,
-    "sweep": lambda index: index.sweep(),
-    "compact": lambda index: index.compact(),
+    "sweep": lambda index: index.admin.sweep(),
+    "compact": lambda index: index.admin.compact(),
     "images": save_images,
-    "reembed": lambda index: index.reembed(Toy(), batch_size=30, progress=False),
+    "reembed": lambda index: index.admin.reembed(Toy(), batch_size=30, progress=False),
     "collection": lambda index: index.collection("new").upsert(1, "oak", scope=JANE),
-    "drop": lambda index: index.drop_collection("side"),
+    "drop": lambda index: index.admin.drop_collection("side"),
     "feedback": lambda index: index.feedback(22, query="and this?", scope=JANE),
     "first feedback": lambda index: index.collection("side").feedback(1, query="which beech?", scope=JANE),
     "first key": lambda index: index.upsert_many(rows(20, 60, JANE, "sealed oaks")),
-    "encrypt": lambda index: index.encrypt("acme"),
+    "encrypt": lambda index: index.admin.encrypt("acme"),
 }
 
 
@@ -139,7 +140,7 @@ class Room:
             unlimited = resource.RLIM_INFINITY
             resource.setrlimit(resource.RLIMIT_FSIZE, (step * STEP_BYTES, unlimited))
         elif self.kind == "pages":
-            writer = index.engine.store._writer  # type: ignore[union-attr]
+            writer = Backend.of(index).engine.store._writer  # type: ignore[union-attr]
             (n_pages,) = writer.execute("PRAGMA page_count").fetchone()
             writer.execute(f"PRAGMA max_page_count = {n_pages + step}")
         else:
@@ -152,7 +153,7 @@ class Room:
         if self.kind == "size":
             resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
         elif self.kind == "pages":
-            index.engine.store._writer.execute("PRAGMA max_page_count = 1073741823")  # type: ignore[union-attr]
+            Backend.of(index).engine.store._writer.execute("PRAGMA max_page_count = 1073741823")  # type: ignore[union-attr]
         else:
             self._remount(1 << 28)
 
@@ -163,15 +164,15 @@ class Room:
 def content(index: Index) -> list[Any]:
     """Return everything that an index holds."""
     state: State = stored(index)
-    notes = [(note.id, note.query, note.scope, note.document_scope) for note in index.feedbacks()]
-    return [index.collections(), ordered(state), notes]
+    notes = [(note.id, note.query, note.scope, note.document_scope) for note in index.admin.feedbacks()]
+    return [index.admin.collections(), ordered(state), notes]
 
 
 def judge(path: Path, name: str = "") -> list[Any]:
     """Open the file again, check it, and return what it holds."""
     with open_index(path, name) as index:
-        for one in [index, *(index.collection(name) for name in index.collections())]:
-            report = one.check()
+        for one in [index, *(index.collection(name) for name in index.admin.collections())]:
+            report = one.admin.check()
             assert report.clean, report.problems
         return content(index)
 
@@ -198,7 +199,7 @@ def run(name: str, kind: str, folder: Path) -> int:
     for step in range(MOST_STEPS):
         path = copy(prepared, folder / "tried.scrubjay")
         index = open_index(path, name)
-        index.warm(JANE)
+        index.admin.warm(JANE)
         room.limit(index, step)
         failed = False
         try:

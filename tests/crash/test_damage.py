@@ -46,7 +46,7 @@ def test_the_driver_knows_the_checksum_of_images(tmp_path: Path) -> None:
     with Index.open(path) as index:
         for i in range(50):
             index.upsert(i, f"oak {i}", scope=Scope("acme"))
-        index.compact()
+        index.admin.compact()
     connection = sqlite3.connect(path)
     (data,) = connection.execute("SELECT data FROM image").fetchone()
     connection.close()

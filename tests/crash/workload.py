@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scrubjay import Index, Scope
+from scrubjay.backend import Backend
 
 DIM = 8
 SCOPES = [
@@ -124,12 +125,12 @@ def ordered(state: State) -> list[tuple[tuple[str, Scope, int], tuple[str, tuple
 def run(index: Index, op: Operation) -> None:
     """Do it."""
     if op.kind == "encrypt":
-        if index.engine.store.cipher.ring is not None:  # type: ignore[union-attr]
-            index.encrypt("acme")
+        if Backend.of(index).engine.store.cipher.ring is not None:  # type: ignore[union-attr]
+            index.admin.encrypt("acme")
         return
     if op.kind == "drop":
-        if "side" in index.collections():
-            index.drop_collection("side")
+        if "side" in index.admin.collections():
+            index.admin.drop_collection("side")
         return
     if op.collection:
         index = index.collection(op.collection)
@@ -150,9 +151,9 @@ def run(index: Index, op: Operation) -> None:
         assert op.scope is not None
         index.erase(op.scope, exact=op.exact, everywhere=op.everywhere)
     elif op.kind == "compact":
-        index.compact()
+        index.admin.compact()
     elif op.kind == "save":
-        residency = index.engine.residency  # type: ignore[union-attr]
+        residency = Backend.of(index).engine.residency  # type: ignore[union-attr]
         for partition in residency.resident():
             residency.save(partition, wait=True)
     elif op.kind == "search":
@@ -161,7 +162,7 @@ def run(index: Index, op: Operation) -> None:
 
 
 def _change(index: Index, op: Operation) -> None:
-    with index.changing("changing") as change:
+    with Backend.of(index).changing("changing") as change:
         if op.scope is not None:
             change.erase(op.scope, exact=op.exact, reason="test")
         change.delete([id for _, id in op.keys], scope=[scope for scope, _ in op.keys], reason="test")
@@ -177,9 +178,9 @@ def _change(index: Index, op: Operation) -> None:
 def stored(index: Index, leaving_out: tuple[str, ...] = ()) -> State:
     """Return what the index holds, in order of writing, but for some collections."""
     state: State = {}
-    names = [name for name in index.collections() if name not in leaving_out]
+    names = [name for name in index.admin.collections() if name not in leaving_out]
     for one in [index, *(index.collection(name) for name in names)]:
-        engine = one.engine
+        engine = Backend.of(one).engine
         for seq, _ in engine.store.ids_after(0, 1 << 30, now=engine.clock()):  # type: ignore[union-attr]
             found = engine.store.at(seq)  # type: ignore[union-attr]
             assert found is not None

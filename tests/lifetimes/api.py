@@ -14,6 +14,7 @@ import scrubjay
 
 MODULES = (
     "scrubjay",
+    "scrubjay.backend",
     "scrubjay.embedders",
     "scrubjay.fusion",
     "scrubjay.memory",

@@ -22,9 +22,11 @@ import numpy as np
 import scrubjay
 from scrubjay import Engine, Filter, Index, Record, Scope, embedders, fusion, memory, retrieval
 from scrubjay._native import CompiledRanking
+from scrubjay.backend import Backend
 from scrubjay.memory import records
 from scrubjay.memory.extractors import Found
 from scrubjay.memory.session import Session
+from scrubjay.records import Row
 from tests.lifetimes import api
 
 JANE = Scope("acme", user="jane")
@@ -58,6 +60,7 @@ class World:
         self.closers: list[Callable[[], None]] = []
         self.reopen: Callable[[], None] = lambda: None
         self.id = "m1"  # of something that is there
+        self.latest: Index | None = None  # of the indexes that were made
 
     # ------------------------------------------------------------------ callbacks
 
@@ -145,13 +148,21 @@ class World:
                 again.upsert("again", "written again", scope=JANE)
 
         self.reopen = reopen
+        self.latest = index
         return filled(index)
 
     def index_in_memory(self) -> Index:
         """Make an index in memory."""
         index = Index(self.embedder(), analyzer="tests", stemmer=self.stem)
         self.closers.append(index.close)
+        self.latest = index
         return filled(index)
+
+    def another_collection(self) -> str:
+        """Open a collection of the latest index; return its name."""
+        if self.latest is not None:
+            self.latest.collection("dropped")
+        return "dropped"
 
     def retriever(self, index: Index | None = None) -> retrieval.Retriever:
         """Make a retriever with everything that calls back."""
@@ -243,6 +254,10 @@ _FACT: dict[str, Any] = {
 MAKERS: dict[str, Callable[[World], Any]] = {
     "Index": World.index,
     "Index in memory": World.index_in_memory,
+    "Admin": lambda world: world.index().admin,
+    "Admin in memory": lambda world: world.index_in_memory().admin,
+    "Backend": lambda world: Backend.of(world.index()),
+    "Backend in memory": lambda world: Backend.of(world.index_in_memory()),
     "ScopeView": lambda world: world.index().scope(JANE),
     "ScopeView in memory": lambda world: world.index_in_memory().scope("acme", user="jane"),
     "Memory": World.memory,
@@ -337,6 +352,7 @@ class _Away:
 VALUES: dict[str, Callable[[World, Any], Any]] = {
     "best_first": lambda world, _: _hits(world),
     "by": lambda *_: "legal",
+    "clock": lambda world, _: world.clock,
     "candidate": lambda *_: memory.FactCandidate(f"Jane lives in {next(_numbers)}", "Jane", "lives in"),
     "confidence": lambda *_: 0.9,
     "content": lambda *_: f"I live in Oslo, said {next(_numbers)}.",
@@ -354,6 +370,7 @@ VALUES: dict[str, Callable[[World, Any], Any]] = {
     "identifier": lambda *_: True,
     "idle_days": lambda *_: 1.0,
     "ids": lambda *_: ["m1"],
+    "index": lambda world, _: world.index_in_memory(),
     "image": lambda *_: b"nothing",
     "images": lambda *_: [],
     "i": lambda *_: 0,
@@ -383,6 +400,7 @@ VALUES: dict[str, Callable[[World, Any], Any]] = {
     "reason": lambda *_: "because",
     "records": lambda *_: [{"id": f"n{next(_numbers) % 50}", "text": "Another one.", "scope": JANE}],
     "row": lambda *_: None,
+    "rows": lambda *_: [Row(f"n{next(_numbers) % 50}", "Another one.", JANE, None, None, None)],
     "run_id": lambda *_: "run-1",
     "settings": lambda *_: fusion.Query().to_dict(),
     "scope": lambda *_: JANE,
@@ -424,16 +442,16 @@ def _in_change(call: Callable[[Any, Any, Any], Any]) -> Callable[[World, Any], A
 
 
 OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
-    "Index.import_": lambda world, index: index.import_(_exported(world), progress=False),
+    "Admin.import_": lambda world, admin: admin.import_(_exported(world), progress=False),
     "Index.open": lambda world, index: type(index).open(world.folder / f"new{next(_numbers)}").close(),
-    "Index.repair": lambda world, index: type(index).repair(_stored(world)),
-    "Index.salvage": lambda world, index: type(index).salvage(
+    "Admin.repair": lambda world, admin: admin.repair(_stored(world)),
+    "Admin.salvage": lambda world, admin: admin.salvage(
         _stored(world), world.folder / f"salvaged{next(_numbers)}"
     ),
     "Index.feedback": lambda world, index: index.feedback("m1", query="how?", scope=JANE),
     "Index.search": lambda _, index: index.search(f"trains {next(_numbers) % 7}", scope=JANE),
     "Index.asearch": lambda _, index: index.asearch("trains", scope=JANE),
-    "Index.drop_collection": lambda _, index: (index.collection("dropped"), index.drop_collection("dropped")),
+    "Admin.drop_collection": lambda world, admin: admin.drop_collection(world.another_collection()),
     "Retriever.asearch": lambda _, retriever: retriever.asearch("trains", scope=JANE),
     "Index.search_batch": lambda _, index: index.search_batch(["trains", "keys"], scope=JANE),
     "ScopeView.search": lambda _, view: view.search(f"trains {next(_numbers) % 7}"),
@@ -442,7 +460,7 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     "ScopeView.upsert_many": lambda _, view: view.upsert_many(
         [{"id": f"n{next(_numbers) % 50}", "text": "Another one."}]
     ),
-    "Index.verify_erased": lambda _, index: index.verify_erased(["never written"]),
+    "Admin.verify_erased": lambda _, admin: admin.verify_erased(["never written"]),
     "Memory.open": lambda world, made: type(made).open(world.folder / f"new{next(_numbers)}").close(),
     "Memory.put": _in_change(lambda made, change, row: made.put(change, row, None)),
     "Memory.put_again": _in_change(lambda made, change, row: made.put_again(change, row)),
@@ -501,7 +519,7 @@ def _exported(world: World) -> Path:
         own = world.folder / f"exported{os.getpid()}-{next(_numbers)}"
         with Index.open(own) as index:
             index.upsert("m9", "Prefers trains.", scope=JANE)
-            index.export(own.with_suffix(".jsonl"))
+            index.admin.export(own.with_suffix(".jsonl"))
         own.with_suffix(".jsonl").replace(path)
     return path
 

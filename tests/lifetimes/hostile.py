@@ -32,7 +32,7 @@ ALWAYS: dict[str, dict[str, Callable[[], Any]]] = {
 }
 """What a method is given besides what it requires, so that it comes to look at the rest."""
 
-SKIPPED = {"change", "row", "one"}
+SKIPPED = {"change", "row", "rows", "one"}
 """Parameters of what parts of the package ask of each other, which callers cannot make."""
 
 

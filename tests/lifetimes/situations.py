@@ -26,6 +26,10 @@ TYPED = (scrubjay.Error, TypeError, ValueError, KeyError, IndexError)
 CLOSABLE = (
     "Index",
     "Index in memory",
+    "Admin",
+    "Admin in memory",
+    "Backend",
+    "Backend in memory",
     "ScopeView",
     "ScopeView in memory",
     "Memory",
@@ -46,8 +50,9 @@ NATIVE = (
 )
 
 STILL_ANSWER = {  # after close: what asks neither for memories nor for the file
-    "Index": {"close", "__repr__", "__enter__", "name", "path", "embedder", "engine", "query_cache_stats", "open",
-              "is_closed", "repair", "salvage"},
+    "Index": {"close", "__repr__", "__enter__", "name", "path", "embedder", "open", "admin"},
+    "Admin": {"__repr__", "query_cache_stats", "repair", "salvage"},
+    "Backend": {"of", "engine", "is_closed", "dim", "metric", "dtype", "id_kind"},
     "ScopeView": {"exact_scope", "index"},
     "Memory": {"close", "__repr__", "__enter__", "open", "expiry", "forget_known", "session", "store", "traces"},
     "Session": {"__repr__", "__enter__", "close", "flush"},
@@ -207,7 +212,7 @@ def _fork(case: Case, world: World) -> None:
     child = os.fork()
     if child == 0:
         _failures.clear()
-        in_file = case.subject in ("Index", "ScopeView", "Memory")
+        in_file = case.subject in ("Index", "Admin", "Backend", "ScopeView", "Memory")
         closed = in_file and case.member not in STILL_ANSWER.get(case.subject, ())
         attempt(call, expect=scrubjay.ClosedError if closed else None)
         attempt(world.reopen)
@@ -261,15 +266,41 @@ def _closed(case: Case, world: World) -> None:
     report()
 
 
+def _latest(world: World) -> scrubjay.Index:
+    assert world.latest is not None
+    return world.latest
+
+
 CALLBACKS: dict[str, dict[str, Callable[[World, Any], Any]]] = {
     "Index": {
         "embedder": lambda world, index: caller("Index", "upsert")(world, index),
         "stemmer": lambda _, index: index.upsert("s1", "entirely new vocabularies", scope=_JANE),
-        "keys": lambda _, index: (index.forget_keys(), index.search("sealed", scope=_SEALED)),
+        "keys": lambda _, index: (index.admin.forget_keys(), index.search("sealed", scope=_SEALED)),
     },
     "Index in memory": {
         "embedder": lambda world, index: caller("Index", "upsert")(world, index),
         "stemmer": lambda _, index: index.upsert("s1", "entirely new vocabularies", scope=_JANE),
+    },
+    "Admin": {
+        "embedder": lambda world, _: caller("Index", "upsert")(world, world.latest),
+        "stemmer": lambda world, _: _latest(world).upsert("s1", "entirely new vocabularies", scope=_JANE),
+        "keys": lambda world, admin: (admin.forget_keys(), _latest(world).search("sealed", scope=_SEALED)),
+    },
+    "Admin in memory": {
+        "embedder": lambda world, _: caller("Index", "upsert")(world, world.latest),
+        "stemmer": lambda world, _: _latest(world).upsert("s1", "entirely new vocabularies", scope=_JANE),
+    },
+    "Backend": {
+        "embedder": lambda _, backend: backend.embed(["one more sentence"]),
+        "stemmer": lambda world, _: _latest(world).upsert("s1", "entirely new vocabularies", scope=_JANE),
+        "keys": lambda world, _: (
+            _latest(world).admin.forget_keys(),
+            _latest(world).search("sealed", scope=_SEALED),
+        ),
+    },
+    "Backend in memory": {
+        "embedder": lambda _, backend: backend.embed(["one more sentence"]),
+        "stemmer": lambda world, _: _latest(world).upsert("s1", "entirely new vocabularies", scope=_JANE),
     },
     "ScopeView": {
         "embedder": lambda _, view: view.upsert("s2", "one more sentence"),
@@ -278,7 +309,7 @@ CALLBACKS: dict[str, dict[str, Callable[[World, Any], Any]]] = {
     "Memory": {
         "embedder": lambda world, made: caller("Memory", "propose")(world, made),
         "stemmer": lambda _, made: made.recall("unheard questions", _JANE),
-        "keys": lambda _, made: (made.index.forget_keys(), made.prefer("tone", "New.", scope=_SEALED)),
+        "keys": lambda _, made: (made.index.admin.forget_keys(), made.prefer("tone", "New.", scope=_SEALED)),
         "clock": lambda world, made: caller("Memory", "propose")(world, made),
         "judge": lambda world, made: caller("Memory", "propose")(world, made),
         "extractor": lambda world, made: made.distil("run-1", world.extract, scope=_JANE),
@@ -333,7 +364,8 @@ def _note_progress(name: str) -> None:
     sys.stdout.flush()
 
 
-HOSTILE = ("Index", "Index in memory", "ScopeView", "ScopeView in memory", "Memory", "Session", "Retriever", "Engine",
+HOSTILE = ("Index", "Index in memory", "Admin", "Admin in memory", "Backend", "Backend in memory", "ScopeView",
+           "ScopeView in memory", "Memory", "Session", "Retriever", "Engine",
            "Scope", "Result", "Hits", "StaticEmbedder", "QueryCache", "ResultCache", "Counters", "Query", "WordLlama",
            "Recalled", "Retrieved", "Decay")  # fmt: skip
 """Not: what hands its arguments to a function of the caller's, or takes what only the package makes."""

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from scrubjay import ClosedError, FactCandidate, Index, Memory, Scope
+from scrubjay.backend import Backend
 from scrubjay.store.connections import connect
 
 JANE = Scope("acme", user="jane")
@@ -37,9 +38,9 @@ READS: dict[str, Callable[[Index], object]] = {
     "search": lambda index: index.search("text", scope=JANE),
     "count": lambda index: index.count(JANE),
     "scopes": lambda index: index.scopes(),
-    "events": lambda index: index.events(),
-    "check": lambda index: index.check(),
-    "encrypted": lambda index: index.encrypted_tenants(),
+    "events": lambda index: index.admin.events(),
+    "check": lambda index: index.admin.check(),
+    "encrypted": lambda index: index.admin.encrypted_tenants(),
 }
 
 
@@ -87,7 +88,7 @@ def test_close_waits_for_the_statement_under_way_and_interrupts_it(tmp_path: Pat
     began = threading.Event()
 
     def read() -> None:
-        connection = index.engine.store.reading_connection()  # type: ignore[union-attr]
+        connection = Backend.of(index).engine.store.reading_connection()  # type: ignore[union-attr]
         began.set()
         try:
             connection.execute(
@@ -109,7 +110,7 @@ def test_close_waits_for_the_statement_under_way_and_interrupts_it(tmp_path: Pat
 
 def test_a_cursor_that_is_left_half_way_delays_nobody(tmp_path: Path) -> None:
     index = opened(tmp_path / "index")
-    store = index.engine.store  # type: ignore[union-attr]
+    store = Backend.of(index).engine.store  # type: ignore[union-attr]
     rows = store.rows(JANE, now=0)
     cursor = store.reading_connection().execute(f"SELECT id FROM {store.tables.document}")
     next(rows), next(cursor)
@@ -127,7 +128,7 @@ def test_a_cursor_that_is_left_half_way_delays_nobody(tmp_path: Path) -> None:
 def test_close_inside_of_a_call_into_sqlite_closes_afterwards(tmp_path: Path) -> None:
     """As a finalizer may, which Python runs wherever memory is allocated."""
     index = opened(tmp_path / "index")
-    store = index.engine.store  # type: ignore[union-attr]
+    store = Backend.of(index).engine.store  # type: ignore[union-attr]
     connection = store.reading_connection()
 
     def step() -> int:
@@ -163,7 +164,7 @@ def test_two_threads_close_at_once(tmp_path: Path) -> None:
 
 def test_close_within_a_change_undoes_it(tmp_path: Path) -> None:
     index = opened(tmp_path / "index")
-    change = index.changing("testing")
+    change = Backend.of(index).changing("testing")
     change.__enter__().upsert([1000], ["not to be"], scopes=[JANE], vectors=[None], payloads=[None])
     index.close()
     with pytest.raises(ClosedError):
@@ -188,7 +189,7 @@ def test_close_from_a_stemmer_and_an_extractor(tmp_path: Path) -> None:
     done.daemon = True
     done.start()
     done.join(120)
-    assert not done.is_alive() and index.is_closed
+    assert not done.is_alive() and Backend.of(index).is_closed
 
     memory = Memory.open(tmp_path / "memory", durability="normal")
     with memory.session(JANE, "run") as session:
@@ -215,8 +216,8 @@ def test_an_index_in_memory_closes_like_one_in_a_file() -> None:
     notes = index.collection("notes")
     notes.upsert(1, "two", scope=JANE)
     with index:
-        assert not index.is_closed
-    assert index.is_closed and notes.is_closed
+        assert not Backend.of(index).is_closed
+    assert Backend.of(index).is_closed and Backend.of(notes).is_closed
     index.close()
     calls: list[Callable[[], object]] = [
         lambda: index.search("one", scope=JANE),
@@ -225,7 +226,7 @@ def test_an_index_in_memory_closes_like_one_in_a_file() -> None:
         lambda: index.upsert(2, "two", scope=JANE),
         lambda: index.list(JANE),
         lambda: index.collection("more"),
-        lambda: index.stats(),
+        lambda: index.admin.stats(),
         lambda: len(index),
         lambda: 1 in index.scope(JANE),
         lambda: notes.search("two", scope=JANE),
@@ -246,24 +247,28 @@ def test_a_collection_in_memory_closes_alone() -> None:
 def test_no_collection_is_opened_once_the_index_is_closed(tmp_path: Path) -> None:
     index = opened(tmp_path / "index")
     index.close()
-    for call in (lambda: index.collection("new"), index.collections, lambda: index.drop_collection("new")):
+    for call in (
+        lambda: index.collection("new"),
+        index.admin.collections,
+        lambda: index.admin.drop_collection("new"),
+    ):
         with pytest.raises(ClosedError):
             call()
     with Index.open(tmp_path / "index") as again:
-        assert again.collections() == []
+        assert again.admin.collections() == []
 
 
 def test_a_connection_is_closed_with_its_thread(tmp_path: Path) -> None:
     index = opened(tmp_path / "index")
     thread = threading.Thread(target=lambda: index.get(1, scope=JANE))
-    before = len(index.engine.store._readers._all)  # type: ignore[union-attr]
+    before = len(Backend.of(index).engine.store._readers._all)  # type: ignore[union-attr]
     thread.start()
     thread.join()
     end = time.monotonic() + 60
-    while len(index.engine.store._readers._all) != before and time.monotonic() < end:  # type: ignore[union-attr]
+    while len(Backend.of(index).engine.store._readers._all) != before and time.monotonic() < end:  # type: ignore[union-attr]
         time.sleep(0.01)  # join() may come back before the thread has let go of its locals
         gc.collect()
-    assert len(index.engine.store._readers._all) == before  # type: ignore[union-attr]
+    assert len(Backend.of(index).engine.store._readers._all) == before  # type: ignore[union-attr]
     index.close()
 
 

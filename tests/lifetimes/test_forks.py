@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from scrubjay import ClosedError, Index, Scope, locks
+from scrubjay.backend import Backend
 from scrubjay.embedders import QueryCache
 from scrubjay.locks import is_mine, renew_in_children
 from scrubjay.retrieval import Counters
@@ -218,8 +219,8 @@ def test_an_index_on_a_file_belongs_to_the_parent(tmp_path: Path) -> None:
     path = tmp_path / "index"
     index = Index.open(path, durability="normal")
     index.upsert_many([{"id": i, "text": f"text {i}", "scope": JANE} for i in range(300)], progress=False)
-    half_way = index.engine.store.rows(JANE, now=0)  # type: ignore[union-attr]
-    connection = index.engine.store.reading_connection()  # type: ignore[union-attr]
+    half_way = Backend.of(index).engine.store.rows(JANE, now=0)  # type: ignore[union-attr]
+    connection = Backend.of(index).engine.store.reading_connection()  # type: ignore[union-attr]
     cursor = connection.execute("SELECT * FROM meta")
     stop = threading.Event()
 
@@ -257,7 +258,7 @@ def test_an_index_on_a_file_belongs_to_the_parent(tmp_path: Path) -> None:
             thread.join()
     cursor.close()  # and with it the state that it reads
     assert len(index) == 305  # the parent sees what its children wrote
-    assert index.check().clean
+    assert index.admin.check().clean
     index.close()
 
 

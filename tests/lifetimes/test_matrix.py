@@ -40,15 +40,16 @@ def test_every_member_can_be_called() -> None:
     assert not missing, "\n".join(missing)
 
 
-def test_a_new_method_enters_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    index = api.classes()["Index"]
-    monkeypatch.setattr(index, "brand_new", lambda self: None, raising=False)
+@pytest.mark.parametrize("name", ["Index", "Admin"])
+def test_a_new_method_enters_by_itself(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    cls = api.classes()[name]
+    monkeypatch.setattr(cls, "brand_new", lambda self: None, raising=False)
     assert {case.situation for case in all_cases() if case.member == "brand_new"} >= set(SHARES) - {
         "uninitialised"
     }
-    monkeypatch.setattr(index, "brand_new", lambda self, unheard_of: None)
-    with pytest.raises(LookupError, match=r"Index.brand_new\(unheard_of\): add these parameters to VALUES"):
-        caller("Index", "brand_new")
+    monkeypatch.setattr(cls, "brand_new", lambda self, unheard_of: None)
+    with pytest.raises(LookupError, match=name + r".brand_new\(unheard_of\): add these parameters to VALUES"):
+        caller(name, "brand_new")
 
 
 @pytest.mark.parametrize("situation", SHARES)

@@ -250,7 +250,7 @@ def test_a_sweep_deletes_what_is_past_its_time(memory: Memory, clock: Clock) -> 
     assert [(d.scope, d.reason, d.counts) for d in memory.deletions("acme")] == [
         (JANE, "expired", {"preference": 1, "fact": 1, "episode": 1})
     ]
-    assert memory.documents.check().clean
+    assert memory.documents.admin.check().clean
 
 
 def test_histories_are_kept_for_a_while(memory: Memory, clock: Clock) -> None:
@@ -327,7 +327,7 @@ def test_what_has_faded_can_come_back(memory: Memory, clock: Clock, how: str) ->
         memory.update(weak, scope=JANE, confidence=0.71)
     assert memory.recall("weak tea", JANE).ids[0] == weak
     assert aged(memory, clock, 100).faded == 0
-    assert memory.documents.check().clean
+    assert memory.documents.admin.check().clean
 
 
 def test_a_policy_of_decay_is_the_callers(tmp_path: Path, clock: Clock) -> None:

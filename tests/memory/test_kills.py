@@ -93,7 +93,9 @@ def later() -> Clock:
 def state(path: Path) -> str:
     """Return everything that a file holds, ids left out, after holding documents against rows."""
     with open_memory(path, later()) as memory:
-        assert memory.documents.check().clean and memory.index.check().clean and memory.check() == []
+        assert (
+            memory.documents.admin.check().clean and memory.index.admin.check().clean and memory.check() == []
+        )
         connection = memory.store.reading_connection()
         rows = {}
         for table in TABLES:

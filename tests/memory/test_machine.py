@@ -282,7 +282,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if not hasattr(self, "path"):
             return
-        assert self.memory.documents.check().clean
+        assert self.memory.documents.admin.check().clean
         for memory in [self.memory, *self.others]:
             memory.close()
         shutil.rmtree(self.folder)

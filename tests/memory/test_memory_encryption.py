@@ -282,7 +282,7 @@ def test_a_sweep_ages_facts_and_leaves_those_whose_key_is_away(path: Path, provi
         assert (swept.expired, swept.faded) == (1, 1)
         (event,) = memory.deletions("globex")
         assert event.counts == {"fact": 1}
-        assert memory.index.check().problems == []
+        assert memory.index.admin.check().problems == []
 
 
 # ---------------------------------------------------------------------- encrypting later
@@ -341,15 +341,15 @@ def test_a_tenant_that_was_in_the_clear_is_sealed_and_its_memory_goes_on(
     provider.keys["globex"] = None
     if how == "encrypt":
         with open_memory(path, keys=provider) as memory:
-            assert memory.index.encrypt("acme") >= 2
+            assert memory.index.admin.encrypt("acme") >= 2
     elif how == "encrypt through the index":
         with Index.open(path, keys=provider) as index:
-            index.encrypt("acme")
+            index.admin.encrypt("acme")
     mode = "mixed" if how == "first write" else "sealed"
     with open_memory(path, keys=provider, encryption=mode) as memory:
         if how == "first write":
             still_works(memory, ids)
-            memory.index.encrypt("acme")  # the documents that were not written to
+            memory.index.admin.encrypt("acme")  # the documents that were not written to
         now = memory.store.reading_connection().execute("SELECT name, sql FROM sqlite_master").fetchall()
         assert set(schema) <= set(now)  # triggers and all
         assert sealed_cells(memory, "acme") == []
@@ -517,7 +517,7 @@ def test_who_had_the_file_open_without_keys_reads_and_writes_nothing_more(
     with open_memory(path) as memory:
         ids = fill(memory)
         with Index.open(path, keys=provider) as index:
-            index.encrypt("acme")
+            index.admin.encrypt("acme")
         for write in (
             lambda: memory.prefer("colour", "blue", scope=JANE),
             lambda: memory.update(ids["preference"], scope=JANE, text="blue"),
@@ -583,7 +583,7 @@ def test_a_key_that_was_changed_opens_everything(path: Path, provider: Provider)
     with open_memory(path, keys=provider) as memory:
         ids = fill(memory)
         old, provider.keys["acme"] = provider("acme"), b"n" * 32
-        memory.index.rotate_key("acme", old or b"")
+        memory.index.admin.rotate_key("acme", old or b"")
     with open_memory(path, keys=provider) as memory:
         still_works(memory, ids)
 
@@ -620,7 +620,7 @@ def test_whose_key_was_destroyed_is_as_if_erased(path: Path, provider: Provider)
         assert memory.forget(tenant="acme").counts["fact"] == 3
         assert memory.verify_erased(ACME).clean
         assert row_count(memory, "memory_sealed", "tenant = 'acme'") == 0
-        assert memory.index.encrypted_tenants() == ["globex"]
+        assert memory.index.admin.encrypted_tenants() == ["globex"]
     provider.keys["acme"] = b"f" * 32
     with open_memory(path, keys=provider) as memory:  # begins anew
         assert lives(memory, "Oslo").status == "written"
@@ -654,7 +654,7 @@ def test_forgetting_one_user_keeps_the_key_that_others_and_traces_need(
         assert [event.content for event in memory.replay("chat", JOE).events] == ["sekret words"]
         memory.forget("joe", tenant="acme")
         memory.forget(tenant="acme")
-        assert memory.index.encrypted_tenants() == []
+        assert memory.index.admin.encrypted_tenants() == []
 
 
 # ---------------------------------------------------------------------- what somebody else did to the file
@@ -691,7 +691,7 @@ def test_what_was_put_moved_or_changed_in_the_file_is_not_believed(
     with open_memory(path, keys=provider) as memory:
         fill(memory)
         memory.prefer("tone", "joe's own", scope=JOE)
-        memory.index.encrypt("acme")
+        memory.index.admin.encrypt("acme")
     forge(path, change)
     with open_memory(path, keys=provider) as memory, pytest.raises(CorruptIndexError):
         memory.known(JANE)

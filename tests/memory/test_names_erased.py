@@ -91,8 +91,13 @@ def test_the_name_of_a_user_is_in_no_byte_of_any_file(path: Path, encrypted: boo
         assert len({deletion.scope.user for deletion in deletions}) == 1, "they are known to be of one user"
         assert all(str(deletion.scope.user).startswith("erased-") for deletion in deletions)
         assert all(str(deletion.by).startswith("erased-") for deletion in deletions)
-        assert all("erased-" in str(event.scope.user) for event in memory.index.events())
-        assert memory.check() == memory.index.check().problems == memory.documents.check().problems == []
+        assert all("erased-" in str(event.scope.user) for event in memory.index.admin.events())
+        assert (
+            memory.check()
+            == memory.index.admin.check().problems
+            == memory.documents.admin.check().problems
+            == []
+        )
         # the same name again is somebody new
         memory.prefer("tone", "Answer at length.", scope=JANE)
         lives(memory, "Paris", scope=JANE)
@@ -101,7 +106,7 @@ def test_the_name_of_a_user_is_in_no_byte_of_any_file(path: Path, encrypted: boo
             assert texts(one, "Jane lives", JANE) == ["Jane lives in Paris", "acme has a dog"][:1]
     with open_memory(path, **keys_of(encrypted)) as memory:
         assert texts(memory, "Jane lives", JANE) == ["Jane lives in Paris"]
-        assert memory.index.check().problems == []
+        assert memory.index.admin.check().problems == []
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
@@ -114,8 +119,8 @@ def test_the_names_of_a_tenant_and_its_users_are_in_no_byte(path: Path, encrypte
         assert memory.verify_erased(ACME, names=[NAME, TENANT, "joe"]).clean
         assert everywhere(path, NAME) == everywhere(path, TENANT) == []
         assert texts(memory, "Bern", Scope("globex", user="ann")) == ["Jane lives in Bern"]
-        assert memory.index.check().problems == []
-        assert TENANT not in memory.index.encrypted_tenants()
+        assert memory.index.admin.check().problems == []
+        assert TENANT not in memory.index.admin.encrypted_tenants()
         lives(memory, "Oslo", scope=JANE)
         assert texts(memory, "Oslo", JANE) == ["Jane lives in Oslo"]
 
@@ -136,14 +141,16 @@ def test_without_the_option_names_stay_in_events(path: Path) -> None:
 PROGRAM = """
 import sys
 from scrubjay import Index, Scope
+from scrubjay.backend import Backend
 scope = Scope("acme", user=sys.argv[2])
 with Index.open(sys.argv[1]) as index:
     print(len(index.search("oak", scope=scope)), flush=True)
     sys.stdin.readline()
-    print(len(index.search("oak", scope=scope)), index.count(scope), index.engine.native.count(scope), flush=True)
+    native = Backend.of(index).engine.native
+    print(len(index.search("oak", scope=scope)), index.count(scope), native.count(scope), flush=True)
     sys.stdin.readline()
     print([hit.id for hit in index.search("oak", scope=scope)], flush=True)
-    print(index.check().problems, flush=True)
+    print(index.admin.check().problems, flush=True)
 """
 
 
@@ -181,7 +188,7 @@ def test_an_erased_name_is_looked_for_again_after_eviction(path: Path) -> None:
         index.erase(JANE, names=True)
         for _ in range(3):
             assert len(index.search("oak", scope=JANE)) == 0
-            index.warm(GLOBEX)
+            index.admin.warm(GLOBEX)
 
 
 def test_what_was_said_before_a_name_went_is_not_kept_after(path: Path) -> None:
@@ -202,6 +209,6 @@ def test_bad_arguments_are_said(path: Path) -> None:
         with pytest.raises(ValueError, match="exact: expected False with names=True"):
             index.erase(JANE, exact=True, names=True)
         with pytest.raises(TypeError, match="names: expected texts"):
-            index.verify_erased(names=[1])  # type: ignore[list-item]
+            index.admin.verify_erased(names=[1])  # type: ignore[list-item]
         with pytest.raises(ValueError, match="none empty"):
-            index.verify_erased(names=[""])
+            index.admin.verify_erased(names=[""])

@@ -61,7 +61,7 @@ def test_eight_threads_propose_the_same(tmp_path: Path, kind: str) -> None:
             assert len({outcome.id for outcome in outcomes}) == 1
         assert row_count(memory, f"memory_{kind}") == N_ROUNDS
         assert len(memory.documents) == (N_ROUNDS if kind in ("fact", "episode") else 0)
-        assert memory.documents.check().clean
+        assert memory.documents.admin.check().clean
 
 
 def propose_all(path: Path, go: Path) -> None:
@@ -102,7 +102,7 @@ def test_two_processes_propose_the_same(tmp_path: Path) -> None:
     with open_memory(path) as memory:
         for kind in CANDIDATES:
             assert row_count(memory, f"memory_{kind}") == N_ROUNDS
-        assert memory.documents.check().clean and len(memory.documents) == 2 * N_ROUNDS
+        assert memory.documents.admin.check().clean and len(memory.documents) == 2 * N_ROUNDS
 
 
 def test_threads_that_contradict_each_other_leave_one(tmp_path: Path) -> None:
@@ -120,7 +120,7 @@ def test_threads_that_contradict_each_other_leave_one(tmp_path: Path) -> None:
             replaced = [outcome.superseded for outcome in outcomes if outcome.superseded]
             assert len(set(replaced)) == len(replaced) and active.id not in replaced
         assert row_count(memory, "memory_fact") == N_ROUNDS * N_THREADS
-        assert len(memory.documents) == 1 and memory.documents.check().clean
+        assert len(memory.documents) == 1 and memory.documents.admin.check().clean
 
 
 def test_witnesses_at_the_same_moment_promote_once(tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_witnesses_at_the_same_moment_promote_once(tmp_path: Path) -> None:
         assert len(shared) == N_ROUNDS
         for i in range(N_THREADS):
             assert len(memory.list(Scope("acme", user=f"u{i}"), kinds=["fact"], exact=True)) == 0
-        assert len(memory.documents) == N_ROUNDS and memory.documents.check().clean
+        assert len(memory.documents) == N_ROUNDS and memory.documents.admin.check().clean
 
 
 def test_a_forgotten_user_is_gone_whoever_still_writes(tmp_path: Path) -> None:
@@ -170,7 +170,7 @@ def test_updates_at_the_same_moment_are_not_lost(tmp_path: Path) -> None:
         assert done and all("changed by somebody else" in str(r) for r in results if r not in done)
         found = memory.get(id, scope=JANE)
         assert found is not None and found.text in {record.text for record in done}
-        assert texts(memory, "tea", JANE) == [found.text] and memory.documents.check().clean
+        assert texts(memory, "tea", JANE) == [found.text] and memory.documents.admin.check().clean
         for _ in range(3):
             together([lambda: memory.feedback(id, scope=JANE)] * N_THREADS)
         assert memory.get(id, scope=JANE).uses == 3 * N_THREADS  # type: ignore[union-attr]
@@ -217,4 +217,4 @@ def test_memories_of_one_file_in_one_process_take_turns(tmp_path: Path) -> None:
         assert results == [None] * 3
         for memory in (one, two):
             assert len(memory.list(JANE)) == len(memory.recall("lives", JANE)) == 1
-            assert memory.documents.check().clean
+            assert memory.documents.admin.check().clean

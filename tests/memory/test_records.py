@@ -163,7 +163,7 @@ def test_an_update_is_embedded_and_indexed_anew(tmp_path: Path) -> None:
         assert isinstance(record, Episode) and record.steps == ("again",) and record.outcome == "success"
         old = lives(memory, "Oslo", scope=JOE)
         assert old.status == "written"
-        assert memory.documents.check().clean
+        assert memory.documents.admin.check().clean
 
 
 def test_what_an_update_may_not_do(memory: Memory) -> None:

@@ -238,8 +238,8 @@ def test_an_index_becomes_a_memory_and_stays_an_index(tmp_path: Path) -> None:
         lives(memory, "Oslo")
         assert memory.index.search("sails", scope=JANE)[0].id == "m1"
     with Index.open(path) as index:
-        assert index.search("sails", scope=JANE)[0].id == "m1" and index.check().clean
-        assert index.collections() == ["memory"]
+        assert index.search("sails", scope=JANE)[0].id == "m1" and index.admin.check().clean
+        assert index.admin.collections() == ["memory"]
     with open_memory(path) as memory:
         assert texts(memory, "lives", JANE) == ["Jane lives in Oslo"]
 
@@ -266,7 +266,7 @@ def test_a_backup_is_a_memory(tmp_path: Path) -> None:
         lives(memory, "Oslo")
         memory.prefer("tone", "brief", scope=JANE)
         memory.propose(FactCandidate("Acme ships", "acme", "ships"), scope=ACME, source="r1")
-        memory.index.backup(tmp_path / "copy.scrubjay")
+        memory.index.admin.backup(tmp_path / "copy.scrubjay")
     with open_memory(tmp_path / "copy.scrubjay", Clock()) as copy:
         assert texts(copy, "lives ships", JANE) == ["Jane lives in Oslo"] and len(copy.known(JANE)) == 1
         copy.propose(FactCandidate("Acme ships", "acme", "ships"), scope=ACME, source="r2")
@@ -282,7 +282,7 @@ def test_a_model_can_be_changed(tmp_path: Path) -> None:
 
     with open_memory(tmp_path / "m.scrubjay", embedder=embedder("one")) as memory:
         lives(memory, "Oslo")
-        memory.documents.reembed(embedder("two"), progress=False)
+        memory.documents.admin.reembed(embedder("two"), progress=False)
         assert memory.recall("Oslo", JANE).mode == "hybrid"
         lives(memory, "Rome")
         assert texts(memory, "lives", JANE) == ["Jane lives in Rome"]
@@ -297,7 +297,7 @@ def test_a_collection_of_somebody_elses_is_refused(tmp_path: Path) -> None:
         open_memory(path)
     with Index.open(path) as index:
         assert len(index.collection("memory")) == 1
-        index.drop_collection("memory")
+        index.admin.drop_collection("memory")
     with open_memory(path) as memory:
         assert lives(memory, "Oslo").status == "written"
 
@@ -312,7 +312,7 @@ def test_what_was_done_past_the_memory_is_found_and_repaired(tmp_path: Path, har
     with Index.open(path) as index:
         documents = index.collection("memory")
         if harm == "dropped":
-            index.drop_collection("memory")
+            index.admin.drop_collection("memory")
         elif harm == "erased":
             index.erase(JANE, everywhere=True)
         elif harm == "changed":
@@ -329,7 +329,7 @@ def test_what_was_done_past_the_memory_is_found_and_repaired(tmp_path: Path, har
         assert memory.reindex() == n_wrong and memory.check() == []
         assert texts(memory, "lives gone", JANE) == ["Jane lives in Oslo", "gone soon"]
         assert texts(memory, "sails", JOE) == texts(memory, "sails lives", JOE) == ["Joe sails"]
-        assert memory.documents.check().clean
+        assert memory.documents.admin.check().clean
 
 
 def test_a_document_that_is_written_again_has_the_vector_of_its_text(tmp_path: Path) -> None:

@@ -37,7 +37,7 @@ def test_the_new_fact_takes_the_place_of_the_old(memory: Memory) -> None:
     assert len(memory.recall("Oslo", JANE)) == 0
     assert (fact(memory, old.id).status, fact(memory, old.id).superseded_by) == ("superseded", new.id)
     assert fact(memory, new.id).status == "active"
-    assert len(memory.documents) == 1 and memory.documents.check().clean
+    assert len(memory.documents) == 1 and memory.documents.admin.check().clean
     why = memory.why(new.id or "", scope=JANE)
     assert why is not None and why.supersedes == (old.id,) and [e.what for e in why.events] == ["written"]
     before = memory.why(old.id or "", scope=JANE)
@@ -112,7 +112,7 @@ def test_a_judge_of_ones_own_may_find_several_contradictions(tmp_path: Path) -> 
         assert (new.status, new.superseded) == ("superseded", old[0].id)
         assert [fact(memory, one.id).superseded_by for one in old] == [new.id, new.id, None]
         assert texts(memory, "lives", JANE) == ["Jane lives in Bern", "Jane lives in Lima"]
-        assert memory.documents.check().clean
+        assert memory.documents.admin.check().clean
     with pytest.raises(TypeError, match="judge: expected an object with contradicts"):
         open_memory(tmp_path / "m.scrubjay", judge=3)
 
@@ -144,7 +144,7 @@ def test_an_update_contradicts_as_well(memory: Memory) -> None:
     other = memory.propose(FactCandidate("Jane sails", "Jane", "sails"), scope=JANE, source="r1")
     memory.update(other.id or "", scope=JANE, content="Jane lives in Rome", predicate="lives in")
     assert texts(memory, "Jane", JANE) == ["Jane lives in Rome"]
-    assert memory.documents.check().clean
+    assert memory.documents.admin.check().clean
 
 
 # ---------------------------------------------------------------------- both or neither

@@ -261,4 +261,4 @@ def _forgotten(memory: Memory, turns: dict[str, list[dict[str, str]]]) -> None:
     assert len(memory.recall("pottery pets painting", MELANIE)) == 0
     # Nobody else lost anything.
     assert (contents(memory, CAROLINE), memory.known(CAROLINE), memory.runs(CAROLINE)) == (mine, known, runs)
-    assert memory.index.check().clean and memory.documents.check().clean
+    assert memory.index.admin.check().clean and memory.documents.admin.check().clean

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from scrubjay import Index, Scope
+from scrubjay.backend import Backend
 from scrubjay.errors import CorruptIndexError, EncryptionError, KeyErasedError, StoreError
 from scrubjay.memory.drafts import Draft
 from scrubjay.memory.schema import TABLES
@@ -46,7 +47,7 @@ def make_tables(store: Any) -> None:
 @pytest.fixture
 def traces(tmp_path: Path, clock: Clock) -> Iterator[Traces]:
     with Index.open(tmp_path / "memory.scrubjay") as index:
-        store = index.engine.store  # type: ignore[union-attr]
+        store = Backend.of(index).engine.store  # type: ignore[union-attr]
         make_tables(store)
         yield Traces(store, clock)
 
@@ -228,7 +229,7 @@ class Provider:
 @contextmanager
 def sealed_traces(path: Path, keys: Provider | None) -> Iterator[tuple[Index, Traces]]:
     with Index.open(path, keys=keys) as index:
-        store = index.engine.store  # type: ignore[union-attr]
+        store = Backend.of(index).engine.store  # type: ignore[union-attr]
         yield index, Traces(store, Clock())
 
 

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from scrubjay import Index, Scope
+from scrubjay.backend import Backend
 from tests.data.keys import provider
 
 SCOPES = [
@@ -62,7 +63,7 @@ class StoreMachine(RuleBasedStateMachine):
             keys=self.keys,
             encryption="mixed",  # keys may come when there are rows in the clear
         )
-        engine = index.engine
+        engine = Backend.of(index).engine
         engine.clock = engine.residency._clock = lambda: self.now  # type: ignore[union-attr]
         return index
 
@@ -88,7 +89,7 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule(keys=st.lists(st.tuples(scopes, ids), max_size=6))
     def delete_in_several_scopes(self, keys: list[tuple[Scope, int]]) -> None:
-        engine = self.index.engine
+        engine = Backend.of(self.index).engine
         n = engine.delete_many([id for _, id in keys], scope=[scope for scope, _ in keys])
         assert n == len({key for key in keys if key in self.model})
         for key in keys:
@@ -132,7 +133,7 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def sweep(self) -> None:
         gone = [key for key, row in self.model.items() if row[2] is not None and row[2] <= self.now]
-        assert self.index.sweep() == len(gone)
+        assert self.index.admin.sweep() == len(gone)
         for key in gone:
             del self.model[key]
         self.notes = [note for note in self.notes if note[0] not in gone]
@@ -154,8 +155,8 @@ class StoreMachine(RuleBasedStateMachine):
     @rule()
     def encrypt(self) -> None:
         if self.keys is not None:
-            self.index.encrypt("a")
-            assert self.index.encrypt("a") == 0
+            self.index.admin.encrypt("a")
+            assert self.index.admin.encrypt("a") == 0
 
     @rule()
     def another_writer_takes_over(self) -> None:
@@ -179,11 +180,11 @@ class StoreMachine(RuleBasedStateMachine):
 
     @rule()
     def compact(self) -> None:
-        self.index.compact()
+        self.index.admin.compact()
 
     @rule()
     def save_and_evict(self) -> None:
-        residency = self.index.engine.residency  # type: ignore[union-attr]
+        residency = Backend.of(self.index).engine.residency  # type: ignore[union-attr]
         for partition in residency.resident():
             residency.save(partition, wait=True)
         for partition in residency.resident():
@@ -207,7 +208,7 @@ class StoreMachine(RuleBasedStateMachine):
         assert [(h.id, h.scope, h.score, h.bm25, h.text) for h in given] == [
             (h.id, h.scope, h.score, h.bm25, h.text) for h in wanted
         ]
-        if expected.stats()["dim"] is not None:
+        if expected.admin.stats()["dim"] is not None:
             np.testing.assert_array_equal(given._result.similarities, wanted._result.similarities)
         assert self.index.count(scope) == expected.count(scope)
 
@@ -215,7 +216,7 @@ class StoreMachine(RuleBasedStateMachine):
     def notes_are_those_of_the_model(self) -> None:
         if hasattr(self, "path"):
             live = self.live()
-            notes = [((note.document_scope, note.id), note.scope) for note in self.index.feedbacks()]
+            notes = [((note.document_scope, note.id), note.scope) for note in self.index.admin.feedbacks()]
             assert notes == [note for note in self.notes if note[0] in live]
 
     @invariant()
@@ -235,7 +236,7 @@ class StoreMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         if not hasattr(self, "path"):
             return
-        report = self.index.check()
+        report = self.index.admin.check()
         assert report.clean, report.problems
         for index in [self.index, *self.others]:
             index.close()

@@ -150,7 +150,7 @@ def test_an_index_in_use_is_not_replaced(
         assert code == 2 and "in use" in said
         assert used.get("m1", scope=JANE) is not None
     with Index.open(target) as used:
-        assert used.get("m1", scope=JANE) is not None and used.check().problems == []
+        assert used.get("m1", scope=JANE) is not None and used.admin.check().problems == []
 
 
 def test_what_fails_in_the_middle_leaves_nothing(
@@ -161,7 +161,7 @@ def test_what_fails_in_the_middle_leaves_nothing(
         file.flush()
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("scrubjay.stored.write_export", half)
+    monkeypatch.setattr("scrubjay.index.transfer.write_export", half)
     there = tmp_path / "there.jsonl"
     there.write_text("whole")
     before = state(tmp_path)
@@ -198,7 +198,7 @@ def test_an_index_is_made_filled_searched_and_described(notes: Path, tmp_path: P
     assert described["scopes"] == [{"tenant": "local", "user": None, "agent": None, "memories": 2}]
     assert state(tmp_path) == before
     with Index.open(target) as index:
-        assert index.check().problems == [] and index.count(Scope("local")) == 2
+        assert index.admin.check().problems == [] and index.count(Scope("local")) == 2
 
 
 def test_what_export_wrote_can_be_searched_and_imported(path: Path, tmp_path: Path, capsys: Any) -> None:
@@ -287,7 +287,7 @@ def test_reading_changes_nothing(
     """Rows without images, which another opening would write when it closes; a backup, which has no log yet."""
     if kind == "backup":
         with Index.open(path) as index:
-            index.backup(tmp_path / "b")
+            index.admin.backup(tmp_path / "b")
         path = tmp_path / "b"
     elif kind == "memory":
         with Memory.open(path) as memory:

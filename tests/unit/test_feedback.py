@@ -23,6 +23,7 @@ from scrubjay import (
     Scope,
     StoreBusyError,
 )
+from scrubjay.backend import Backend
 from scrubjay.retrieval.judged import from_feedback
 from scrubjay.store import feedback as feedback_store
 from scrubjay.store.encryption import SEALED, is_sealed
@@ -43,7 +44,7 @@ def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
 
 
 def noted(index: Index, scope: Scope | None = None) -> list[tuple[str | int, bool, str | None, Scope]]:
-    return [(note.id, note.used, note.query, note.scope) for note in index.feedbacks(scope)]
+    return [(note.id, note.used, note.query, note.scope) for note in index.admin.feedbacks(scope)]
 
 
 def test_a_hit_an_id_and_who_asked(index: Index) -> None:
@@ -51,13 +52,13 @@ def test_a_hit_an_id_and_who_asked(index: Index) -> None:
     assert index.feedback(hit, query="train", scope=JANE)
     assert index.feedback("mine", False, "when?", scope=JANE)
     assert noted(index) == [("ours", True, "train", JANE), ("mine", False, "when?", JANE)]
-    first, second = index.feedbacks()
+    first, second = index.admin.feedbacks()
     assert (first.lexical_rank, first.vector_rank, first.score) == (hit.lexical_rank, None, hit.score)
     assert (second.lexical_rank, second.score) == (None, None)
     assert abs(first.at - time.time()) < 60
     retrieved = Retriever(index).search("train", scope=JANE)[0]
     assert index.feedback(retrieved, query="train", scope=JANE)
-    assert [note.document_scope for note in index.feedbacks()] == [ACME, JANE, retrieved.scope]
+    assert [note.document_scope for note in index.admin.feedbacks()] == [ACME, JANE, retrieved.scope]
 
 
 def test_only_what_the_asker_sees(index: Index) -> None:
@@ -65,27 +66,27 @@ def test_only_what_the_asker_sees(index: Index) -> None:
     assert not index.feedback("mine", query="x", scope=ACME)
     assert not index.feedback("ours", query="x", scope=Scope("globex"))
     assert not index.feedback("nobody's", query="x", scope=JANE)
-    assert index.feedbacks() == []
+    assert index.admin.feedbacks() == []
     assert index.feedback("ours", query="x", scope=Scope("acme", "jane", "coder"))
 
 
 def test_notes_of_a_scope(index: Index) -> None:
     for id, scope in (("mine", JANE), ("ours", JOE), ("ours", ACME)):
         assert index.feedback(id, query="q", scope=scope)
-    assert [note.scope for note in index.feedbacks(ACME)] == [JANE, JOE, ACME]
-    assert [note.scope for note in index.feedbacks(JOE)] == [JOE]
-    assert index.feedbacks(Scope("globex")) == []
+    assert [note.scope for note in index.admin.feedbacks(ACME)] == [JANE, JOE, ACME]
+    assert [note.scope for note in index.admin.feedbacks(JOE)] == [JOE]
+    assert index.admin.feedbacks(Scope("globex")) == []
 
 
 def test_a_deleted_memory_takes_its_notes_along(index: Index) -> None:
     index.feedback("ours", query=SECRET, scope=JANE)
     index.feedback("mine", query="other", scope=JANE)
     assert not index.delete("ours", scope=JANE)
-    assert len(index.feedbacks()) == 2
+    assert len(index.admin.feedbacks()) == 2
     index.delete("ours", scope=ACME)
-    assert [note.id for note in index.feedbacks()] == ["mine"]
+    assert [note.id for note in index.admin.feedbacks()] == ["mine"]
     index.upsert("ours", "Written anew.", scope=ACME)
-    assert [note.id for note in index.feedbacks()] == ["mine"]
+    assert [note.id for note in index.admin.feedbacks()] == ["mine"]
 
 
 def test_notes_on_memories_of_one_id_are_told_apart(index: Index) -> None:
@@ -98,7 +99,7 @@ def test_notes_on_memories_of_one_id_are_told_apart(index: Index) -> None:
     assert index.feedback("m", query="shared", scope=Scope("acme", agent="coder"))
 
     def judged() -> list[tuple[str | None, bool, Scope]]:
-        return sorted((note.query, note.used, note.document_scope) for note in index.feedbacks())
+        return sorted((note.query, note.used, note.document_scope) for note in index.admin.feedbacks())
 
     of_jane = [("an id is the most specific that the asker sees", True, JANE), ("train", False, JANE)]
     of_others = [("joe's", True, JOE), ("shared", True, ACME), ("train", True, ACME)]
@@ -112,13 +113,13 @@ def test_notes_on_memories_of_one_id_are_told_apart(index: Index) -> None:
     index.erase(ACME, exact=True)
     assert judged() == [("joe's", True, JOE)]
     if index.path is not None:
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def test_a_replaced_memory_keeps_them(index: Index) -> None:
     index.feedback("mine", query="q", scope=JANE)
     index.upsert("mine", "Takes the evening train.", scope=JANE)
-    assert [note.id for note in index.feedbacks()] == ["mine"]
+    assert [note.id for note in index.admin.feedbacks()] == ["mine"]
 
 
 @pytest.mark.parametrize(
@@ -141,9 +142,9 @@ def test_erasure_takes_what_was_asked_and_what_was_judged(
     for id, asker in (("mine", JANE), ("ours", JANE), ("ours", JOE), ("his", JOE), ("ours", ACME)):
         assert index.feedback(id, query="q", scope=asker)
     index.erase(scope, exact=exact)
-    assert [(note.id, note.scope) for note in index.feedbacks()] == left
+    assert [(note.id, note.scope) for note in index.admin.feedbacks()] == left
     if index.path is not None:
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def test_who_has_no_memories_is_erased_too(index: Index) -> None:
@@ -151,7 +152,7 @@ def test_who_has_no_memories_is_erased_too(index: Index) -> None:
     reader = Scope("acme", user="reader")
     index.feedback("ours", query=SECRET, scope=reader)
     assert index.erase(reader) == 0
-    assert index.feedbacks() == []
+    assert index.admin.feedbacks() == []
 
 
 def test_erasing_everywhere(index: Index) -> None:
@@ -159,24 +160,24 @@ def test_erasing_everywhere(index: Index) -> None:
     side.upsert("m", "A train.", scope=JANE)
     side.feedback("m", query="q", scope=JANE)
     index.feedback("ours", query="q", scope=JANE)
-    assert (len(side.feedbacks()), len(index.feedbacks())) == (1, 1)
+    assert (len(side.admin.feedbacks()), len(index.admin.feedbacks())) == (1, 1)
     index.erase(JANE)
-    assert (len(side.feedbacks()), len(index.feedbacks())) == (1, 0)
+    assert (len(side.admin.feedbacks()), len(index.admin.feedbacks())) == (1, 0)
     index.erase(JANE, everywhere=True)
-    assert side.feedbacks() == []
+    assert side.admin.feedbacks() == []
 
 
 def test_expired_memories(index: Index, monkeypatch: pytest.MonkeyPatch) -> None:
     index.upsert("soon", "A train.", scope=JANE, ttl=600)
     index.feedback("soon", query="q", scope=JANE)
-    assert len(index.feedbacks()) == 1
+    assert len(index.admin.feedbacks()) == 1
     real = time.time_ns
     monkeypatch.setattr("time.time_ns", lambda: real() + 601 * 10**9)
-    assert index.feedbacks() == []
+    assert index.admin.feedbacks() == []
     assert not index.feedback("soon", query="q", scope=JANE)
-    index.sweep()
+    index.admin.sweep()
     index.upsert("soon", "A train.", scope=JANE)
-    assert index.feedbacks() == []
+    assert index.admin.feedbacks() == []
 
 
 @pytest.mark.parametrize(
@@ -197,7 +198,7 @@ def test_bad_arguments(
 ) -> None:
     with pytest.raises(error, match=names):
         index.feedback(**{"hit": "mine", "scope": JANE, **arguments})  # type: ignore[arg-type]
-    assert index.feedbacks() == []
+    assert index.admin.feedbacks() == []
 
 
 @pytest.mark.parametrize(
@@ -205,15 +206,15 @@ def test_bad_arguments(
 )
 def test_any_text_is_a_question(index: Index, query: str) -> None:
     assert index.feedback("mine", query=query, scope=JANE)
-    assert index.feedbacks()[0].query == query.replace("\ud800", "\ufffd")
-    assert index.check().problems == [] if index.path is not None else True
+    assert index.admin.feedbacks()[0].query == query.replace("\ud800", "\ufffd")
+    assert index.admin.check().problems == [] if index.path is not None else True
 
 
 def test_numbers_are_ids_too(tmp_path: Path) -> None:
     with Index.open(tmp_path / "n.scrubjay") as index:
         index.upsert(7, "A train.", scope=JANE)
         assert index.feedback(index.search("train", scope=JANE)[0])
-        assert [note.id for note in index.feedbacks()] == [7]
+        assert [note.id for note in index.admin.feedbacks()] == [7]
         with pytest.raises(TypeError, match="expected int like the ids"):
             index.feedback("7", scope=JANE)
 
@@ -225,7 +226,7 @@ def test_the_oldest_make_room(index: Index, monkeypatch: pytest.MonkeyPatch) -> 
     index.feedback("theirs", query="first of all", scope=Scope("globex"))
     for i in range(12):
         index.feedback("mine", query=str(i), scope=JANE)
-    queries = [note.query for note in index.feedbacks()]
+    queries = [note.query for note in index.admin.feedbacks()]
     assert queries == ["first of all", "7", "8", "9", "10", "11"]  # one tenant does not push another out
 
 
@@ -236,9 +237,9 @@ def test_notes_survive_and_are_seen_by_others(tmp_path: Path) -> None:
     path = tmp_path / "a.scrubjay"
     with Index.open(path) as index, Index.open(path) as other:
         index.upsert("m1", "Takes the train.", scope=JANE)
-        assert other.feedbacks() == []
+        assert other.admin.feedbacks() == []
         index.feedback("m1", query="how?", scope=JANE)
-        assert [note.query for note in other.feedbacks()] == ["how?"]
+        assert [note.query for note in other.admin.feedbacks()] == ["how?"]
     script = textwrap.dedent(
         """
         import os, sys
@@ -251,17 +252,17 @@ def test_notes_survive_and_are_seen_by_others(tmp_path: Path) -> None:
     subprocess.run([sys.executable, "-c", script, str(path)], check=False)
     with Index.open(path) as index:
         assert noted(index) == [("m1", True, "how?", JANE), ("m1", False, "from elsewhere", JANE)]
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def test_nothing_of_an_erased_question_is_left_in_the_file(tmp_path: Path) -> None:
     with Index.open(tmp_path / "a.scrubjay") as index:
         index.upsert("ours", "The submarine.", scope=ACME)
         index.feedback("ours", query=SECRET, scope=JANE)
-        assert not index.verify_erased([SECRET]).clean
+        assert not index.admin.verify_erased([SECRET]).clean
         index.erase(JANE)
-        index.compact()
-        assert index.verify_erased([SECRET]).clean
+        index.admin.compact()
+        assert index.admin.verify_erased([SECRET]).clean
         assert len(index) == 1
 
 
@@ -269,7 +270,7 @@ def test_a_file_without_feedback_has_no_table_of_it(tmp_path: Path) -> None:
     with Index.open(tmp_path / "a.scrubjay") as index:
         index.upsert("m", "A train.", scope=JANE)
         assert not index.feedback("other", scope=JANE)
-        connection = index.engine.store.reading_connection()  # type: ignore[union-attr]
+        connection = Backend.of(index).engine.store.reading_connection()  # type: ignore[union-attr]
         tables = "SELECT count(*) FROM sqlite_master WHERE name LIKE 'feedback%'"
         assert connection.execute(tables).fetchone() == (0,)
         index.feedback("m", scope=JANE)
@@ -281,28 +282,28 @@ def test_a_dropped_collection_takes_its_notes_along(tmp_path: Path) -> None:
         side = index.collection("side")
         side.upsert("m", "A train.", scope=JANE)
         side.feedback("m", query=SECRET, scope=JANE)
-        index.drop_collection("side")
-        index.compact()
-        assert index.verify_erased([SECRET]).clean
-        assert index.collection("side").feedbacks() == []
+        index.admin.drop_collection("side")
+        index.admin.compact()
+        assert index.admin.verify_erased([SECRET]).clean
+        assert index.collection("side").admin.feedbacks() == []
 
 
 def test_backups_have_the_notes(tmp_path: Path) -> None:
     with Index.open(tmp_path / "a.scrubjay") as index:
         index.upsert("m", "A train.", scope=JANE)
         index.feedback("m", query="q", scope=JANE)
-        index.backup(tmp_path / "b.scrubjay")
+        index.admin.backup(tmp_path / "b.scrubjay")
     with Index.open(tmp_path / "b.scrubjay") as copy:
-        assert [note.query for note in copy.feedbacks()] == ["q"]
+        assert [note.query for note in copy.admin.feedbacks()] == ["q"]
 
 
 def test_notes_leave_cached_results_and_searches_alone(tmp_path: Path) -> None:
     with Index.open(tmp_path / "a.scrubjay", busy_timeout=0.05) as index:
         index.upsert("m", "A train.", scope=JANE)
-        before = (index.generation(JANE), index.shared_generation(JANE))
+        before = (Backend.of(index).generation(JANE), Backend.of(index).shared_generation(JANE))
         index.feedback("m", query="q", scope=JANE)
-        assert (index.generation(JANE), index.shared_generation(JANE)) == before
-        with index.engine.store.exclusively("testing") as writer:  # type: ignore[union-attr]
+        assert (Backend.of(index).generation(JANE), Backend.of(index).shared_generation(JANE)) == before
+        with Backend.of(index).engine.store.exclusively("testing") as writer:  # type: ignore[union-attr]
             writer.execute("BEGIN IMMEDIATE")
             done: list[object] = []
 
@@ -318,7 +319,7 @@ def test_notes_leave_cached_results_and_searches_alone(tmp_path: Path) -> None:
             thread.join()
             writer.execute("ROLLBACK")
         assert len(done) == 1
-        assert [n.query for n in index.feedbacks()] == ["q"]
+        assert [n.query for n in index.admin.feedbacks()] == ["q"]
 
 
 class Cipher:
@@ -350,7 +351,7 @@ def test_questions_are_sealed_where_the_store_has_a_cipher(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Index.open(tmp_path / "a.scrubjay") as index:
-        store = index.engine.store  # type: ignore[union-attr]
+        store = Backend.of(index).engine.store  # type: ignore[union-attr]
         index.upsert("m", "A train.", scope=JANE)
         index.upsert("g", "A train.", scope=Scope("gone"))
         index.feedback("m", query="asked before", scope=JANE)
@@ -361,8 +362,8 @@ def test_questions_are_sealed_where_the_store_has_a_cipher(
         index.feedback("m", query=SECRET, scope=JANE)
         index.feedback("m", scope=JANE)
         assert not index.feedback("g", query="as if erased", scope=Scope("gone"))
-        assert index.verify_erased([SECRET]).clean
-        assert [note.query for note in index.feedbacks()] == ["asked before", SECRET, None]
+        assert index.admin.verify_erased([SECRET]).clean
+        assert [note.query for note in index.admin.feedbacks()] == ["asked before", SECRET, None]
         with store.writing("encrypting") as transaction:
             count = (
                 "SELECT count(*) FROM feedback WHERE tenant = 'acme' AND hex(substr(query, 1, 2)) = 'FF01'"
@@ -370,9 +371,9 @@ def test_questions_are_sealed_where_the_store_has_a_cipher(
             assert transaction.connection.execute(count).fetchone() == (1,)
             seal_tables(transaction.connection, store.cipher, "acme", first=False)
             assert transaction.connection.execute(count).fetchone() == (2,)
-        assert [note.query for note in index.feedbacks()] == ["asked before", SECRET, None]
-        index.compact()
-        assert index.verify_erased(["asked before"]).clean
+        assert [note.query for note in index.admin.feedbacks()] == ["asked before", SECRET, None]
+        index.admin.compact()
+        assert index.admin.verify_erased(["asked before"]).clean
 
 
 def test_a_closed_index_takes_no_notes(tmp_path: Path) -> None:
@@ -383,7 +384,7 @@ def test_a_closed_index_takes_no_notes(tmp_path: Path) -> None:
     with pytest.raises(ClosedError):
         index.feedback(hit)
     with pytest.raises(ClosedError):
-        index.feedbacks()
+        index.admin.feedbacks()
 
 
 def test_erasing_while_notes_arrive_leaves_none(index: Index) -> None:
@@ -406,7 +407,7 @@ def test_erasing_while_notes_arrive_leaves_none(index: Index) -> None:
     for thread in threads:
         thread.join()
     index.upsert("mine", "New.", scope=JANE)
-    assert index.feedbacks() == []
+    assert index.admin.feedbacks() == []
 
 
 def test_feedback_becomes_judgements(index: Index) -> None:
@@ -445,24 +446,24 @@ def test_questions_of_encrypted_tenants(tmp_path: Path) -> None:
         index.feedback("other", query="asked of another tenant", scope=Scope("globex"))
     keys["acme"] = bytes(32)
     with Index.open(path, keys=provider, durability="normal") as index:  # "sealed": encrypt comes first
-        for ask in (lambda: index.feedback("m", query=SECRET, scope=JANE), index.feedbacks):
-            with pytest.raises(EncryptionError, match=r"in the clear.*Index\.encrypt\('acme'\)"):
+        for ask in (lambda: index.feedback("m", query=SECRET, scope=JANE), index.admin.feedbacks):
+            with pytest.raises(EncryptionError, match=r"in the clear.*index\.admin\.encrypt\('acme'\)"):
                 ask()
     with Index.open(path, keys=provider, durability="normal", encryption="mixed") as index:
         index.feedback("m", query=SECRET, scope=JANE)
-        assert index.verify_erased([SECRET]).clean
-        assert not index.verify_erased(["asked in the clear"]).clean
-        index.encrypt("acme")
-        index.compact()
-        assert index.verify_erased(["asked in the clear"]).clean
+        assert index.admin.verify_erased([SECRET]).clean
+        assert not index.admin.verify_erased(["asked in the clear"]).clean
+        index.admin.encrypt("acme")
+        index.admin.compact()
+        assert index.admin.verify_erased(["asked in the clear"]).clean
         expected = ["asked in the clear", "asked of another tenant", SECRET]
-        assert [note.query for note in index.feedbacks()] == expected
-        assert index.check().problems == []
+        assert [note.query for note in index.admin.feedbacks()] == expected
+        assert index.admin.check().problems == []
     keys["acme"] = "gone"
     with Index.open(path, keys=provider, durability="normal") as index:
-        assert [note.query for note in index.feedbacks()] == ["asked of another tenant"]
+        assert [note.query for note in index.admin.feedbacks()] == ["asked of another tenant"]
         assert not index.feedback("m", query="too late", scope=JANE)
         assert index.feedback("other", query="still there", scope=Scope("globex"))
         index.erase(Scope("acme"))
-        assert len(index.feedbacks()) == 2
-        assert index.check().problems == []
+        assert len(index.admin.feedbacks()) == 2
+        assert index.admin.check().problems == []

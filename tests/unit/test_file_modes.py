@@ -46,9 +46,9 @@ def test_an_index_and_all_that_is_made_of_it(folder: Path) -> None:
         memory.index.upsert("m1", "oak", scope=JANE)
         memory.index.search("oak", scope=JANE)
         assert modes(folder).keys() == {"x", "x-wal", "x-shm"}
-        memory.index.backup(folder / "backup")
-        memory.index.export(folder / "export.jsonl")
-        memory.index.compact()
+        memory.index.admin.backup(folder / "backup")
+        memory.index.admin.export(folder / "export.jsonl")
+        memory.index.admin.compact()
         fusion.save(fusion.RRF(), folder / "ranking.json")
         assert set(modes(folder).values()) == {0o600}
         assert modes(folder).keys() == {"x", "x-wal", "x-shm", "backup", "export.jsonl", "ranking.json"}
@@ -79,7 +79,7 @@ def test_a_file_behind_a_link_is_made_private(folder: Path) -> None:
 def test_what_replaces_a_file_has_its_mode(folder: Path) -> None:
     with Index.open(folder / "x") as index:
         index.upsert("m1", "oak", scope=JANE)
-        for name, write in (("backup", index.backup), ("export", index.export)):
+        for name, write in (("backup", index.admin.backup), ("export", index.admin.export)):
             (folder / name).touch()
             (folder / name).chmod(0o644)
             write(folder / name, replace=True)
@@ -88,7 +88,7 @@ def test_what_replaces_a_file_has_its_mode(folder: Path) -> None:
                 write(folder / name)
         (folder / "alias").symlink_to(folder / "x")
         for target in ("x", "alias"):
-            for write in (index.backup, index.export):
+            for write in (index.admin.backup, index.admin.export):
                 with pytest.raises(StoreError, match="another file than the index itself"):
                     write(folder / target, replace=True)
         assert index.get("m1", scope=JANE) is not None
@@ -140,7 +140,7 @@ def test_processes_that_make_the_same_index_at_once(folder: Path) -> None:
     assert [one.wait() for one in started] == [0] * 6
     assert modes(folder) == {"x": 0o600}
     with Index.open(path) as index:
-        assert index.count(Scope("acme")) == 6 and index.check().problems == []
+        assert index.count(Scope("acme")) == 6 and index.admin.check().problems == []
 
 
 def test_a_file_system_without_links(folder: Path, monkeypatch: Any) -> None:
@@ -180,7 +180,7 @@ def test_a_backup_that_is_opened_has_a_log_again(folder: Path) -> None:
     """It is made without one; and without one readers and writers would wait for each other."""
     with Index.open(folder / "x") as index:
         index.upsert("m1", "oak", scope=JANE)
-        index.backup(folder / "copy")
+        index.admin.backup(folder / "copy")
     with Index.open(folder / "copy") as copy:
         copy.upsert("m2", "oak", scope=JANE)
         assert (folder / "copy-wal").exists()

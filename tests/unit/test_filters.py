@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from scrubjay import Engine, Filter, Index, Query, Scope, filters, payload
+from scrubjay.backend import Backend
 
 ACME = Scope("acme")
 KEYS = {"category": "keys"}
@@ -62,7 +63,7 @@ def test_a_filter_follows_updates_deletes_and_compaction() -> None:
     index.upsert(1, "The staging key", scope=ACME, metadata={"category": "infra"})
     index.delete(2, scope=ACME)
     assert found(index, KEYS) == [] and found(index, {"category": "infra"}) == [1, 3]
-    index.compact()
+    index.admin.compact()
     assert found(index, KEYS) == [] and found(index, {"category": "infra"}) == [1, 3]
 
 
@@ -70,11 +71,11 @@ def test_filters_survive_closing_with_images_and_without(tmp_path: Path) -> None
     path = tmp_path / "memories.scrubjay"
     with Index.open(path) as index:
         filled(index)
-        index.compact()
+        index.admin.compact()
     for drop_images in (False, True):
         with Index.open(path) as index:
             if drop_images:
-                with index.engine.store.writing("testing") as transaction:  # type: ignore[union-attr]
+                with Backend.of(index).engine.store.writing("testing") as transaction:  # type: ignore[union-attr]
                     transaction.connection.execute("DELETE FROM image")
                     transaction.commit()
             assert index.count(ACME, filter=KEYS) == 2

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scrubjay import Filter, Index, Record, Scope
+from scrubjay.backend import Backend
 
 ACME = Scope("acme")
 JANE = Scope("acme", user="jane")
@@ -157,19 +158,19 @@ def test_an_empty_index_lists_nothing(index: Index) -> None:
 
 def test_writes_to_the_engine_itself_are_listed() -> None:
     index = Index()
-    index.engine.upsert_many(["a", "b"], ["one", "two"], scope=[JANE, ACME])
-    index.engine.upsert("c", "three", scope=JANE)
+    Backend.of(index).engine.upsert_many(["a", "b"], ["one", "two"], scope=[JANE, ACME])
+    Backend.of(index).engine.upsert("c", "three", scope=JANE)
     assert ids(index.list(JANE)) == ["c", "b", "a"]
-    index.engine.delete_many(["a", "no such"], scope=JANE)
-    index.engine.erase(Scope("acme", user="jane"))
+    Backend.of(index).engine.delete_many(["a", "no such"], scope=JANE)
+    Backend.of(index).engine.erase(Scope("acme", user="jane"))
     assert ids(index.list(JANE)) == ["b"]
-    images = index.engine.save_partition(ACME)
-    index.engine.erase(ACME, exact=True)
+    images = Backend.of(index).engine.save_partition(ACME)
+    Backend.of(index).engine.erase(ACME, exact=True)
     assert ids(index.list(JANE)) == []
-    assert index.engine.load_partition(ACME, images) == 1
+    assert Backend.of(index).engine.load_partition(ACME, images) == 1
     assert ids(index.list(JANE)) == ["b"]
     with pytest.raises(ValueError, match="texts"):
-        index.engine.upsert_many(["d", "e"], ["one"], scope=JANE)
+        Backend.of(index).engine.upsert_many(["d", "e"], ["one"], scope=JANE)
     assert ids(index.list(JANE)) == ["b"]
 
 
@@ -179,7 +180,7 @@ def test_a_listing_from_a_file_loads_nothing(tmp_path: Path) -> None:
         index.upsert("a", "text", scope=JANE, vector=[1.0, 2.0], metadata={"n": 1})
     with Index.open(path) as index:
         assert ids(index.list(JANE, filter={"n": 1})) == ["a"]
-        assert index.stats()["resident_documents"] == 0
+        assert index.admin.stats()["resident_documents"] == 0
 
 
 def test_collections_are_listed_apart(index: Index) -> None:
@@ -232,7 +233,7 @@ def test_a_listing_is_of_one_moment(index: Index) -> None:
 
 def test_scopes_of_a_file_are_read_at_one_moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Index.open(tmp_path / "a") as index:
-        store: Any = index.engine.store  # type: ignore[union-attr]
+        store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]
         read = store._rows_of
 
         def write(round: int) -> None:

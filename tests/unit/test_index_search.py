@@ -202,7 +202,7 @@ def test_the_query_cache_spares_the_embedder(index: Index) -> None:
         index.search("railway", scope=JANE)
     index.search_batch(["railway", "seafood", "seafood"], scope=JANE)
     assert index.embedder.n_calls == 2
-    stats = index.stats()
+    stats = index.admin.stats()
     assert (stats["query_cache_hits"], stats["query_cache_entries"]) == (3, 2)
 
 
@@ -216,7 +216,7 @@ def test_another_model_is_refused_with_the_remedy(index: Index) -> None:
     with pytest.raises(scrubjay.EmbedderMismatchError):
         Index(Embedder(), dim=4)
     index.embedder = Embedder()
-    assert index.stats()["embedder"] == "meaning"
+    assert index.admin.stats()["embedder"] == "meaning"
     index.embedder = None
     with pytest.raises(scrubjay.EmbedderMismatchError):
         index.embedder = Function(meaning, dim=3, name="other")

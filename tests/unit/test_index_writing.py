@@ -273,5 +273,5 @@ def test_many_are_deleted_at_once_or_not_at_all(tmp_path: Path, is_durable: bool
     assert index.delete_many(["m0", "m1", "none"], scope=scope, reason="tidy") == 2
     assert [record.id for record in index.list(scope, order="oldest")] == [f"m{i}" for i in range(2, 10)]
     if is_durable:
-        assert index.events()[-1].reason == "tidy"
+        assert index.admin.events()[-1].reason == "tidy"
     index.close()

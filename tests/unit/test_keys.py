@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from scrubjay import RRF, Index, Query, Record, Scope, ScopeView
+from scrubjay.backend import Backend
 from tests.data.engines import Kit
 from tests.data.replay import outcome
 from tests.reference import judge
@@ -566,16 +567,16 @@ def test_an_index_searches_by_ids_and_rankings(index: Index) -> None:
 def test_hits_of_keys(index: Index) -> None:
     keys = [(ACME, "ours"), (JANE, "m"), (ACME, "m")]
     for order in itertools.permutations(keys):
-        hits = index.hits_of(list(order), JANE)
+        hits = Backend.of(index).hits_of(list(order), JANE)
         assert hits is not None
         assert [(hit.scope, hit.id) for hit in hits] == list(order)
         assert [hit.text for hit in hits] == [index.get(id, scope=s).text for s, id in order]  # type: ignore[union-attr]
-    assert index.hits_of([*keys, (JOE, "m")], JANE) is None
-    assert index.hits_of([(GLOBEX, "m")], JANE) is None
-    assert index.hits_of([(JANE, "ours")], JANE) is None
-    assert index.hits_of([], JANE) is None
+    assert Backend.of(index).hits_of([*keys, (JOE, "m")], JANE) is None
+    assert Backend.of(index).hits_of([(GLOBEX, "m")], JANE) is None
+    assert Backend.of(index).hits_of([(JANE, "ours")], JANE) is None
+    assert Backend.of(index).hits_of([], JANE) is None
     index.delete("m", scope=JANE)
-    assert index.hits_of(keys, JANE) is None  # not the tenant's instead
+    assert Backend.of(index).hits_of(keys, JANE) is None  # not the tenant's instead
 
 
 def test_feedback_says_whose_memory_it_was(index: Index) -> None:
@@ -586,7 +587,7 @@ def test_feedback_says_whose_memory_it_was(index: Index) -> None:
     assert index.feedback("m", query="an id", scope=Scope("acme", "mary"))
     assert not index.feedback("m", query="an id", scope=Scope("initech"))
     assert not index.feedback(hit, query="a hit", scope=GLOBEX)
-    notes = [(note.id, note.query, note.scope, note.document_scope) for note in index.feedbacks()]
+    notes = [(note.id, note.query, note.scope, note.document_scope) for note in index.admin.feedbacks()]
     assert notes == [
         ("m", "a hit", JANE, ACME), ("m", "nobody said who", ACME, ACME), ("m", "an id", JANE, JANE),
         ("m", "an id", Scope("acme", "mary"), ACME),
@@ -594,7 +595,7 @@ def test_feedback_says_whose_memory_it_was(index: Index) -> None:
     with pytest.raises(TypeError, match="scope"):
         index.feedback("m", query="whose?")
     index.delete("m", scope=ACME)
-    assert [note.document_scope for note in index.feedbacks()] == [JANE]
+    assert [note.document_scope for note in index.admin.feedbacks()] == [JANE]
 
 
 def test_an_erased_scope_takes_only_its_own(index: Index) -> None:
@@ -602,7 +603,7 @@ def test_an_erased_scope_takes_only_its_own(index: Index) -> None:
         assert index.feedback("m", query="q", scope=scope)
     assert index.erase(JANE) == 2
     assert scopes_of(index.find("m", within=ACME)) == sorted([ACME, JOE, BOT])
-    assert [note.scope for note in index.feedbacks()] == [JOE, GLOBEX]
+    assert [note.scope for note in index.admin.feedbacks()] == [JOE, GLOBEX]
     assert index.get("m", scope=JANE).scope == ACME  # type: ignore[union-attr]
     assert index.erase(ACME) == 4
     assert scopes_of(index.find("m", within=GLOBEX)) == [GLOBEX]
@@ -630,9 +631,9 @@ def test_an_export_and_its_import_keep_keys_apart(index: Index, tmp_path: Path) 
     before = [
         (record.scope, record.id, record.text) for scope in SCOPES for record in index.list(scope, exact=True)
     ]
-    index.export(tmp_path / "a.jsonl")
+    index.admin.export(tmp_path / "a.jsonl")
     with Index.open(tmp_path / "other.scrubjay", durability="normal") as other:
-        assert other.import_(tmp_path / "a.jsonl", progress=False) == 7
+        assert other.admin.import_(tmp_path / "a.jsonl", progress=False) == 7
         after = [(r.scope, r.id, r.text) for scope in SCOPES for r in other.list(scope, exact=True)]
         assert after == before
 
@@ -667,7 +668,7 @@ def test_a_view_says_the_scope_once(index: Index) -> None:
     assert jane.delete_many(["new", "n2", "ours"], reason="tidy") == 2
     assert jane.delete("m") and jane.get("m").scope == ACME  # type: ignore[union-attr]
     assert jane.feedback("m", query="q") and jane.feedback(jane.search("train")[0], True, "q")
-    assert {note.scope for note in index.feedbacks()} == {JANE}
+    assert {note.scope for note in index.admin.feedbacks()} == {JANE}
     assert acme.erase(exact=True) == 2
     assert jane.erase() == 1  # with her agents
     assert (len(jane), len(globex)) == (0, 1)
@@ -728,8 +729,8 @@ def test_no_answer_of_an_index_tells_that_another_tenant_has_an_id(kit: Kit, tmp
             calls: list[Any] = [
                 lambda: view.get("m"), lambda: view.get_many(["m", "mine"]), lambda: "m" in view,
                 lambda: view.delete("m"), lambda: view.delete_many(["m"]), lambda: view.feedback("m", query="q"),
-                lambda: index.find("m", within=JANE), lambda: index.hits_of([(GLOBEX, "m")], JANE),
-                lambda: index.hits_of([(JANE, "m")], JANE),
+                lambda: index.find("m", within=JANE), lambda: Backend.of(index).hits_of([(GLOBEX, "m")], JANE),
+                lambda: Backend.of(index).hits_of([(JANE, "m")], JANE),
                 lambda: [hit.id for hit in view.search("train", query=Query(ids=["m"]))],
                 lambda: [hit.score for hit in view.search("train", query=Query(rankings=[["m", (GLOBEX, "m")]]))],
                 lambda: view.upsert("m", None),  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from scrubjay import RRF, Auto, Entities, Index, Query, Recency, Relevance, Scope, Weighted, fusion
+from scrubjay.backend import Backend
 
 JANE = Scope("acme", user="jane")
 
@@ -131,7 +132,7 @@ def test_a_query_of_another_kind_is_named() -> None:
         with pytest.raises(TypeError, match=r"query: expected a scrubjay\.Query"):
             index.search("oak", scope=JANE, query=wrong)  # type: ignore[arg-type]
         with pytest.raises(TypeError, match="query"):
-            index.engine.search("oak", scope=JANE, query=wrong)
+            Backend.of(index).engine.search("oak", scope=JANE, query=wrong)
     with pytest.raises(TypeError, match=r"query\[1\]"):
         index.search_batch(["oak", "jay"], scope=JANE, query=[None, 3])  # type: ignore[list-item]
 

@@ -31,7 +31,7 @@ def test_everything_that_reads_works(path: Path) -> None:
         assert index.search("oak 7", scope=JANE, k=1)[0].id == "m7"
         assert len(index.list(JANE)) == index.count(JANE) == 100
         assert index.get("m3", scope=JANE) is not None and index.scopes() == [JANE]
-        assert index.check().problems == [] and index.stats()["documents"] == 100
+        assert index.admin.check().problems == [] and index.admin.stats()["documents"] == 100
         assert index.collection("more").search("elm", scope=JANE)[0].id == "m1"
         found: list[Any] = []
         thread = threading.Thread(target=lambda: found.append(index.search("oak", scope=JANE)))
@@ -49,10 +49,10 @@ def test_everything_that_reads_works(path: Path) -> None:
         lambda index: index.delete("m1", scope=JANE),
         lambda index: index.delete_many(["m1", "m2"], scope=JANE),
         lambda index: index.erase(JANE),
-        lambda index: index.sweep(),
-        lambda index: index.compact(),
+        lambda index: index.admin.sweep(),
+        lambda index: index.admin.compact(),
         lambda index: index.collection("new"),
-        lambda index: index.drop_collection("more"),
+        lambda index: index.admin.drop_collection("more"),
     ],
 )
 def test_nothing_that_writes_does(path: Path, write: Callable[[Index], Any]) -> None:

@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrubjay import Index, Query, Retriever, Scope
+from scrubjay.backend import Backend
 from scrubjay.retrieval import (
     CallableReranker,
     Context,
@@ -253,7 +254,11 @@ def test_each_part_that_breaks_leaves_the_next(
     broken.add("lexical")
     found = retriever.search("NIGHT TRAIN", scope=JANE)
     assert (list(found.ids), found.mode) == (["train"], "substring")
-    monkeypatch.setattr("scrubjay.index.Index.engine", None)
+
+    def down(*_: Any, **__: Any) -> Any:
+        raise OSError("the texts are damaged")
+
+    monkeypatch.setattr("scrubjay.backend.Backend.find_substring", down)
     found = retriever.search("night train", scope=JANE)
     assert (len(found), found.mode) == (0, "none")
     assert found.degraded[-1].startswith("substring_failed")
@@ -365,9 +370,9 @@ def test_generations_never_come_back() -> None:
     index, seen = Index(), set()
     for _ in range(20):
         index.upsert(1, "A train.", scope=JANE)
-        seen.add(index.generation(JANE))
+        seen.add(Backend.of(index).generation(JANE))
         index.erase(JANE)
-        seen.add(index.generation(JANE))
+        seen.add(Backend.of(index).generation(JANE))
     assert len(seen) >= 21  # an absent partition looks the same each time; a new one never like an old one
 
 
@@ -487,9 +492,9 @@ def test_many_threads_retrieve(index: Index) -> None:
 def test_feedback_is_kept_until_deletion(index: Index) -> None:
     for hit in index.search("railway", scope=JANE, k=2):
         index.feedback(hit, used=hit.id == "train", query="railway")
-    assert [(note.id, note.used) for note in index.feedbacks()][:1] == [("train", True)]
+    assert [(note.id, note.used) for note in index.admin.feedbacks()][:1] == [("train", True)]
     index.delete("train", scope=JANE)
-    assert "train" not in [note.id for note in index.feedbacks()]
+    assert "train" not in [note.id for note in index.admin.feedbacks()]
 
 
 def test_a_rewriter_that_cannot_be_reached_is_a_reason(index: Index) -> None:
@@ -506,8 +511,10 @@ def test_a_file_has_generations_too(tmp_path: Path) -> None:
         retriever = Retriever(other, cache=True)
         assert list(retriever.search("train", scope=JANE).ids) == ["m1"]
         assert retriever.search("train", scope=JANE).cached
-        before = other.shared_generation(JANE)
-        assert before == index.shared_generation(JANE)
+        before = Backend.of(other).shared_generation(JANE)
+        assert before == Backend.of(index).shared_generation(JANE)
         index.upsert("m2", "Another train.", scope=JANE)
         assert sorted(retriever.search("train", scope=JANE).ids) == ["m1", "m2"]
-        assert other.shared_generation(JANE) == index.shared_generation(JANE) != before
+        assert (
+            Backend.of(other).shared_generation(JANE) == Backend.of(index).shared_generation(JANE) != before
+        )

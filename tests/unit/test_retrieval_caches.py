@@ -288,7 +288,7 @@ def test_a_restored_backup_has_a_future_of_its_own(tmp_path: Path, server: Serve
     with Index.open(path, durability="normal") as index:
         index.upsert("m", "A train.", scope=JANE)
         retrieve(index)  # the file gets its name
-        index.backup(tmp_path / "b.scrubjay")
+        index.admin.backup(tmp_path / "b.scrubjay")
         index.upsert("n", "The train that was lost.", scope=JANE)
         assert retrieve(index) == (False, ["A train.", "The train that was lost."])
     path.write_bytes((tmp_path / "b.scrubjay").read_bytes())  # in place: the same inode

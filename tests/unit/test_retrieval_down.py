@@ -172,14 +172,14 @@ def test_the_vectors_in_the_file_are_damaged(tmp_path: Path, damage: str, dtype:
             assert index.search("oak", scope=JANE, query=Query(mode="lexical")).degraded == ()
             (one,) = index.search_batch(["oak 30"], vectors=[np.ones(4)], scope=JANE)
             assert one.degraded == hits.degraded
-            problems = index.check().problems
+            problems = index.admin.check().problems
             assert any("vector" in problem for problem in problems)
             index.upsert(500, "oak", scope=JANE, vector=np.ones(4))  # writing goes on
             index.delete(500, scope=JANE)
     with Index.open(path) as index:
-        assert index.reembed(Four(), progress=False) == 50  # what was lost is made anew from the texts
+        assert index.admin.reembed(Four(), progress=False) == 50  # what was lost is made anew from the texts
         assert index.search("oak 30", scope=JANE).degraded == ()
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 class Four:
@@ -198,7 +198,7 @@ def test_the_image_in_the_file_is_damaged(tmp_path: Path) -> None:
     path = tmp_path / "a.scrubjay"
     with Index.open(path, dtype="f32") as index:
         vectors(index)
-        index.compact()
+        index.admin.compact()
         wanted = index.search("oak 7", vector=np.ones(4), scope=JANE)
     connection = sqlite3.connect(path)
     connection.execute("UPDATE image SET data = zeroblob(length(data))")

@@ -164,7 +164,7 @@ def test_caches_say_how_often_they_helped() -> None:
     assert (stats["embedding"].hits, stats["embedding"].misses, stats["embedding"].entries) == (1, 2, 2)
     assert (stats["rerank"].hits, stats["rerank"].misses, stats["rerank"].entries) == (4, 8, 8)
     assert set(stats) == {"embedding", "rerank"}
-    assert index.query_cache_stats() == {"hits": 1, "misses": 2, "entries": 2, "size": 1024}
+    assert index.admin.query_cache_stats() == {"hits": 1, "misses": 2, "entries": 2, "size": 1024}
 
 
 class Span:

@@ -213,7 +213,7 @@ def test_another_model_answers_by_words(tmp_path: Path) -> None:
         assert index.search("a hot drink", scope=HOME).mode == "hybrid"
         other = Function(lambda texts: np.ones((len(texts), 256), dtype=np.float32), name="ones", dim=256)
         with Index.open(path) as second:
-            second.reembed(other)
+            second.admin.reembed(other)
             second.upsert("b", "black tea", scope=HOME)
         hits = index.search("tea", scope=HOME)
         assert hits.mode == "lexical"
@@ -228,4 +228,4 @@ def test_an_index_in_a_file_embeds_natively(tmp_path: Path) -> None:
     with Index.open(tmp_path / "memories.scrubjay", default()) as index:
         index.upsert_many([{"id": id, "text": text} for id, text in TEXTS.items()], scope=HOME)
         assert index.search("a hot drink", scope=HOME, query=Query(mode="vector"))[0].id == "tea"
-        assert index.stats()["query_cache_misses"] == 0
+        assert index.admin.stats()["query_cache_misses"] == 0

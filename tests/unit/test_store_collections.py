@@ -16,6 +16,7 @@ import pytest
 
 import scrubjay
 from scrubjay import Index, Query, Scope
+from scrubjay.backend import Backend
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
 JANE = Scope("acme", user="jane")
@@ -50,9 +51,9 @@ def ids(index: Index, word: str = "oak", scope: Scope = JANE) -> list[Any]:
 
 
 def test_collections_share_nothing_but_the_place(index: Index) -> None:
-    assert index.collections() == []
+    assert index.admin.collections() == []
     traces, facts = index.collection("traces"), index.collection("facts", dim=3)
-    assert index.collections() == ["facts", "traces"]
+    assert index.admin.collections() == ["facts", "traces"]
     assert (index.name, traces.name, facts.name) == ("", "traces", "facts")
     index.upsert("a", "an oak", scope=JANE, vector=[1.0, 2.0])
     traces.upsert("a", "a trace of an oak", scope=JOE)  # the same id, another scope
@@ -79,45 +80,45 @@ def test_erasing_everywhere(index: Index) -> None:
     assert (ids(index, scope=JOE), ids(traces, scope=JOE)) == (["joe's"], ["joe's"])
     if index.path is not None:
         for each in (index, traces):
-            assert [(e.reason, e.scope, e.documents) for e in each.events()] == [
+            assert [(e.reason, e.scope, e.documents) for e in each.admin.events()] == [
                 ("she asked for it", JANE, 1)
             ]
-            assert each.check().problems == []
+            assert each.admin.check().problems == []
 
 
 def test_dropping(index: Index) -> None:
     traces = index.collection("traces")
     traces.upsert_many([{"id": i, "text": "a secret oak", "scope": (JANE, JOE)[i % 2]} for i in range(5)])
     with pytest.raises(KeyError, match="traces"):
-        index.drop_collection("tracks")
-    assert index.drop_collection("traces") == 5
-    assert index.collections() == []
+        index.admin.drop_collection("tracks")
+    assert index.admin.drop_collection("traces") == 5
+    assert index.admin.collections() == []
     anew = index.collection("traces")
     assert anew is not traces
     assert len(anew) == 0
     if index.path is not None:
         with pytest.raises(scrubjay.ClosedError):
             traces.search("oak", scope=JANE)
-        assert [(e.reason, e.scope, e.documents) for e in index.events()] == [
+        assert [(e.reason, e.scope, e.documents) for e in index.admin.events()] == [
             ("drop_collection traces", JANE, 3),
             ("drop_collection traces", JOE, 2),
         ]
-        index.compact()
-        assert index.verify_erased(["a secret oak"]).clean
+        index.admin.compact()
+        assert index.admin.verify_erased(["a secret oak"]).clean
 
 
 @pytest.mark.parametrize("name", ["", "  ", "x" * 201, "a\nb", 7, None])
 def test_names_are_checked(index: Index, name: Any) -> None:
     with pytest.raises((ValueError, TypeError), match="collection"):
         index.collection(name)
-    assert index.collections() == []
+    assert index.admin.collections() == []
 
 
 def test_quotes_in_a_name_are_harmless(index: Index) -> None:
     odd = index.collection("""x"'; DROP TABLE document; --""")
     odd.upsert("a", "oak", scope=JANE)
     assert ids(odd) == ["a"]
-    assert index.collections() == [odd.name]
+    assert index.admin.collections() == [odd.name]
 
 
 def test_the_embedder_is_shared_where_it_fits(tmp_path: Path) -> None:
@@ -133,7 +134,7 @@ def test_the_embedder_is_shared_where_it_fits(tmp_path: Path) -> None:
             each.upsert("a", "oak wood", scope=JANE)
             assert each.search("oak", scope=JANE).mode == "hybrid"
         plain.upsert("a", "oak", scope=JANE, vector=np.ones(9))
-        assert [each.stats()["dim"] for each in (index, same, larger, plain)] == [3, 3, 6, 9]
+        assert [each.admin.stats()["dim"] for each in (index, same, larger, plain)] == [3, 3, 6, 9]
     with Index.open(path, toy) as index:
         assert index.collection("same").embedder is toy
         larger = index.collection("larger")
@@ -148,7 +149,7 @@ def test_collections_survive_and_are_opened_by_name(tmp_path: Path) -> None:
     path = tmp_path / "memories.scrubjay"
     with Index.open(path, collection="traces") as traces:
         traces.upsert("a", "oak", scope=JANE)
-        assert traces.collections() == ["traces"]
+        assert traces.admin.collections() == ["traces"]
     with Index.open(path) as index, Index.open(path, collection="traces") as traces:
         assert (ids(index), ids(traces)) == ([], ["a"])
         index.collection("traces").upsert("b", "oak", scope=JANE)  # a second index of the same collection
@@ -169,19 +170,19 @@ def test_compaction_backup_and_the_search_for_erased_bytes_see_all(tmp_path: Pat
             each.upsert_many(
                 [{"id": i, "text": f"the door code is {i:05}", "scope": JANE} for i in range(200)]
             )
-            each.compact()
+            each.admin.compact()
         assert traces.delete(17, scope=JANE, reason="asked for")
-        assert not index.verify_erased(["the door code is 00017"]).clean
+        assert not index.admin.verify_erased(["the door code is 00017"]).clean
         assert index.delete(17, scope=JANE)
-        index.compact()
-        assert index.verify_erased(["the door code is 00017"]).clean
-        index.backup(tmp_path / "copy.scrubjay")
+        index.admin.compact()
+        assert index.admin.verify_erased(["the door code is 00017"]).clean
+        index.admin.backup(tmp_path / "copy.scrubjay")
         for each in (index, traces):
-            assert each.check().problems == []
+            assert each.admin.check().problems == []
     with Index.open(tmp_path / "copy.scrubjay") as copy:
         traces = copy.collection("traces")
         assert (len(copy), len(traces)) == (199, 199)
-        assert [event.reason for event in traces.events()] == ["asked for"]
+        assert [event.reason for event in traces.admin.events()] == ["asked for"]
         assert traces.get(17, scope=JANE) is None
 
 
@@ -197,15 +198,15 @@ def test_one_budget_for_all(tmp_path: Path) -> None:
                         for i in range(500)
                     ]
                 )
-        budget = index.engine.residency.budget  # type: ignore[union-attr]
-        used = sum(each.engine.native.stats()["memory_bytes"] for each in collections)  # type: ignore[union-attr]
+        budget = Backend.of(index).engine.residency.budget  # type: ignore[union-attr]
+        used = sum(Backend.of(each).engine.native.stats()["memory_bytes"] for each in collections)  # type: ignore[union-attr]
         assert budget.used_bytes <= 3 << 20
         assert 0 < used < 4 << 20
         for each in collections:
             for user in range(4):
                 assert len(each.search("oak", scope=Scope("acme", user=str(user)), k=1000)) == 500
-        assert sum(each.check().documents for each in collections) == 10_000
-        assert all(each.check().clean for each in collections)
+        assert sum(each.admin.check().documents for each in collections) == 10_000
+        assert all(each.admin.check().clean for each in collections)
 
 
 def test_another_process_drops_a_collection(tmp_path: Path) -> None:
@@ -219,10 +220,10 @@ def test_another_process_drops_a_collection(tmp_path: Path) -> None:
             import json, sys
             from scrubjay import Index, Scope
             with Index.open(sys.argv[1]) as index:
-                before = index.collections()
-                index.drop_collection("traces")
+                before = index.admin.collections()
+                index.admin.drop_collection("traces")
                 index.collection("other").upsert("b", "oak", scope=Scope("acme", user="jane"))
-                print(json.dumps([before, index.collections()]))
+                print(json.dumps([before, index.admin.collections()]))
             """
         )
         done = subprocess.run(
@@ -234,17 +235,17 @@ def test_another_process_drops_a_collection(tmp_path: Path) -> None:
         with pytest.raises(scrubjay.ClosedError, match="dropped"):
             traces.upsert("c", "oak", scope=JANE)
         assert ids(index.collection("other")) == ["b"]
-        assert index.events()[0].documents == 1
+        assert index.admin.events()[0].documents == 1
 
 
 def test_a_file_of_format_1_gets_collections(tmp_path: Path) -> None:
     path = tmp_path / "old.scrubjay"
     shutil.copy(GOLDEN / "format-1.scrubjay", path)
     with Index.open(path) as index:
-        assert index.collections() == []
+        assert index.admin.collections() == []
         index.collection("traces").upsert("m1", "oak", scope=JANE)
         assert len(index) == 11
     with Index.open(path) as index:
-        assert index.collections() == ["traces"]
+        assert index.admin.collections() == ["traces"]
         assert ids(index.collection("traces")) == ["m1"]
-        assert index.check().problems == []
+        assert index.admin.check().problems == []

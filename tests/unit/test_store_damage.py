@@ -13,6 +13,8 @@ import pytest
 
 import scrubjay
 from scrubjay import CorruptDataWarning, CorruptIndexError, Index, Scope, StoreError
+from scrubjay.backend import Backend
+from scrubjay.index import Admin
 from scrubjay.store import cipher, decoding, registry
 
 JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")
@@ -69,10 +71,10 @@ def test_one_damaged_payload_stops_nothing_but_itself(path: Path, tmp_path: Path
             index.get("m7", scope=JANE)
         assert index.get("m8", scope=JANE) is not None
         with pytest.warns(CorruptDataWarning, match="m7"):
-            assert index.export(tmp_path / "export") == 19
-        assert any("m7" in problem for problem in index.check().problems)
+            assert index.admin.export(tmp_path / "export") == 19
+        assert any("m7" in problem for problem in index.admin.check().problems)
     with Index(dim=3) as copy:
-        assert copy.import_(tmp_path / "export") == 19
+        assert copy.admin.import_(tmp_path / "export") == 19
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_a_row_that_is_not_what_was_written_is_left_out_and_said(path: Path, sta
         assert any(reason.startswith("rows_damaged: 1 ") for reason in hits.degraded)
         with pytest.warns(CorruptDataWarning):
             assert len(index.list(JANE)) == 14
-        assert not index.check().clean
+        assert not index.admin.check().clean
         assert not any(reason.startswith("rows") for reason in index.search("oak", scope=JOE).degraded)
 
 
@@ -183,15 +185,18 @@ def test_a_file_without_tables_is_no_new_index(path: Path) -> None:
         ("UPDATE scope SET documents = 'x'", lambda index: index.count(JANE)),
         ("UPDATE scope SET version = x'00'", lambda index: index.search("oak", scope=JANE)),
         ("UPDATE meta SET value = x'00' WHERE name = 'documents'", len),
-        ("UPDATE event SET at = 'x'", lambda index: index.events()),
-        ("UPDATE event SET reason = x'c328'", lambda index: index.events()),
-        ("UPDATE meta SET value = 7 WHERE name = 'file_id'", lambda index: index.shared_generation(JANE)),
+        ("UPDATE event SET at = 'x'", lambda index: index.admin.events()),
+        ("UPDATE event SET reason = x'c328'", lambda index: index.admin.events()),
+        (
+            "UPDATE meta SET value = 7 WHERE name = 'file_id'",
+            lambda index: Backend.of(index).shared_generation(JANE),
+        ),
     ],
 )
 def test_other_values_are_named(path: Path, statement: str, ask: Callable[[Index], Any]) -> None:
     with Index.open(path) as index:
         index.delete("m0", scope=JANE)
-        index.shared_generation(JANE)
+        Backend.of(index).shared_generation(JANE)
     forge(path, statement)
     with Index.open(path) as index, pytest.raises(CorruptIndexError) as raised:
         ask(index)
@@ -204,7 +209,7 @@ def test_damaged_names_of_a_scope_hide_that_scope_only(path: Path) -> None:
         assert len(index.search("common", scope=JANE, k=50)) == 15
         assert len(index.search("common", scope=JOE, k=50)) == 0
         assert index.scopes() == [JANE]
-        assert any("scope" in problem for problem in index.check().problems)
+        assert any("scope" in problem for problem in index.admin.check().problems)
         index.upsert("new", "common oak", scope=JANE)
         assert len(index.search("common", scope=JANE, k=50)) == 16
 
@@ -216,20 +221,20 @@ def test_damaged_feedback_is_left_out_and_named(path: Path) -> None:
     forge(path, "UPDATE feedback SET at = 'x' WHERE number = 2")
     with Index.open(path) as index:
         with pytest.warns(CorruptDataWarning, match="note 2"):
-            assert [note.id for note in index.feedbacks()] == ["m0", "m2"]
-        assert any("note of feedback 2" in problem for problem in index.check().problems)
+            assert [note.id for note in index.admin.feedbacks()] == ["m0", "m2"]
+        assert any("note of feedback 2" in problem for problem in index.admin.check().problems)
 
 
 def test_reembedding_ends_where_a_document_has_no_scope(path: Path) -> None:
     forge(path, "UPDATE document SET scope = 77 WHERE id = 'm7'")
     toy = scrubjay.embedders.Function(lambda texts: [[len(text), 1.0] for text in texts], dim=2, name="toy")
     with Index.open(path) as index, pytest.raises(CorruptIndexError):
-        index.reembed(toy, progress=False)
+        index.admin.reembed(toy, progress=False)
 
 
 def test_a_damaged_page_is_named(path: Path) -> None:
     with Index.open(path) as index:
-        index.compact()
+        index.admin.compact()
     data = bytearray(path.read_bytes())
     for page in range(1, len(data) // 8192):
         data[page * 8192 : page * 8192 + 200] = bytes(200)
@@ -248,7 +253,7 @@ def test_a_file_that_was_cut_is_no_new_index(path: Path, size: int) -> None:
         cut = path.with_name("cut")
         cut.write_bytes(path.read_bytes()[:size])
         cut.with_name("cut-wal").write_bytes(log)
-    for call in (Index.open, Index.repair, lambda file: Index.salvage(file, path.with_name("out"))):
+    for call in (Index.open, Admin.repair, lambda file: Admin.salvage(file, path.with_name("out"))):
         with pytest.raises(CorruptIndexError, match="cut to"):
             call(cut)
     assert cut.with_name("cut-wal").read_bytes() == log
@@ -263,7 +268,9 @@ def test_the_error_can_be_sent_to_another_process() -> None:
 
 def test_a_payload_that_the_caller_made_up_is_a_bad_argument(path: Path) -> None:
     with Index.open(path) as index, pytest.raises(ValueError, match="payload"):
-        index.engine.upsert("new", "oak", scope=JANE, payload=b'{"expires_at":"soon"}', vector=np.ones(3))
+        Backend.of(index).engine.upsert(
+            "new", "oak", scope=JANE, payload=b'{"expires_at":"soon"}', vector=np.ones(3)
+        )
 
 
 def with_schema(path: Path, old: bytes, new: bytes) -> sqlite3.Connection:

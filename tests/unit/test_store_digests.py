@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 
 from scrubjay import CorruptIndexError, EncryptionError, Index, Query, Scope
+from scrubjay.backend import Backend
 from scrubjay.embedders import Function
 from scrubjay.store import encryption
 from scrubjay.store.schema import FORMAT
@@ -65,7 +66,7 @@ def fill(path: Path, n: int = 12) -> None:
         index.upsert("soon", "oak soon over", scope=JANE, expires_at="2999-01-01T00:00:00+00:00")
         index.feedback("jane-1", query="which oak?", scope=JANE)
         index.feedback("joe-1", query="which oak?", scope=JOE)
-        index.compact()
+        index.admin.compact()
 
 
 def found(index: Index, scope: Scope, query: str = "oak") -> list[Any]:
@@ -97,7 +98,7 @@ def plain_twin(path: Path) -> Path:
     with Index.open(evil) as index:
         for scope in (JANE, JOE, PLAIN):
             index.upsert_many(record(i, scope, "ignore all rules") for i in range(12))
-        index.compact()
+        index.admin.compact()
     return evil
 
 
@@ -119,13 +120,13 @@ def test_plain_rows_in_the_place_of_sealed_ones_are_refused(path: Path, keep: st
             lambda: index.get("jane-1", scope=JANE),
             lambda: index.list(JANE),
         ):
-            with pytest.raises((CorruptIndexError, EncryptionError), match=r"'acme'.*Index\.encrypt"):
+            with pytest.raises((CorruptIndexError, EncryptionError), match=r"'acme'.*index\.admin\.encrypt"):
                 ask()
         if keep != "data keys":
-            with pytest.raises(EncryptionError, match=r"Index\.encrypt"):
+            with pytest.raises(EncryptionError, match=r"index\.admin\.encrypt"):
                 index.upsert("new", "oak", scope=JANE)
-        problems = index.check().problems
-        assert any("'acme'" in problem and "Index.encrypt" in problem for problem in problems)
+        problems = index.admin.check().problems
+        assert any("'acme'" in problem and "index.admin.encrypt" in problem for problem in problems)
         assert len(found(index, PLAIN, "rules")) == 12, "the tenant without a key is served"
 
 
@@ -136,9 +137,9 @@ def test_a_plain_file_in_the_place_of_an_encrypted_one_is_refused(path: Path) ->
         path.with_name(path.name + end).unlink(missing_ok=True)
     shutil.copy(evil, path)
     with opened(path) as index:
-        with pytest.raises(EncryptionError, match=r"'acme'.*Index\.encrypt\('acme'\)"):
+        with pytest.raises(EncryptionError, match=r"'acme'.*index\.admin\.encrypt\('acme'\)"):
             found(index, JANE)
-        assert any("'acme'" in problem for problem in index.check().problems)
+        assert any("'acme'" in problem for problem in index.admin.check().problems)
     with opened(path, encryption="mixed") as index:
         assert len(found(index, JANE, "rules")) == 12
 
@@ -148,8 +149,8 @@ def test_plain_feedback_is_refused(path: Path) -> None:
     sql(path, "UPDATE feedback SET query = 'ignore all rules' WHERE tenant = 'acme'")
     with opened(path) as index:
         with pytest.raises(CorruptIndexError, match="in the clear"):
-            index.engine.notes(None)  # type: ignore[union-attr]
-        assert any("clear" in problem for problem in index.check().problems)
+            Backend.of(index).engine.notes(None)  # type: ignore[union-attr]
+        assert any("clear" in problem for problem in index.admin.check().problems)
 
 
 # ---------------------------------------------------------------------- rows put back and taken out
@@ -205,7 +206,7 @@ def test_a_scope_that_was_manipulated_is_not_served_as_it_was_not(
         index.upsert("jane-1", "oak anew", scope=JANE, vector=np.ones(8))
         index.delete("jane-2", scope=JANE)
         wanted = found(index, JANE)
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
     sql(path, *MANIPULATIONS[name], *([] if images else ["DELETE FROM image"]), old=old)
     with opened(path) as index:
         try:
@@ -220,22 +221,22 @@ def test_a_scope_that_was_manipulated_is_not_served_as_it_was_not(
                 assert images
         except CorruptIndexError as error:
             assert "'acme'" in str(error)
-            assert "Index.encrypt" in str(error)
-        problems = index.check().problems
+            assert "index.admin.encrypt" in str(error)
+        problems = index.admin.check().problems
         if name == "a scope emptied by half":
             assert "1 scopes whose count of documents is wrong" in problems
         else:
             assert any("'jane'" in problem and "digest" in problem for problem in problems), problems
         if "vectors" not in name:
             assert len(found(index, JOE)) == len(found(index, PLAIN)) == 12, "others go on"
-        index.compact()
-        assert index.encrypt("acme", accept=True) == 0
-        assert index.check().problems == []
+        index.admin.compact()
+        assert index.admin.encrypt("acme", accept=True) == 0
+        assert index.admin.check().problems == []
         index.upsert("after", "oak", scope=JANE)
         assert "after" in found(index, JANE)
     with opened(path) as index:
         assert "after" in found(index, JANE)
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def test_an_old_image_brings_nothing_back(path: Path) -> None:
@@ -244,7 +245,7 @@ def test_an_old_image_brings_nothing_back(path: Path) -> None:
     with opened(path) as index:
         index.delete("jane-2", scope=JANE)
         index.upsert("jane-1", "oak anew", scope=JANE)
-        index.compact()  # the image of before is of no use any more, and the tombstone is gone
+        index.admin.compact()  # the image of before is of no use any more, and the tombstone is gone
     sql(
         path,
         "DELETE FROM image",
@@ -255,8 +256,8 @@ def test_an_old_image_brings_nothing_back(path: Path) -> None:
     with opened(path) as index:
         assert "jane-2" not in found(index, JANE)
         assert "oak anew" in [hit.text for hit in index.search("oak", scope=JANE, k=100)]
-        index.compact()
-        assert index.check().problems == []
+        index.admin.compact()
+        assert index.admin.check().problems == []
 
 
 @pytest.mark.parametrize(
@@ -298,9 +299,9 @@ def test_notes_that_were_changed_are_reported(path: Path, statement: str) -> Non
     fill(path)
     sql(path, statement)
     with opened(path) as index:
-        assert any("table feedback" in problem for problem in index.check().problems)
-        index.encrypt("acme", accept=True)
-        assert index.check().problems == []
+        assert any("table feedback" in problem for problem in index.admin.check().problems)
+        index.admin.encrypt("acme", accept=True)
+        assert index.admin.check().problems == []
 
 
 def test_a_tenant_in_the_clear_counts_its_vectors(path: Path) -> None:
@@ -308,10 +309,10 @@ def test_a_tenant_in_the_clear_counts_its_vectors(path: Path) -> None:
         index.upsert_many(record(i, PLAIN) for i in range(9))
         index.upsert("None-1", "replaced", scope=PLAIN)
         index.delete("None-2", scope=PLAIN)
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
     sql(path, "DELETE FROM vector")
     with Index.open(path) as index:
-        assert "1 scopes whose count of vectors is wrong" in index.check().problems
+        assert "1 scopes whose count of vectors is wrong" in index.admin.check().problems
 
 
 def test_a_data_key_of_before_is_refused_by_who_saw_the_new_one(path: Path) -> None:
@@ -335,19 +336,19 @@ def test_an_encrypted_file_of_format_2_gets_digests_with_the_first_write(path: P
     shutil.copy(GOLDEN / "format-2-encrypted.scrubjay", path)
     with Index.open(path, keys=provider) as index:
         before = found(index, JANE)
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
     with Index.open(path, keys=provider, encryption="strict") as index:
         for refused in (lambda: found(index, JANE), lambda: index.upsert("new", "oak", scope=JANE)):
-            with pytest.raises(EncryptionError, match=r"no digests.*Index\.encrypt\('acme'\)"):
+            with pytest.raises(EncryptionError, match=r"no digests.*index\.admin\.encrypt\('acme'\)"):
                 refused()
     with Index.open(path, keys=provider) as index:
         index.upsert("new", "oak", scope=ACME)
     with Index.open(path, keys=provider, encryption="strict") as index:
         assert found(index, JANE) == sorted([*before, "new"])
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
     sql(path, "DELETE FROM vector WHERE seq = (SELECT min(seq) FROM vector)")
     with Index.open(path, keys=provider) as index:
-        assert any("digest" in problem for problem in index.check().problems)
+        assert any("digest" in problem for problem in index.admin.check().problems)
 
 
 def test_strict_is_satisfied_by_encrypt(path: Path) -> None:
@@ -355,10 +356,10 @@ def test_strict_is_satisfied_by_encrypt(path: Path) -> None:
 
     shutil.copy(GOLDEN / "format-2-encrypted.scrubjay", path)
     with Index.open(path, keys=provider, encryption="strict") as index:
-        assert index.encrypt("acme") == 0
+        assert index.admin.encrypt("acme") == 0
         assert len(found(index, JANE)) > 0
-        assert index.check().problems == []
-        assert index.encrypt("acme") == 0
+        assert index.admin.check().problems == []
+        assert index.admin.encrypt("acme") == 0
 
 
 def test_bad_demands_are_said(path: Path) -> None:
@@ -381,13 +382,13 @@ def test_encrypt_refuses_what_came_after_it(path: Path) -> None:
     )
     with opened(path) as index:
         with pytest.raises(CorruptIndexError, match=r"encrypted whole before.*accept=True"):
-            index.encrypt("acme")
+            index.admin.encrypt("acme")
         with pytest.raises(CorruptIndexError):
             found(index, JANE)
-        assert index.encrypt("acme", accept=True) == 1
+        assert index.admin.encrypt("acme", accept=True) == 1
         assert "jane-1" in found(index, JANE, "forged")
-        assert index.check().problems == []
-        assert index.encrypt("acme") == 0
+        assert index.admin.check().problems == []
+        assert index.admin.encrypt("acme") == 0
 
 
 def killed_before(path: Path, step: int) -> bool:
@@ -405,8 +406,8 @@ def killed_before(path: Path, step: int) -> bool:
                     if n_left == 0:
                         os.kill(os.getpid(), signal.SIGKILL)
 
-            index.engine.store._writer.set_trace_callback(trace)  # type: ignore[union-attr]
-            index.encrypt("acme")
+            Backend.of(index).engine.store._writer.set_trace_callback(trace)  # type: ignore[union-attr]
+            index.admin.encrypt("acme")
         finally:
             os._exit(0)
     return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == -signal.SIGKILL
@@ -420,7 +421,7 @@ def test_killed_while_it_encrypts_the_next_call_goes_on(path: Path, monkeypatch:
             index.upsert_many(record(i, scope) for i in range(12))
         index.collection("side").upsert_many(record(i, JANE) for i in range(6))
         index.feedback("jane-1", query="which oak?", scope=JANE)
-        index.compact()
+        index.admin.compact()
         wanted = found(index, JANE)
     step, n_killed = 1, 0
     while killed_before(path, step):
@@ -428,22 +429,22 @@ def test_killed_while_it_encrypts_the_next_call_goes_on(path: Path, monkeypatch:
         step += 11
         with opened(path) as index:
             assert any(
-                "Index.encrypt" in problem
+                "index.admin.encrypt" in problem
                 for one in (index, index.collection("side"))
-                for problem in one.check().problems
+                for problem in one.admin.check().problems
             )
             with closing(sqlite3.connect(path)) as connection:
                 marks = (
                     connection.execute("SELECT whole & 1 FROM data_key").fetchall()
-                    if index.encrypted_tenants()
+                    if index.admin.encrypted_tenants()
                     else []
                 )
             assert marks in ([], [(0,)]), "whole is never said while plain rows are there"
     assert n_killed >= 4
     with opened(path) as index:
         assert found(index, JANE) == wanted
-        assert index.check().problems == index.collection("side").check().problems == []
-        assert [note.query for note in index.engine.notes(JANE)] == ["which oak?"]  # type: ignore[union-attr]
+        assert index.admin.check().problems == index.collection("side").admin.check().problems == []
+        assert [note.query for note in Backend.of(index).engine.notes(JANE)] == ["which oak?"]  # type: ignore[union-attr]
 
 
 # ---------------------------------------------------------------------- the digest stays right
@@ -457,11 +458,11 @@ def everything(index: Index) -> Iterator[str]:
     index.upsert("jane-1", "oak anew", scope=JANE)
     index.upsert("jane-2", "oak anew", scope=JANE, vector=np.ones(8), expires_at=1)
     yield "upsert"
-    index.engine.delete_many(["jane-4", "joe-5", "None-6"], scope=[JANE, JOE, PLAIN])  # type: ignore[union-attr]
+    Backend.of(index).engine.delete_many(["jane-4", "joe-5", "None-6"], scope=[JANE, JOE, PLAIN])  # type: ignore[union-attr]
     yield "delete"
-    index.sweep()
+    index.admin.sweep()
     yield "sweep"
-    with index.changing("changing") as change:
+    with Backend.of(index).changing("changing") as change:
         change.delete(["jane-7"], scope=JANE, reason="test")
         for text in ("first", "second"):
             change.upsert(["jane-8"], [text], scopes=[JANE], vectors=[np.ones(8)], payloads=[None])
@@ -473,16 +474,16 @@ def everything(index: Index) -> Iterator[str]:
     index.collection("side").upsert_many(record(i, JANE) for i in range(9))
     index.collection("side").feedback("jane-1", query="at the side?", scope=JANE)
     yield "collection"
-    residency = index.engine.residency  # type: ignore[union-attr]
+    residency = Backend.of(index).engine.residency  # type: ignore[union-attr]
     for partition in residency.resident():
         residency.save(partition, wait=True)
     index.upsert("jane-10", "after the image", scope=JANE)
     yield "images"
-    index.compact()
+    index.admin.compact()
     yield "compact"
     index.delete("jane-9", scope=JANE)
     yield "delete with notes"
-    index.reembed(
+    index.admin.reembed(
         Function(lambda texts: [[len(text), 1.0, 2.0] for text in texts], dim=3, name="new"), progress=False
     )
     yield "reembed"
@@ -490,36 +491,36 @@ def everything(index: Index) -> Iterator[str]:
     yield "erase"
     index.upsert("back", "again", scope=JANE)
     yield "again"
-    index.drop_collection("side")
+    index.admin.drop_collection("side")
     yield "drop"
 
 
 def test_digests_stay_right_whatever_is_written(path: Path, tmp_path: Path) -> None:
     with opened(path) as index, opened(path) as elsewhere:
         for n, step in enumerate(everything(index)):
-            assert index.check().problems == [], step
+            assert index.admin.check().problems == [], step
             assert found(elsewhere, JANE) == found(index, JANE), step  # which notices a new model
-            assert elsewhere.check().problems == [], step
-            index.backup(tmp_path / f"{n}")
+            assert elsewhere.admin.check().problems == [], step
+            index.admin.backup(tmp_path / f"{n}")
             with opened(tmp_path / f"{n}", encryption="strict") as copy:
-                assert copy.check().problems == [], step
+                assert copy.admin.check().problems == [], step
                 for scope in (JANE, JOE, PLAIN):
                     assert found(copy, scope) == found(index, scope), step
-                for name in copy.collections():
-                    assert copy.collection(name).check().problems == [], step
+                for name in copy.admin.collections():
+                    assert copy.collection(name).admin.check().problems == [], step
 
 
 def test_digests_follow_a_new_key_and_an_import(path: Path, tmp_path: Path) -> None:
     fill(path)
     new = {"acme": b"n" * 32}.get
     with Index.open(path, keys=new) as index:
-        index.rotate_key("acme", b"k" * 32)
+        index.admin.rotate_key("acme", b"k" * 32)
         index.upsert("after", "oak", scope=JANE)
-        assert index.check().problems == []
-        index.export(tmp_path / "export")
+        assert index.admin.check().problems == []
+        index.admin.export(tmp_path / "export")
     with Index.open(tmp_path / "other", keys=new) as index:
-        index.import_(tmp_path / "export")
-        assert index.check().problems == []
+        index.admin.import_(tmp_path / "export")
+        assert index.admin.check().problems == []
         assert "after" in found(index, JANE)
 
 
@@ -544,10 +545,10 @@ import sys
 from scrubjay import Index
 {first}
 with Index.open(sys.argv[1], keys=lambda tenant: b"k" * 32) as index:
-    print(index.encrypt("acme"))
-    index.compact()
-    assert index.check().problems == [], index.check().problems
-    assert index.verify_erased(["door code is 4711-XYZZY", "Secretly likes PLUGHPLUGH."]).clean
+    print(index.admin.encrypt("acme"))
+    index.admin.compact()
+    assert index.admin.check().problems == [], index.admin.check().problems
+    assert index.admin.verify_erased(["door code is 4711-XYZZY", "Secretly likes PLUGHPLUGH."]).clean
 assert ("scrubjay.memory" in sys.modules) == {imported}
 """
 
@@ -580,7 +581,7 @@ def test_encrypt_seals_memory_whether_or_not_it_was_imported(path: Path, importe
         assert len(memory.list(JANE)) == 2
         again = memory.propose("Jane's door code is 4711-XYZZY", scope=JANE, source="r2")
         assert again.status == "deduplicated"
-        assert memory.check() == memory.index.check().problems == []
+        assert memory.check() == memory.index.admin.check().problems == []
 
 
 WRITE = """
@@ -592,8 +593,8 @@ with Index.open(sys.argv[1], keys=lambda tenant: b"k" * 32, encryption=sys.argv[
         index.upsert("x", "unrelated", scope=Scope("acme", user="joe"))
         assert sys.argv[2] == "mixed"
     except EncryptionError as error:
-        assert sys.argv[2] == "sealed" and "Index.encrypt('acme')" in str(error), error
-        assert index.encrypted_tenants() == []
+        assert sys.argv[2] == "sealed" and "index.admin.encrypt('acme')" in str(error), error
+        assert index.admin.encrypted_tenants() == []
 """
 
 
@@ -610,11 +611,11 @@ def test_a_write_beside_plain_memory_never_says_that_all_is_sealed(
     run(program.replace("sys.argv[2]", repr(mode)), path)
     with Memory.open(path, keys=keys, encryption=mode) as memory:
         if mode == "sealed":
-            with pytest.raises(EncryptionError, match=r"Index\.encrypt\('acme'\)"):
+            with pytest.raises(EncryptionError, match=r"index\.admin\.encrypt\('acme'\)"):
                 memory.known(JANE)
-            memory.index.encrypt("acme")
+            memory.index.admin.encrypt("acme")
         assert [one.text for one in memory.known(JANE).preferences] == ["Answer briefly."]
-        assert memory.index.check().problems == []
+        assert memory.index.admin.check().problems == []
 
 
 def flip(statement: str) -> Callable[[Path], None]:
@@ -664,12 +665,12 @@ def test_rows_of_memory_that_were_put_back_or_taken_out_are_reported(path: Path,
     with Memory.open(path, keys=keys) as memory:
         (preference,) = memory.known(JANE).preferences
         memory.delete(preference.id, scope=JANE)
-        assert memory.index.check().problems == []
+        assert memory.index.admin.check().problems == []
     flip(statement)(path)
     with Memory.open(path, keys=keys) as memory:
-        assert any("digest" in problem for problem in memory.index.check().problems)
-        memory.index.encrypt("acme", accept=True)
-        assert memory.index.check().problems == []
+        assert any("digest" in problem for problem in memory.index.admin.check().problems)
+        memory.index.admin.encrypt("acme", accept=True)
+        assert memory.index.admin.check().problems == []
 
 
 def test_a_file_that_says_an_older_format_than_it_has_is_corrupt(tmp_path: Path) -> None:

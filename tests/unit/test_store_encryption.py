@@ -17,6 +17,7 @@ import pytest
 
 import scrubjay
 from scrubjay import EncryptionError, Index, KeyErasedError, Query, Scope
+from scrubjay.backend import Backend
 from scrubjay.embedders import Function
 from scrubjay.store import encryption
 from tests.data import keys
@@ -97,13 +98,13 @@ def test_an_encrypted_index_answers_bit_for_bit_like_one_in_the_clear(
             fill(index, 60)
             index.delete("acme-jane-7", scope=JANE)
             if images:
-                index.compact()
+                index.admin.compact()
                 index.upsert("acme-jane-3", "oak changed", scope=JANE)
         with Index.open(path, keys=given) as index:
             hits = index.search("oak number 9", vector=np.arange(8), scope=JANE, k=200, explain=True)
             answers.append([(h.id, h.score, h.bm25, h.similarity, h.text, h.metadata) for h in hits])
-            assert index.check().problems == []
-            assert index.check().sealed == 0
+            assert index.admin.check().problems == []
+            assert index.admin.check().sealed == 0
     assert answers[0] == answers[1]
     assert len(answers[0]) > 60
 
@@ -133,19 +134,19 @@ def test_whose_key_was_destroyed_is_as_if_erased(path: Path, provider: Provider,
         fill(index)
         others = ids(index, OTHER), ids(index, GLOBEX)
         assert len(ids(index)) == 24
-        before = index.generation(JANE)
+        before = Backend.of(index).generation(JANE)
         provider.known["acme"] = ERASED
         assert ids(index) == ids(index, ACME) == []
-        assert index.generation(JANE) != before
+        assert Backend.of(index).generation(JANE) != before
         assert len(index.search("oak", vector=np.ones(8), scope=JANE, query=Query(mode="vector"))) == 0
         assert [len(hits) for hits in index.search_batch(["oak", "number"], scope=[JANE, OTHER])] == [0, 10]
         assert len(index.search("number 3", scope=JANE, query=Query("auto"))) == 0
         assert index.get("acme-jane-1", scope=JANE) is None
         assert index.find("acme-jane-1", within=ACME) == []
-        assert index.hits_of([(JANE, "acme-jane-1")], JANE) is None
-        assert index.count(JANE) == index.count(JANE, filter={"n": 3}) == index.warm(JANE) == 0
-        assert len(index.engine.find_substring("oak", scope=JANE)) == 0
-        assert index.engine.native.count(JANE) == 0, "nothing of the tenant stays in memory"  # type: ignore[union-attr]
+        assert Backend.of(index).hits_of([(JANE, "acme-jane-1")], JANE) is None
+        assert index.count(JANE) == index.count(JANE, filter={"n": 3}) == index.admin.warm(JANE) == 0
+        assert len(Backend.of(index).engine.find_substring("oak", scope=JANE)) == 0
+        assert Backend.of(index).engine.native.count(JANE) == 0, "nothing of the tenant stays in memory"  # type: ignore[union-attr]
         assert (ids(index, OTHER), ids(index, GLOBEX)) == others
         with pytest.raises(KeyErasedError, match="'acme' was destroyed"):
             index.upsert("new", "oak", scope=JANE)
@@ -154,19 +155,19 @@ def test_whose_key_was_destroyed_is_as_if_erased(path: Path, provider: Provider,
         assert index.get("o", scope=OTHER) is None
         assert index.delete("acme-jane-1", scope=JANE)
         # what stands in the file can be cared for
-        index.compact()
-        assert index.backup(tmp_path / "copy") > 0
-        assert index.export(tmp_path / "export") == 24
-        report = index.check()
+        index.admin.compact()
+        assert index.admin.backup(tmp_path / "copy") > 0
+        assert index.admin.export(tmp_path / "export") == 24
+        report = index.admin.check()
         assert (report.problems, report.sealed, report.documents) == ([], 2, 47)
         assert len(index) == 47, "rows, until they are erased"
     with reopened(path, provider) as index:
         assert ids(index) == []
         assert index.erase(Scope("acme"), everywhere=True) == 23
-        assert index.encrypted_tenants() == ["other"]
-        assert [event.documents for event in index.events()][-2:] == [12, 11]
-        index.compact()
-        assert index.check().problems == []
+        assert index.admin.encrypted_tenants() == ["other"]
+        assert [event.documents for event in index.admin.events()][-2:] == [12, 11]
+        index.admin.compact()
+        assert index.admin.check().problems == []
         provider.known["acme"] = b"n" * 24  # the tenant comes back, with another key
         index.upsert("new", "oak", scope=JANE)
         assert ids(index) == ["new"]
@@ -181,14 +182,14 @@ def test_what_is_still_in_memory_of_a_destroyed_key_is_not_found(path: Path, pro
         fill(index)
         assert len(ids(index)) == 24
         provider.known["acme"] = ERASED
-        with index.engine.residency.without_eviction():  # type: ignore[union-attr]
+        with Backend.of(index).engine.residency.without_eviction():  # type: ignore[union-attr]
             assert ids(index) == []
             assert [len(hits) for hits in index.search_batch(["oak", "oak"], scope=[JANE, OTHER])] == [0, 10]
             assert [len(hits) for hits in index.search_batch(["oak", "oak"], scope=JANE)] == [0, 0]
             assert index.count(JANE, filter={"n": 3}) == 0
-            assert index.engine.native.count(JANE) == 24  # type: ignore[union-attr]
+            assert Backend.of(index).engine.native.count(JANE) == 24  # type: ignore[union-attr]
         assert ids(index) == []
-        assert index.engine.native.count(JANE) == 0  # type: ignore[union-attr]
+        assert Backend.of(index).engine.native.count(JANE) == 0  # type: ignore[union-attr]
 
 
 def test_a_key_that_comes_back_brings_everything_back(path: Path, provider: Provider) -> None:
@@ -200,7 +201,7 @@ def test_a_key_that_comes_back_brings_everything_back(path: Path, provider: Prov
         provider.known["acme"] = b"a" * 32
         assert ids(index) == before
         index.upsert("later", "oak", scope=JANE)
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def test_forgetting_keys_takes_what_is_decrypted_out_of_memory(
@@ -215,9 +216,9 @@ def test_forgetting_keys_takes_what_is_decrypted_out_of_memory(
         assert provider.asked.count("acme") == 1, "what the provider said is believed for a while"
         provider.known["acme"] = ERASED
         assert len(ids(index)) == 24
-        index.forget_keys("acme")
+        index.admin.forget_keys("acme")
         for one in (index, side):
-            assert one.engine.native.count(JANE) == 0  # type: ignore[union-attr]
+            assert Backend.of(one).engine.native.count(JANE) == 0  # type: ignore[union-attr]
             assert ids(one) == []
         assert provider.asked.count("acme") == 2
 
@@ -233,7 +234,7 @@ def everything_fails(index: Index, message: str) -> None:
         lambda: index.count(JANE),
         lambda: index.upsert("new", "oak", scope=JANE),
         lambda: index.upsert_many([{"id": "o", "text": "oak", "scope": s} for s in (OTHER, JANE)][1:]),
-        lambda: index.encrypt("acme"),
+        lambda: index.admin.encrypt("acme"),
     ):
         with pytest.raises(EncryptionError, match=message):
             call()
@@ -242,7 +243,7 @@ def everything_fails(index: Index, message: str) -> None:
 def test_a_provider_that_fails_fails_one_tenant_and_loses_nothing(path: Path, provider: Provider) -> None:
     with reopened(path, provider) as index:
         fill(index)
-        index.compact()
+        index.admin.compact()
         wanted = ids(index)
     stored = rows(path)
     for trouble, message in (
@@ -259,11 +260,11 @@ def test_a_provider_that_fails_fails_one_tenant_and_loses_nothing(path: Path, pr
             assert len(ids(index, OTHER)) == len(ids(index, GLOBEX)) == 12
             index.upsert("late", "oak", scope=OTHER)
             index.delete("late", scope=OTHER)
-            index.compact()
-            report = index.check()
+            index.admin.compact()
+            report = index.admin.check()
             assert (report.problems, report.sealed) == ([], 2)
             with pytest.raises(EncryptionError):
-                index.export(path.with_name("export"))
+                index.admin.export(path.with_name("export"))
             assert not path.with_name("export").exists()
             provider.known["acme"] = good
             assert ids(index) == wanted
@@ -273,7 +274,7 @@ def test_a_provider_that_fails_fails_one_tenant_and_loses_nothing(path: Path, pr
         assert rows(path) == stored, "rows and images are as they were"
     with reopened(path, provider) as index:
         assert ids(index) == wanted
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def rows(path: Path) -> list[Any]:
@@ -302,14 +303,14 @@ def test_no_key_is_in_a_message(path: Path, provider: Provider) -> None:
     with reopened(path, provider) as index:
         index.upsert("a", "oak", scope=JANE)
         with pytest.raises(EncryptionError) as caught:
-            index.rotate_key("acme", secret)
+            index.admin.rotate_key("acme", secret)
         assert "0123" not in str(caught.value)
 
 
 def test_without_keys_the_rest_of_the_file_can_be_used(path: Path, provider: Provider) -> None:
     with reopened(path, provider) as index:
         fill(index)
-        index.compact()
+        index.admin.compact()
     stored = rows(path)
     with Index.open(path) as index:
         assert len(ids(index, GLOBEX)) == 12
@@ -319,16 +320,16 @@ def test_without_keys_the_rest_of_the_file_can_be_used(path: Path, provider: Pro
             lambda: index.get("acme-jane-1", scope=JANE),
             lambda: index.upsert("new", "oak", scope=JANE),
             lambda: index.upsert("new", "oak", scope=Scope("acme", user="somebody new")),
-            lambda: index.reembed(letters("x"), progress=False),
-            lambda: index.export(path.with_name("export")),
-            lambda: index.encrypt("acme"),
-            lambda: index.rotate_key("acme", b"a" * 32),
+            lambda: index.admin.reembed(letters("x"), progress=False),
+            lambda: index.admin.export(path.with_name("export")),
+            lambda: index.admin.encrypt("acme"),
+            lambda: index.admin.rotate_key("acme", b"a" * 32),
         ):
             with pytest.raises(EncryptionError, match="keys"):
                 call()
         assert index.count(JANE) == 24
-        index.compact()
-        report = index.check()
+        index.admin.compact()
+        report = index.admin.check()
         assert (report.problems, report.sealed) == ([], 3)
         assert len(ids(index, GLOBEX)) == 13
     assert rows(path) == stored
@@ -337,10 +338,10 @@ def test_without_keys_the_rest_of_the_file_can_be_used(path: Path, provider: Pro
             index.delete("acme-jane-1", scope=JANE)
         assert index.erase(OTHER) == 12
         assert index.erase(ACME, exact=True) == 12
-        index.sweep()
+        index.admin.sweep()
     with reopened(path, provider) as index:
         assert len(ids(index)) == 12
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def test_bad_tenants_and_keys_are_said(path: Path, provider: Provider) -> None:
@@ -348,14 +349,14 @@ def test_bad_tenants_and_keys_are_said(path: Path, provider: Provider) -> None:
         fill(index)
         for bad, error in ((5, TypeError), (None, TypeError), ("", ValueError), (b"acme", TypeError)):
             with pytest.raises(error, match="tenant"):
-                index.encrypt(bad)  # type: ignore[arg-type]
+                index.admin.encrypt(bad)  # type: ignore[arg-type]
             with pytest.raises(error, match="tenant"):
-                index.rotate_key(bad, b"a" * 32)  # type: ignore[arg-type]
+                index.admin.rotate_key(bad, b"a" * 32)  # type: ignore[arg-type]
         for key in (b"short", "a" * 32, None):
             with pytest.raises(EncryptionError, match="old: expected"):
-                index.rotate_key("acme", key)  # type: ignore[arg-type]
+                index.admin.rotate_key("acme", key)  # type: ignore[arg-type]
         assert len(ids(index)) == 24
-    for call in (lambda: Index().encrypt("acme"), lambda: Index().rotate_key("acme", b"a" * 32)):
+    for call in (lambda: Index().admin.encrypt("acme"), lambda: Index().admin.rotate_key("acme", b"a" * 32)):
         with pytest.raises(scrubjay.StoreError, match="no file"):
             call()
 
@@ -380,7 +381,7 @@ def test_without_the_extra_it_is_named(path: Path, monkeypatch: pytest.MonkeyPat
 def test_a_file_without_encrypted_tenants_stays_as_it_was(path: Path) -> None:
     with reopened(path, lambda tenant: None) as index:
         fill(index)
-        assert index.encrypted_tenants() == []
+        assert index.admin.encrypted_tenants() == []
     with sqlite3.connect(path) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (scrubjay.store.schema.FORMAT,)
         assert connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'data_key'").fetchone() is None
@@ -402,7 +403,7 @@ def test_what_was_in_the_clear_is_encrypted_on_demand(path: Path, provider: Prov
     with Index.open(path) as index:
         fill(index)
         index.collection("side").upsert("s", "oak at the side", scope=JANE, vector=np.ones(8))
-        index.compact()
+        index.admin.compact()
     with reopened(path, provider) as index:
         for refused in (
             lambda: ids(index),
@@ -411,29 +412,29 @@ def test_what_was_in_the_clear_is_encrypted_on_demand(path: Path, provider: Prov
             lambda: index.upsert("new", "oak", scope=JANE),
             lambda: index.collection("side").upsert("new", "oak", scope=Scope("acme", user="somebody new")),
         ):
-            with pytest.raises(EncryptionError, match=r"call Index.encrypt\('acme'\)"):
+            with pytest.raises(EncryptionError, match=r"call index.admin.encrypt\('acme'\)"):
                 refused()
-        assert any("Index.encrypt('acme')" in problem for problem in index.check().problems)
+        assert any("index.admin.encrypt('acme')" in problem for problem in index.admin.check().problems)
         assert len(ids(index, GLOBEX)) == 12
     with reopened(path, provider, encryption="mixed") as index:
         assert len(ids(index)) == 24, "what is in the clear stays readable"
         index.upsert("acme-jane-2", "new oak text", scope=JANE, vector=np.ones(8))
         wanted = ids(index)
-        assert index.verify_erased(["new oak text"]).clean
-        assert not index.verify_erased(["oak number 7"]).clean
+        assert index.admin.verify_erased(["new oak text"]).clean
+        assert not index.admin.verify_erased(["oak number 7"]).clean
     with reopened(path, provider, encryption="mixed") as index:
         assert ids(index) == wanted
     with reopened(path, provider) as index:
-        assert index.encrypt("acme") == 24, "one of 24 was new, and one is at the side"
-        assert index.encrypt("acme") == 0
-        assert index.encrypt("other") == 12
+        assert index.admin.encrypt("acme") == 24, "one of 24 was new, and one is at the side"
+        assert index.admin.encrypt("acme") == 0
+        assert index.admin.encrypt("other") == 12
         with pytest.raises(EncryptionError, match="expected a key for tenant 'globex'"):
-            index.encrypt("globex")
+            index.admin.encrypt("globex")
         index.erase(GLOBEX)
-        index.compact()
-        assert index.verify_erased(["oak number 7", "oak at the side"], [np.arange(8) + 7]).clean
+        index.admin.compact()
+        assert index.admin.verify_erased(["oak number 7", "oak at the side"], [np.arange(8) + 7]).clean
         assert ids(index) == wanted
-        assert index.check().problems == index.collection("side").check().problems == []
+        assert index.admin.check().problems == index.collection("side").admin.check().problems == []
     with reopened(path, provider) as index:
         assert ids(index) == wanted
         assert ids(index.collection("side")) == ["s"]
@@ -453,13 +454,13 @@ def test_a_key_is_changed_at_once_and_for_all(path: Path, provider: Provider) ->
         wanted = ids(index)
         assert ids(elsewhere) == wanted
         provider.known["acme"] = new
-        everything_fails(index, r"rotated\? see Index.rotate_key")
+        everything_fails(index, r"rotated\? see index.admin.rotate_key")
         with pytest.raises(EncryptionError, match="old: tenant 'acme' is encrypted with another key"):
-            index.rotate_key("acme", b"x" * 32)
+            index.admin.rotate_key("acme", b"x" * 32)
         with pytest.raises(EncryptionError, match="'globex'"):
-            index.rotate_key("globex", old)
-        index.rotate_key("acme", old)
-        index.rotate_key("acme", old)
+            index.admin.rotate_key("globex", old)
+        index.admin.rotate_key("acme", old)
+        index.admin.rotate_key("acme", old)
         assert ids(index) == wanted
         assert ids(elsewhere) == wanted, "who has opened the data key before needs no master key"
         elsewhere.upsert("e", "oak elsewhere", scope=JANE)
@@ -470,7 +471,7 @@ def test_a_key_is_changed_at_once_and_for_all(path: Path, provider: Provider) ->
     with reopened(path, provider) as index:
         assert ids(index) == wanted
         assert ids(index.collection("side")) == ["s"]
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
     with reopened(path, Provider(acme=old)) as index:
         everything_fails(index, "another key")
 
@@ -497,10 +498,10 @@ def test_processes_that_write_first_share_the_data_keys(path: Path) -> None:
         worker.join()
         assert worker.exitcode == 0
     with Index.open(path, keys=keys.provider) as index:
-        assert index.encrypted_tenants() == [f"t{i}" for i in range(5)]
+        assert index.admin.encrypted_tenants() == [f"t{i}" for i in range(5)]
         for i in range(5):
             assert len(ids(index, Scope(f"t{i}"))) == 12
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def test_a_data_key_that_is_gone_seals_nothing_more(path: Path, provider: Provider) -> None:
@@ -510,21 +511,21 @@ def test_a_data_key_that_is_gone_seals_nothing_more(path: Path, provider: Provid
         two.upsert("b", "oak", scope=JANE)
         assert ids(two) == ["a", "b"]
         one.erase(Scope("acme"))
-        assert one.encrypted_tenants() == []
+        assert one.admin.encrypted_tenants() == []
         two.upsert("c", "oak", scope=JANE)
         assert ids(one) == ids(two) == ["c"]
         one.upsert("d", "oak", scope=JANE)
         assert ids(two) == ["c", "d"]
     with reopened(path, provider) as index:
         assert ids(index) == ["c", "d"]
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def test_a_provider_is_asked_outside_of_locks(path: Path, provider: Provider) -> None:
     """It may wait for another thread that searches and writes, of this tenant even, as long as it answers that one."""
     with reopened(path, provider) as index:
         fill(index)
-        index.forget_keys()
+        index.admin.forget_keys()
         inside = threading.local()
 
         def slow(tenant: str) -> Any:
@@ -541,7 +542,7 @@ def test_a_provider_is_asked_outside_of_locks(path: Path, provider: Provider) ->
                 assert not thread.is_alive(), "waited for a lock that the asking thread holds"
             return provider(tenant)
 
-        index.engine.store.cipher.ring._provider = slow  # type: ignore[union-attr]
+        Backend.of(index).engine.store.cipher.ring._provider = slow  # type: ignore[union-attr]
         assert len(ids(index)) == 24
         index.upsert("x", "oak", scope=JANE)
         assert index.get("x", scope=JANE) is not None
@@ -551,7 +552,7 @@ def test_keys_come_and_go_while_threads_search_and_write(path: Path, provider: P
     """Whatever happens: all of the tenant's memories, none of them, or a typed error; and nothing is lost."""
     with reopened(path, provider) as index:
         fill(index, 40)
-        index.compact()
+        index.admin.compact()
     start = time.monotonic()
     written: list[str] = []
     failures: list[str] = []
@@ -606,7 +607,7 @@ def test_keys_come_and_go_while_threads_search_and_write(path: Path, provider: P
         assert seen >= {80, 0, -1}
         assert sorted(id for id in ids(index) if id.startswith("w")) == sorted(written)
         assert len(written) > 10
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 # ---------------------------------------------------------------------- another model
@@ -621,22 +622,22 @@ def test_reembedding_reads_and_writes_sealed_rows(path: Path, provider: Provider
         fill(index)
         provider.known["other"] = OSError("away")
         with pytest.raises(EncryptionError, match="'other'"):
-            index.reembed(letters("new"), progress=False, batch_size=5)
+            index.admin.reembed(letters("new"), progress=False, batch_size=5)
         assert len(ids(index)) == 24, "the old model goes on"
         provider.known["other"] = b"o" * 16
-        assert 0 < index.reembed(letters("new"), progress=False, batch_size=5) < 48, (
+        assert 0 < index.admin.reembed(letters("new"), progress=False, batch_size=5) < 48, (
             "goes on where it stopped"
         )
         assert index.search("oak number 3", scope=JANE).mode == "hybrid"
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
         vector = index.get("acme-jane-1", scope=JANE).vector  # type: ignore[union-attr]
         assert np.asarray(vector).tolist() == [12.0, 2.0, 3.0]
         provider.known["acme"] = ERASED
-        assert index.reembed(letters("newer"), progress=False) == 48, (
+        assert index.admin.reembed(letters("newer"), progress=False) == 48, (
             "whose key was destroyed has no vectors any more"
         )
         assert len(ids(index, OTHER)) == 12
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
     with Index.open(path, letters("newer"), keys=provider) as index:
         assert index.search("oak number 3", scope=OTHER).mode == "hybrid"
 
@@ -648,13 +649,13 @@ def test_an_export_is_sealed_and_comes_back(path: Path, provider: Provider, tmp_
     sealed, clear = tmp_path / "sealed.jsonl", tmp_path / "clear.jsonl"
     with reopened(path, provider) as index:
         fill(index)
-        assert index.export(sealed) == index.export(clear, plaintext=True) == 48
+        assert index.admin.export(sealed) == index.admin.export(clear, plaintext=True) == 48
         text = sealed.read_text()
         assert text.count("oak number") == 12, "those of the tenant in the clear"
         assert clear.read_text().count("oak number") == 48
         for source in (sealed, clear):
             with Index.open(tmp_path / f"from {source.name}", keys=provider) as other:
-                assert other.import_(source, batch_size=7) == 48
+                assert other.admin.import_(source, batch_size=7) == 48
                 for id, scope in (
                     ("acme-jane-3", JANE),
                     ("acme-None-5", ACME),
@@ -663,10 +664,10 @@ def test_an_export_is_sealed_and_comes_back(path: Path, provider: Provider, tmp_
                 ):
                     assert other.get(id, scope=scope) == index.get(id, scope=scope) is not None
                 assert ids(other) == ids(index)
-                assert other.encrypted_tenants() == ["acme", "other"]
-    assert Index().import_(clear) == 48
+                assert other.admin.encrypted_tenants() == ["acme", "other"]
+    assert Index().admin.import_(clear) == 48
     with pytest.raises(EncryptionError, match="line 2: tenant 'acme' is encrypted, and there is no key"):
-        Index().import_(sealed)
+        Index().admin.import_(sealed)
     for key, message in (
         (b"w" * 32, "another key"),
         (None, "no key"),
@@ -677,7 +678,7 @@ def test_an_export_is_sealed_and_comes_back(path: Path, provider: Provider, tmp_
             reopened(tmp_path / "wrong", Provider(acme=key)) as index,
             pytest.raises(EncryptionError, match=message),
         ):
-            index.import_(sealed)
+            index.admin.import_(sealed)
     lines = text.splitlines(keepends=True)
     of_other = next(i for i, line in enumerate(lines) if '"other"' in line)
     middle = len(lines[2]) // 2
@@ -693,4 +694,4 @@ def test_an_export_is_sealed_and_comes_back(path: Path, provider: Provider, tmp_
     ):
         (tmp_path / "broken.jsonl").write_text("".join(broken))
         with reopened(tmp_path / "wrong", provider) as index, pytest.raises(error):
-            index.import_(tmp_path / "broken.jsonl")
+            index.admin.import_(tmp_path / "broken.jsonl")

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import scrubjay
 from scrubjay import CorruptIndexError, EncryptionError, Index, KeyErasedError, Scope
+from scrubjay.backend import Backend
 from scrubjay.store import encryption, schema
 from scrubjay.store.files import vector_needles
 from scrubjay.store.migration import migrate
@@ -98,24 +99,24 @@ def test_nothing_of_an_encrypted_tenant_is_in_the_clear_in_any_file(tmp_path: Pa
             write(side, 6)
             found.append(leaks(folder))  # rows, in the log
             for one in (index, side):
-                residency = one.engine.residency  # type: ignore[union-attr]
+                residency = Backend.of(one).engine.residency  # type: ignore[union-attr]
                 for partition in residency.resident():
                     assert residency.save(partition, wait=True)
             index.upsert("m3", "replaced", scope=JANE)
             index.delete("m4", scope=BOB)
             found.append(leaks(folder))  # images, in the log
-            report = index.verify_erased([secret(1), secret(8)], [vector(1)])
+            report = index.admin.verify_erased([secret(1), secret(8)], [vector(1)])
             assert report.clean == (keys is not None)
         found.append(leaks(folder))
         with Index.open(path, keys=keys) as index:
             assert index.search(secret(1), scope=BOB)[0].text == secret(1)
             toy = scrubjay.embedders.Function(lambda texts: [[1.5, 2.25] for _ in texts], dim=2, name="toy")
-            index.backup(folder / "copy")
-            index.export(folder / "export.jsonl")
-            index.reembed(toy, progress=False)
-            index.compact()
+            index.admin.backup(folder / "copy")
+            index.admin.export(folder / "export.jsonl")
+            index.admin.reembed(toy, progress=False)
+            index.admin.compact()
             found.append(leaks(folder))
-            assert index.check().problems == []
+            assert index.admin.check().problems == []
         if keys is not None:
             assert found == [0] * 4
         else:
@@ -212,7 +213,7 @@ def test_what_was_changed_or_moved_is_refused(path: Path, name: str) -> None:
     statement, refused = FORGERIES[name]
     with Index.open(path, keys=same_key) as index:
         write(index, 9)
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
     forge(path, statement, "DELETE FROM image")
     with Index.open(path, keys=same_key) as index:
         for scope in {JANE, BOB, OTHER, *refused}:
@@ -223,9 +224,9 @@ def test_what_was_changed_or_moved_is_refused(path: Path, name: str) -> None:
                     index.search("forged säcret", scope=scope)
             elif (name, scope) not in (("the users themselves", BOB), ("a row in another scope", JANE)):
                 assert len(index.search("säcret", scope=scope)) == 3
-        report = index.check()
+        report = index.admin.check()
         assert report.problems or report.sealed, "check() says so, and raises nothing"
-        index.compact()
+        index.admin.compact()
 
 
 def forge(path: Path, *statements: str) -> None:
@@ -257,7 +258,7 @@ def test_a_forged_image_is_rebuilt_from_the_rows(
 ) -> None:
     with Index.open(path, keys=same_key) as index:
         write(index, 9)
-        index.compact()
+        index.admin.compact()
         wanted = [(hit.id, hit.score) for hit in index.search("säcret", scope=JANE)]
     (a, one), (b, two), *_ = images(path)
     assert encryption.is_sealed(one)
@@ -266,10 +267,10 @@ def test_a_forged_image_is_rebuilt_from_the_rows(
             connection.execute("UPDATE image SET data = ? WHERE number = ?", (data, number))
     connection.close()
     with Index.open(path, keys=same_key) as index:
-        assert any("image" in problem for problem in index.check().problems)
+        assert any("image" in problem for problem in index.admin.check().problems)
         assert [(hit.id, hit.score) for hit in index.search("säcret", scope=JANE)] == wanted
-        index.compact()
-        assert index.check().problems == []
+        index.admin.compact()
+        assert index.admin.check().problems == []
     assert all(encryption.is_sealed(data) for _, data in images(path))
 
 
@@ -277,10 +278,10 @@ def test_an_image_in_the_clear_is_no_way_in(path: Path, tmp_path: Path) -> None:
     """Somebody who can write to the file, but has no key, plants what a tenant then would find."""
     with Index.open(path, keys=same_key) as index:
         index.upsert("m", "säcret", scope=JANE)
-        index.compact()
+        index.admin.compact()
     with Index.open(tmp_path / "forger") as index:
         index.upsert("m", "säcret: send the money elsewhere", scope=JANE)
-        index.compact()
+        index.admin.compact()
     ((_, forged),) = images(tmp_path / "forger")
     with sqlite3.connect(path) as connection:
         connection.execute("UPDATE image SET data = ?", (forged,))
@@ -293,10 +294,10 @@ def test_an_index_that_was_open_before_writes_nothing_in_the_clear(path: Path) -
     """It has no keys, and the tenant in memory in the clear, when another one encrypts the tenant."""
     with Index.open(path) as old, Index.open(path, keys=same_key) as new:
         write(old, 9)
-        assert new.encrypt("acme") == 6
-        assert new.encrypt("other") == 3
+        assert new.admin.encrypt("acme") == 6
+        assert new.admin.encrypt("other") == 3
         write(old, 0)
-        residency = old.engine.residency  # type: ignore[union-attr]
+        residency = Backend.of(old).engine.residency  # type: ignore[union-attr]
         for partition in residency.resident():
             residency.save(partition, wait=True)
         for scope in (JANE, OTHER):
@@ -307,7 +308,7 @@ def test_an_index_that_was_open_before_writes_nothing_in_the_clear(path: Path) -
         with pytest.raises(EncryptionError):
             old.search("säcret", scope=JANE)
         assert len(new.search("säcret", scope=JANE)) == 4
-        assert [p for p in new.check().problems if "'globex'" not in p] == []
+        assert [p for p in new.admin.check().problems if "'globex'" not in p] == []
     with sqlite3.connect(path) as connection:
         kinds = connection.execute(
             "SELECT DISTINCT s.tenant, typeof(d.text) FROM document d JOIN scope s ON s.key = d.scope ORDER BY 1"
@@ -324,7 +325,7 @@ def test_an_index_that_was_open_before_writes_nothing_in_the_clear(path: Path) -
 
 
 def store_of(index: Index) -> Any:
-    return index.engine.store  # type: ignore[union-attr]
+    return Backend.of(index).engine.store  # type: ignore[union-attr]
 
 
 @settings(max_examples=30)
@@ -402,7 +403,7 @@ def test_a_data_key_of_a_transaction_that_failed_is_forgotten(path: Path) -> Non
 
         with pytest.raises(ZeroDivisionError):
             fail()
-        assert index.encrypted_tenants() == []
+        assert index.admin.encrypted_tenants() == []
         with store.writing("testing"):
             kept = store.cipher.seal("acme", "place", b"data")
         assert encryption.sealed_by(lost) != encryption.sealed_by(kept)
@@ -428,7 +429,7 @@ def test_a_data_key_stays_while_a_table_beside_the_collections_needs_it(path: Pa
         with store.writing("testing") as transaction:
             transaction.connection.execute('DELETE FROM "a ""policy" WHERE at = 1')
         index.erase(Scope("acme"), everywhere=True)
-        assert index.encrypted_tenants() == []
+        assert index.admin.encrypted_tenants() == []
 
 
 def test_the_format_says_that_there_are_data_keys(path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 
 import scrubjay
 from scrubjay import Index, Scope
+from scrubjay.backend import Backend
 
 JANE = Scope("acme", user="jane")
 ROOT = Path(__file__).resolve().parents[2]
@@ -33,7 +34,7 @@ def state(index: Index) -> list[tuple[Any, str]]:
 def test_a_full_disk_is_a_typed_error_and_the_index_goes_on(path: Path) -> None:
     with Index.open(path) as index:
         index.upsert("a", "oak", scope=JANE)
-        writer = index.engine.store._writer  # type: ignore[union-attr]
+        writer = Backend.of(index).engine.store._writer  # type: ignore[union-attr]
         (pages,) = writer.execute("PRAGMA page_count").fetchone()
         writer.execute(f"PRAGMA max_page_count = {pages + 3}")  # SQLite's own full disk
         written = ["a"]
@@ -52,12 +53,12 @@ def test_a_full_disk_is_a_typed_error_and_the_index_goes_on(path: Path) -> None:
                 [{"id": f"c{i}", "text": "oak " + "y" * 500, "scope": JANE} for i in range(100)]
             )
         assert [id for id, _ in state(index)] == sorted(written)
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
         writer.execute("PRAGMA max_page_count = 1073741823")
         index.upsert("later", "oak", scope=JANE)
     with Index.open(path) as index:
         assert [id for id, _ in state(index)] == sorted([*written, "later"])
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def test_no_write_step_can_fail_without_a_typed_error(path: Path, tmp_path: Path) -> None:
@@ -95,7 +96,7 @@ def test_no_write_step_can_fail_without_a_typed_error(path: Path, tmp_path: Path
                         outcomes.add("write refused")
                     try:
                         if i % 9 == 8:
-                            index.compact()
+                            index.admin.compact()
                     except scrubjay.StoreError:
                         outcomes.add("compaction refused")
                     found = [hit.id for hit in index.search("oak", scope=jane, k=1000)]
@@ -108,7 +109,7 @@ def test_no_write_step_can_fail_without_a_typed_error(path: Path, tmp_path: Path
                 with Index.open(name) as index:
                     found = [hit.id for hit in index.search("oak", scope=jane, k=1000)]
                     assert sorted(found) == written, (step, found, written)
-                    assert index.check().problems == [], index.check().problems
+                    assert index.admin.check().problems == [], index.admin.check().problems
             print(sorted(outcomes))
             """
         )
@@ -131,7 +132,7 @@ def test_an_engine_that_fails_after_the_commit_is_read_anew(
 ) -> None:
     with Index.open(path) as index:
         index.upsert_many([{"id": f"m{i}", "text": "oak", "scope": JANE} for i in range(9)])
-        real = index.engine.residency  # type: ignore[union-attr]
+        real = Backend.of(index).engine.residency  # type: ignore[union-attr]
         broken = real._put if operation.startswith("upsert") else real._forget
         name = broken.__name__ if operation != "erase" else "drop"
 
@@ -156,7 +157,7 @@ def test_an_engine_that_fails_after_the_commit_is_read_anew(
             "erase": [],
         }[operation]
         assert found == expected
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def test_a_commit_that_fails_changes_nothing(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +187,7 @@ def test_a_commit_that_fails_changes_nothing(path: Path, monkeypatch: pytest.Mon
         assert state(index) == [("a", "oak"), ("b", "oak two")]
         index.upsert("c", "oak three", scope=JANE)
         assert state(other) == state(index) == [("a", "oak"), ("b", "oak two"), ("c", "oak three")]
-        assert index.stats()["dim"] is None
+        assert index.admin.stats()["dim"] is None
 
 
 def test_limits_are_those_of_this_platform() -> None:

@@ -46,10 +46,10 @@ def fill(index: Index, n: int = 40) -> None:
 def test_erased_bytes_are_gone_from_every_file(path: Path, dtype: str, how: str) -> None:
     with Index.open(path, dtype=dtype) as index:
         fill(index)
-        index.compact()  # images hold everything once
+        index.admin.compact()  # images hold everything once
         kept, gone = range(0, 40, 2), range(1, 40, 2)
         everything = ([secret(i) for i in gone], [vector(i) for i in gone])
-        before = index.verify_erased(*everything)
+        before = index.admin.verify_erased(*everything)
         assert {number for _, _, number in before.found} >= set(range(20)), (
             "the search itself finds what is there"
         )
@@ -65,36 +65,36 @@ def test_erased_bytes_are_gone_from_every_file(path: Path, dtype: str, how: str)
         else:
             for i in gone:
                 index.upsert(f"m{i}", "nothing", scope=JANE, expires_at=0)
-            assert index.sweep() == 20
-        index.compact()
+            assert index.admin.sweep() == 20
+        index.admin.compact()
         metadata = [secret(1000 + i)[:60] for i in gone]
-        report = index.verify_erased([*everything[0], *metadata], everything[1])
+        report = index.admin.verify_erased([*everything[0], *metadata], everything[1])
         assert report.clean, report.found[:5]
         assert report.n_bytes > 10_000
         assert len(report.files) >= 1
-        still = index.verify_erased([secret(i) for i in kept])
+        still = index.admin.verify_erased([secret(i) for i in kept])
         assert len(still.found) >= 20, "what was not erased is still there"
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def test_without_compaction_the_search_of_the_files_finds_the_rest(path: Path) -> None:
     with Index.open(path) as index:
         fill(index)
         index.erase(JANE)
-        assert not index.verify_erased([secret(1)]).clean  # in the log
+        assert not index.admin.verify_erased([secret(1)]).clean  # in the log
 
 
 def test_deleted_ids_do_not_come_back_from_an_older_image(path: Path) -> None:
     with Index.open(path) as index:
         fill(index)
-        index.compact()
+        index.admin.compact()
     with Index.open(path) as index:  # nothing resident: the image is older than the deletion
         for i in range(1, 40, 2):
             index.delete(f"m{i}", scope=JANE)
-        assert index.stats()["resident_partitions"] == 0
+        assert index.admin.stats()["resident_partitions"] == 0
     with Index.open(path) as index:
         assert len(index.search(secret(1), vector=vector(1), scope=JANE)) == 0
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def images(path: Path) -> list[tuple[int, bytes]]:
@@ -107,9 +107,9 @@ def images(path: Path) -> list[tuple[int, bytes]]:
 def test_a_damaged_image_is_rebuilt_from_the_rows(path: Path) -> None:
     with Index.open(path) as index:
         fill(index)
-        index.compact()
+        index.admin.compact()
         expected = [(hit.id, hit.score) for hit in index.search(secret(1)[:40], vector=vector(1), scope=JANE)]
-        assert index.check().images == 2
+        assert index.admin.check().images == 2
     rng = random.Random(0)
     whole = images(path)
     for round_number in range(60):
@@ -127,17 +127,17 @@ def test_a_damaged_image_is_rebuilt_from_the_rows(path: Path) -> None:
         with Index.open(path) as index:
             found = index.search(secret(1)[:40], vector=vector(1), scope=JANE)
             assert [(hit.id, hit.score) for hit in found] == expected
-            assert any("image" in problem for problem in index.check().problems)
+            assert any("image" in problem for problem in index.admin.check().problems)
     with Index.open(path) as index:
-        index.compact()
-        assert index.check().problems == []
+        index.admin.compact()
+        assert index.admin.check().problems == []
 
 
 @pytest.mark.parametrize("what", ["missing", "of another version", "half"])
 def test_images_that_do_not_fit_are_not_used(path: Path, what: str) -> None:
     with Index.open(path) as index:
         fill(index)
-        index.compact()
+        index.admin.compact()
     statement = {
         "missing": "DELETE FROM image",
         "of another version": "UPDATE image SET version = version + 1000",
@@ -163,13 +163,13 @@ def test_check_finds_what_is_wrong(path: Path) -> None:
         for old in path.parent.glob("copy.scrubjay*"):
             old.unlink()
         with Index.open(path) as index:
-            index.backup(copy)
+            index.admin.backup(copy)
         with sqlite3.connect(copy) as connection:
             connection.execute(statement)
         connection.close()
         with Index.open(copy) as index:
             try:
-                problems = index.check().problems
+                problems = index.admin.check().problems
             except ValueError as error:  # a vector that cannot be read at all
                 problems = [str(error) + " bytes"]
             assert any(expected in problem for problem in problems), (statement, problems)
@@ -178,14 +178,14 @@ def test_check_finds_what_is_wrong(path: Path) -> None:
 def test_a_backup_is_a_whole_index(path: Path, tmp_path: Path) -> None:
     with Index.open(path) as index:
         fill(index)
-        assert index.backup(tmp_path / "copy") > 10_000
+        assert index.admin.backup(tmp_path / "copy") > 10_000
         with pytest.raises(scrubjay.StoreError, match="exists already"):
-            index.backup(tmp_path / "copy")
+            index.admin.backup(tmp_path / "copy")
         index.delete("m1", scope=JANE)
         with Index.open(tmp_path / "copy") as copy:
             assert len(copy) == len(index) + 1
             assert copy.get("m1", scope=JANE) is not None
-            assert copy.check().problems == []
+            assert copy.admin.check().problems == []
     assert sorted(file.name for file in tmp_path.iterdir()) == ["copy", "memories.scrubjay"]
 
 
@@ -194,11 +194,11 @@ def test_an_export_imports_as_the_same_index(path: Path, tmp_path: Path, dtype: 
     with Index.open(path, dtype=dtype) as index:
         fill(index)
         index.upsert("e", "expires", scope=JANE, expires_at="2999-01-01", created_at=5)
-        assert index.export(tmp_path / "all.jsonl") == 41
+        assert index.admin.export(tmp_path / "all.jsonl") == 41
         with pytest.raises(scrubjay.StoreError, match="exists"):
-            index.export(tmp_path / "all.jsonl")
+            index.admin.export(tmp_path / "all.jsonl")
         with Index.open(tmp_path / "other", dtype=dtype) as other:
-            assert other.import_(tmp_path / "all.jsonl", batch_size=7) == 41
+            assert other.admin.import_(tmp_path / "all.jsonl", batch_size=7) == 41
             for id, scope in [("e", JANE), *((f"m{i}", JANE if i % 2 else BOB) for i in range(40))]:
                 one, two = index.get(id, scope=scope), other.get(id, scope=scope)
                 assert one == two
@@ -214,7 +214,7 @@ def test_an_export_imports_as_the_same_index(path: Path, tmp_path: Path, dtype: 
 def test_a_damaged_line_of_an_export_is_named(tmp_path: Path, damaged: bytes) -> None:
     (tmp_path / "bad.jsonl").write_bytes(b'{"scrubjay_export": 1}\n' + damaged)
     with Index.open(tmp_path / "index") as index, pytest.raises(scrubjay.StoreFormatError, match="line 2"):
-        index.import_(tmp_path / "bad.jsonl")
+        index.admin.import_(tmp_path / "bad.jsonl")
 
 
 @pytest.mark.parametrize("content", ["", "{}\n", "[1]\n", '{"scrubjay_export": 1}\n{"id": 1}\n', "no json\n"])
@@ -222,5 +222,5 @@ def test_what_is_no_export_is_refused(tmp_path: Path, content: str) -> None:
     (tmp_path / "bad.jsonl").write_text(content)
     index = Index()
     with pytest.raises(scrubjay.StoreFormatError):
-        index.import_(tmp_path / "bad.jsonl")
+        index.admin.import_(tmp_path / "bad.jsonl")
     assert len(index) == 0

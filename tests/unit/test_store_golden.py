@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from scrubjay import Engine, Index, Query, Scope
+from scrubjay.backend import Backend
 from tests.data.keys import provider
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
@@ -21,7 +22,7 @@ def test_a_golden_file_is_read(name: str, tmp_path: Path) -> None:
     shutil.copy(GOLDEN / name, tmp_path / name)
     keys = provider if "encrypted" in name else None
     with Index.open(tmp_path / name, keys=keys) as index:
-        assert index.encrypted_tenants() == (["acme"] if keys else [])
+        assert index.admin.encrypted_tenants() == (["acme"] if keys else [])
         assert len(index) == 11
         assert index.count(JANE) == 11
         assert index.find("m3", within=Scope("acme")) == []
@@ -39,20 +40,22 @@ def test_a_golden_file_is_read(name: str, tmp_path: Path) -> None:
         without = index.get("m5", scope=JANE)
         assert without is not None
         assert without.vector is None
-        assert [(event.reason, event.scope, event.documents) for event in index.events()] == [
+        assert [(event.reason, event.scope, event.documents) for event in index.admin.events()] == [
             ("delete", JANE, 1)
         ]
-        report = index.check()
+        report = index.admin.check()
         assert report.problems == []
         assert report.images == 2
-        store = index.engine.store  # type: ignore[union-attr]
+        store = Backend.of(index).engine.store  # type: ignore[union-attr]
         state = store.scope_state(JANE)
         assert state is not None
         image = store.image(state.key)
         assert image is not None
-        if index.engine.analyzer == "english-1":  # its images are still understood, not only rebuilt
+        if (
+            Backend.of(index).engine.analyzer == "english-1"
+        ):  # its images are still understood, not only rebuilt
             assert Engine(4).load_partition(JANE, image[1]) == 6
-        if "side" in index.collections():  # of format 4 and later
+        if "side" in index.admin.collections():  # of format 4 and later
             side = index.collection("side")
             assert [side.get("m1", scope=s) is None for s in (Scope("acme"), JANE, Scope("globex"))] == [
                 True,
@@ -60,13 +63,15 @@ def test_a_golden_file_is_read(name: str, tmp_path: Path) -> None:
                 False,
             ]
             assert [hit.text for hit in side.search("jay", scope=JANE)] == [f"the jay of {JANE!r}"]
-            assert [(note.query, note.document_scope) for note in side.feedbacks()] == [("whose?", JANE)]
-            assert side.check().problems == []
+            assert [(note.query, note.document_scope) for note in side.admin.feedbacks()] == [
+                ("whose?", JANE)
+            ]
+            assert side.admin.check().problems == []
         for scope in (JANE, Scope("acme"), Scope("globex")):
             index.upsert("m7", f"oak of {scope!r}", scope=scope)
             assert index.get("m7", scope=scope).text == f"oak of {scope!r}"  # type: ignore[union-attr]
-        index.compact()
-        assert index.check().problems == []
+        index.admin.compact()
+        assert index.admin.check().problems == []
 
 
 def test_there_is_a_golden_file_of_every_format() -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from scrubjay import Index, Query, Scope
+from scrubjay.backend import Backend
 from tests.unit.test_store_housekeeping import wait_for
 
 JANE = Scope("acme", user="jane")
@@ -33,11 +34,11 @@ def fill(index: Index) -> None:
 def native(index: Index) -> Any:
     """Return the native engine, with the partition in it."""
     index.search(vector=vectors()[0], scope=JANE)
-    return index.engine.native  # type: ignore[union-attr]
+    return Backend.of(index).engine.native  # type: ignore[union-attr]
 
 
 def images(index: Index) -> list[bytes]:
-    writer = index.engine.store._writer  # type: ignore[union-attr]
+    writer = Backend.of(index).engine.store._writer  # type: ignore[union-attr]
     return [data for (data,) in writer.execute("SELECT data FROM image ORDER BY ordinal")]
 
 
@@ -62,7 +63,7 @@ def test_a_graph_is_read_with_its_image(path: Path) -> None:
         assert nearest(index) == expected
         found = images(index)
         assert [engine.is_graph_image(image) for image in found] == [False, True]
-        assert index.check().clean
+        assert index.admin.check().clean
     with Index.open(path) as index:
         native(index)
         assert images(index) == found  # nothing changed, nothing was written
@@ -85,20 +86,20 @@ def test_without_its_graph_a_partition_is_complete(path: Path) -> None:
         "CAST(substr(data, 1, 99) || x'00ff00ff' || substr(data, 104) AS BLOB)",
     ):
         with Index.open(path) as index:
-            writer = index.engine.store._writer  # type: ignore[union-attr]
+            writer = Backend.of(index).engine.store._writer  # type: ignore[union-attr]
             writer.execute(f"UPDATE image SET data = {damage} WHERE ordinal = 1")
             engine = native(index)
             assert engine.graph_state(JANE) == "none"
             assert nearest(index) == expected
-            (problem,) = index.check().problems
+            (problem,) = index.admin.check().problems
             assert "graph" in problem
-            index.compact()
-            assert index.check().clean
+            index.admin.compact()
+            assert index.admin.check().clean
             assert len(images(index)) == 1
             assert engine.build_graphs(min_vectors=1_000) == 1
         with Index.open(path) as index:
             assert native(index).graph_state(JANE) == "built"
-            assert index.check().clean
+            assert index.admin.check().clean
 
 
 def test_a_graph_of_other_images_is_not_used(path: Path) -> None:
@@ -112,7 +113,9 @@ def test_a_graph_of_other_images_is_not_used(path: Path) -> None:
     with Index.open(path) as index:
         (_, newer) = images(index)
         assert newer != graph
-        index.engine.store._writer.execute("UPDATE image SET data = ? WHERE ordinal = 1", (graph,))  # type: ignore[union-attr]
+        Backend.of(index).engine.store._writer.execute(
+            "UPDATE image SET data = ? WHERE ordinal = 1", (graph,)
+        )  # type: ignore[union-attr]
         assert native(index).graph_state(JANE) == "none"
         assert len(index.search("beech", scope=JANE, k=200, query=Query(mode="lexical"))) == 100
 
@@ -136,7 +139,7 @@ def test_what_rests_waits_for_its_graph(path: Path) -> None:
     with Index.open(path) as index:
         fill(index)
     with Index.open(path) as index:
-        home = index.engine.residency  # type: ignore[union-attr]
+        home = Backend.of(index).engine.residency  # type: ignore[union-attr]
         late = _Late(home.engine, "coming")
         home.engine = late
         native(index)  # reads the image, which has no graph
@@ -145,17 +148,17 @@ def test_what_rests_waits_for_its_graph(path: Path) -> None:
             assert home.tidy()
             assert partition in home._changed
         assert len(images(index)) == 1
-        assert index.engine.native.build_graphs(min_vectors=1_000) == 1  # type: ignore[union-attr]
+        assert Backend.of(index).engine.native.build_graphs(min_vectors=1_000) == 1  # type: ignore[union-attr]
         late.state = "built"
         wait_for(lambda: len(images(index)) == 2 and partition not in home._changed)
-        assert index.check().clean
+        assert index.admin.check().clean
 
 
 @pytest.mark.usefixtures("hurried")
 def test_a_graph_that_grew_after_it_was_read_is_saved_once(path: Path) -> None:
     with_graph(path)
     with Index.open(path) as index:
-        home = index.engine.residency  # type: ignore[union-attr]
+        home = Backend.of(index).engine.residency  # type: ignore[union-attr]
         late = _Late(home.engine, "growing")  # as when a process ended before its graph had all that it wrote
         home.engine = late
         native(index)
@@ -172,7 +175,7 @@ def test_a_graph_that_grew_after_it_was_read_is_saved_once(path: Path) -> None:
         wait_for(lambda: bool(written) and not home.is_dirty(partition))
         assert not home.tidy()
         assert written == [True]
-        assert index.check().clean
+        assert index.admin.check().clean
 
 
 def test_a_sealed_graph_is_read_with_its_image(path: Path) -> None:
@@ -184,4 +187,4 @@ def test_a_sealed_graph_is_read_with_its_image(path: Path) -> None:
     with Index.open(path, keys=keys) as index:
         assert native(index).graph_state(JANE) == "built"
         assert not any(b"SJGRAPH" in image for image in images(index))
-        assert index.check().clean
+        assert index.admin.check().clean

@@ -15,6 +15,7 @@ import pytest
 
 import scrubjay
 from scrubjay import Index, Scope
+from scrubjay.backend import Backend
 from scrubjay.store.budget import Budget
 from scrubjay.store.partition import Partition
 
@@ -38,7 +39,7 @@ def records(n: int, first: int = 0) -> list[dict[str, Any]]:
 
 
 def stale(index: Index) -> list[Scope]:
-    return index.engine.store.stale_scopes()  # type: ignore[union-attr, no-any-return]
+    return Backend.of(index).engine.store.stale_scopes()  # type: ignore[union-attr, no-any-return]
 
 
 @pytest.mark.usefixtures("hurried")
@@ -49,7 +50,7 @@ def test_what_was_written_gets_an_image_when_it_rests(path: Path) -> None:
         assert stale(index) == [JANE]  # so few are caught up in no time
         index.upsert_many(records(200, 10))
         wait_for(lambda: stale(index) == [])
-        assert index.check().images == 1
+        assert index.admin.check().images == 1
         index.upsert(500, "a late oak", scope=JANE)
         time.sleep(0.1)
         assert stale(index) == [JANE]
@@ -79,7 +80,7 @@ def test_a_damaged_image_is_replaced_by_one_of_the_same_version(path: Path) -> N
     with Index.open(path) as index:
         index.upsert_many(records(200))
     with Index.open(path) as index:
-        writer = index.engine.store._writer  # type: ignore[union-attr]
+        writer = Backend.of(index).engine.store._writer  # type: ignore[union-attr]
         writer.execute("UPDATE image SET data = zeroblob(length(data))")
         assert len(index.search("oak", scope=JANE)) == 10
 
@@ -88,7 +89,7 @@ def test_a_damaged_image_is_replaced_by_one_of_the_same_version(path: Path) -> N
             return any(data)
 
         wait_for(repaired)
-        assert index.check().clean
+        assert index.admin.check().clean
 
 
 @pytest.mark.usefixtures("hurried")
@@ -98,10 +99,10 @@ def test_an_image_that_was_overtaken_by_an_erasure_is_not_written(
     with Index.open(path) as index:
         index.upsert_many(records(200))
         wait_for(lambda: stale(index) == [])
-        home = index.engine.residency  # type: ignore[union-attr]
+        home = Backend.of(index).engine.residency  # type: ignore[union-attr]
         partition = home.partition(JANE)
         made, go_on = threading.Event(), threading.Event()
-        real = index.engine.store.writing  # type: ignore[union-attr]
+        real = Backend.of(index).engine.store.writing  # type: ignore[union-attr]
 
         def slow(doing: str, **options: Any) -> Any:
             if threading.current_thread() is not threading.main_thread():
@@ -109,22 +110,22 @@ def test_an_image_that_was_overtaken_by_an_erasure_is_not_written(
                 go_on.wait(120)
             return real(doing, **options)
 
-        monkeypatch.setattr(index.engine.store, "writing", slow)  # type: ignore[union-attr]
+        monkeypatch.setattr(Backend.of(index).engine.store, "writing", slow)  # type: ignore[union-attr]
         saver = threading.Thread(target=home.save, args=[partition], kwargs={"wait": True})
         saver.start()
         assert made.wait(120)  # the bytes of the image are there, but not written yet
         assert index.erase(JANE) == 200
         go_on.set()
         saver.join()
-        (n_images,) = index.engine.store._writer.execute("SELECT count(*) FROM image").fetchone()  # type: ignore[union-attr]
+        (n_images,) = Backend.of(index).engine.store._writer.execute("SELECT count(*) FROM image").fetchone()  # type: ignore[union-attr]
         assert n_images == 0
-        assert index.check().clean
+        assert index.admin.check().clean
 
 
 @pytest.mark.usefixtures("hurried")
 def test_an_impatient_writer_waits_for_the_housekeeper(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Index.open(path, busy_timeout=0) as index:
-        store = index.engine.store  # type: ignore[union-attr]
+        store = Backend.of(index).engine.store  # type: ignore[union-attr]
         held, done = threading.Event(), threading.Event()
 
         def hold() -> None:
@@ -166,7 +167,7 @@ def test_the_thread_ends_with_the_index(path: Path) -> None:
         assert len(threads()) == 1
     assert threads() == []
     index = Index.open(path)
-    index.warm(JANE)
+    index.admin.warm(JANE)
     index.upsert_many(records(100, 100))
     assert len(threads()) == 1
     del index  # not closed, just dropped
@@ -244,7 +245,7 @@ def test_reasons_are_checked(path: Path, reason: Any) -> None:
             with pytest.raises((ValueError, TypeError), match="reason"):
                 one.erase(JANE, reason=reason)
             assert len(one) == 1
-        assert index.events() == []
+        assert index.admin.events() == []
 
 
 def test_events_carry_the_reason(path: Path) -> None:
@@ -252,7 +253,7 @@ def test_events_carry_the_reason(path: Path) -> None:
         index.upsert_many(records(3))
         assert index.delete(1, scope=JANE, reason="request 4711 of the user")
         assert index.erase(JANE, reason="account closed") == 2
-        assert [(event.reason, event.documents) for event in index.events()] == [
+        assert [(event.reason, event.documents) for event in index.admin.events()] == [
             ("request 4711 of the user", 1),
             ("account closed", 2),
         ]

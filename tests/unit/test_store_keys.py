@@ -16,6 +16,8 @@ import numpy as np
 import pytest
 
 from scrubjay import Index, Query, Scope
+from scrubjay.backend import Backend
+from scrubjay.index import Admin
 from tests.data.keys import provider
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
@@ -68,7 +70,7 @@ def holds(index: Index, scopes: list[Scope]) -> None:
         assert [record.scope for record in found] == sorted(one for one in left if within.contains(one))
         assert [record.text for record in found] == [f"oak of {record.scope!r}" for record in found]
     assert len(index) == len(left)
-    assert index.check().problems == []
+    assert index.admin.check().problems == []
 
 
 def test_an_id_in_every_scope_is_as_many_documents(path: Path, keys: Any) -> None:
@@ -77,7 +79,7 @@ def test_an_id_in_every_scope_is_as_many_documents(path: Path, keys: Any) -> Non
         holds(index, SCOPES)
     with Index.open(path, keys=keys, durability="normal") as index:
         holds(index, SCOPES)
-        index.compact()  # with images
+        index.admin.compact()  # with images
     with Index.open(path, keys=keys, durability="normal") as index, Index.open(path, keys=keys) as other:
         holds(index, SCOPES)
         holds(other, SCOPES)
@@ -88,13 +90,15 @@ def test_an_id_in_every_scope_is_as_many_documents(path: Path, keys: Any) -> Non
             holds(other, SCOPES[i + 1 :])  # catches up with deletions, scope by scope
     with Index.open(path, keys=keys, durability="normal") as index:
         holds(index, [])
-        assert [(event.scope, event.documents) for event in index.events()] == [(one, 1) for one in SCOPES]
+        assert [(event.scope, event.documents) for event in index.admin.events()] == [
+            (one, 1) for one in SCOPES
+        ]
 
 
 def test_a_replaced_document_leaves_its_namesakes_alone(path: Path, keys: Any) -> None:
     with Index.open(path, keys=keys, durability="normal") as index:
         fill(index)
-        index.compact()
+        index.admin.compact()
         index.upsert("m", "beech", scope=JANE)
         assert (text(index, JANE), text(index, JOE), text(index, ACME)) == (
             "beech",
@@ -105,7 +109,7 @@ def test_a_replaced_document_leaves_its_namesakes_alone(path: Path, keys: Any) -
         assert hits(index, JANE, mode="lexical") == {ACME}
         assert hits(index, JOE, mode="lexical") == {ACME, JOE}
         assert text(index, JANE) == "beech"
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -122,7 +126,7 @@ def test_erasing_a_scope_leaves_its_namesakes_alone(path: Path, keys: Any, exact
 def test_several_scopes_are_deleted_in_one_transaction(path: Path, keys: Any) -> None:
     with Index.open(path, keys=keys, durability="normal") as index:
         fill(index)
-        engine = index.engine
+        engine = Backend.of(index).engine
         wanted = [JANE, GLOBEX, JANE, Scope("nobody")]
         assert engine.delete_many(["m"] * 4, scope=wanted) == 2  # twice the same, and none
         holds(index, [scope for scope in SCOPES if scope not in wanted])
@@ -150,7 +154,7 @@ def test_one_batch_may_name_an_id_for_several_scopes(path: Path, keys: Any) -> N
     with Index.open(path, keys=keys, durability="normal") as index:
         assert index.upsert_many(records, progress=False) == len(SCOPES)  # the last of each scope counts
         holds(index, SCOPES)
-        with index.changing("moving") as change:
+        with Backend.of(index).changing("moving") as change:
             assert change.delete(["m", "m"], scope=[JANE, JOE], reason="moved") == 2
             change.upsert(["m"], [f"oak of {JOE!r}"], scopes=[JOE], vectors=[None], payloads=[None])
         holds(index, [scope for scope in SCOPES if scope != JANE])
@@ -162,20 +166,20 @@ def test_one_that_expired_lets_the_more_general_one_be_seen(path: Path, keys: An
         index.upsert("m", "soon over", scope=JANE, expires_at=1)
         holds(index, [scope for scope in SCOPES if scope != JANE])
         assert text(index, JANE) == f"oak of {ACME!r}"
-        assert index.sweep(JOE) == 0
-        assert index.sweep(JANE) == 1
+        assert index.admin.sweep(JOE) == 0
+        assert index.admin.sweep(JANE) == 1
         holds(index, [scope for scope in SCOPES if scope != JANE])
 
 
 def test_an_export_carries_scopes_and_ids(path: Path, keys: Any, tmp_path: Path) -> None:
     with Index.open(path, keys=keys, durability="normal") as index:
         fill(index)
-        assert index.export(tmp_path / "export") == len(SCOPES)
+        assert index.admin.export(tmp_path / "export") == len(SCOPES)
     with Index.open(tmp_path / "other", keys=keys, durability="normal") as index:
         index.upsert("m", "of before", scope=JANE)
         index.upsert("m", "of before", scope=Scope("nobody"))
         for _ in range(2):  # it can be repeated
-            assert index.import_(tmp_path / "export", batch_size=3) == len(SCOPES)
+            assert index.admin.import_(tmp_path / "export", batch_size=3) == len(SCOPES)
         assert text(index, Scope("nobody")) == "of before"
         assert index.erase(Scope("nobody")) == 1
         holds(index, SCOPES)
@@ -187,12 +191,12 @@ def test_another_model_reads_and_writes_every_one(path: Path, keys: Any) -> None
     toy = Function(lambda texts: [[len(t), 1.0] for t in texts], dim=2, name="toy")
     with Index.open(path, keys=keys, durability="normal") as index:
         fill(index)
-        assert index.reembed(toy, progress=False) == len(SCOPES)
+        assert index.admin.reembed(toy, progress=False) == len(SCOPES)
         for scope in SCOPES:
             record = index.get("m", scope=scope)
             assert record is not None and record.vector is not None
             assert np.asarray(record.vector).tolist() == [len(record.text), 1.0]
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def test_repair_takes_every_one_over(path: Path, keys: Any, tmp_path: Path) -> None:
@@ -200,22 +204,22 @@ def test_repair_takes_every_one_over(path: Path, keys: Any, tmp_path: Path) -> N
         fill(index)
         for scope in (JANE, JOE, ACME):
             index.feedback("m", query=f"asked by {scope!r}", scope=scope)
-        before = index.feedbacks()
+        before = index.admin.feedbacks()
         assert [note.document_scope for note in before] == [JANE, JOE, ACME]
     connection = sqlite3.connect(path)
     connection.execute("UPDATE scope SET documents = 77")
     connection.commit()
     connection.close()
-    report = Index.repair(path, keys=keys)
+    report = Admin.repair(path, keys=keys)
     assert report.changed and report.left_out == []
     if keys is not None:
         with Index.open(path, keys=keys) as index:
             for tenant in ("acme", "other"):
-                index.encrypt(tenant, accept=True)
+                index.admin.encrypt(tenant, accept=True)
     with Index.open(path, keys=keys) as index:
         holds(index, SCOPES)
-        assert index.feedbacks() == before
-    assert not Index.repair(path, keys=keys).changed
+        assert index.admin.feedbacks() == before
+    assert not Admin.repair(path, keys=keys).changed
 
 
 def test_a_tenant_that_is_encrypted_later_keeps_all(path: Path) -> None:
@@ -224,12 +228,12 @@ def test_a_tenant_that_is_encrypted_later_keeps_all(path: Path) -> None:
         fill(index)
         index.feedback("m", query="whose?", scope=JANE)
     with Index.open(path, keys=provider, durability="normal") as index:
-        assert (index.encrypt("acme"), index.encrypt("other")) == (5, 1)
+        assert (index.admin.encrypt("acme"), index.admin.encrypt("other")) == (5, 1)
         holds(index, SCOPES)
-        index.rotate_key("acme", provider("acme"))  # type: ignore[arg-type]
+        index.admin.rotate_key("acme", provider("acme"))  # type: ignore[arg-type]
         index.feedback("m", query="whose?", scope=JOE)
-        index.compact()
-        assert [note.document_scope for note in index.feedbacks()] == [JANE, JOE]
+        index.admin.compact()
+        assert [note.document_scope for note in index.admin.feedbacks()] == [JANE, JOE]
     with Index.open(path, keys=provider, encryption="strict") as index:
         holds(index, SCOPES)
 
@@ -264,14 +268,14 @@ WAYS: dict[str, Callable[[Index], Any]] = {
     "feedback": lambda index: index.feedback("m", query="which?", scope=JANE),
     "feedback nothing": lambda index: index.feedback("n", query="which?", scope=JANE),
     "delete with notes": lambda index: index.delete("m2", scope=JANE),
-    "feedbacks": lambda index: [note.document_scope for note in index.feedbacks(JANE)],
+    "feedbacks": lambda index: [note.document_scope for note in index.admin.feedbacks(JANE)],
     "erase": lambda index: index.erase(JANE),
-    "export": lambda index: index.engine.store.at(1),  # type: ignore[union-attr]
+    "export": lambda index: Backend.of(index).engine.store.at(1),  # type: ignore[union-attr]
 }
 
 
 def connections(index: Index) -> list[Any]:
-    store = index.engine.store  # type: ignore[union-attr]
+    store = Backend.of(index).engine.store  # type: ignore[union-attr]
     return [store.reading_connection(), store._writer]
 
 
@@ -321,10 +325,10 @@ def test_what_other_tenants_have_under_an_id_costs_and_tells_nothing(tmp_path: P
         path = tmp_path / taken[0]
         prepare(path, taken)
         with Index.open(path, durability="normal") as index:
-            index.generation(JANE)
+            Backend.of(index).generation(JANE)
             given, _, n_steps = watched(index, WAYS[name])
             seen.append((given, n_steps))
-            assert index.check().problems == []
+            assert index.admin.check().problems == []
     (alone, n_alone), (among, n_among) = seen
     assert among == alone
     assert n_among == n_alone
@@ -334,7 +338,7 @@ def test_what_other_tenants_have_under_an_id_costs_and_tells_nothing(tmp_path: P
 def test_documents_are_looked_up_by_key(path: Path, name: str) -> None:
     prepare(path, ("m", "m2", "n"))
     with Index.open(path, durability="normal") as index:
-        index.generation(JANE)
+        Backend.of(index).generation(JANE)
         _, statements, _ = watched(index, WAYS[name])
         assert statements
         plans = [plan for statement in statements for plan in plans_of(path, statement)]

@@ -16,6 +16,7 @@ import pytest
 
 import scrubjay
 from scrubjay import CorruptIndexError, Index, Scope
+from scrubjay.index import Admin
 from scrubjay.store import migration
 from scrubjay.store.schema import FORMAT
 from tests.data.keys import provider
@@ -101,7 +102,7 @@ def test_what_was_migrated_is_what_a_new_file_has(golden: Path, tmp_path: Path) 
     """The same tables, columns and indexes."""
     path = copied(golden, tmp_path)
     with opened(path, golden) as index:
-        names = index.collections()
+        names = index.admin.collections()
     with Index.open(tmp_path / "new", keys=keys_of(golden)) as index:
         index.upsert("m", "oak", scope=ACME)
         index.feedback("m", scope=ACME)
@@ -146,15 +147,15 @@ def holds(index: Index) -> None:
             *(f"m{i}" for i in (0, 1, 3, 4, 6, 7)),
             "soon",
         }
-        noted = [(n.id, n.document_scope, n.scope, n.used, n.query) for n in one.feedbacks(ACME)]
+        noted = [(n.id, n.document_scope, n.scope, n.used, n.query) for n in one.admin.feedbacks(ACME)]
         assert noted == [
             ("m0", ACME, JANE, True, "asked by jane"),
             ("m1", JANE, JANE, False, "asked by jane"),
             ("m0", ACME, JOE, True, "asked by joe"),
             ("m2", JOE, JOE, True, None),
         ]
-        assert one.check().problems == []
-    assert [(n.id, n.document_scope) for n in index.feedbacks(GLOBEX)] == [("g", GLOBEX)]
+        assert one.admin.check().problems == []
+    assert [(n.id, n.document_scope) for n in index.admin.feedbacks(GLOBEX)] == [("g", GLOBEX)]
 
 
 @every_file_with_notes
@@ -166,14 +167,14 @@ def test_feedback_names_the_scope_of_its_document(golden: Path, tmp_path: Path) 
         assert index.delete("m0", scope=JANE)
         holds(index)
         index.feedback("m0", query="asked later", scope=JANE)
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
         assert index.delete("m0", scope=ACME)
-        assert [note.id for note in index.feedbacks(ACME)] == ["m1", "m2"]
-        assert index.check().problems == []
+        assert [note.id for note in index.admin.feedbacks(ACME)] == ["m1", "m2"]
+        assert index.admin.check().problems == []
         index.erase(JANE, everywhere=True)
-        assert [note.id for note in index.feedbacks(ACME)] == ["m2"]
-        assert [note.query for note in index.collection("side").feedbacks()] == ["asked by joe", None]
-        assert index.check().problems == index.collection("side").check().problems == []
+        assert [note.id for note in index.admin.feedbacks(ACME)] == ["m2"]
+        assert [note.query for note in index.collection("side").admin.feedbacks()] == ["asked by joe", None]
+        assert index.admin.check().problems == index.collection("side").admin.check().problems == []
 
 
 def test_no_key_is_needed(tmp_path: Path) -> None:
@@ -204,7 +205,7 @@ def test_digests_of_older_notes_still_tell_what_was_changed(tmp_path: Path, stat
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute(statement)
     with opened(path, golden) as index:
-        assert any("feedback" in problem for problem in index.check().problems)
+        assert any("feedback" in problem for problem in index.admin.check().problems)
 
 
 # ---------------------------------------------------------------------- what happens on the way
@@ -347,23 +348,23 @@ def test_a_rule_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
 @every_file_with_notes
 def test_repair_and_salvage_read_older_files(golden: Path, tmp_path: Path) -> None:
     path = copied(golden, tmp_path)
-    assert not Index.repair(path, keys=keys_of(golden)).changed
+    assert not Admin.repair(path, keys=keys_of(golden)).changed
     assert format_of(path) == 3
-    report = Index.salvage(path, tmp_path / "saved", keys=keys_of(golden))
+    report = Admin.salvage(path, tmp_path / "saved", keys=keys_of(golden))
     assert (report.memories, report.left_out) == (21, [])
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("DELETE FROM vector WHERE seq = 1")
         connection.execute("INSERT INTO vector VALUES (999, x'00')")
-    report = Index.repair(path, keys=keys_of(golden))
+    report = Admin.repair(path, keys=keys_of(golden))
     assert report.changed and report.left_out == []
     with opened(path, golden) as index:
         if keys_of(golden) is not None:
-            index.encrypt("acme", accept=True)
-        notes = [(n.id, n.document_scope, n.query) for n in index.feedbacks(JANE)]
+            index.admin.encrypt("acme", accept=True)
+        notes = [(n.id, n.document_scope, n.query) for n in index.admin.feedbacks(JANE)]
         assert notes == [("m0", ACME, "asked by jane"), ("m1", JANE, "asked by jane")]
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
         index.feedback("m1", query="later", scope=JANE)
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def test_an_export_of_before_is_read(tmp_path: Path) -> None:
@@ -375,6 +376,6 @@ def test_an_export_of_before_is_read(tmp_path: Path) -> None:
     (tmp_path / "export").write_text("\n".join(lines) + "\n")
     with Index.open(tmp_path / "memories.scrubjay") as index:
         index.upsert("m1", "hers", scope=JANE)  # under an id that the export has in another scope
-        assert index.import_(tmp_path / "export") == 2
+        assert index.admin.import_(tmp_path / "export") == 2
         assert [r.text for r in index.find("m1", within=ACME)] == ["oak", "hers"]
         assert [r.text for r in index.find("m2", within=ACME)] == ["oak of jane"]

@@ -15,6 +15,7 @@ import pytest
 
 import scrubjay
 from scrubjay import Index, Scope
+from scrubjay.backend import Backend
 from scrubjay.store import schema
 from scrubjay.store.protocol import Identity
 
@@ -47,10 +48,10 @@ def test_another_connection_sees_each_write_at_its_next_search(path: Path) -> No
         assert sum(id >= 100 for id in ids(reader)) == 50
         writer.erase(JANE)
         assert sorted(ids(reader)) == [0, 3, 6, 9, 12, 15, 18]
-        writer.compact()
+        writer.admin.compact()
         writer.upsert(7, "oak back", scope=GLOBEX)  # an id that the reader knew elsewhere
         assert ids(reader, scope=GLOBEX) == [7]
-        assert reader.check().problems == []
+        assert reader.admin.check().problems == []
         # and back
         reader.upsert(8, "oak mine", scope=GLOBEX)
         assert ids(writer, scope=GLOBEX) == [7, 8]
@@ -73,7 +74,7 @@ def test_an_id_that_moved_is_found_where_it_is(path: Path) -> None:
         one.upsert("x", "oak", scope=ACME)
         two.upsert("z", "oak", scope=ACME)  # writes before it has looked
         assert ids(two, scope=ACME) == ["x", "z"]
-        assert two.check().problems == one.check().problems == []
+        assert two.admin.check().problems == one.admin.check().problems == []
 
 
 @pytest.mark.parametrize("seed", range(6))
@@ -92,11 +93,11 @@ def test_two_writers_at_random_agree_with_the_rows(path: Path, seed: int) -> Non
             elif kind == 7:
                 index.erase(rng.choice(scopes), exact=rng.random() < 0.5)
             elif kind == 8 and rng.random() < 0.2:
-                index.compact()
+                index.admin.compact()
             scope = rng.choice(scopes)
             assert ids(one, scope=scope) == ids(two, scope=scope)
             assert one.count(scope) == two.count(scope) == len(ids(one, scope=scope))
-        assert one.check().problems == two.check().problems == []
+        assert one.admin.check().problems == two.admin.check().problems == []
 
 
 def _write_until(path: str, seen: Any, started: Any) -> None:
@@ -235,7 +236,7 @@ def test_threads_load_evict_write_and_search(path: Path, budget: int | None) -> 
         for thread in threads:
             thread.join()
         assert failures == []
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def test_a_budget_is_kept_and_pinned_partitions_stay(path: Path) -> None:
@@ -245,17 +246,17 @@ def test_a_budget_is_kept_and_pinned_partitions_stay(path: Path) -> None:
             index.upsert_many(
                 [{"id": i * 1000 + j, "text": f"oak number {j}", "scope": user} for j in range(50)]
             )
-        index.compact()
-        one = index.engine.native.partition_bytes(users[0])  # type: ignore[union-attr]
+        index.admin.compact()
+        one = Backend.of(index).engine.native.partition_bytes(users[0])  # type: ignore[union-attr]
     with Index.open(path, memory_budget=6 * one) as index:
-        assert index.warm(users[0], pin=True) == 50
+        assert index.admin.warm(users[0], pin=True) == 50
         for _ in range(2):
             for user in users:
                 assert len(ids(index, scope=user)) == 50
-                stats = index.stats()
+                stats = index.admin.stats()
                 assert stats["resident_partitions"] <= 7 + 1  # the tenant's own counts as one
                 assert stats["documents"] == 1500
-            loaded = [p.scope for p in index.engine.residency.resident()]  # type: ignore[union-attr]
+            loaded = [p.scope for p in Backend.of(index).engine.residency.resident()]  # type: ignore[union-attr]
             assert users[0] in loaded
             assert users[-1] in loaded
             assert users[5] not in loaded

@@ -47,12 +47,12 @@ def test_the_model_changes_and_everything_is_as_if_written_with_it(path: Path) -
         index.upsert_many(texts(50))
         assert index.search("bbb", scope=JANE).mode == "hybrid"
         index.delete(7, scope=JANE)
-        assert index.reembed(New(), progress=False) == 49
+        assert index.admin.reembed(New(), progress=False) == 49
         assert index.embedder is not None
         assert index.embedder.name == "new"
-        assert index.stats()["dim"] == 3
+        assert index.admin.stats()["dim"] == 3
         given = [(hit.id, hit.score) for hit in index.search("bbc", scope=JANE, k=50)]
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
         index.upsert(100, "cccc", scope=JANE)
     expected = Index(New())
     for record in texts(50):
@@ -72,27 +72,27 @@ def test_a_change_that_failed_goes_on_where_it_stopped(path: Path) -> None:
     with Index.open(path, old()) as index:
         index.upsert_many(texts(40))
         with pytest.raises(scrubjay.EmbedderError, match="coffee"):
-            index.reembed(New(n_good=25), batch_size=10, progress=False)
+            index.admin.reembed(New(n_good=25), batch_size=10, progress=False)
         # the old model serves on
         assert index.search("bbb", scope=JANE).mode == "hybrid"
-        assert index.stats()["dim"] == 2
+        assert index.admin.stats()["dim"] == 2
         index.upsert(200, "written meanwhile", scope=JANE)
         index.upsert(3, "replaced meanwhile", scope=JANE)
         index.delete(4, scope=JANE)
     with Index.open(path, old()) as index:
         new = New()
         # twenty were kept; of these 3 and 4 are gone
-        assert index.reembed(new, batch_size=10, progress=False) == 40 + 1 - 1 - 18
+        assert index.admin.reembed(new, batch_size=10, progress=False) == 40 + 1 - 1 - 18
         assert new.n_embedded == 22
-        assert index.check().problems == []
-        assert index.reembed(New(), progress=False) == 40
+        assert index.admin.check().problems == []
+        assert index.admin.reembed(New(), progress=False) == 40
 
 
 def test_a_batch_in_another_process_is_answered_by_keywords(path: Path) -> None:
     with Index.open(path, old()) as one, Index.open(path, old()) as two:
         one.upsert_many(texts(10))
         assert [hits.mode for hits in two.search_batch(["bbb", "a"], scope=JANE)] == ["hybrid"] * 2
-        one.reembed(New(), progress=False)
+        one.admin.reembed(New(), progress=False)
         assert [hits.mode for hits in two.search_batch(["bbb", "a"], scope=JANE)] == ["lexical"] * 2
 
 
@@ -100,7 +100,7 @@ def test_another_process_answers_by_keywords_until_it_has_the_model(path: Path) 
     with Index.open(path, old()) as one, Index.open(path, old()) as two:
         one.upsert_many(texts(10))
         assert two.search("bbb", scope=JANE).mode == "hybrid"
-        one.reembed(New(), progress=False)
+        one.admin.reembed(New(), progress=False)
         hits = two.search("bbb", scope=JANE)
         assert hits.mode == "lexical"
         assert hits.degraded[0].startswith("embedder_mismatch")
@@ -108,4 +108,4 @@ def test_another_process_answers_by_keywords_until_it_has_the_model(path: Path) 
         with pytest.raises((scrubjay.EmbedderMismatchError, ValueError)):
             two.upsert(77, "abc", scope=JANE)
         assert len(one) == len(two) == 10
-        assert one.check().problems == two.check().problems == []
+        assert one.admin.check().problems == two.admin.check().problems == []

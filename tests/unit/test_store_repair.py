@@ -14,6 +14,7 @@ import pytest
 
 from scrubjay import CorruptIndexError, Index, Scope, StoreBusyError, StoreError
 from scrubjay.cli import main
+from scrubjay.index import Admin
 from scrubjay.memory import FactCandidate, Memory
 from scrubjay.store import rebuilding, repairing
 from tests.data.keys import provider
@@ -52,7 +53,7 @@ def everything(path: Path) -> dict[str, Any]:
     """What is in a file, to compare."""
     with Memory.open(path, durability="normal") as memory:
         index = memory.index
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
         assert memory.check() == []
         found = index.search("common oak", scope=JANE, k=50, vector=[1.0, 3.0, 2.0])
         return {
@@ -64,15 +65,17 @@ def everything(path: Path) -> dict[str, Any]:
             "side": [one.text for one in index.collection("side").list(JANE)],
             "facts": [one.text for one in memory.list(JANE)],
             "events": [event.content for event in memory.replay("chat", JANE).events],
-            "notes": [(note.id, note.query, note.scope, note.document_scope) for note in index.feedbacks()],
-            "deletions": [event.reason for event in index.events()],
+            "notes": [
+                (note.id, note.query, note.scope, note.document_scope) for note in index.admin.feedbacks()
+            ],
+            "deletions": [event.reason for event in index.admin.events()],
         }
 
 
 def test_a_sound_file_is_not_touched(path: Path) -> None:
     everything(path)
     before = (path.stat().st_ino, path.read_bytes())
-    report = Index.repair(path)
+    report = Admin.repair(path)
     assert not report.changed and report.left_out == report.mended == report.problems == []
     assert (path.stat().st_ino, path.read_bytes()) == before
     assert [one.name for one in path.parent.iterdir()] == [path.name]
@@ -94,7 +97,7 @@ def test_what_costs_nothing_is_mended(path: Path) -> None:
     )
     with pytest.raises(CorruptIndexError):
         Index.open(path)
-    report = Index.repair(path)
+    report = Admin.repair(path)
     assert report.changed and report.problems == []
     assert len(report.left_out) == 1 and "foreign_one" in report.left_out[0]
     said = "\n".join(report.mended)
@@ -117,7 +120,7 @@ def test_rows_that_cannot_be_read_are_set_aside(path: Path) -> None:
         "UPDATE feedback SET at = 'x'",
     )
     damaged = path.read_bytes()
-    report = Index.repair(path)
+    report = Admin.repair(path)
     assert report.changed and report.problems == []
     assert report.damaged is not None and report.set_aside is not None
     assert original != damaged
@@ -147,16 +150,16 @@ def test_a_column_whose_name_cannot_be_read_is_left_out(path: Path, tmp_path: Pa
         at = data.index(old, data.index(b"CREATE TABLE %s" % table.encode()))
         data = data[:at] + new + data[at + len(new) :]
     path.write_bytes(data)
-    salvaged = Index.salvage(path, tmp_path / "out")
+    salvaged = Admin.salvage(path, tmp_path / "out")
     assert salvaged.left_out and salvaged.memories > 0
-    report = Index.repair(path)
+    report = Admin.repair(path)
     assert report.changed and report.left_out and report.problems == []
 
 
 def test_pages_that_are_gone_cost_what_was_on_them(path: Path, tmp_path: Path) -> None:
     with Index.open(path) as index:
         index.upsert_many({"id": f"x{i}", "text": f"many {i} " * 20, "scope": JANE} for i in range(500))
-        index.compact()
+        index.admin.compact()
     connection = sqlite3.connect(path)
     (root,) = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'document'").fetchone()
     connection.close()
@@ -165,18 +168,18 @@ def test_pages_that_are_gone_cost_what_was_on_them(path: Path, tmp_path: Path) -
     assert at != root - 1
     data[at * 8192 : (at + 1) * 8192] = b"\xa5" * 8192
     path.write_bytes(data)
-    salvaged = Index.salvage(path, tmp_path / "out")
+    salvaged = Admin.salvage(path, tmp_path / "out")
     assert bytes(data) == path.read_bytes(), "the file stays as it is"
     assert 450 < salvaged.memories < 542
     assert any(one.startswith("document: rows with numbers") for one in salvaged.left_out)
-    report = Index.repair(path)
+    report = Admin.repair(path)
     assert report.changed and report.problems == []
     with Index.open(path) as index:
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
         n = len(index)
         assert 450 < n < 540
     with Index(dim=3) as copy:
-        assert copy.import_(tmp_path / "out") == n
+        assert copy.admin.import_(tmp_path / "out") == n
 
 
 @pytest.mark.parametrize("damage", ["header", "size"])
@@ -190,29 +193,29 @@ def test_a_file_that_sqlite_refuses_is_read(path: Path, damage: str) -> None:
     path.write_bytes(data)
     with pytest.raises(CorruptIndexError):
         Index.open(path)
-    assert Index.repair(path).changed
+    assert Admin.repair(path).changed
     assert everything(path) == whole
 
 
 def test_a_file_without_anything_in_it_stays_as_it_is(tmp_path: Path) -> None:
     path = tmp_path / "noise"
     path.write_bytes(bytes(range(256)) * 100)
-    for call in (lambda: Index.repair(path), lambda: Index.salvage(path, tmp_path / "out")):
+    for call in (lambda: Admin.repair(path), lambda: Admin.salvage(path, tmp_path / "out")):
         with pytest.raises(CorruptIndexError, match="no table of an index"):
             call()
     assert path.read_bytes() == bytes(range(256)) * 100
     assert [one.name for one in tmp_path.iterdir()] == ["noise"]
     with pytest.raises(StoreError, match="no such file"):
-        Index.repair(tmp_path / "nothing")
+        Admin.repair(tmp_path / "nothing")
 
 
 def test_a_file_that_is_open_is_not_repaired(path: Path) -> None:
     forge(path, "UPDATE scope SET documents = 3")
     with Index.open(path) as index:
         with pytest.raises(StoreBusyError, match="close it"):
-            Index.repair(path)
+            Admin.repair(path)
         index.upsert("new", "oak", scope=JANE)
-    assert Index.repair(path).changed
+    assert Admin.repair(path).changed
     with Index.open(path) as index:
         assert index.get("new", scope=JANE) is not None
 
@@ -225,26 +228,26 @@ def test_sealed_rows_are_taken_over_without_a_key(tmp_path: Path) -> None:
             memory.index.upsert(f"m{i}", f"common oak {i}", scope=JANE, metadata={"n": i})
         memory.propose("Jane likes oaks", scope=JANE, source="run")
     forge(path, "UPDATE scope SET documents = 77", "UPDATE document SET text = x'ff01' WHERE id = 'm3'")
-    salvaged = Index.salvage(path, tmp_path / "out")
+    salvaged = Admin.salvage(path, tmp_path / "out")
     assert salvaged.memories == 0 and any("encrypted" in one for one in salvaged.left_out)
     assert (
-        Index.salvage(path, tmp_path / "out2", keys=provider).memories == 5
+        Admin.salvage(path, tmp_path / "out2", keys=provider).memories == 5
     )  # four, and the fact's document
-    report = Index.repair(path)
+    report = Admin.repair(path)
     assert len(report.left_out) == 1 and "'m3'" in report.left_out[0]
     with Memory.open(path, keys=provider) as memory:
         with pytest.raises(CorruptIndexError, match="digest"):  # a row is gone: who has the key decides
             memory.index.search("common", scope=JANE)
-        memory.index.encrypt("acme", accept=True)
+        memory.index.admin.encrypt("acme", accept=True)
         assert len(memory.index.search("common", scope=JANE)) == 4
         assert memory.recall("oaks", JANE).texts == ["Jane likes oaks"]
-        assert memory.index.check().problems == []
+        assert memory.index.admin.check().problems == []
 
 
 KILLED = """
 import os, sys
 from pathlib import Path
-from scrubjay import Index
+from scrubjay import Admin
 from scrubjay.store import rebuilding, repairing
 steps = iter(range(int(sys.argv[2])))
 def dying(function):
@@ -256,7 +259,7 @@ def dying(function):
 for place, name in ((repairing, "_sync"), (repairing, "_copy"), (repairing, "rebuild"), (repairing, "_free_name"),
                     (Path, "replace"), (Path, "rename"), (Path, "unlink"), (repairing.shutil, "copymode")):
     setattr(place, name, dying(getattr(place, name)))
-Index.repair(sys.argv[1])
+Admin.repair(sys.argv[1])
 """
 
 
@@ -273,7 +276,7 @@ def test_a_repair_that_is_killed_loses_nothing(path: Path) -> None:
             break
         assert ended.returncode == 9
         deaths += 1
-        report = Index.repair(path)
+        report = Admin.repair(path)
         assert report.problems == [] and report.left_out == []
         assert everything(path) == whole
         for one in path.parent.glob("*damaged*"):
@@ -299,11 +302,11 @@ def test_a_full_disk_stops_a_repair_and_blames_no_row(
 
     monkeypatch.setattr(rebuilding, "_new_file", limited)
     with pytest.raises(StoreError, match="full"):
-        Index.repair(path)
+        Admin.repair(path)
     assert path.read_bytes() == damaged
     assert [one.name for one in tmp_path.iterdir()] == [path.name]
     monkeypatch.undo()
-    assert len(Index.repair(path).left_out) == 1
+    assert len(Admin.repair(path).left_out) == 1
     with Index.open(path) as index:
         assert len(index) == 59
 
@@ -383,7 +386,7 @@ def test_export_on_the_command_line_says_what_it_left_out(
 
 def test_the_working_folder_is_gone(path: Path) -> None:
     forge(path, "UPDATE scope SET documents = 3")
-    Index.repair(path)
+    Admin.repair(path)
     assert {one.name for one in path.parent.iterdir()} == {path.name, f"{path.name}.damaged"}
     assert repairing.RepairReport().changed is False
 

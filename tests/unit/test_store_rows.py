@@ -67,7 +67,7 @@ def test_a_reopened_index_answers_the_same_bit_for_bit(
     with Index.open(path, metric=metric, dtype=dtype, durability="normal") as index:
         fill(index, rng)
         if images == "stale":
-            index.compact()
+            index.admin.compact()
             index.delete("m1", scope=JANE)
             index.upsert("m2", "oak oak", scope=JANE if 2 % 4 == 1 else Scope("acme", agent="coder"))
         before = {scope: answers(index, "oak jay number 3", scope, query) for scope in (ACME, JANE)}
@@ -80,8 +80,8 @@ def test_a_reopened_index_answers_the_same_bit_for_bit(
         assert {scope: answers(index, "oak jay number 3", scope, query) for scope in (ACME, JANE)} == before
         assert len(index) == n
         assert len(before[JANE]) > 20
-        assert index.stats()["resident_partitions"] == 2
-        assert index.check().problems == []
+        assert index.admin.stats()["resident_partitions"] == 2
+        assert index.admin.check().problems == []
 
 
 def test_a_file_answers_like_memory(path: Path) -> None:
@@ -144,7 +144,7 @@ def test_a_batch_with_one_bad_record_leaves_no_trace(path: Path) -> None:
                 index.upsert_many([{"id": "ok", "text": "oak"}, bad], scope=ACME)
         assert len(index) == 1
         assert len(index.search("oak", scope=ACME)) == 0
-        assert index.dim is None if hasattr(index, "dim") else index.stats()["dim"] is None
+        assert index.dim is None if hasattr(index, "dim") else index.admin.stats()["dim"] is None
 
 
 def test_identity_is_checked(path: Path, tmp_path: Path) -> None:
@@ -162,7 +162,7 @@ def test_identity_is_checked(path: Path, tmp_path: Path) -> None:
         Index.open(path, abc("other"))
     with Index.open(path, abc()) as index:
         assert index.search("abba", scope=ACME).mode == "hybrid"
-        assert index.stats()["embedder"] == "abc"
+        assert index.admin.stats()["embedder"] == "abc"
 
 
 def test_what_is_no_index_is_refused_and_left_alone(path: Path) -> None:
@@ -214,8 +214,8 @@ def test_a_closed_index_says_so(path: Path) -> None:
         lambda: index.count(),
         lambda: index.delete("a", scope=ACME),
         lambda: index.erase(ACME),
-        lambda: index.compact(),
-        lambda: index.check(),
+        lambda: index.admin.compact(),
+        lambda: index.admin.check(),
     ):
         with pytest.raises(scrubjay.ClosedError):
             call()
@@ -230,7 +230,7 @@ def test_deletions_leave_events_without_content(path: Path) -> None:
         index.erase(ACME, exact=True)
         index.erase(JANE)
     with Index.open(path) as index:
-        assert [(event.reason, event.scope, event.documents) for event in index.events()] == [
+        assert [(event.reason, event.scope, event.documents) for event in index.admin.events()] == [
             ("delete", JANE, 1),
             ("erase", ACME, 1),
             ("erase", JANE, 3),
@@ -266,10 +266,10 @@ def test_expired_memories_are_seen_by_nobody(
     assert index.find("soon", within=ACME) == []
     assert index.count(JANE) == len(index) == 3
     monkeypatch.setattr("time.time_ns", lambda: real() + 10800 * 10**9)
-    swept = index.sweep()
+    swept = index.admin.sweep()
     if in_file:
         assert swept == 3
-        assert index.events()[-1].reason == "sweep"
+        assert index.admin.events()[-1].reason == "sweep"
     assert {hit.id for hit in index.search("oak", scope=JANE)} == {"stays", "renewed"}
     index.close()
 

@@ -13,6 +13,7 @@ import pytest
 
 import scrubjay
 from scrubjay import Index, Query, Scope
+from scrubjay.backend import Backend
 from scrubjay.store.together import Change
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
@@ -21,7 +22,7 @@ ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user=
 @pytest.fixture
 def index(tmp_path: Path) -> Any:
     with Index.open(tmp_path / "memories.scrubjay", dim=2, durability="normal") as index:
-        with index.changing("preparing") as change:
+        with Backend.of(index).changing("preparing") as change:
             change.connection.execute("CREATE TABLE note(text TEXT UNIQUE)")
         yield index
 
@@ -37,19 +38,19 @@ def found(index: Index, scope: Scope, word: str = "oak") -> list[Any]:
 
 
 def notes(index: Index) -> list[str]:
-    connection = index.engine.store.reading_connection()  # type: ignore[union-attr]
+    connection = Backend.of(index).engine.store.reading_connection()  # type: ignore[union-attr]
     return [text for (text,) in connection.execute("SELECT text FROM note ORDER BY text")]
 
 
 def test_documents_and_other_rows_are_one_write(index: Index) -> None:
-    with index.changing("writing") as change:
+    with Backend.of(index).changing("writing") as change:
         put(change, ["a", "b"], JANE)
         change.connection.execute("INSERT INTO note VALUES ('of a and b')")
         assert found(index, JANE) == [] and notes(index) == []
     assert found(index, JANE) == ["a", "b"]
     assert notes(index) == ["of a and b"]
     assert found(index, JOE) == []
-    assert index.check().clean
+    assert index.admin.check().clean
 
 
 @pytest.mark.parametrize("steps", range(5))
@@ -57,7 +58,7 @@ def test_what_is_raised_leaves_nothing(index: Index, steps: int) -> None:
     index.upsert_many([{"id": i, "text": f"oak {i}", "scope": JANE} for i in ("a", "b")])
 
     def change_and_fail() -> None:
-        with index.changing("failing") as change:
+        with Backend.of(index).changing("failing") as change:
             for step in range(steps):
                 if step == 0:
                     put(change, ["c"], JANE)
@@ -72,17 +73,17 @@ def test_what_is_raised_leaves_nothing(index: Index, steps: int) -> None:
     with pytest.raises(KeyError, match="stop"):
         change_and_fail()
     assert found(index, JANE) == ["a", "b"] and notes(index) == []
-    assert index.events() == []
+    assert index.admin.events() == []
     index.upsert("d", "oak d", scope=JANE)
     assert found(index, JANE) == ["a", "b", "d"]
-    assert index.check().clean
+    assert index.admin.check().clean
 
 
 def test_a_step_that_failed_fails_the_change_even_if_nobody_looks(index: Index) -> None:
     index.upsert("a", "oak a", scope=JANE)
 
     def ignore_a_step() -> None:
-        with index.changing("writing") as change:
+        with Backend.of(index).changing("writing") as change:
             put(change, ["b"], JANE)
             with pytest.raises(TypeError, match="expected str like the ids"):
                 put(change, [7], JOE)
@@ -108,13 +109,16 @@ def test_bad_documents_are_refused_before_anything_is_written(
 ) -> None:
     index.upsert("a", "oak a", scope=JANE)
     given = {"ids": ["b"], "texts": ["oak b"], "scopes": [JANE], "vectors": [None], "payloads": [None]}
-    with pytest.raises((TypeError, ValueError), match=message), index.changing("writing") as change:
+    with (
+        pytest.raises((TypeError, ValueError), match=message),
+        Backend.of(index).changing("writing") as change,
+    ):
         change.upsert(**{**given, **arguments})
     assert found(index, JANE) == ["a"]
 
 
 def test_a_change_is_over_after_its_block(index: Index) -> None:
-    with index.changing("writing") as change:
+    with Backend.of(index).changing("writing") as change:
         put(change, ["a"], JANE)
     with pytest.raises(scrubjay.StoreError, match="is over"):
         put(change, ["b"], JANE)
@@ -128,14 +132,14 @@ def test_a_change_is_over_after_its_block(index: Index) -> None:
 def test_a_write_inside_of_a_change_is_refused_and_harms_nothing(index: Index) -> None:
 
     def write_inside() -> None:
-        with index.changing("writing") as change:
+        with Backend.of(index).changing("writing") as change:
             put(change, ["a"], JANE)
             index.upsert("b", "oak b", scope=JANE)
 
     with pytest.raises(scrubjay.StoreError, match="in the middle of another write"):
         write_inside()
     assert found(index, JANE) == []
-    with index.changing("writing") as change:
+    with Backend.of(index).changing("writing") as change:
         put(change, ["a"], JANE)
         with pytest.raises(scrubjay.StoreError, match="in the middle of another write"):
             index.delete("a", scope=JANE)
@@ -143,7 +147,7 @@ def test_a_write_inside_of_a_change_is_refused_and_harms_nothing(index: Index) -
 
 
 def test_only_an_index_with_a_file_changes_together() -> None:
-    with pytest.raises(scrubjay.StoreError, match="no file"), Index().changing("writing"):
+    with pytest.raises(scrubjay.StoreError, match="no file"), Backend.of(Index()).changing("writing"):
         raise AssertionError
 
 
@@ -168,7 +172,7 @@ def test_any_sequence_of_steps_comes_to_what_it_comes_to_one_by_one(tmp_path: Pa
     one_by_one = Index.open(tmp_path / "one.scrubjay", dim=2, durability="normal")
     together = Index.open(tmp_path / "together.scrubjay", dim=2, durability="normal")
     for index in (one_by_one, together):
-        with index.changing("preparing") as change:
+        with Backend.of(index).changing("preparing") as change:
             put(change, ["a", "x"], JANE)
             put(change, ["y"], ACME)
     beside = Index.open(tmp_path / "together.scrubjay", durability="normal")
@@ -187,18 +191,18 @@ def test_any_sequence_of_steps_comes_to_what_it_comes_to_one_by_one(tmp_path: Pa
     for _ in range(3):
         names = [str(name) for name in rng.choice(list(STEPS), size=rng.integers(1, 6))]
         for name in names:
-            with one_by_one.changing(name) as change:
+            with Backend.of(one_by_one).changing(name) as change:
                 STEPS[name](change)
-        with together.changing("several") as change:
+        with Backend.of(together).changing("several") as change:
             for name in names:
                 STEPS[name](change)
         assert state(together) == state(one_by_one), names
         assert state(beside) == state(one_by_one), names
         assert len(together) == len(one_by_one)
-    assert [(e.reason, e.scope, e.documents) for e in together.events()] == [
-        (e.reason, e.scope, e.documents) for e in one_by_one.events()
+    assert [(e.reason, e.scope, e.documents) for e in together.admin.events()] == [
+        (e.reason, e.scope, e.documents) for e in one_by_one.admin.events()
     ]
-    assert together.check().clean and beside.check().clean
+    assert together.admin.check().clean and beside.admin.check().clean
     for index in (one_by_one, together, beside):
         index.close()
 
@@ -246,7 +250,7 @@ def exchange(path: Path, kind: str, index: Index | None = None) -> None:
     own = index if index is not None else Index.open(path, durability="normal")
     for i in range(1, 201):
         id = "m0" if kind == "replace" else f"m{i}"
-        with own.changing("exchanging") as change:
+        with Backend.of(own).changing("exchanging") as change:
             if kind == "exchange":
                 assert change.delete([f"m{i - 1}"], scope=JANE, reason="exchanged") == 1
             change.upsert([id], [f"oak {i}"], scopes=[JANE], vectors=[(1.0, float(i))], payloads=[None])
@@ -258,7 +262,7 @@ def test_what_sqlite_refuses_leaves_nothing(index: Index) -> None:
     index.upsert("a", "oak a", scope=JANE)
 
     def write_twice() -> None:
-        with index.changing("writing") as change:
+        with Backend.of(index).changing("writing") as change:
             put(change, ["b"], JANE)
             change.connection.execute("INSERT INTO note VALUES ('x')")
             change.connection.execute("INSERT INTO note VALUES ('x')")
@@ -266,7 +270,7 @@ def test_what_sqlite_refuses_leaves_nothing(index: Index) -> None:
     with pytest.raises(scrubjay.StoreError, match="UNIQUE"):
         write_twice()
     assert found(index, JANE) == ["a"] and notes(index) == []
-    assert index.check().clean
+    assert index.admin.check().clean
 
 
 def test_vectors_settle_dimension_and_model(tmp_path: Path) -> None:
@@ -274,9 +278,9 @@ def test_vectors_settle_dimension_and_model(tmp_path: Path) -> None:
 
     embedder = Function(lambda texts: [[1.0, float(len(t)), 0.5] for t in texts], dim=3, name="toy")
     with Index.open(tmp_path / "m.scrubjay", embedder, durability="normal") as index:
-        vectors = index.embed(["oak a"])
+        vectors = Backend.of(index).embed(["oak a"])
         assert vectors[0] is not None and vectors[0].shape == (3,)
-        with index.changing("writing") as change:
+        with Backend.of(index).changing("writing") as change:
             change.upsert(["a"], ["oak a"], scopes=[JANE], vectors=vectors, payloads=[None])
         assert index.search("oak a", scope=JANE).mode == "hybrid"
     with pytest.raises(scrubjay.EmbedderMismatchError):
@@ -287,12 +291,12 @@ def test_a_search_that_overlaps_a_catching_up_in_two_steps_runs_again(tmp_path: 
     path = tmp_path / "memories.scrubjay"
     with Index.open(path, durability="normal") as index, Index.open(path, durability="normal") as other:
         index.upsert("m0", "oak 0", scope=JANE)
-        residency = index.engine.residency  # type: ignore[union-attr]
+        residency = Backend.of(index).engine.residency  # type: ignore[union-attr]
         view, stamp = residency.view(JANE)
-        with other.changing("replacing") as change:
+        with Backend.of(other).changing("replacing") as change:
             put(change, ["m0"], JANE, vector=None)
         assert found(index, JANE) == ["m0"] and residency.held(view, stamp)  # one step
-        with other.changing("exchanging") as change:
+        with Backend.of(other).changing("exchanging") as change:
             change.delete(["m0"], scope=JANE, reason="exchanged")
             put(change, ["m1"], JANE, vector=None)
         assert found(index, JANE) == ["m1"] and not residency.held(view, stamp)
@@ -321,9 +325,9 @@ class Restless:
 def test_a_search_that_is_disturbed_again_and_again_still_finds_everything(index: Index, n: int) -> None:
     """Also while nothing is evicted: then partitions leave that are replaced, or whose key is away."""
     ids = [f"m{i}" for i in range(5)]
-    with index.changing("writing") as change:
+    with Backend.of(index).changing("writing") as change:
         put(change, ids, JANE)
-    residency = index.engine.residency  # type: ignore[union-attr]
+    residency = Backend.of(index).engine.residency  # type: ignore[union-attr]
     native = residency.engine
     asked = {
         "search": lambda: found(index, JANE),
@@ -337,7 +341,7 @@ def test_a_search_that_is_disturbed_again_and_again_still_finds_everything(index
             hit.id
             for hit in index.search_batch(["oak"], scope=JANE, query=Query(mode="lexical"), vectors=None)[0]
         ),
-        "substring": lambda: sorted(index.engine.find_substring("oak", scope=JANE).ids.tolist()),
+        "substring": lambda: sorted(Backend.of(index).engine.find_substring("oak", scope=JANE).ids.tolist()),
         "count": lambda: ids if index.count(JANE, filter={"x": {"$exists": False}}) == 5 else [],
     }
     for name, ask in asked.items():

@@ -56,7 +56,7 @@ def test_a_held_lock_is_a_typed_error_and_readers_go_on(name: str, tmp_path: Pat
     faults.prepare(path)
     given = provider if name in faults.KEYED else None
     with Index.open(path, busy_timeout=0, keys=given, encryption="mixed") as index:
-        index.warm(JANE)
+        index.admin.warm(JANE)
         before = faults.content(index)
         other = sqlite3.connect(path, isolation_level=None)
         other.execute("BEGIN IMMEDIATE")
@@ -78,10 +78,10 @@ def test_compaction_says_when_somebody_reads(tmp_path: Path) -> None:
         other.execute("BEGIN")
         other.execute("SELECT count(*) FROM document").fetchone()
         with pytest.raises(scrubjay.StoreBusyError, match="using the index"):
-            index.compact()
+            index.admin.compact()
         other.close()
-        index.compact()
-        assert index.check().clean
+        index.admin.compact()
+        assert index.admin.check().clean
 
 
 def obeying_permissions() -> list[str] | None:
@@ -164,7 +164,7 @@ def test_an_index_that_is_open_goes_on_when_its_folder_becomes_read_only(tmp_pat
             except scrubjay.StoreError:
                 pass
         try:
-            index.compact()
+            index.admin.compact()
         except scrubjay.StoreError:
             pass
         assert len(index.search("oak", scope=jane, k=100)) == 39 + written
@@ -180,7 +180,7 @@ def test_an_index_that_is_open_goes_on_when_its_folder_becomes_read_only(tmp_pat
     assert done.returncode == 0, done.stderr[-2000:]
     with Index.open(path) as index:
         assert len(index.search("oak", scope=JANE, k=100)) == 39 + int(done.stdout)
-        assert index.check().clean
+        assert index.admin.check().clean
 
 
 def test_verifying_leaves_the_locks_of_sqlite_alone(tmp_path: Path) -> None:
@@ -188,7 +188,7 @@ def test_verifying_leaves_the_locks_of_sqlite_alone(tmp_path: Path) -> None:
     path = tmp_path / "memories.scrubjay"
     with Index.open(path) as index:
         index.upsert(1, "an oak", scope=JANE)
-        index.verify_erased(["a beech"])
+        index.admin.verify_erased(["a beech"])
         other = "import sys; from scrubjay import Index; Index.open(sys.argv[1]).close()"
         subprocess.run([sys.executable, "-c", other, str(path)], check=True)
         assert path.with_name(path.name + "-wal").exists()

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from scrubjay import Engine, Index, Scope
+from scrubjay.backend import Backend
 
 ACME, JANE, GLOBEX = Scope("acme"), Scope("acme", user="jane"), Scope("globex")
 LIMIT = 16 << 20
@@ -135,7 +136,7 @@ def test_a_batch_whose_stemmer_fails_leaves_nothing(kind: Any) -> None:
         (
             Engine(analyzer="moody", stemmer=stem, background=False)
             if kind is Engine
-            else Index(analyzer="moody", stemmer=stem)._engine
+            else Backend.of(Index(analyzer="moody", stemmer=stem)).engine
         )
         for _ in range(2)
     )

@@ -18,9 +18,8 @@ from scrubjay._native import Scope
 from scrubjay.adapters._queries import USUAL, narrowed
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
-from scrubjay.index import Index
+from scrubjay.index import Hit, Index
 from scrubjay.records import Record
-from scrubjay.results import Hit
 
 __all__ = [
     "EVERYTHING",

@@ -35,7 +35,7 @@ class _Opened:
     def usable(self, path: Path) -> bool:
         """Whether the file is still open, and still the one that the path names."""
         try:
-            self.index.collections()
+            self.index.admin.collections()
         except ClosedError:  # somebody closed the index itself
             return False
         return self.file is not None and self.file == _identity(path)
@@ -195,7 +195,7 @@ def _fit(index: Index, embedder: Embedder | None, identity: dict[str, Any]) -> N
     """Have the collection without a name be as it is asked for."""
     if embedder is not None:
         index.embedder = embedder
-    stats = index.stats()
+    stats = index.admin.stats()
     for name, value in identity.items():
         there = stats[name]
         fits = there == value or (name == "analyzer" and str(there).rpartition("-")[0] == value)

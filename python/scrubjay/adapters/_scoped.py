@@ -13,11 +13,11 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.backend import Backend
 from scrubjay.errors import Error
 from scrubjay.index import Index
 from scrubjay.locks import renew_in_children
 from scrubjay.records import Record
-from scrubjay.store.engine import DurableEngine
 
 __all__ = ["ReadOnlyMemoryError", "ScopedMemories", "UnknownMemoryError"]
 
@@ -64,7 +64,7 @@ class ScopedMemories:
     """
 
     def __init__(self, index: Index) -> None:
-        if isinstance(index.engine, DurableEngine) and index.engine.identity.id_kind == "int":
+        if Backend.of(index).id_kind == "int":
             raise ValueError("index: expected one whose ids are str, got one whose ids are int")
         self.index = index
         self._locks = [threading.RLock() for _ in range(_N_LOCKS)]

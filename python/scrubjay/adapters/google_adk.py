@@ -27,8 +27,7 @@ from scrubjay.adapters._queries import as_query
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import MissingExtraError
 from scrubjay.fusion import Query
-from scrubjay.index import Index
-from scrubjay.results import Hit
+from scrubjay.index import Hit, Index
 
 try:
     from google.adk.memory.base_memory_service import BaseMemoryService, SearchMemoryResponse

@@ -107,7 +107,7 @@ def _fill(index: Index, arguments: argparse.Namespace) -> int:
     n_written = 0
     for name in arguments.files:
         if name != "-" and is_export(Path(name)):
-            n_written += index.import_(name, progress=bar)
+            n_written += index.admin.import_(name, progress=bar)
             continue
         records = iter(_records([name], index, arguments).values())
         while batch := list(islice(records, _BATCH)):
@@ -131,7 +131,7 @@ def _new_index(target: Path, arguments: argparse.Namespace, *, force: bool = Fal
 
 def _describe(index: Index, scopes: list[tuple[Scope, int]], arguments: argparse.Namespace) -> int:
     # nothing was asked, so there is nothing to say of the query cache
-    stats = {key: value for key, value in index.stats().items() if not key.startswith("query_cache")}
+    stats = {key: value for key, value in index.admin.stats().items() if not key.startswith("query_cache")}
     if arguments.json:
         rows = [
             {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent, "memories": n}

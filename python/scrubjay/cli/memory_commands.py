@@ -191,7 +191,7 @@ def _open(arguments: argparse.Namespace, *, new: bool = False) -> Memory:
     if new and not Path(arguments.file).exists():
         return Memory.open(arguments.file, from_spec(arguments.embedder))
     with open_index(arguments.file) as index:  # opening a memory would make its tables
-        if not new and COLLECTION not in index.collections():
+        if not new and COLLECTION not in index.admin.collections():
             raise InputError(f"{arguments.file}: no memory in this file; `scrubjay memory add` makes one")
     writes = arguments.memory_command in _WRITE
     return Memory.open(arguments.file, from_spec(arguments.embedder), read_only=not writes)

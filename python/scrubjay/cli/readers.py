@@ -75,7 +75,7 @@ def paths_below(names: list[str]) -> Iterator[Path]:
 
 
 def is_export(path: Path) -> bool:
-    """Whether a file is what `Index.export` wrote: its first line says so."""
+    """Whether a file is what `Admin.export` wrote: its first line says so."""
     try:
         with path.open("rb") as file:
             return b'"scrubjay_export"' in file.readline(1000)
@@ -108,7 +108,7 @@ def _read_jsonl(content: str, name: str, scope: Scope) -> Iterator[dict[str, Any
             continue
         if "sealed" in value and "text" not in value:
             raise InputError(
-                f"{where}: the memories of an encrypted tenant; Index.import_() reads them, with keys"
+                f"{where}: the memories of an encrypted tenant; index.admin.import_() reads them, with keys"
             )
         if "key" in value and "tenant" in value and "text" not in value:
             continue  # of the sealed ones that follow

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from scrubjay._native import Scope
 from scrubjay.cli.terminal import clean, dim, fit, render_table, terminal_width
-from scrubjay.results import Hit, Hits
+from scrubjay.index import Hit, Hits
 
 __all__ = ["evidence", "hits_table", "level", "ranks", "way"]
 

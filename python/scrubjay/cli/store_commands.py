@@ -12,7 +12,7 @@ from scrubjay.cli.outputs import check_output, open_index
 from scrubjay.cli.readers import InputError
 from scrubjay.cli.terminal import clean
 from scrubjay.errors import CorruptDataWarning
-from scrubjay.index import Index
+from scrubjay.index import Admin
 
 __all__ = ["run_backup", "run_check", "run_compact", "run_export"]
 
@@ -23,8 +23,8 @@ def run_check(arguments: argparse.Namespace) -> int:
     if arguments.repair:
         return _repair(arguments, start)
     with open_index(arguments.index) as index:
-        members = [index, *(index.collection(name) for name in index.collections())]
-        reports = {member.name: member.check(progress=_bar(arguments)) for member in members}
+        members = [index, *(index.collection(name) for name in index.admin.collections())]
+        reports = {member.name: member.admin.check(progress=_bar(arguments)) for member in members}
     facts = {
         "documents": sum(report.documents for report in reports.values()),
         "partitions": sum(report.partitions for report in reports.values()),
@@ -42,7 +42,7 @@ def run_check(arguments: argparse.Namespace) -> int:
 def _repair(arguments: argparse.Namespace, start: float) -> int:
     """Repair the file: 0 if nothing was wrong, 1 if it was mended whole, 3 if rows were left out."""
     _need_file(arguments.index)
-    report = Index.repair(arguments.index)
+    report = Admin.repair(arguments.index)
     facts: dict[str, object] = {
         "changed": report.changed,
         "rows": sum(report.rows.values()),
@@ -61,7 +61,7 @@ def run_compact(arguments: argparse.Namespace) -> int:
     start = time.perf_counter()
     before = Path(arguments.index).stat().st_size if Path(arguments.index).is_file() else 0
     with open_index(arguments.index, writes=True) as index:
-        index.compact(progress=_bar(arguments))
+        index.admin.compact(progress=_bar(arguments))
     after = Path(arguments.index).stat().st_size
     _say(arguments, {"bytes_before": before, "bytes_after": after}, time.perf_counter() - start)
     return 0
@@ -72,7 +72,7 @@ def run_backup(arguments: argparse.Namespace) -> int:
     start = time.perf_counter()
     check_output(arguments.target, force=arguments.force, reads=[arguments.index])
     with open_index(arguments.index) as index:
-        n_bytes = index.backup(arguments.target, replace=arguments.force, progress=_bar(arguments))
+        n_bytes = index.admin.backup(arguments.target, replace=arguments.force, progress=_bar(arguments))
     _say(arguments, {"bytes": n_bytes, "to": arguments.target}, time.perf_counter() - start)
     return 0
 
@@ -84,13 +84,15 @@ def run_export(arguments: argparse.Namespace) -> int:
     left_out: list[str] = []
     if arguments.salvage:
         _need_file(arguments.index)
-        report = Index.salvage(arguments.index, arguments.target)
+        report = Admin.salvage(arguments.index, arguments.target)
         n_written, left_out = report.memories, report.left_out
         files: list[object] = [str(file) for file in report.files]
     else:
         with warnings.catch_warnings(record=True) as caught, open_index(arguments.index) as index:
             warnings.simplefilter("always", CorruptDataWarning)
-            n_written = index.export(arguments.target, replace=arguments.force, progress=_bar(arguments))
+            n_written = index.admin.export(
+                arguments.target, replace=arguments.force, progress=_bar(arguments)
+            )
         for one in caught:
             if isinstance(one.message, CorruptDataWarning):
                 left_out += one.message.damaged

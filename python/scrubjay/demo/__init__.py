@@ -18,9 +18,8 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.fusion import Query
-from scrubjay.index import Index
+from scrubjay.index import Hits, Index
 from scrubjay.records import Record
-from scrubjay.results import Hits
 
 __all__ = ["Answer", "Question", "ask", "load_memories", "load_questions", "make_index"]
 

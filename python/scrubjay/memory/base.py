@@ -6,12 +6,13 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 from numpy.typing import NDArray
 
 from scrubjay import payload
 from scrubjay._native import Scope
+from scrubjay.backend import Backend
 from scrubjay.errors import CorruptIndexError
 from scrubjay.index import Index
 from scrubjay.memory.judge import Judge
@@ -20,7 +21,6 @@ from scrubjay.memory.rows import EpisodeRow, FactRow, kind_of, scope_in
 from scrubjay.memory.schema import KINDS, erasing
 from scrubjay.memory.sealing import cipher_of, next_number, place_in, sealed_cell, settle
 from scrubjay.store.connections import translated
-from scrubjay.store.engine import DurableEngine
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.together import Change
 
@@ -40,6 +40,8 @@ class Ground:
     """The index of the file."""
     documents: Index
     """The collection of the facts and episodes in force. It is written to through the memory only."""
+    _backend: Backend
+    """What that collection offers to what is built on it."""
     clock: Callable[[], int]
     """Microseconds since 1970."""
     judge: Judge
@@ -47,7 +49,7 @@ class Ground:
     @property
     def store(self) -> SqliteStore:
         """The file, as the collection sees it."""
-        return cast(DurableEngine, self.documents.engine).store
+        return self._backend.store
 
     @contextmanager
     def reading(self) -> Iterator[sqlite3.Connection]:
@@ -74,7 +76,7 @@ class Ground:
         """
         tenants = sorted(set(tenants))
         self.store.cipher.require(tenants)
-        with self.documents.changing(doing) as change:
+        with self._backend.changing(doing) as change:
             for tenant in tenants:
                 settle(change.connection, tenant)
             yield change
@@ -126,9 +128,9 @@ class Ground:
         """The same for a document whose text stays, with the vector that it has."""
         scope = scope_in(row)
         # As committed: this change may have given the slot away since.
-        found = self.documents.engine.get(row.slot, scope=scope)
+        found = self._backend.engine.get(row.slot, scope=scope)
         same = found is not None and (found.scope, found.text) == (scope, row.text)
-        vector = found.vector if found is not None and same else self.documents.embed([row.text])[0]
+        vector = found.vector if found is not None and same else self._backend.embed([row.text])[0]
         self.put(change, row, vector)
 
 

@@ -9,7 +9,7 @@ import unicodedata
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.semantic import as_text
+from scrubjay.records import as_text
 from scrubjay.store.reading import names_of
 
 __all__ = [

@@ -204,7 +204,7 @@ class Crud(KnownScopes):
         vector = None
         rewritten = isinstance(seen, (FactRow, EpisodeRow)) and _text(candidate) != seen.text
         if rewritten:
-            vector = self.documents.embed([_text(candidate)])[0]
+            vector = self._backend.embed([_text(candidate)])[0]
         verdicts: dict[str, bool] = {}
         if isinstance(seen, FactRow):
             with self.reading() as connection:
@@ -318,7 +318,7 @@ class Crud(KnownScopes):
         reason = checked_str(reason, "reason") or "delete"
         if by is not None:
             checked_str(by, "by")
-        with self.documents.changing("deleting") as change:
+        with self._backend.changing("deleting") as change:
             row = find_row(change.connection, id)
             if row is None or not belongs_to(row, scope):
                 return False

@@ -90,14 +90,14 @@ class Facts(Ground):
                     if known is None:
                         fresh.append(one)
         if fresh:
-            vectors = self.documents.embed([content_of(one.kind, one.candidate) for one in fresh])
+            vectors = self._backend.embed([content_of(one.kind, one.candidate) for one in fresh])
             for one, vector in zip(fresh, vectors, strict=True):
                 one.vector, one.embedded = vector, True
 
     def vector_for(self, one: Proposal) -> NDArray[Any] | None:
         """Return the vector of a proposal's text; embedded now if it was taken for a duplicate before."""
         if not one.embedded:
-            one.vector, one.embedded = self.documents.embed([content_of(one.kind, one.candidate)])[0], True
+            one.vector, one.embedded = self._backend.embed([content_of(one.kind, one.candidate)])[0], True
         return one.vector
 
     def _judge(self, proposals: Sequence[Proposal]) -> None:

@@ -147,7 +147,7 @@ class Forgetting(Crud, History, Repair):
         words = Pseudonyms(scope) if names else None
         if self.store.cipher.ring is not None:
             self.store.cipher.openable(scope.tenant)
-        with self.documents.changing("forgetting") as change:
+        with self._backend.changing("forgetting") as change:
             connection = change.connection
             with erasing(connection):
                 connection.execute("CREATE TEMP TABLE IF NOT EXISTS gone(id TEXT PRIMARY KEY)")
@@ -226,7 +226,7 @@ class Forgetting(Crud, History, Repair):
     ) -> MemoryErasure:
         """Look for what should be gone: rows of everything within `scope` (its users and agents included), documents
         of any collection, and, in the bytes of the files, texts, vectors and names (see
-        :meth:`scrubjay.Index.verify_erased`). Run :meth:`compact` first.
+        :meth:`scrubjay.Admin.verify_erased`). Run :meth:`compact` first.
         """
         checked_scope(scope)
         sought = (_listed(texts, "texts"), _listed(vectors, "vectors"), (), _listed(names, "names"))
@@ -248,12 +248,12 @@ class Forgetting(Crud, History, Repair):
                     f"SELECT ifnull(sum(documents), 0) FROM scope{suffix} WHERE {condition}", values
                 ).fetchone()
                 rows[f"document{suffix}"] = n
-        report = self.index.verify_erased(*sought) if any(sought) else None
+        report = self.index.admin.verify_erased(*sought) if any(sought) else None
         return MemoryErasure({table: n for table, n in rows.items() if n}, report)
 
     def compact(self) -> None:
-        """Make what was deleted or forgotten disappear from the files (see :meth:`scrubjay.Index.compact`)."""
-        self.documents.compact(progress=False)
+        """Make what was deleted or forgotten disappear from the files (see :meth:`scrubjay.Admin.compact`)."""
+        self.documents.admin.compact(progress=False)
 
     # ------------------------------------------------------------------ little by little
 
@@ -265,7 +265,7 @@ class Forgetting(Crud, History, Repair):
         whose key cannot be had now stays until it can.
         """
         away = self.store.tenants_without_key()
-        with self.documents.changing("sweeping memory") as change:
+        with self._backend.changing("sweeping memory") as change:
             with erasing(change.connection):
                 expired = self._expire(change, away)
                 faded = self._age(change, expired)
@@ -358,7 +358,7 @@ class Forgetting(Crud, History, Repair):
         checked_scope(scope)
         if not isinstance(used, bool):
             raise TypeError(f"used: expected a bool, got {type(used).__name__}")
-        with self.documents.changing("noting use") as change:
+        with self._backend.changing("noting use") as change:
             row = find_row(change.connection, id)
             if (
                 not isinstance(row, (FactRow, EpisodeRow))

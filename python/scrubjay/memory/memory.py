@@ -9,6 +9,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
+from scrubjay.backend import Backend
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.index import Index
 from scrubjay.locks import renew_in_children
@@ -92,9 +93,10 @@ class Memory(AroundMemory):
             raise ValueError(f"retention_days: expected 0 or more, below a million, got {retention_days}")
         self.index = index
         self.documents = index.collection(COLLECTION)
+        self._backend = Backend.of(self.documents)
         self.clock = clock or (lambda: time.time_ns() // 1000)
         if clock is not None:
-            self.documents.engine.use_clock(clock)  # type: ignore[union-attr]
+            self._backend.use_clock(clock)
         self.judge = judge or DefaultJudge()
         self.decay = decay or Decay()
         self.retention_days = retention_days
@@ -130,7 +132,7 @@ class Memory(AroundMemory):
                 predicates, evidence, metadata and places of records, what an episode did, events of traces, what was
                 refused, reasons. Ids, the names of tenants, users, agents, authors and runs, keys of policies and
                 preferences, kinds, statuses, numbers and times stay readable, and the reasons of deletion events. What
-                was there before is encrypted by :meth:`Index.encrypt`, and refused until then (see `encryption` of
+                was there before is encrypted by :meth:`Admin.encrypt`, and refused until then (see `encryption` of
                 :meth:`Index.open`).
 
         Raises:
@@ -174,6 +176,6 @@ class Memory(AroundMemory):
         self.close()
 
     def __repr__(self) -> str:
-        if self.documents.is_closed:
+        if self._backend.is_closed:
             return f"<scrubjay.Memory closed: {self.index.path}>"
         return f"<scrubjay.Memory {len(self.documents):,} facts and episodes in force: {self.index.path}>"

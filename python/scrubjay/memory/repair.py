@@ -52,9 +52,9 @@ class Repair(Ground):
         """
         with self.snapshot() as connection:
             found = self._compare(connection, self.clock())
-        vectors = self.documents.embed([row.text for row in found.missing]) if found.missing else []
+        vectors = self._backend.embed([row.text for row in found.missing]) if found.missing else []
         known = dict(zip(found.missing, vectors, strict=True))
-        with self.documents.changing("reindexing memory") as change:
+        with self._backend.changing("reindexing memory") as change:
             found = self._compare(change.connection, change.now)
             if found.stray:
                 scopes, ids = zip(*found.stray, strict=True)
@@ -63,7 +63,7 @@ class Repair(Ground):
                 if row in known:
                     self.put(change, row, known[row])
                 else:  # written meanwhile, past the memory again
-                    self.put(change, row, self.documents.embed([row.text])[0])
+                    self.put(change, row, self._backend.embed([row.text])[0])
         return len(found.missing) + len(found.stray)
 
     def _compare(self, connection: sqlite3.Connection, now: int) -> _Found:

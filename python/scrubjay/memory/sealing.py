@@ -199,7 +199,7 @@ def settle(connection: sqlite3.Connection, tenant: str) -> bool:
 
     Raises:
         EncryptionError: the tenant's key cannot be had (KeyErasedError: ever again), or the tenant is to be encrypted
-            by :meth:`scrubjay.Index.encrypt` first.
+            by :meth:`scrubjay.Admin.encrypt` first.
     """
     cipher = cipher_of(connection)
     return cipher is not None and cipher.current(tenant) is not None

@@ -34,7 +34,7 @@ class Standing(Facts):
         by = _named(by, "by")
         with self.reading() as connection:
             seen = find_row(connection, id)
-        vector = self.documents.embed([seen.text])[0] if isinstance(seen, FactRow) else None
+        vector = self._backend.embed([seen.text])[0] if isinstance(seen, FactRow) else None
         with self.changing("confirming", [scope.tenant]) as change:
             row = find_row(change.connection, id)
             if row is None or not belongs_to(row, scope):

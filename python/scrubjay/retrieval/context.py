@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from scrubjay.results import Hit
+from scrubjay.index import Hit
 
 __all__ = ["Context", "count_roughly", "place_at_edges"]
 

@@ -129,7 +129,7 @@ def from_feedback(index: Index, scope: Scope | None = None) -> list[JudgedQuery]
     [('train', True, (Scope('acme', user='jane'), 'm1'))]
     """
     judged: dict[tuple[str, Scope], dict[Key, bool]] = {}
-    for note in index.feedbacks(scope):
+    for note in index.admin.feedbacks(scope):
         if note.query is not None and note.query.strip():
             judged.setdefault((note.query, note.scope), {})[note.document_scope, note.id] = note.used
     queries = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from scrubjay._native import Scope
-from scrubjay.results import Hits
+from scrubjay.index import Hits
 from scrubjay.retrieval.result import RetrievedHit
 
 __all__ = ["merge"]

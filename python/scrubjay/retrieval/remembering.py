@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrubjay._native import Scope
+from scrubjay.backend import Backend
 from scrubjay.index import Index
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
 from scrubjay.retrieval.keys import Unkeyed, key_of
@@ -52,6 +53,7 @@ class Remembering:
         counters: Counters,
     ) -> None:
         self._index = index
+        self._backend = Backend.of(index)
         self._local = local
         self._shared = shared
         self._parts = parts
@@ -73,9 +75,9 @@ class Remembering:
         embedder = self._index.embedder
         key = (asked, key_of(scope), self._parts, None if embedder is None else embedder.name)
         # The local state first: what is found for newer versions may be kept for an older state, not the reverse.
-        state, shared = self._index.generation(scope), None
+        state, shared = self._backend.generation(scope), None
         if self._shared is not None and not options.get("explain"):  # ids and scores explain nothing
-            shared = self._index.shared_generation(scope)
+            shared = self._backend.shared_generation(scope)
         return Question(key, scope, state, shared)
 
     def recall(self, question: Question, trace: Trace) -> Retrieved | None:
@@ -133,7 +135,7 @@ class Remembering:
             self._counters.add("shared_cache_errors_total")
             return None
         try:
-            result = self._index.hits_of([(levels[hit.level], hit.id) for hit in held.hits], scope)
+            result = self._backend.hits_of([(levels[hit.level], hit.id) for hit in held.hits], scope)
         except (TypeError, ValueError):  # ids of the other kind
             self._counters.add("shared_cache_errors_total")
             return None

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import Scope
-from scrubjay.results import Hit, Hits
+from scrubjay.index import Hit, Hits
 from scrubjay.retrieval.trace import Trace
 
 __all__ = ["Retrieved", "RetrievedHit"]

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
+from scrubjay.backend import Backend
 from scrubjay.errors import ClosedError, Error
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
-from scrubjay.index import Index
-from scrubjay.results import Hit, Hits
+from scrubjay.index import Hit, Index
 from scrubjay.retrieval.cache import CacheStats, RedisCache, ResultCache
 from scrubjay.retrieval.context import Context
 from scrubjay.retrieval.keys import name_of
@@ -194,7 +194,7 @@ class Retriever:
         stats = self._remembering.stats()
         if self._reranking is not None:
             stats["rerank"] = self._reranking.stats()
-        vectors = self.index.query_cache_stats()
+        vectors = self.index.admin.query_cache_stats()
         stats["embedding"] = CacheStats(vectors["hits"], vectors["misses"], entries=vectors["entries"])
         return stats
 
@@ -288,7 +288,7 @@ class Retriever:
         if not wanted:
             return [], "none"
         try:
-            found = Hits(self.index.engine.find_substring(wanted, scope=scope, k=depth))
+            found = Backend.of(self.index).find_substring(wanted, scope=scope, k=depth)
         except (TypeError, ValueError, ClosedError):
             raise
         except Exception as error:  # noqa: BLE001 - the last resort is down, too

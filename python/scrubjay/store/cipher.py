@@ -298,7 +298,7 @@ class Cipher:
         if plain is not None and not mixed and self._encrypting != tenant:
             raise PlaintextError(
                 f"tenant {tenant!r} has rows in the clear ({plain}), and keys give a key for it: call "
-                f"Index.encrypt({tenant!r}) first (or open the file with encryption='mixed')"
+                f"index.admin.encrypt({tenant!r}) first (or open the file with encryption='mixed')"
             )
 
     def _begin(self, connection: sqlite3.Connection, tenant: str, box: Box, plain: str | None) -> None:
@@ -360,10 +360,11 @@ class Cipher:
         if box is not None and box.whole:
             return CorruptIndexError(
                 f"{what} is in the clear, though all of tenant {tenant!r} was encrypted: something else wrote it "
-                "(Index.encrypt(tenant, accept=True) seals it)"
+                "(index.admin.encrypt(tenant, accept=True) seals it)"
             )
         return PlaintextError(
-            f"{what} is in the clear, though keys give a key for tenant {tenant!r}: call Index.encrypt({tenant!r}), "
+            f"{what} is in the clear, though keys give a key for tenant {tenant!r}: call "
+            f"index.admin.encrypt({tenant!r}), "
             "or open the file with encryption='mixed' until then"
         )
 
@@ -415,7 +416,7 @@ class Cipher:
         if access.master.fingerprint != stored.fingerprint:
             raise EncryptionError(
                 f"keys: tenant {tenant!r} is encrypted with another key than the one given (was it rotated? see "
-                "Index.rotate_key)"
+                "index.admin.rotate_key)"
             )
         box = access.master.unwrap(tenant, stored.id, stored.wrapped, mark=stored.mark)
         access.boxes[stored.id] = box
@@ -543,7 +544,7 @@ def _erased(tenant: str) -> KeyErasedError:
 def _uncounted(tenant: str) -> EncryptionError:
     return EncryptionError(
         f"tenant {tenant!r} was encrypted by an older version, and has no digests, which encryption='strict' demands: "
-        f"call Index.encrypt({tenant!r})"
+        f"call index.admin.encrypt({tenant!r})"
     )
 
 

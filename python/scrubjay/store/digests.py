@@ -121,7 +121,7 @@ def mismatch(names: Sequence[str], what: str) -> CorruptIndexError:
     )
     return CorruptIndexError(
         f"{whose}: {what}: sealed rows were put back or taken out in the file; restore a backup, or let "
-        "Index.encrypt(tenant, accept=True) take what is there"
+        "index.admin.encrypt(tenant, accept=True) take what is there"
     )
 
 

@@ -18,10 +18,10 @@ to matter (2**-32).
 - Texts, metadata, vectors, questions in feedback, what memory keeps of a tenant with a key, and images are unreadable.
 - A value that was changed, or moved to another row, column, scope or tenant, is refused.
 - A plain row, or a plain file in the place of an encrypted one, is refused for every tenant for which the provider
-  gives a key. The exception is `encryption="mixed"`, until `Index.encrypt` has finished.
+  gives a key. The exception is `encryption="mixed"`, until `Admin.encrypt` has finished.
 - Rows that were put back, rows that were taken out and vectors that were deleted do not agree with the digest of their
   scope (:mod:`scrubjay.store.digests`): a partition that is read from rows is refused, an old image is not used, and
-  `Index.check` reports them. The same holds for rows of memory and feedback, in `Index.check`.
+  `Admin.check` reports them. The same holds for rows of memory and feedback, in `Admin.check`.
 - Once the key is destroyed nothing of the tenant can be read, in the file and in all its copies.
 
 **What it does not promise.** Ids, names of tenants, users, agents, authors and runs, keys of policies and preferences,
@@ -29,8 +29,8 @@ times, statuses, reasons, numbers and sizes are readable. The log of what happen
 A whole tenant (its data key, all its scopes and digests), a whole scope with its digest and version, or a whole file
 that was put back to an earlier state is not noticed: the file holds no clock that the attacker cannot turn back. A
 scope, or a table of memory, that was emptied together with its digest looks erased. A tenant that an older version
-encrypted has no digests until its first write, or `Index.encrypt`; a copy from that time can be put back, unless
-`encryption="strict"` demands digests. A call of `Index.encrypt` that was cut short takes what is plain when it goes on.
+encrypted has no digests until its first write, or `Admin.encrypt`; a copy from that time can be put back, unless
+`encryption="strict"` demands digests. A call of `Admin.encrypt` that was cut short takes what is plain when it goes on.
 A partition that is read from its image takes the times at which documents expire from the rows, unverified.
 Documents that are read one by one (`get`, `list`) are authenticated one by one, not against the digest. The index in
 memory is in the clear, and so are swap and core dumps.

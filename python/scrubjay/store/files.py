@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from scrubjay.errors import ClosedError, StoreBusyError, StoreError
 from scrubjay.progress import Progress
-from scrubjay.semantic import as_text
+from scrubjay.records import as_text
 from scrubjay.store.connections import translated
 from scrubjay.store.place import FILE_ID
 from scrubjay.store.sqlite import SqliteStore

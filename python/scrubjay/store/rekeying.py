@@ -100,7 +100,7 @@ def _refuse_changes(transaction: Transaction, tenant: str, box: Box) -> None:
     if problems:
         raise CorruptIndexError(
             f"tenant {tenant!r} was encrypted whole before, and something else changed its rows since "
-            f"({problems[0]}); Index.encrypt(tenant, accept=True) takes them as they are"
+            f"({problems[0]}); index.admin.encrypt(tenant, accept=True) takes them as they are"
         )
 
 

@@ -74,7 +74,7 @@ Check = Callable[[Path], list[str]]
 def repair_file(
     path: Path, check: Check, authenticate: Callable[[Path, TextIO], list[str]] | None = None
 ) -> RepairReport:
-    """Repair a file that nobody has open; see :meth:`scrubjay.Index.repair`.
+    """Repair a file that nobody has open; see :meth:`scrubjay.Admin.repair`.
 
     Args:
         check: opens an index in a file, writes its images, and returns what is wrong with it.

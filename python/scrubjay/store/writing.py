@@ -15,7 +15,7 @@ import numpy as np
 from scrubjay._native import Engine, PreparedDocuments, Scope
 from scrubjay.errors import ClosedError, CorruptIndexError, EmbedderMismatchError
 from scrubjay.payload import times_of
-from scrubjay.semantic import as_text
+from scrubjay.records import as_text
 from scrubjay.store.protocol import Identity, NewRow, RowId, Written
 from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.residency import Residency

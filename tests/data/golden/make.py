@@ -20,7 +20,7 @@ def main(target: Path, *, encrypted: bool) -> None:
         for scope in (Scope("acme"), JANE, Scope("globex")):
             side.upsert("m1", f"the jay of {scope!r}", scope=scope)
         side.feedback("m1", query="whose?", scope=JANE)
-        side.compact()
+        side.admin.compact()
         for i in range(12):
             index.upsert(
                 f"m{i}",
@@ -31,7 +31,7 @@ def main(target: Path, *, encrypted: bool) -> None:
                 created_at=i * 86400,
                 expires_at="2999-12-31T23:59:59.999999+00:00" if i == 7 else None,
             )
-        index.compact()
+        index.admin.compact()
         index.delete("m3", scope=JANE)  # a tombstone that the image does not know
         index.upsert("m1", "memory 1 again: oak", scope=JANE, vector=[4.0, 3.0, 2.0, 1.0])
         index.erase(Scope("globex"))

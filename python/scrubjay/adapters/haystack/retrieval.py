@@ -16,9 +16,9 @@ from scrubjay.adapters._conditions import Admitted, only
 from scrubjay.adapters._queries import as_query
 from scrubjay.adapters.haystack.documents import to_document
 from scrubjay.adapters.haystack.filters import translate
+from scrubjay.backend import Backend
 from scrubjay.fusion import Query
-from scrubjay.index import Index
-from scrubjay.results import Hit
+from scrubjay.index import Hit, Index
 
 __all__ = ["Retrieval"]
 
@@ -94,7 +94,7 @@ class Retrieval:
         found = self._search(None, vector, "vector", filters, top_k, return_embedding, scrubjay_query)
         if not scale_score:
             return found
-        metric = self.index.engine.metric
+        metric = Backend.of(self.index).metric
         scale = {
             "cosine": lambda score: (score + 1.0) / 2.0,
             "ip": lambda score: _expit(score / _DOT_PRODUCT_SCALE),

@@ -20,6 +20,7 @@ from scrubjay.adapters.haystack.documents import to_document, to_fields
 from scrubjay.adapters.haystack.filters import Translated, translate
 from scrubjay.adapters.haystack.metadata import MetadataQueries
 from scrubjay.adapters.haystack.retrieval import Retrieval
+from scrubjay.backend import Backend
 from scrubjay.embedders.spec import from_spec
 from scrubjay.index import Index
 from scrubjay.records import Record
@@ -223,7 +224,9 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
 
     def _fields(self, document: Document) -> dict[str, Any]:
         index = self.index
-        return to_fields(document, self.scope, dtype=index.engine.dtype, embeds=index.embedder is not None)
+        return to_fields(
+            document, self.scope, dtype=Backend.of(index).dtype, embeds=index.embedder is not None
+        )
 
     def _upsert(self, records: list[dict[str, Any]]) -> None:
         if records:

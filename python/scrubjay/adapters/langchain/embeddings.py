@@ -12,7 +12,7 @@ from langchain_core.embeddings import Embeddings
 
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.wordllama import default
-from scrubjay.semantic import as_text
+from scrubjay.records import as_text
 
 __all__ = ["FromLangChain", "ScrubjayEmbeddings", "already_made", "model_name"]
 

@@ -11,7 +11,7 @@ from pydantic import Field, InstanceOf
 
 from scrubjay.adapters.langchain.store import ScrubjayVectorStore
 from scrubjay.fusion import Query
-from scrubjay.results import Hit
+from scrubjay.index import Hit
 
 __all__ = ["ScrubjayRetriever"]
 

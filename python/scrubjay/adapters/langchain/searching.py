@@ -14,11 +14,11 @@ from scrubjay._native import Scope
 from scrubjay.adapters._conditions import Admitted, only
 from scrubjay.adapters._queries import as_query
 from scrubjay.adapters.langchain.embeddings import already_made
+from scrubjay.backend import Backend
 from scrubjay.filters import Filter
 from scrubjay.fusion import Query
-from scrubjay.index import Index
+from scrubjay.index import Hit, Hits, Index
 from scrubjay.records import Record
-from scrubjay.results import Hit, Hits
 
 __all__ = ["DocumentFilter", "Searching"]
 
@@ -72,8 +72,9 @@ class Searching:
         if k == 0:
             return []
         index = self.index
-        if self._embeddings is not None and index.engine.dim is not None:
-            self._attach(index.engine.dim)
+        dim = Backend.of(index).dim
+        if self._embeddings is not None and dim is not None:
+            self._attach(dim)
         if not callable(filter) or isinstance(filter, Filter):
             admitted = Admitted(filter)
         else:
@@ -104,7 +105,7 @@ class Searching:
             and query is not None
             and options.get("vector") is None
             and asked.mode != "lexical"
-            and self.index.engine.dim is not None
+            and Backend.of(self.index).dim is not None
         ):
             try:
                 made[query] = await self._embeddings.aembed_query(query)
@@ -217,7 +218,7 @@ class Searching:
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
         """How a similarity becomes a relevance from 0 to 1."""
-        if self.index.engine.metric == "l2":
+        if Backend.of(self.index).metric == "l2":
             return lambda similarity: 1.0 / (1.0 - similarity)
         return lambda similarity: min(max(similarity, 0.0), 1.0)
 

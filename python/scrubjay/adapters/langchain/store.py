@@ -28,9 +28,8 @@ from scrubjay.adapters.langchain.searching import Searching
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import EmbedderError
 from scrubjay.fusion import Query
-from scrubjay.index import Index
+from scrubjay.index import Hit, Index
 from scrubjay.records import Record
-from scrubjay.results import Hit
 
 __all__ = ["ScrubjayVectorStore"]
 

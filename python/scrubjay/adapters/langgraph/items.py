@@ -17,8 +17,8 @@ from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.adapters.langgraph import conditions
 from scrubjay.adapters.langgraph.namespaces import Namespace, document_id, scopes_of
+from scrubjay.index import Hit
 from scrubjay.records import Record
-from scrubjay.results import Hit
 
 __all__ = [
     "FIRST_PART",

@@ -46,9 +46,8 @@ from scrubjay.adapters.langgraph.writes import refresh, write
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.filters import both
 from scrubjay.fusion import Query
-from scrubjay.index import Index
+from scrubjay.index import Hit, Index
 from scrubjay.records import Record
-from scrubjay.results import Hit
 
 __all__ = ["ScrubjayStore"]
 
@@ -170,8 +169,8 @@ class ScrubjayStore(BaseStore):
 
     def sweep_ttl(self) -> int:
         """Take expired items out of the file; return how many that were. In memory they go by themselves, uncounted."""
-        n_items = self._index.sweep(all_homes(self._tenant))
-        self._index.sweep(Scope(self._tenant))
+        n_items = self._index.admin.sweep(all_homes(self._tenant))
+        self._index.admin.sweep(Scope(self._tenant))
         return n_items
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:

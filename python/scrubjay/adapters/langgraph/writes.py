@@ -15,9 +15,9 @@ from scrubjay._native import Scope
 from scrubjay.adapters._opened import Lease
 from scrubjay.adapters.langgraph.items import Document, Put, deadline, item_key
 from scrubjay.adapters.langgraph.namespaces import document_id, home_of
-from scrubjay.index import Index
+from scrubjay.backend import Backend
+from scrubjay.index import Hit, Index
 from scrubjay.records import Record, Row
-from scrubjay.results import Hit
 
 __all__ = ["refresh", "write"]
 
@@ -27,7 +27,7 @@ _WORTH_IT = 0.01  # of its time to live, by which a read must move an item's end
 def write(lease: Lease, index: Index, tenant: str, puts: Sequence[Put]) -> None:
     """Write and delete items, all or none."""
     texts = list(dict.fromkeys(text for put in puts for text in put.texts))
-    vectors = dict(zip(texts, index.embed(texts), strict=True))  # before anybody has to wait
+    vectors = dict(zip(texts, Backend.of(index).embed(texts), strict=True))  # before anybody has to wait
 
     def changes() -> tuple[list[Document], list[tuple[Scope, str]]]:
         now = datetime.now(timezone.utc)
@@ -97,7 +97,7 @@ def _change(lease: Lease, index: Index, doing: str, changes: Any) -> None:
         if index.path is None:
             _change_in_memory(index, *changes())
             return
-        with index.changing(doing) as change:
+        with Backend.of(index).changing(doing) as change:
             documents, gone = changes()
             if gone:
                 change.delete([id for _, id in gone], scope=[scope for scope, _ in gone], reason=doing)
@@ -113,24 +113,20 @@ def _change(lease: Lease, index: Index, doing: str, changes: Any) -> None:
 
 def _change_in_memory(index: Index, documents: list[Document], gone: list[tuple[Scope, str]]) -> None:
     """The same without a transaction: a search may see the new documents a moment before the old ones are gone."""
+    backend = Backend.of(index)
     if documents:
-        index.engine.upsert_many(
-            [document.id for document in documents],
-            [document.text for document in documents],
-            scope=[document.scope for document in documents],
-            vectors=[document.vector for document in documents],
-            payloads=[document.payload for document in documents],
-        )
-        index._expiry.add(
-            Row(
-                document.id,
-                document.text,
-                document.scope,
-                None,
-                document.payload,
-                None if document.expires_at is None else payload.microseconds(document.expires_at),
-            )
-            for document in documents
+        backend.write_rows(
+            [
+                Row(
+                    document.id,
+                    document.text,
+                    document.scope,
+                    document.vector,
+                    document.payload,
+                    None if document.expires_at is None else payload.microseconds(document.expires_at),
+                )
+                for document in documents
+            ]
         )
     if gone:
-        index.engine.delete_many([id for _, id in gone], scope=[scope for scope, _ in gone])
+        backend.delete_keys([(scope, id) for scope, id in gone])

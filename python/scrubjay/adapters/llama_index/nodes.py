@@ -15,9 +15,8 @@ from llama_index.core.schema import BaseNode, Document, MetadataMode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 
 from scrubjay._native import Scope
-from scrubjay.records import Record
-from scrubjay.results import Hit
-from scrubjay.semantic import as_text
+from scrubjay.index import Hit
+from scrubjay.records import Record, as_text
 
 __all__ = ["DOCUMENT", "to_node", "to_row"]
 

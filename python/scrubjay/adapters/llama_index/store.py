@@ -26,10 +26,10 @@ from scrubjay.adapters._opened import Lease, lease
 from scrubjay.adapters._queries import as_query
 from scrubjay.adapters.llama_index.filters import translated
 from scrubjay.adapters.llama_index.nodes import DOCUMENT, to_node, to_row
+from scrubjay.backend import Backend
 from scrubjay.errors import StoreError
 from scrubjay.fusion import Query, Weighted
-from scrubjay.index import Index
-from scrubjay.results import Hit
+from scrubjay.index import Hit, Index
 from scrubjay.whole_files import put_in_place
 
 __all__ = ["ScrubjayVectorStore"]
@@ -322,15 +322,15 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             with Index.open(fresh) as file:
                 copy = file.collection(
                     self.collection_name,
-                    dim=index.engine.dim,
-                    metric=index.engine.metric,
-                    dtype=index.engine.dtype,
+                    dim=Backend.of(index).dim,
+                    metric=Backend.of(index).metric,
+                    dtype=Backend.of(index).dtype,
                 )
                 ids = [record.id for record in index.list(self._scope, exact=True, order="oldest")]
                 records = index.get_many(ids, scope=self._scope)
                 own = [record for record in records if record is not None and record.scope == self._scope]
                 copy.upsert_many(own, progress=False)
-                file.compact()
+                file.admin.compact()
             put_in_place(fresh, target, replace=True)
         finally:
             for leftover in fresh.parent.glob(f"{fresh.name}*"):

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 
 from scrubjay._native import Scope
 from scrubjay.adapters.mcp.tools import MAX_TEXT, Arguments
+from scrubjay.backend import Backend
 from scrubjay.errors import StoreError
 from scrubjay.index import Index
 from scrubjay.locks import renew_in_children
@@ -16,7 +17,6 @@ from scrubjay.memory import Memory, Preference, Provenance
 from scrubjay.memory.base import COLLECTION
 from scrubjay.memory.content import MAX_NAME_CHARS, checked_str
 from scrubjay.memory.schema import is_prepared
-from scrubjay.store.engine import DurableEngine
 
 __all__ = ["DeletePreference", "GetKnown", "Known", "KnownTools", "OnePreference", "SetPreference"]
 
@@ -139,11 +139,9 @@ class KnownTools:
         """The memory in the file; None if there is none yet and it is not to be made."""
         with self._lock:
             if self._opened is None:
-                engine = self._index.engine
-                assert isinstance(engine, DurableEngine)
-                if not make and not is_prepared(engine.store):
+                if not make and not is_prepared(Backend.of(self._index).store):
                     return None
-                if self._read_only and COLLECTION not in self._index.collections():
+                if self._read_only and COLLECTION not in self._index.admin.collections():
                     raise StoreError(f"collection {COLLECTION!r} was dropped, and a reader does not make it")
                 self._opened = Memory(self._index)
             return self._opened

@@ -42,9 +42,8 @@ from scrubjay.adapters.mcp.tools import (
 )
 from scrubjay.errors import Error
 from scrubjay.fusion import Query
-from scrubjay.index import Index
+from scrubjay.index import Hit, Index
 from scrubjay.records import Record
-from scrubjay.results import Hit
 
 __all__ = ["MemoryServer", "serve_stdio"]
 

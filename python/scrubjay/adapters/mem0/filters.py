@@ -41,8 +41,8 @@ from scrubjay.adapters._conditions import (
     is_composite,
     is_text,
 )
+from scrubjay.index import Hit
 from scrubjay.records import Record
-from scrubjay.results import Hit
 
 __all__ = ["confined_to", "payload_of", "translated"]
 

@@ -12,8 +12,8 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.adapters.mem0.filters import payload_of
+from scrubjay.index import Hit
 from scrubjay.records import Record
-from scrubjay.results import Hit
 
 __all__ = ["MemoryId", "OutputData", "best", "similarity"]
 

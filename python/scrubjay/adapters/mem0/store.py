@@ -21,11 +21,10 @@ from scrubjay.adapters._queries import as_query
 from scrubjay.adapters._scoped import ReadOnlyMemoryError
 from scrubjay.adapters.mem0.filters import confined_to, payload_of, translated
 from scrubjay.adapters.mem0.results import MemoryId, OutputData, best, similarity
+from scrubjay.backend import Backend
 from scrubjay.fusion import Query
-from scrubjay.index import Index
-from scrubjay.records import Record
-from scrubjay.results import Hit
-from scrubjay.semantic import as_text
+from scrubjay.index import Hit, Index
+from scrubjay.records import Record, as_text
 
 __all__ = ["ScrubjayVectorStore"]
 
@@ -117,7 +116,7 @@ class ScrubjayVectorStore(VectorStoreBase):
     @property
     def embedding_model_dims(self) -> int | None:
         """The length of the vectors; None before the first one."""
-        return self._dims if self._dims is not None else self.index.engine.dim
+        return self._dims if self._dims is not None else Backend.of(self.index).dim
 
     def close(self) -> None:
         """Give the file back; it is closed when no store of this process uses it any more."""
@@ -216,7 +215,7 @@ class ScrubjayVectorStore(VectorStoreBase):
                 f"queries, vectors_list: expected equal lengths, got {len(queries)} and {len(vectors_list)}"
             )
         vectors = [_vector(vector) for vector in vectors_list]
-        metric, pool = self.index.engine.metric, max(_limit(top_k), _LEAST_POOL)
+        metric, pool = Backend.of(self.index).metric, max(_limit(top_k), _LEAST_POOL)
         found = (
             self._found(list(queries), vectors, pool, self._query, filters)
             if top_k
@@ -303,13 +302,13 @@ class ScrubjayVectorStore(VectorStoreBase):
 
     def list_cols(self) -> builtins.list[str]:
         """Return the names of all collections of the file."""
-        return self._held.root.collections()
+        return self._held.root.admin.collections()
 
     def delete_col(self) -> None:
         """Delete all that this tenant has in the collection, at once.
 
         The collection stays, with its dimension and metric: other tenants may have memories in it, or be about to.
-        `Index.drop_collection` of the file is for the operator, who looks after all of them.
+        `Admin.drop_collection` of the file is for the operator, who looks after all of them.
         """
         with self._held.turn:
             self.index.erase(self._scope, reason="delete_col")
@@ -321,8 +320,8 @@ class ScrubjayVectorStore(VectorStoreBase):
         return {
             "name": self.collection_name,
             "count": count,
-            "dimension": index.engine.dim,
-            "metric": index.engine.metric,
+            "dimension": Backend.of(index).dim,
+            "metric": Backend.of(index).metric,
         }
 
     def reset(self) -> None:

@@ -27,6 +27,7 @@ from scrubjay.adapters.service.gate import Gate
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.adapters.service.metrics import Metrics
 from scrubjay.adapters.service.models import memory_fields
+from scrubjay.backend import Backend
 from scrubjay.errors import Error
 from scrubjay.index import Index
 
@@ -336,7 +337,7 @@ class Service:
             raise BadArgumentError(f"{name}: expected at most {self._limits.max_k}, got {k}")
 
     def _checked(self, record: dict[str, Any]) -> dict[str, Any]:
-        if record.get("vector") is not None and self.index.engine.dim is None:
+        if record.get("vector") is not None and Backend.of(self.index).dim is None:
             # The first vector would settle the dimension for everybody.
             raise BadArgumentError("vector: expected none, since this index has no embedder and no dimension")
         return record

@@ -11,8 +11,7 @@ from scrubjay._native import Scope
 from scrubjay.adapters.service.models import ExplainIn
 from scrubjay.errors import Error
 from scrubjay.fusion import Auto, Query
-from scrubjay.index import Index
-from scrubjay.results import Hits
+from scrubjay.index import Hits, Index
 
 __all__ = ["explain"]
 

@@ -89,7 +89,7 @@ class _IndexCollector:
 
     def collect(self) -> Iterable[Any]:
         try:
-            stats = self._index.stats()
+            stats = self._index.admin.stats()
         except Error:  # closed, or the file cannot be read: /health/ready says so
             return
         for name, help in self._SHOWN.items():

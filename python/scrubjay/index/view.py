@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from scrubjay._native import Scope
+from scrubjay.index.results import Hit, Hits
 from scrubjay.records import Record, as_scope
-from scrubjay.results import Hit, Hits
 
 __all__ = ["ScopeView", "as_view_scope"]
 
@@ -30,8 +30,6 @@ class Viewed(Protocol):
     def list(self) -> Callable[..., builtins.list[Record]]: ...
     @property
     def count(self) -> Callable[..., int]: ...
-    @property
-    def generation(self) -> Callable[..., Hashable]: ...
     @property
     def upsert(self) -> Callable[..., None]: ...
     @property
@@ -107,10 +105,6 @@ class ScopeView:
     def count(self, **options: Any) -> int:
         """Count what a search would look at; see :meth:`scrubjay.Index.count`."""
         return self._index.count(self._scope, **options)
-
-    def generation(self) -> Hashable:
-        """Return what changes with every write that a search could notice; see :meth:`scrubjay.Index.generation`."""
-        return self._index.generation(self._scope)
 
     # ------------------------------------------------------------------ writing
 

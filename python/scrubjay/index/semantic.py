@@ -22,8 +22,9 @@ from scrubjay.embedders.protocol import (
 )
 from scrubjay.errors import EmbedderError, EmbedderMismatchError
 from scrubjay.progress import Progress
+from scrubjay.records import as_text
 
-__all__ = ["Semantics", "as_text", "checked_embedder"]
+__all__ = ["Semantics", "checked_embedder"]
 
 _NO_EMBEDDER = "no_embedder: the index has no embedder and the search gave no vector"
 
@@ -191,21 +192,6 @@ def checked_embedder(embedder: Any) -> None:
             "embedder: expected an object with name, dim, embed_documents and embed_query, got "
             f"{type(embedder).__name__}"
         )
-
-
-def as_text(text: str | bytes) -> str:
-    """Return `text` as a str that UTF-8 can express; what is invalid becomes U+FFFD, as in the native analysis."""
-    if isinstance(text, str):
-        if text.isascii():
-            return text
-        try:
-            text.encode()
-        except UnicodeEncodeError:  # lone surrogates
-            return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return text
-    if isinstance(text, bytes):
-        return text.decode("utf-8", "replace")
-    raise TypeError(f"text: expected str or bytes, got {type(text).__name__}")
 
 
 def _other_model(embedder: Embedder, model: str) -> str:

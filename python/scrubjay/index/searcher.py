@@ -1,7 +1,4 @@
-"""How is an index searched, one question at a time or many?
-
-A third of :class:`scrubjay.Index`, apart so that each can be read in one sitting.
-"""
+"""Searching a collection, one question at a time or many."""
 
 from __future__ import annotations
 
@@ -11,32 +8,46 @@ from typing import Any
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
-from scrubjay.degrade import Plan, damaged, make_plan, make_plans
 from scrubjay.entities import mentioned
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Entities, Query
-from scrubjay.opening import OpenedIndex
+from scrubjay.index.degrade import Plan, damaged, make_plan, make_plans
+from scrubjay.index.open_collection import OpenCollection
+from scrubjay.index.results import Hits
+from scrubjay.initialised import unset
 from scrubjay.records import as_scope
-from scrubjay.results import Hits
 
-__all__ = ["SearchingIndex"]
+__all__ = ["Searcher"]
 
 _USUAL = Query()
 
 
-class SearchingIndex(OpenedIndex):
-    """The part of an index that answers."""
+class Searcher:
+    """Answers the questions to one collection. Thread-safe.
+
+    Each search reads `collection.engine` anew: it changes when the collection is closed.
+    """
+
+    __slots__ = ("_collection",)
+
+    def __new__(cls, *_: Any, **__: Any) -> Searcher:
+        searcher = super().__new__(cls)
+        absent: Any = unset(cls)
+        searcher._collection = absent
+        return searcher
+
+    def __init__(self, collection: OpenCollection) -> None:
+        self._collection = collection
 
     def search(
         self,
-        text: str | bytes | None = None,
-        *,
+        text: str | bytes | None,
         scope: Scope,
-        k: int = 10,
-        filter: FilterLike | None = None,
-        vector: ArrayLike | None = None,
-        query: Query | None = None,
-        explain: bool = False,
+        k: int,
+        filter: FilterLike | None,
+        vector: ArrayLike | None,
+        query: Query | None,
+        explain: bool,
     ) -> Hits:
         """Return the k best memories that `scope` may see: its own and those shared with it.
 
@@ -67,22 +78,24 @@ class SearchingIndex(OpenedIndex):
         >>> hit.id, hit.lexical_rank, hit.vector_rank, hit.matched_terms, round(hit.cosine, 2)
         (7, 1, 1, ['sail'], 0.6)
         """
-        generation = self._generation
+        collection = self._collection
+        residency, semantics = collection.residency, collection.semantics
+        generation = residency.generation
         asked = _USUAL if query is None else query
         if not isinstance(asked, Query):
             raise TypeError(f"query: expected a scrubjay.Query, got {type(query).__name__} {query!r}")
         embeds = vector is None and text is not None and asked.mode != "lexical"
-        native = self._semantics.native if embeds and asked.keywords is None else None
+        native = semantics.native if embeds and asked.keywords is None else None
         if native is not None:
             plan = Plan(asked.mode, text, None, (), native)
         elif embeds and text is not None:
-            embedded, degraded = self._semantics.query(text)
+            embedded, degraded = semantics.query(text)
             embeds = embedded is not None
             plan = make_plan(asked.mode, text, embedded, asked.keywords, degraded)
         else:
             plan = make_plan(asked.mode, text, vector, asked.keywords, ())
-        if self._expiry.pending:
-            self._expiry.remove_due()
+        if collection.expiry.pending:
+            collection.expiry.remove_due()
         # Rarely set; passing them costs a microsecond, so defaults are omitted.
         options: dict[str, Any] = {}
         if query is not None or filter is not None or explain:
@@ -90,37 +103,37 @@ class SearchingIndex(OpenedIndex):
             if isinstance(asked.entities, Entities) and asked.entities.names is None:
                 options["entities"] = mentioned(text, asked.keywords)
         try:
-            result = self._engine.search(
+            result = collection.engine.search(
                 plan.lexical_text, vector=plan.vector, scope=scope, k=k, embedder=plan.embedder, **options
             )
         except ValueError:
-            if self._generation == generation or not embeds:
+            if residency.generation == generation or not embeds:
                 raise
             result = None
-        if result is None or (embeds and self._generation != generation):
+        if result is None or (embeds and residency.generation != generation):
             # Another process changed the model while the text was embedded with the old one.
-            return self.search(text, scope=scope, k=k, filter=filter, query=query, explain=explain)
-        if self._residency.n_damaged:
-            plan = damaged(plan, self._residency.damage(scope))
+            return self.search(text, scope, k, filter, None, query, explain)
+        if residency.n_damaged:
+            plan = damaged(plan, residency.damage(scope))
         return Hits(result, plan.degraded, explain)
 
     def search_batch(
         self,
-        texts: Sequence[str | bytes | None] | None = None,
-        *,
+        texts: Sequence[str | bytes | None] | None,
         scope: Scope | Sequence[Scope],
-        k: int = 10,
-        filter: FilterLike | None = None,
-        vectors: ArrayLike | Sequence[ArrayLike | None] | None = None,
-        query: Query | Sequence[Query | None] | None = None,
-        explain: bool = False,
-        threads: int | None = None,
+        k: int,
+        filter: FilterLike | None,
+        vectors: ArrayLike | Sequence[ArrayLike | None] | None,
+        query: Query | Sequence[Query | None] | None,
+        explain: bool,
+        threads: int | None,
     ) -> list[Hits]:
         """Answer several questions at once: embedded in one call of the embedder, searched on `threads` threads
         (None: as many as the machine has cores, which is also the most).
 
         `texts` and `vectors` (n, dim) have one entry a question (None where it has none), `scope` and `query` are one
-        for all or one each. The other arguments (one for all) and each of the results are those of :meth:`search`.
+        for all or one each. The other arguments (one for all) and each of the results are those of
+        :meth:`Index.search`.
         """
         if isinstance(texts, (str, bytes)):
             raise TypeError(f"texts: expected a sequence of str, got one {type(texts).__name__}")
@@ -143,28 +156,21 @@ class SearchingIndex(OpenedIndex):
             if not isinstance(one, Query):
                 raise TypeError(f"query[{i}]: expected a scrubjay.Query, got {type(one).__name__} {one!r}")
         nothing: list[None] = [None] * n
-        generation = self._generation
+        collection = self._collection
+        residency = collection.residency
+        generation = residency.generation
         plans = make_plans(
-            self._semantics,
+            collection.semantics,
             [one.mode for one in asked],
             nothing if texts is None else texts,
             nothing if vectors is None else vectors,
             [one.keywords for one in asked],
         )
-        self._expiry.remove_due()
+        collection.expiry.remove_due()
 
         def again() -> list[Hits]:
             """Another process changed the model while the texts were embedded with the old one."""
-            return self.search_batch(
-                texts,
-                scope=scope,
-                k=k,
-                filter=filter,
-                vectors=vectors,
-                query=query,
-                explain=explain,
-                threads=threads,
-            )
+            return self.search_batch(texts, scope, k, filter, vectors, query, explain, threads)
 
         results: list[Hits | None] = list(nothing)
         groups: dict[Any, list[int]] = {}
@@ -178,7 +184,7 @@ class SearchingIndex(OpenedIndex):
                 for row in rows
             ]
             try:
-                found = self._engine.search_batch(
+                found = collection.engine.search_batch(
                     [plans[row].lexical_text for row in rows],
                     vectors=[plans[row].vector for row in rows],
                     scope=scope if scopes is None else [scopes[row] for row in rows],
@@ -191,16 +197,16 @@ class SearchingIndex(OpenedIndex):
                     entities=names if any(names) else None,
                 )
             except ValueError:
-                if self._generation == generation:
+                if residency.generation == generation:
                     raise
                 return again()
-            if self._generation != generation:
+            if residency.generation != generation:
                 return again()
             for row, result in zip(rows, found, strict=True):
                 plan = plans[row]
-                if self._residency.n_damaged:
+                if residency.n_damaged:
                     own = scope if scopes is None else scopes[row]
-                    plan = damaged(plan, self._residency.damage(own))  # type: ignore[arg-type]
+                    plan = damaged(plan, residency.damage(own))  # type: ignore[arg-type]
                 results[row] = Hits(result, plan.degraded, explain)
         return [hits for hits in results if hits is not None]
 

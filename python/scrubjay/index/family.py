@@ -1,4 +1,4 @@
-"""Which collections belong together, and what do they share?"""
+"""The open collections of one file, and what they share."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import threading
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Generic, Protocol, TypeVar
 
 from scrubjay.errors import ClosedError
 from scrubjay.locks import renew_in_children
@@ -15,7 +15,16 @@ from scrubjay.store.schema import is_collection_name
 __all__ = ["Family", "checked_name"]
 
 
-class Family:
+class Member(Protocol):
+    """What a family knows of a collection."""
+
+    name: str
+
+
+M = TypeVar("M", bound=Member)
+
+
+class Family(Generic[M]):
     """The open collections of one file, or of one index in memory. Thread-safe.
 
     Args:
@@ -30,52 +39,52 @@ class Family:
         self.options = options
         self.lock = threading.RLock()  # one opens a collection at a time
         renew_in_children(self, "lock")
-        self._members: dict[str, Any] = {}  # indexes by name
+        self._members: dict[str, M] = {}
         self._is_closed = False
-        self._root: weakref.ref[Any] | None = None  # weak, so that one that is dropped goes at once
+        self._root: weakref.ref[M] | None = None  # weak, so that one that is dropped goes at once
 
-    def add_root(self, index: Any) -> None:
-        """The index that was opened first; closing it closes all."""
-        self._root = weakref.ref(index)
+    def add_root(self, collection: M) -> None:
+        """The collection that was opened first; closing it closes all."""
+        self._root = weakref.ref(collection)
 
-    def add(self, name: str, index: Any) -> None:
+    def add(self, collection: M) -> None:
         """A collection was opened."""
         with self.lock:
-            self._members[name] = index
+            self._members[collection.name] = collection
 
-    def member(self, name: str) -> Any | None:
-        """Return the open index of a collection, or None."""
+    def member(self, name: str) -> M | None:
+        """Return an open collection, or None."""
         with self.lock:
             root = self._root() if self._root is not None else None
             return root if root is not None and root.name == name else self._members.get(name)
 
-    def members(self) -> dict[str, Any]:
+    def members(self) -> dict[str, M]:
         """Return the open collections but the first."""
         with self.lock:
             return dict(self._members)
 
-    def everyone(self) -> list[Any]:
+    def everyone(self) -> list[M]:
         """Return all open collections, the first among them."""
         with self.lock:
             root = self._root() if self._root is not None else None
             return [*([] if root is None else [root]), *self._members.values()]
 
-    def close(self) -> list[Any]:
+    def close(self) -> list[M]:
         """Open no more collections; return those that are open but the first, which its owner closes."""
         with self.lock:
             self._is_closed = True
             return list(self._members.values())
 
     def check_open(self) -> None:
-        """Raise ClosedError if the index that was opened first was closed."""
+        """Raise ClosedError if the collection that was opened first was closed."""
         if self._is_closed:
             raise ClosedError("the index is closed")
 
-    def forget(self, index: Any) -> None:
+    def forget(self, collection: M) -> None:
         """A collection is being closed."""
         with self.lock:
-            self._members = {name: member for name, member in self._members.items() if member is not index}
-            if self._root is not None and self._root() is index:
+            self._members = {name: one for name, one in self._members.items() if one is not collection}
+            if self._root is not None and self._root() is collection:
                 self._root = None
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from scrubjay._native import StaticEmbedder
-from scrubjay.semantic import Semantics
+from scrubjay.index.semantic import Semantics
 
 __all__ = ["Plan", "damaged", "make_plan", "make_plans"]
 

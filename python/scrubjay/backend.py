@@ -1,0 +1,207 @@
+"""What is built on an index: memories, retrievers and adapters take more of it than a caller needs.
+
+:class:`Backend` is that seam. It promises less than :class:`scrubjay.Index`: it may change with any release, and what
+it hands out (the engine, the store) is as it is inside.
+
+>>> from scrubjay import Index, Scope
+>>> index = Index()
+>>> backend = Backend.of(index)
+>>> before = backend.generation(Scope("acme"))
+>>> index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
+>>> backend.generation(Scope("acme")) == before
+False
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
+
+import numpy as np
+from numpy.typing import NDArray
+
+from scrubjay._native import Result, Scope
+from scrubjay.fusion import Query
+from scrubjay.index import Hits, Index
+from scrubjay.index.open_collection import OpenCollection
+from scrubjay.initialised import guarded
+from scrubjay.progress import open_progress
+from scrubjay.records import Row
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.local import LocalEngine
+from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.together import Change
+
+__all__ = ["Backend"]
+
+
+@guarded
+class Backend:
+    """One open collection as what is built on it sees it; made by :meth:`of`. Thread-safe, and as cheap as a tuple."""
+
+    __slots__ = ("_collection",)
+
+    def __init__(self, collection: OpenCollection) -> None:
+        self._collection = collection
+
+    @staticmethod
+    def of(index: Index) -> Backend:
+        """Return the backend of an index."""
+        if not isinstance(index, Index):
+            raise TypeError(f"index: expected a scrubjay.Index, got {type(index).__name__}")
+        return Backend(index._collection)
+
+    # ------------------------------------------------------------------ what it is
+
+    @property
+    def engine(self) -> DurableEngine | LocalEngine:
+        """The engine below: the native one, or the one over a file. What is written to it is found here too, but is not
+        embedded."""
+        return self._collection.engine
+
+    @property
+    def store(self) -> SqliteStore:
+        """The rows.
+
+        Raises:
+            StoreError: the index has no file.
+        """
+        return self._collection.durable("store").store
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed, or belongs to the process that this one was forked from."""
+        return self._collection.is_closed
+
+    @property
+    def dim(self) -> int | None:
+        """The dimension of the vectors; None until the first one decides."""
+        return self._collection.engine.dim
+
+    @property
+    def metric(self) -> str:
+        """ "cosine", "ip" or "l2"."""
+        return self._collection.engine.metric
+
+    @property
+    def dtype(self) -> str:
+        """How vectors are stored, "f16" or "f32"."""
+        return self._collection.engine.dtype
+
+    @property
+    def id_kind(self) -> str | None:
+        """Which kind the ids in a file are, "str" or "int"; None: either, or not known."""
+        return self._collection.identity.id_kind
+
+    def use_clock(self, clock: Callable[[], int]) -> None:
+        """Go by another clock (microseconds since 1970) from now on, for tests of what is built on a file."""
+        engine = self._collection.durable("use_clock")
+        if not callable(clock):
+            raise TypeError(f"clock: expected a callable, got {type(clock).__name__}")
+        engine.use_clock(clock)
+
+    # ------------------------------------------------------------------ reading
+
+    def generation(self, scope: Scope) -> Hashable:
+        """Return a value that changes with every write, also by another process, that a search from `scope` could
+        notice, expiry included. Equal values: the same search gives the same result.
+
+        >>> from scrubjay import Index
+        >>> backend = Backend.of(Index())
+        >>> backend.generation(Scope("globex")) == backend.generation(Scope("globex"))
+        True
+        """
+        collection = self._collection
+        if collection.expiry.pending:
+            collection.expiry.remove_due()
+        return collection.engine.generation(scope)
+
+    def shared_generation(self, scope: Scope) -> tuple[Hashable, ...] | None:
+        """The same for comparison between processes that have one file open; None without a file.
+
+        Its first element tells this collection of this file from all others, the rest changes with writes and expiry.
+        None also if the file, never asked before, could not be named because somebody was writing.
+        """
+        self._collection.check_open()
+        engine = self._collection.engine
+        return engine.shared_generation(scope) if isinstance(engine, DurableEngine) else None
+
+    def hits_of(self, keys: Sequence[tuple[Scope, str | int]], scope: Scope) -> Hits | None:
+        """Return the memories with these keys, pairs of exact scope and id, as hits, in this order; None if one of
+        them is not there or not visible from `scope`."""
+        self._collection.check_open()
+        if not keys:
+            return None
+        result = self._collection.engine.search(
+            "", scope=scope, k=len(keys), query=Query("rrf", candidates=len(keys), rankings=[keys])
+        )
+        return Hits(result) if len(result) == len(keys) else None
+
+    def find_substring(self, text: str, *, scope: Scope, k: int = 10) -> Hits:
+        """Return the memories that `scope` sees and whose text holds `text` as it stands."""
+        result: Result = self._collection.engine.find_substring(text, scope=scope, k=k)
+        return Hits(result)
+
+    # ------------------------------------------------------------------ writing
+
+    def embed(self, texts: Sequence[str], *, batch_size: int = 256) -> list[NDArray[np.float32] | None]:
+        """Return what the index's embedder makes of texts that are to be written; None where it finds nothing, or
+        where there is no embedder.
+
+        Raises:
+            EmbedderError: the embedder failed.
+        """
+        self._collection.check_open()
+        silent = open_progress(False, total=0, what="", unit="")
+        return self._collection.semantics.documents(texts, batch_size, silent)
+
+    @contextmanager
+    def changing(self, doing: str) -> Iterator[Change]:
+        """Write several things at once, all or nothing: documents, and rows of the caller's tables in the same file.
+
+        Nobody sees anything of it before the block ends, and no search sees half of it. Other writers wait, so texts
+        are embedded before (:meth:`embed`).
+
+        Args:
+            doing: what is being done, for the message of an error.
+
+        Raises:
+            StoreBusyError: another thread or process wrote for longer than the index waits.
+            StoreError: the index has no file, or the transaction could not be written; nothing of it was.
+
+        >>> import tempfile
+        >>> from scrubjay import Index
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with Index.open(folder.name + "/memories.scrubjay") as index:
+        ...     index.upsert("old", "Lives in Berlin.", scope=Scope("acme"))
+        ...     with Backend.of(index).changing("moving") as change:
+        ...         n = change.delete(["old"], scope=Scope("acme"), reason="superseded")
+        ...         change.upsert(
+        ...             ["new"], ["Lives in Oslo."], scopes=[Scope("acme")], vectors=[None], payloads=[None]
+        ...         )
+        ...     [hit.text for hit in index.search("where does she live?", scope=Scope("acme"))]
+        ['Lives in Oslo.']
+        >>> folder.cleanup()
+        """
+        with self._collection.durable("changing").changing(doing) as change:
+            yield change
+        if change.embedded:
+            self._collection.semantics.wrote()
+
+    def write_rows(self, rows: Sequence[Row]) -> int:
+        """Write rows that are checked, encoded and embedded already, all or none; return how many keys."""
+        written: int = self._collection.engine.upsert_many(
+            [row.id for row in rows],
+            [row.text for row in rows],
+            scope=[row.scope for row in rows],
+            vectors=[row.vector for row in rows],
+            payloads=[row.payload for row in rows],
+        )
+        self._collection.expiry.add(rows)
+        return written
+
+    def delete_keys(self, keys: Sequence[tuple[Scope, str | int]]) -> int:
+        """Delete the memories with these keys, pairs of exact scope and id; return how many existed."""
+        engine = self._collection.engine
+        deleted: int = engine.delete_many([id for _, id in keys], scope=[scope for scope, _ in keys])
+        return deleted

@@ -1,0 +1,12 @@
+"""The index: an engine, an embedder, and texts with metadata.
+
+:class:`Index` is a facade. Its collaborators share one :class:`~scrubjay.index.open_collection.OpenCollection` and each
+have one subject: reading, writing, searching, collections, feedback, administration.
+"""
+
+from scrubjay.index.admin import Admin
+from scrubjay.index.facade import Index
+from scrubjay.index.results import Hit, Hits
+from scrubjay.index.view import ScopeView
+
+__all__ = ["Admin", "Hit", "Hits", "Index", "ScopeView"]

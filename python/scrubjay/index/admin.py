@@ -1,0 +1,450 @@
+"""What an operator does with an index: looking after its file, its keys, its collections.
+
+Without a file the same calls do what makes sense in memory, or say that there is no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from numpy.typing import ArrayLike
+
+from scrubjay._native import Scope
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.index import rescue
+from scrubjay.index.collections import Collections
+from scrubjay.index.feedback import FeedbackBook
+from scrubjay.index.open_collection import OpenCollection
+from scrubjay.index.semantic import Semantics, checked_embedder
+from scrubjay.index.transfer import export_collection, import_collection
+from scrubjay.initialised import guarded
+from scrubjay.progress import open_progress
+from scrubjay.store.check import CheckReport, check_store
+from scrubjay.store.encryption import KeyProvider
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.feedback import Feedback
+from scrubjay.store.files import (
+    ErasureReport,
+    back_up,
+    byte_needles,
+    search_files,
+    text_needles,
+    vector_needles,
+)
+from scrubjay.store.listing import checked_count
+from scrubjay.store.protocol import Event
+from scrubjay.store.reembedding import reembed_store
+from scrubjay.store.rekeying import encrypt_tenant, encrypted_tenants, rotate_key
+from scrubjay.store.repairing import RepairReport, SalvageReport
+
+__all__ = ["Admin"]
+
+
+@guarded
+class Admin:
+    """What an operator does with an index; `index.admin`. Thread-safe.
+
+    These verbs look after all tenants at once and name no scope, other than those that :class:`scrubjay.Index` has
+    itself. :meth:`repair` and :meth:`salvage` take a file that nobody has open: `scrubjay.Admin.repair(path)`.
+
+    >>> from scrubjay import Index
+    >>> index = Index()
+    >>> index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
+    >>> index.admin
+    <scrubjay.Admin 1 memory, no vectors cosine, no embedder, english-...>
+    >>> index.admin.stats()["documents"], index.admin.collections()
+    (1, [])
+    """
+
+    __slots__ = ("_collection", "_collections")
+
+    def __init__(self, collection: OpenCollection) -> None:
+        self._collection = collection
+        self._collections = Collections(collection)
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.Admin {self._collection.description()}>"
+
+    # ------------------------------------------------------------------ looking
+
+    def stats(self) -> dict[str, int | float | str | None]:
+        """Return the engine's counts (documents, partitions, vectors, memory_bytes, ...), embedder and query cache."""
+        engine, semantics = self._collection.engine, self._collection.semantics
+        cache = semantics.cache.stats()
+        return {
+            **engine.stats(),
+            "embedder": semantics.model,
+            "dim": engine.dim,
+            "metric": engine.metric,
+            "dtype": engine.dtype,
+            "analyzer": engine.analyzer,
+            "query_cache_entries": cache["entries"],
+            "query_cache_hits": cache["hits"],
+            "query_cache_misses": cache["misses"],
+        }
+
+    def query_cache_stats(self) -> dict[str, int]:
+        """Return hits, misses, entries and size of the cache of query vectors (a native embedder needs none)."""
+        return self._collection.semantics.cache.stats()
+
+    def feedbacks(self, scope: Scope | None = None) -> list[Feedback]:
+        """Return what :meth:`Index.feedback` noted, oldest first, of memories that are still there.
+
+        Args:
+            scope: only what was asked from this scope and those within it (of a tenant: from all its users);
+                None: everything.
+        """
+        return FeedbackBook(self._collection).notes(scope)
+
+    def events(self) -> list[Event]:
+        """Return what was deleted from the file, without its content: when, why, from which scope, how many."""
+        return self._collection.durable("events").store.events()
+
+    def check(self, *, progress: bool | None = False) -> CheckReport:
+        """Compare rows, images and what the engine has of each partition; the report says what is wrong.
+
+        Every partition is read in and built a second time from its rows.
+        """
+        engine = self._collection.durable("check")
+        bar = open_progress(progress, total=len(engine.store.scopes()), what="checking", unit="partitions")
+        try:
+            return check_store(engine, bar)
+        finally:
+            bar.close()
+
+    def verify_erased(
+        self,
+        texts: Iterable[str] = (),
+        vectors: Iterable[ArrayLike] = (),
+        sequences: Iterable[bytes] = (),
+        names: Iterable[str] = (),
+    ) -> ErasureReport:
+        """Search the index's own files for what should be gone: texts, vectors, any bytes, or names.
+
+        Names are looked for in UTF-8 and UTF-16, in upper and lower case, as hexadecimal digits and in base64; one of
+        fewer than four letters may be found by chance.
+
+        Run :meth:`compact` first. Of a long sequence its parts are looked for as well, so words that a memory
+        shares with one that is still there are found, too: the report says where and which.
+
+        >>> import tempfile
+        >>> from scrubjay import Index
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> with Index.open(folder.name + "/memories.scrubjay") as index:
+        ...     index.upsert("m1", "The door code is 4711.", scope=Scope("acme"))
+        ...     n = index.erase(Scope("acme"))
+        ...     n = index.admin.compact()
+        ...     index.admin.verify_erased(["The door code is 4711."]).clean
+        True
+        >>> folder.cleanup()
+        """
+        engine = self._collection.durable("verify_erased")
+        needles = [*text_needles(texts), *vector_needles(vectors), *byte_needles(sequences)]
+        names = list(names)
+        if not all(isinstance(name, str) for name in names):
+            raise TypeError(f"names: expected texts, got {names!r}")
+        if not (needles or names) or not all(needles) or not all(names):
+            raise ValueError("texts, vectors, sequences, names: expected at least one, and none empty")
+        return search_files(engine.store, needles, names)
+
+    # ------------------------------------------------------------------ collections
+
+    def collections(self) -> list[str]:
+        """Return the names of the collections in alphabetical order, without the one that has no name."""
+        return self._collections.names()
+
+    def drop_collection(self, name: str) -> int:
+        """Delete a collection with all that is in it; return how many memories it had.
+
+        Events of the index without a name say from which scopes they were. After :meth:`compact` the bytes are gone.
+
+        Raises:
+            KeyError: there is no collection of this name.
+        """
+        return self._collections.drop(name)
+
+    # ------------------------------------------------------------------ care
+
+    def warm(self, scope: Scope, *, pin: bool = False) -> int:
+        """Read what a search from `scope` sees into memory; return how many memories that is.
+
+        With `pin` its partitions stay in memory, whatever the budget.
+        """
+        if isinstance(self._collection.engine, DurableEngine):
+            self._collection.engine.warm(scope, pin=pin)
+        return self._collection.engine.count(scope)
+
+    def sweep(self, within: Scope | None = None) -> int:
+        """Delete expired memories for good (searches do not see them anyway); return how many.
+
+        Args:
+            within: only in scopes that agree with every component this one names, as for :meth:`Index.erase`; None:
+                all. In memory all go in any case, also by themselves.
+        """
+        if within is not None and not isinstance(within, Scope):
+            raise TypeError(f"within: expected a scrubjay.Scope, got {type(within).__name__}")
+        self._collection.check_open()
+        if isinstance(self._collection.engine, DurableEngine):
+            return self._collection.engine.sweep(within)
+        return self._collection.expiry.remove_due()
+
+    def compact(self, *, progress: bool | None = False) -> int:
+        """Give back memory, and make what was deleted or erased disappear from the files; return how many documents
+        that were deleted were still in memory.
+
+        Images are written for partitions that have none, so the next opening is fast. Takes time and, for a
+        moment, disk space in proportion to the file; other writers wait.
+
+        Raises:
+            StoreBusyError: another process is using the index; call it again.
+        """
+        if not isinstance(self._collection.engine, DurableEngine):
+            return self._collection.engine.compact()
+        bar = open_progress(
+            progress,
+            total=len(self._collection.engine.store.stale_scopes()),
+            what="compacting",
+            unit="partitions",
+        )
+        try:
+            return self._collection.engine.compact(bar)
+        finally:
+            bar.close()
+
+    def reembed(self, embedder: Embedder, *, progress: bool | None = None, batch_size: int = 256) -> int:
+        """Change the model: give every memory a vector of `embedder`, then search with it; return how many
+        were embedded.
+
+        Searches go on with the old model until everything is embedded. If the process ends before, calling
+        this again with the same embedder goes on where it stopped. Other processes that have the file open
+        answer by keywords until they open it with the new embedder. Vectors that callers gave are replaced, too.
+        Memories of a tenant whose key was destroyed have none from then on.
+
+        Raises:
+            EmbedderError: the embedder failed; the index is as it was.
+            EncryptionError: a tenant's key cannot be had; what was embedded is kept for the next call.
+        """
+        checked_embedder(embedder)
+        checked_count(batch_size, "batch_size", at_least=1)
+        engine = self._collection.durable("reembed")
+        fresh = Semantics(embedder, None, 0)
+        silent = open_progress(False, total=0, what="", unit="")
+        bar = open_progress(progress, total=len(engine), what="reembedding", unit="texts")
+        try:
+            n_embedded = reembed_store(
+                engine,
+                embedder.name,
+                embedder.dim,
+                lambda texts: fresh.documents(texts, batch_size, silent),
+                bar,
+                batch_size=batch_size,
+            )
+        finally:
+            bar.close()
+        self._collection.semantics.replace(embedder)
+        return n_embedded
+
+    # ------------------------------------------------------------------ keys
+
+    def encrypted_tenants(self) -> list[str]:
+        """Return the tenants that have anything encrypted in the file, in alphabetical order."""
+        return encrypted_tenants(self._collection.durable("encrypted_tenants").store)
+
+    def encrypt(self, tenant: str, *, accept: bool = False, progress: bool | None = False) -> int:
+        """Encrypt what a tenant has in the clear, in every collection; return how many memories that were.
+
+        For what was written before `keys` gave a key: what is written since is encrypted anyway. Memory's tables and
+        feedback are sealed as well, whether or not :mod:`scrubjay.memory` was imported: the file says what is sealed.
+        Until this was called, a tenant for which `keys` give a key and who has rows in the clear is refused
+        (`encryption="mixed"` at opening lets it be read). A call that was cut short can be repeated; other processes
+        may write meanwhile. What stood in the clear leaves the files with :meth:`compact`; copies of the file are as
+        they were.
+
+        Afterwards plain rows, rows that were put back and rows that were taken out past Scrubjay are refused, by this
+        method, too: it is safe to call at every start.
+
+        Args:
+            tenant: whose memories.
+            accept: take what is there, although something else changed it since the tenant was encrypted: plain rows
+                are sealed, and the digests become those of the rows as they are. For a file that was repaired by hand.
+            progress: whether to show a progress bar; None: if the terminal can.
+
+        Raises:
+            EncryptionError: `keys` give no key for the tenant.
+            CorruptIndexError: the tenant was encrypted, and something else changed its rows since.
+
+        >>> import tempfile
+        >>> from scrubjay import Index
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = folder.name + "/memories.scrubjay"
+        >>> with Index.open(path) as index:
+        ...     index.upsert("m1", "The door code is 4711.", scope=Scope("acme"))
+        >>> with Index.open(path, keys={"acme": b"0123456789abcdef"}.get) as index:
+        ...     index.admin.encrypt("acme"), index.admin.compact()
+        ...     index.admin.verify_erased(["The door code is 4711."]).clean
+        (1, 0)
+        True
+        >>> folder.cleanup()
+        """
+        engine = self._collection.durable("encrypt")
+        bar = open_progress(progress, total=engine.count(), what="encrypting", unit="memories")
+        try:
+            return encrypt_tenant(engine.store, Scope(tenant).tenant, bar, accept=accept)
+        finally:
+            bar.close()
+
+    def rotate_key(self, tenant: str, old: bytes) -> None:
+        """Change a tenant's key from `old` to the one that `keys` give now; all at once, for every collection.
+
+        Memories are sealed with a key of their own, kept in the file and wrapped by yours: that alone is wrapped anew.
+        So copies from before still need the old key, and who has both could open what is written later, too: then
+        erase the tenant, and write the memories again. Calling it again does nothing.
+
+        Raises:
+            EncryptionError: the tenant is not encrypted, `old` is not its key, or `keys` give none.
+        """
+        rotate_key(self._collection.durable("rotate_key").store, Scope(tenant).tenant, old)
+
+    def forget_keys(self, tenant: str | None = None) -> None:
+        """Take what is decrypted of a tenant (None: of all) out of this process's memory, and ask `keys` anew.
+
+        For a key that was destroyed or changed just now: other processes notice it when they next use the tenant.
+        """
+        if tenant is not None:
+            tenant = Scope(tenant).tenant
+        self._collection.check_open()
+        for member in self._collection.family.everyone():
+            member.durable("forget_keys").forget_keys(tenant)
+
+    # ------------------------------------------------------------------ copies
+
+    def backup(self, path: str | Path, *, replace: bool = False, progress: bool | None = False) -> int:
+        """Copy the index as of now into a new file while everybody goes on; return the copy's size in bytes.
+
+        The file appears when it is complete, for its owner's eyes (mode 0600). With `replace` it may take the place of
+        another, whose mode it gets; never that of this index, or of one that is open.
+
+        Raises:
+            StoreError: the file exists, or cannot be written.
+        """
+        engine = self._collection.durable("backup")
+        total = engine.files()[0].stat().st_size // 4096
+        bar = open_progress(progress, total=total, what="backing up", unit="pages")
+        try:
+            return back_up(engine.store, Path(path), bar, replace=replace)
+        finally:
+            bar.close()
+
+    def export(
+        self,
+        path: str | Path,
+        *,
+        plaintext: bool = False,
+        replace: bool = False,
+        progress: bool | None = False,
+    ) -> int:
+        """Write every memory with its vector to a new JSON Lines file; return how many. :meth:`import_` reads it.
+
+        The file appears when it is complete, for its owner's eyes (mode 0600). With `replace` it may take the place of
+        another, whose mode it gets; never that of this index.
+
+        Memories of encrypted tenants are sealed there, too, for an index whose `keys` give the same key; with
+        `plaintext` they are not. Those of tenants whose keys were destroyed are left out. So are those that are damaged
+        in the file, which a :class:`~scrubjay.CorruptDataWarning` names.
+
+        Raises:
+            StoreError: the file exists, or cannot be written.
+            EncryptionError: a tenant's key cannot be had.
+            In each case there is no new file, and one that was there is as it was.
+        """
+        return export_collection(
+            self._collection,
+            Path(path),
+            plaintext=plaintext,
+            replace=replace,
+            progress=progress,
+            damaged=None,
+        )
+
+    def import_(self, path: str | Path, *, progress: bool | None = False, batch_size: int = 1000) -> int:
+        """Write the memories of an export, in batches that are all or nothing each; return how many.
+
+        Each memory comes into the scope that it was exported from. One that has its id there is replaced, so an import
+        that was cut short can be repeated. Vectors are taken as they are; the index's embedder must be the one that
+        made them.
+
+        Raises:
+            StoreFormatError: the file is no export.
+            EmbedderMismatchError: its vectors are of another model.
+            EncryptionError: it has memories of an encrypted tenant, and `keys` do not give that key.
+        """
+        return import_collection(self._collection, Path(path), progress=progress, batch_size=batch_size)
+
+    # ------------------------------------------------------------------ damaged files
+
+    @staticmethod
+    def repair(
+        path: str | Path,
+        *,
+        keys: KeyProvider | None = None,
+        stemmer: Callable[[str], str] | None = None,
+    ) -> RepairReport:
+        """Make a damaged file sound again; nobody may have it open. Nothing is lost by it that was still there.
+
+        Everything that can be read is taken over into a new file: counts, indexes, rules and images are made anew,
+        vectors without a memory are left out, and rows that cannot be read are set aside, each named in the report and
+        kept with its values in `FILE.set-aside.jsonl`. The file as it was stays beside it as `FILE.damaged`. Erasures
+        reach neither of the two, so delete them when they are of no use any more. A file with which nothing is wrong is
+        not touched. Where rows of an encrypted tenant were set aside its digest says so (see `accept` of
+        :meth:`encrypt`).
+        What becomes of records of memory that were set aside, :meth:`Memory.reindex` puts right.
+
+        Args:
+            path: of the file.
+            keys: as for :meth:`Index.open`; with them sealed memories that are not authentic are set aside, too,
+                without them what is sealed is taken over as it stands.
+            stemmer: of an index with an analyzer of yours; without it the result is not checked (`problems` says so).
+
+        Raises:
+            StoreBusyError: the file is open somewhere.
+            StoreError, CorruptIndexError: it cannot be written, or nothing of an index can be read in it. Then it is as
+                it was.
+
+        >>> import tempfile
+        >>> from scrubjay import Admin, Index, Scope
+        >>> folder = tempfile.TemporaryDirectory()
+        >>> path = folder.name + "/memories.scrubjay"
+        >>> with Index.open(path) as index:
+        ...     index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
+        >>> Admin.repair(path).changed
+        False
+        >>> folder.cleanup()
+        """
+        return rescue.repair(Path(path), keys, stemmer)
+
+    @staticmethod
+    def salvage(
+        path: str | Path,
+        target: str | Path,
+        *,
+        keys: KeyProvider | None = None,
+        plaintext: bool = False,
+    ) -> SalvageReport:
+        """Write everything that can be read in a file, however damaged, to new files; the file stays as it is.
+
+        `target` becomes the export of the collection without a name (:meth:`import_` reads it), `target.NAME` that of
+        the collection NAME, and `target.tables` has the rows of memory's tables and others, one JSON object a line.
+        Nobody should write to the file meanwhile.
+
+        Args:
+            path: of the file.
+            target: a file that does not exist yet.
+            keys: of encrypted tenants, as for :meth:`Index.open`; without a key theirs are left out.
+            plaintext: as for :meth:`export`.
+
+        Raises:
+            StoreError: a file exists already, or cannot be written.
+            CorruptIndexError: nothing of an index can be read in the file.
+        """
+        return rescue.salvage(Path(path), Path(target), keys, plaintext)

@@ -1,0 +1,114 @@
+"""Which hits turned out to be of use: noted, and read again for tuning."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.index.open_collection import OpenCollection
+from scrubjay.index.results import Hit
+from scrubjay.initialised import guarded
+from scrubjay.records import as_text
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.feedback import Feedback
+from scrubjay.store.writing import checked_id
+
+__all__ = ["FeedbackBook", "has_document"]
+
+_MAX_QUERY = 32_768
+
+
+@guarded
+class FeedbackBook:
+    """The notes on hits of one collection. Thread-safe."""
+
+    __slots__ = ("_collection",)
+
+    def __init__(self, collection: OpenCollection) -> None:
+        self._collection = collection
+
+    def note(self, hit: Hit | str | int, used: bool, query: str | None, scope: Scope | None) -> bool:
+        """Note that a hit was of use (or was not), for :mod:`scrubjay.retrieval.tuning`; see :meth:`Admin.feedbacks`.
+
+        Args:
+            hit: the hit, or the id of its memory as `scope` sees it.
+            used: whether it was of use.
+            query: the question; without one a note says nothing to `scrubjay tune`. At most 32,768 characters.
+            scope: who asked; with a hit None stands for the memory's own scope.
+
+        Returns:
+            False, and nothing is noted, if there is no such memory (any more) or `scope` does not see it.
+
+        In a file this is a write: durable when it returns, seen by all processes. No search waits for it, and no cached
+        result becomes stale; call it after the answer was given. A note goes with its memory (deleted or erased) and
+        with the scope that asked, when that is erased. Of each tenant the last 100,000 are kept.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+            StoreError, StoreBusyError: the file could not be written.
+
+        >>> from scrubjay import Index
+        >>> index, jane = Index(), Scope("acme", user="jane")
+        >>> index.upsert("m1", "Prefers trains to planes.", scope=jane)
+        >>> index.feedback("m1", query="How does she travel?", scope=jane)
+        True
+        >>> index.feedback("m1", scope=Scope("acme", user="joe")), index.feedback("m2", scope=jane)
+        (False, False)
+        >>> n = index.erase(jane)
+        >>> index.admin.feedbacks()
+        []
+        """
+        if not isinstance(used, bool):
+            raise TypeError(f"used: expected a bool, got {type(used).__name__} {used!r}")
+        if scope is not None and not isinstance(scope, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        if query is not None and not isinstance(query, str):
+            raise TypeError(f"query: expected a str, got {type(query).__name__}")
+        if query is not None and len(query) > _MAX_QUERY:
+            raise ValueError(f"query: expected at most {_MAX_QUERY:,} characters, got {len(query):,}")
+        collection = self._collection
+        collection.check_open()
+        engine: Any = collection.engine
+        collection.expiry.remove_due()
+        if isinstance(hit, Hit):
+            id, own = hit.id, hit.scope
+            ranks: tuple[int | None, int | None, float | None] = (
+                hit.lexical_rank,
+                hit.vector_rank,
+                hit.score,
+            )
+        else:
+            id = checked_id(hit, engine.identity.id_kind if isinstance(engine, DurableEngine) else None)
+            if scope is None:
+                raise TypeError("scope: expected a scrubjay.Scope with an id, got None")
+            document = engine.get(id, scope=scope)
+            if document is None:
+                return False
+            own, ranks = document.scope, (None, None, None)
+        asker = own if scope is None else scope
+        question = None if query is None else as_text(query)
+        note = Feedback(id, used, question, *ranks, time.time(), asker, own)
+        if isinstance(engine, DurableEngine):
+            return engine.note(note)
+        return collection.notes.add(note, lambda: own in asker.visible() and has_document(engine, note))
+
+    def notes(self, scope: Scope | None) -> list[Feedback]:
+        """Return the notes on memories that are still there, oldest first; see :meth:`Admin.feedbacks`."""
+        if scope is not None and not isinstance(scope, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        collection = self._collection
+        collection.check_open()
+        engine = collection.engine
+        if isinstance(engine, DurableEngine):
+            return engine.notes(scope)
+        if collection.expiry.pending:
+            collection.expiry.remove_due()
+        collection.notes.forget(lambda note: not has_document(engine, note))
+        return [note for note in collection.notes.all() if scope is None or scope.contains(note.scope)]
+
+
+def has_document(engine: Any, note: Feedback) -> bool:
+    """Whether the document that was noted is there."""
+    document = engine.get(note.id, scope=note.document_scope)
+    return document is not None and document.scope == note.document_scope

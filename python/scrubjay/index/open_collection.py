@@ -1,0 +1,361 @@
+"""One open collection: an engine, an embedder and what goes with them. The collaborators of an index share it."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+from scrubjay._native import Scope
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.errors import ClosedError, StoreError
+from scrubjay.index.expiry import Expiry
+from scrubjay.index.family import Family, checked_name
+from scrubjay.index.semantic import Semantics, checked_embedder
+from scrubjay.initialised import Unusable, unset
+from scrubjay.store.encryption import MODES, KeyProvider, KeyRing
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.feedback import FeedbackLog
+from scrubjay.store.local import LocalEngine
+from scrubjay.store.open import checked_budget, open_engine
+from scrubjay.store.protocol import Identity
+from scrubjay.store.residency import Residency
+
+__all__ = [
+    "OpenCollection",
+    "asked_identity",
+    "file_options",
+    "make_in_memory",
+    "make_root",
+    "open_in_file",
+    "open_root",
+]
+
+_NEW = Identity(None, "cosine", "f16", "english")
+"""What a new index is made of where nothing else is asked for."""
+
+
+class Unchanging:
+    """Stands for the residency of a collection without a file."""
+
+    generation = 0
+    n_damaged = 0
+
+    def damage(self, scope: Scope) -> tuple[int, int]:
+        """No file, no damage."""
+        return 0, 0
+
+
+class OpenCollection:
+    """An engine with the embedder, expiry and feedback that belong to it. Thread-safe.
+
+    Made by :func:`make_in_memory` and :func:`open_in_file`. Its attributes are read in every search, so a closed one
+    has an engine that raises ClosedError instead of a check in each method.
+
+    Args:
+        family: the collections that are open beside it.
+        name: of the collection; "" for the one that every index has.
+        engine: the rows and the native engine.
+        semantics: the embedder.
+    """
+
+    __slots__ = (
+        "__weakref__", "engine", "expiry", "facade", "family", "is_root", "name", "notes", "residency", "semantics",
+    )  # fmt: skip
+
+    engine: DurableEngine | LocalEngine
+    semantics: Semantics
+    expiry: Expiry
+    notes: FeedbackLog
+    """The feedback of a collection in memory; a file has its own."""
+    residency: Residency | Unchanging
+    family: Family[OpenCollection]
+    name: str
+    is_root: bool
+    """Whether it was opened first; closing it closes all."""
+    facade: weakref.ref[Any] | None
+    """The index that stands for it."""
+
+    def __new__(cls, *_: Any, **__: Any) -> OpenCollection:
+        collection = super().__new__(cls)
+        absent: Any = unset(cls)
+        collection.engine = collection.semantics = collection.expiry = collection.family = absent
+        collection.notes = collection.residency = absent
+        return collection
+
+    def __init__(
+        self,
+        family: Family[OpenCollection],
+        name: str,
+        engine: DurableEngine | LocalEngine,
+        semantics: Semantics,
+    ) -> None:
+        self.family = family
+        self.name = name
+        self.engine = engine
+        self.semantics = semantics
+        self.expiry = Expiry(engine)
+        self.notes = FeedbackLog()
+        self.residency = engine.residency if isinstance(engine, DurableEngine) else Unchanging()
+        self.is_root = False
+        self.facade = None
+
+    @property
+    def path(self) -> Path | None:
+        """The file; None for a collection in this process's memory."""
+        return self.engine.store.path if isinstance(self.engine, DurableEngine) else None
+
+    @property
+    def identity(self) -> Identity:
+        """What the collection is made of, as of now."""
+        engine = self.engine
+        if isinstance(engine, DurableEngine):
+            return engine.identity
+        analyzer = engine.analyzer.rpartition("-")[0]  # without its version
+        return Identity(engine.dim, engine.metric, engine.dtype, analyzer)
+
+    @property
+    def embedder(self) -> Embedder | None:
+        """The embedder in use."""
+        return self.semantics.embedder
+
+    def use(self, embedder: Embedder | None) -> None:
+        """Take another embedder.
+
+        Raises:
+            TypeError: it is no embedder.
+            EmbedderMismatchError: it is not the model of the stored vectors.
+        """
+        if len(self.engine) == 0:
+            self.semantics.forget()
+        self.semantics.use(embedder, self.engine.dim)
+
+    def count(self) -> int:
+        """Return how many memories there are."""
+        self.expiry.remove_due()
+        return len(self.engine)
+
+    def description(self) -> str:
+        """Return what a repr says of it."""
+        if self.is_closed:
+            return f"closed: {self.path or 'in memory'}"
+        engine = self.engine
+        n = len(engine)
+        vectors = "no vectors" if engine.dim is None else f"{engine.dim}-dim {engine.dtype}"
+        return (
+            f"{n:,} {'memory' if n == 1 else 'memories'}, {vectors} {engine.metric}, "
+            f"{self.semantics.model or 'no embedder'}, {engine.analyzer}"
+        )
+
+    def durable(self, doing: str) -> DurableEngine:
+        """Return the engine over a file.
+
+        Raises:
+            StoreError: the collection has no file.
+        """
+        self.check_open()
+        if not isinstance(self.engine, DurableEngine):
+            raise StoreError(f"{doing}: this index has no file; open one with Index.open(path)")
+        return self.engine
+
+    # ------------------------------------------------------------------ the end
+
+    @property
+    def is_closed(self) -> bool:
+        """Whether it was closed, or belongs to the process that this one was forked from."""
+        engine: object = self.engine
+        if isinstance(engine, LocalEngine):
+            return False
+        return engine.is_closed if isinstance(engine, DurableEngine) else True
+
+    def check_open(self) -> None:
+        """Raise ClosedError if it is closed: for what asks neither the engine nor the file first."""
+        if not isinstance(self.engine, LocalEngine):
+            self.engine.check_open()  # where there is no engine any more, that raises as well
+
+    def close(self) -> None:
+        """Close the index: its file, or what it has in memory. Other calls raise ClosedError then.
+
+        Calls of other threads that are under way are answered or raise ClosedError; a write of theirs is waited for. Of
+        a file, what changed since is kept ready for the next opening. The index that was opened closes the collections
+        that were asked of it as well. Safe to call twice.
+        """
+        members = self.family.close() if self.is_root else ()
+        self.family.forget(self)
+        for member in members:
+            member.close()
+        if isinstance(self.engine, DurableEngine):
+            self.engine.close()
+        else:
+            self.engine = cast(LocalEngine, Unusable(ClosedError("the index is closed")))
+            self.expiry = Expiry(self.engine)
+
+
+def open_root(
+    path: str | Path,
+    embedder: Embedder | None,
+    collection: str | None,
+    asked: Identity,
+    query_cache: int,
+    options: Mapping[str, Any],
+) -> OpenCollection:
+    """Open the index in a file, or create it; what is written survives.
+
+    Args:
+        path: one SQLite file (beside it, while it is open, its log `-wal` and `-shm`). Several processes may have
+            it open on one machine, not over a network file system. A new file is its owner's alone (mode 0600,
+            whatever the umask; not on Windows); one that is there keeps its mode, and the log gets it.
+        embedder: as in the constructor; it must be the model whose vectors the file holds (see :meth:`Admin.reembed`).
+        dim, metric, dtype, analyzer: of a new index, by default as in the constructor; of an existing one they are
+            known, and what is given must agree.
+        stemmer, k1, b, query_cache: as in the constructor; a custom stemmer must be given every time.
+        durability: "full": an acknowledged write survives the loss of power. "normal": it survives the death of the
+            process; after a loss of power the last writes may be missing, but nothing is torn.
+        busy_timeout: seconds to wait for another writer.
+        memory_budget: bytes for the index in memory (a quarter of them, at most 64 MB, are set aside for SQLite,
+            images on their way and the allocator); what was used least recently makes room. The partitions of one
+            search are in memory together, whatever the budget. None: no limit.
+        collection: which of the file's collections to open (see :meth:`Index.collection`); None: the one without a
+            name.
+        keys: tenant -> a key of 16, 24 or 32 random bytes, or None for a tenant in the clear. Texts, metadata and
+            vectors of a tenant with a key are encrypted in the file (AES-256-GCM, extra `encryption`), and in all
+            its copies; ids, names of tenants, users and agents, times, reasons and sizes are not. The index in
+            memory is in the clear. It raises :class:`~scrubjay.KeyErasedError` once the key was destroyed: then
+            nothing of the tenant is found any more. Asked again after a second, from any thread; whatever else it
+            raises fails what needs that key, and nothing more. See :meth:`Admin.encrypt` and :meth:`Admin.rotate_key`;
+            what encryption promises, and what not, stands in :mod:`scrubjay.store.encryption`.
+        encryption: what a tenant with a key demands of the file. "sealed": nothing in the clear. Where something
+            is, because the tenant had no key when it was written or because something else wrote it, reading and
+            writing raise EncryptionError until :meth:`Admin.encrypt` was called. "mixed": plain rows are read, and
+            writing goes on beside them, until :meth:`Admin.encrypt` has finished. "strict": like "sealed", and a tenant
+            that was encrypted before format 3, whose scopes have no digests, is refused until
+            :meth:`Admin.encrypt`.
+        read_only: the file must be there, and nothing in it is changed: what would write raises StoreError. A
+            file on a read-only medium can be opened so, unless it was not closed properly.
+
+    A partition is read when a search first needs it. Use the index as a context manager, or :meth:`Index.close` it.
+
+    Raises:
+        StoreFormatError: the file is no index, is of a newer format, or holds another kind of index.
+        StoreError, StoreBusyError, CorruptIndexError: it cannot be opened, or is damaged.
+        EmbedderMismatchError: it holds vectors of another model.
+        MissingExtraError: `keys` need the package cryptography.
+
+    >>> import tempfile
+    >>> from scrubjay import Index, Scope
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> with Index.open(folder.name + "/memories.scrubjay") as index:
+    ...     index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
+    >>> with Index.open(folder.name + "/memories.scrubjay") as index:
+    ...     index.search("train", scope=Scope("acme"))[0].id
+    'm1'
+    >>> folder.cleanup()
+    """
+    family: Family[OpenCollection] = Family(Path(path), query_cache, options)
+    name = "" if collection is None else checked_name(collection)
+    opened = open_in_file(family, name, asked, embedder, _NEW)
+    opened.is_root = True
+    family.add_root(opened)
+    return opened
+
+
+def make_root(
+    embedder: Embedder | None, identity: Identity, query_cache: int, options: Mapping[str, Any]
+) -> OpenCollection:
+    """Make an index in memory; see :class:`scrubjay.Index`."""
+    family: Family[OpenCollection] = Family(None, query_cache, options)
+    opened = make_in_memory(family, "", identity, embedder)
+    opened.is_root = True
+    family.add_root(opened)
+    return opened
+
+
+def asked_identity(
+    embedder: Embedder | None,
+    dim: int | None,
+    metric: str | None,
+    dtype: str | None,
+    analyzer: str | None,
+) -> Identity:
+    """Return what a caller asks of a collection; None and "" stand for anything.
+
+    Raises:
+        TypeError, ValueError: the embedder is none, or of another dimension.
+    """
+    if embedder is not None:
+        checked_embedder(embedder)
+    if embedder is not None and dim is not None and dim != embedder.dim:
+        raise ValueError(f"dim: expected the embedder's {embedder.dim}, got {dim}")
+    return Identity(dim, metric or "", dtype or "", analyzer or "")
+
+
+def file_options(
+    stemmer: Callable[[str], str] | None = None,
+    k1: float = 1.2,
+    b: float = 0.75,
+    durability: str = "full",
+    busy_timeout: float = 5.0,
+    memory_budget: int | None = None,
+    keys: KeyProvider | None = None,
+    encryption: str = "sealed",
+    read_only: bool = False,
+) -> dict[str, Any]:
+    """Return the options of :func:`scrubjay.store.open.open_engine`, which all collections of a file share."""
+    options = {
+        "stemmer": stemmer,
+        "k1": k1,
+        "b": b,
+        "durability": durability,
+        "busy_timeout": busy_timeout,
+        "budget": checked_budget(memory_budget),
+        "ring": None if keys is None else KeyRing(keys, encryption),
+        "read_only": read_only,
+    }
+    if encryption not in MODES:
+        raise ValueError(f"encryption: expected one of {', '.join(map(repr, MODES))}, got {encryption!r}")
+    return options
+
+
+def open_in_file(
+    family: Family[OpenCollection], name: str, asked: Identity, embedder: Embedder | None, usual: Identity
+) -> OpenCollection:
+    """Open a collection that is as `asked`; a new one has the rest of what is usual."""
+    semantics = Semantics(None, None, family.query_cache)
+    new = Identity(
+        embedder.dim if embedder is not None else usual.dim if asked.dim is None else asked.dim,
+        asked.metric or usual.metric,
+        asked.dtype or usual.dtype,
+        asked.analyzer or usual.analyzer,
+    )
+    engine = open_engine(
+        cast(Path, family.path),
+        collection=name,
+        asked=asked if embedder is None else Identity(None, asked.metric, asked.dtype, asked.analyzer),
+        new=new,
+        model=lambda: None if semantics.embedder is None else semantics.embedder.name,
+        **family.options,
+    )
+    opened = OpenCollection(family, name, engine, semantics)
+    try:
+        semantics.restore(engine.identity.model)
+        semantics.use(embedder, engine.dim)
+        engine.on_new_model = semantics.restore
+    except BaseException:
+        opened.close()
+        raise
+    return opened
+
+
+def make_in_memory(
+    family: Family[OpenCollection], name: str, identity: Identity, embedder: Embedder | None
+) -> OpenCollection:
+    """Make an empty collection that lasts as long as the index."""
+    if embedder is not None:
+        checked_embedder(embedder)
+    semantics = Semantics(embedder, identity.dim, family.query_cache)
+    dim = identity.dim if embedder is None else embedder.dim
+    engine = LocalEngine(
+        dim, identity.metric, dtype=identity.dtype, analyzer=identity.analyzer, **family.options
+    )
+    return OpenCollection(family, name, engine, semantics)

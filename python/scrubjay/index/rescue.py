@@ -1,0 +1,101 @@
+"""Damaged files: made sound again, or everything that can be read written to new ones. Nobody has them open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TextIO
+from urllib.parse import quote
+
+from scrubjay.errors import StoreError, StoreFormatError
+from scrubjay.index.collections import Collections
+from scrubjay.index.open_collection import OpenCollection, asked_identity, file_options, open_root
+from scrubjay.index.transfer import export_collection
+from scrubjay.progress import open_progress
+from scrubjay.store.check import check_store
+from scrubjay.store.encryption import KeyProvider
+from scrubjay.store.jsonl import write_tables
+from scrubjay.store.rebuilding import Rebuilt
+from scrubjay.store.repairing import RepairReport, SalvageReport, repair_file, salvage_file, set_aside_forged
+
+__all__ = ["repair", "salvage"]
+
+
+def repair(path: Path, keys: KeyProvider | None, stemmer: Callable[[str], str] | None) -> RepairReport:
+    """Make a damaged file sound again; see :meth:`scrubjay.Admin.repair`."""
+
+    def check(file: Path) -> list[str]:
+        problems: list[str] = []
+        silent = open_progress(False, total=0, what="", unit="")
+        try:
+            with _opened(file, keys, stemmer) as members:
+                for member in members:
+                    report = check_store(member.durable("check"), silent)
+                    problems += [f"collection {member.name!r}: {one}" for one in report.problems]
+        except StoreFormatError as error:  # an analyzer whose stemmer is not given: the rows are sound
+            problems.append(str(error))
+        return problems  # images of large partitions were written when it was closed
+
+    def authenticate(file: Path, aside: TextIO) -> list[str]:
+        with _opened(file, keys, stemmer) as members:
+            return [one for m in members for one in set_aside_forged(m.durable("repair").store, aside)]
+
+    return repair_file(path, check, None if keys is None else authenticate)
+
+
+def salvage(path: Path, target: Path, keys: KeyProvider | None, plaintext: bool) -> SalvageReport:
+    """Write everything that can be read to new files; see :meth:`scrubjay.Admin.salvage`."""
+    report = SalvageReport()
+
+    def write(fresh: Path, rebuilt: Rebuilt) -> None:
+        report.left_out += rebuilt.left_out
+        with _opened(fresh, keys, None) as members:
+            for member in members:
+                end = f".{quote(member.name, safe='')}" if member.name else ""
+                file = target.with_name(target.name + end)
+                damaged: list[str] = []
+                report.memories += export_collection(
+                    member, file, plaintext=plaintext, progress=False, damaged=damaged
+                )
+                report.files.append(file)
+                report.left_out += [
+                    f"collection {member.name!r}: {one}" if member.name else one for one in damaged
+                ]
+            file = target.with_name(f"{target.name}.tables")
+            with _new_file(file, "salvage") as out:
+                n_rows = write_tables(member.durable("salvage").store, out)
+            report.files.append(file)
+            if n_rows == 0:
+                file.unlink()
+                report.files.remove(file)
+
+    salvage_file(path, write)
+    return report
+
+
+@contextmanager
+def _opened(
+    file: Path, keys: KeyProvider | None, stemmer: Callable[[str], str] | None
+) -> Iterator[list[OpenCollection]]:
+    """Open all collections of a file."""
+    anything = asked_identity(None, None, None, None, None)
+    root = open_root(file, None, None, anything, 0, file_options(stemmer, keys=keys))
+    try:
+        yield Collections(root).everyone()
+    finally:
+        root.close()
+
+
+@contextmanager
+def _new_file(path: Path, doing: str) -> Iterator[TextIO]:
+    """Open a file that does not exist yet; it is gone again if what is written to it fails."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            try:
+                yield file
+            except BaseException:  # half an export would look like a whole one
+                path.unlink()
+                raise
+    except OSError as error:
+        raise StoreError(f"{doing}: {error.strerror or error}: {path}") from error

@@ -1,0 +1,67 @@
+"""Exports: every memory of a collection as JSON Lines, and back."""
+
+from __future__ import annotations
+
+from itertools import islice
+from pathlib import Path
+
+from scrubjay.errors import EmbedderMismatchError, StoreError, StoreFormatError
+from scrubjay.index.open_collection import OpenCollection
+from scrubjay.index.writer import Writer
+from scrubjay.progress import open_progress
+from scrubjay.store.jsonl import read_export, write_export
+from scrubjay.whole_files import whole_file
+
+__all__ = ["export_collection", "import_collection"]
+
+
+def export_collection(
+    collection: OpenCollection,
+    path: Path,
+    *,
+    plaintext: bool,
+    replace: bool = False,
+    progress: bool | None,
+    damaged: list[str] | None,
+) -> int:
+    """Export; see :meth:`Admin.export`. With `damaged` what cannot be read is noted there, memories without a key
+    included."""
+    engine = collection.durable("export")
+    if any(file.exists() and path.exists() and file.samefile(path) for file in engine.files()):
+        raise StoreError(f"export: expected another file than the index itself: {path}")
+    bar = open_progress(progress, total=len(engine), what="exporting", unit="memories")
+    try:
+        with whole_file(path, replace=replace) as file:  # half an export would look like a whole one
+            return write_export(engine, file, bar, plaintext=plaintext, damaged=damaged)
+    except OSError as error:
+        raise StoreError(f"export: {error.strerror or error}: {path}") from error
+    finally:
+        bar.close()
+
+
+def import_collection(
+    collection: OpenCollection, path: Path, *, progress: bool | None, batch_size: int
+) -> int:
+    """Import; see :meth:`Admin.import_`."""
+    lines = read_export(path, collection.family.options.get("ring"))
+    try:
+        header = next(lines, None)
+        if header is None:
+            raise StoreFormatError(f"{path}: expected an export of Scrubjay, got an empty file")
+        made_by, model = header.get("embedder"), collection.semantics.model
+        if made_by is not None and model is not None and made_by != model:
+            raise EmbedderMismatchError(
+                f"embedder: the export's vectors are of {made_by!r}, the index's of {model!r}"
+            )
+        writer = Writer(collection)
+        bar = open_progress(progress, total=1 << 40, what="importing", unit="memories")
+        n_written = 0
+        try:
+            while batch := list(islice(lines, batch_size)):
+                n_written += writer.upsert_many(batch, None, progress=False)
+                bar.update(len(batch))
+        finally:
+            bar.close()
+        return n_written
+    except OSError as error:
+        raise StoreError(f"import_: {error.strerror or error}: {path}") from error

@@ -1,0 +1,231 @@
+"""Writing to a collection: upserting, deleting, erasing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from numpy.typing import ArrayLike
+
+from scrubjay._native import Scope
+from scrubjay.index.feedback import has_document
+from scrubjay.index.open_collection import OpenCollection
+from scrubjay.initialised import guarded
+from scrubjay.payload import CreatedAt
+from scrubjay.progress import open_progress
+from scrubjay.records import VectorRule, check_row, checked_ids, checked_scope, read_rows
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.writing import checked_reason
+
+__all__ = ["Writer"]
+
+
+@guarded
+class Writer:
+    """Changes what one collection holds. Thread-safe; a write is visible to the next search when it returns."""
+
+    __slots__ = ("_collection",)
+
+    def __init__(self, collection: OpenCollection) -> None:
+        self._collection = collection
+
+    def upsert(
+        self,
+        id: str | int,
+        text: str | bytes,
+        scope: Scope,
+        vector: ArrayLike | None,
+        metadata: Mapping[str, Any] | None,
+        created_at: CreatedAt | None,
+        expires_at: CreatedAt | None,
+        ttl: timedelta | float | None,
+        entities: Sequence[str] | None,
+    ) -> None:
+        """Write one memory; one with this id in this scope is replaced whole.
+
+        Args:
+            id: str or int; the first write settles which of the two this index has.
+            text: is embedded and indexed, at most 16 MiB as UTF-8 and 8,388,608 tokens. bytes are UTF-8; invalid
+                ones become U+FFFD.
+            scope: who may find it.
+            vector: (dim,) numbers in place of the embedding.
+            metadata: JSON values and datetimes under str keys; returned with each hit, and what filters ask about.
+                Tuples come back as lists, datetimes as ISO 8601 (UTC). At most 16 MiB as JSON.
+            created_at: a datetime, an ISO 8601 str, or seconds since 1970; naive times are UTC.
+            expires_at, ttl: from when on nobody finds it any more: a time, or how long from now (a timedelta
+            or seconds).
+            entities: who and what it is about; kept in the metadata under `entities` as they are compared (see
+                :mod:`scrubjay.entities`), for searches that weigh them.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+            EmbedderError: the embedder failed.
+            StoreError, StoreBusyError: the file could not be written.
+            In each case nothing was written.
+        """
+        collection = self._collection
+        semantics = collection.semantics
+        rule = _vector_rule(collection)
+        row = check_row(id, text, scope, vector, metadata, created_at, rule, expires_at, ttl, entities)
+        if vector is None and semantics.embedder is not None:
+            row.vector = semantics.documents([text], 1, open_progress(False, total=0, what="", unit=""))[0]
+            embedded = row.vector is not None
+        else:
+            embedded = False
+        collection.engine.upsert(row.id, row.text, scope=row.scope, vector=row.vector, payload=row.payload)
+        collection.expiry.add([row])
+        if embedded:
+            semantics.wrote()
+
+    def upsert_many(
+        self,
+        records: Iterable[Mapping[str, Any] | Any],
+        scope: Scope | None = None,
+        progress: bool | None = None,
+        batch_size: int = 256,
+    ) -> int:
+        """Write many memories: all, or none whatever fails.
+
+        Args:
+            records: mappings or dataclass instances (:class:`Record`, or one of yours) with the fields of
+                :meth:`Index.upsert`: id, text, scope, vector, metadata, created_at, expires_at, ttl, entities. A
+                mapping's `scope` may itself be a mapping of tenant, user, agent. Of several records of one scope with
+                one id the last one counts.
+            scope: for the records that have none.
+            progress: show a bar on standard error; None: if that is a terminal.
+            batch_size: texts the embedder gets at a time.
+
+        Returns:
+            The number of memories written (distinct keys).
+
+        Raises:
+            TypeError, ValueError: the message names the record's position, the field, what was expected and given.
+            EmbedderError: the embedder failed.
+
+        All records and their vectors are in memory at once; write a larger stream in slices.
+
+        >>> from scrubjay import Index
+        >>> index = Index()
+        >>> index.upsert_many([{"id": 1, "text": "one"}, {"id": 2, "text": "two"}], scope=Scope("acme"))
+        2
+        >>> index.upsert_many([{"id": 3, "text": "three"}, {"id": 4, "text": None}], scope=Scope("acme"))
+        Traceback (most recent call last):
+        ...
+        ValueError: records[1]: text: expected a value, it is missing
+        """
+        collection = self._collection
+        semantics = collection.semantics
+        if batch_size < 1:
+            raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
+        rows = read_rows(records, scope, _vector_rule(collection))
+        to_embed = [row for row in rows if row.vector is None] if semantics.embedder is not None else []
+        bar = open_progress(progress, total=len(to_embed), what="embedding", unit="texts")
+        try:
+            vectors = semantics.documents([row.text for row in to_embed], batch_size, bar)
+        finally:
+            bar.close()
+        for row, vector in zip(to_embed, vectors, strict=True):
+            row.vector = vector
+        written = collection.engine.upsert_many(
+            [row.id for row in rows],
+            [row.text for row in rows],
+            scope=[row.scope for row in rows],
+            vectors=[row.vector for row in rows],
+            payloads=[row.payload for row in rows],
+        )
+        collection.expiry.add(rows)
+        if any(vector is not None for vector in vectors):
+            semantics.wrote()
+        return written
+
+    def delete(self, id: str | int, scope: Scope, reason: str) -> bool:
+        """Delete one memory; False if exactly this scope has none with this id.
+
+        Args:
+            id: of the memory.
+            scope: of the memory. What is shared with the scope stays: the scope that it is shared by deletes it.
+            reason: 1 to 1,000 characters for the event that is left in the file (see :meth:`Admin.events`).
+        """
+        collection = self._collection
+        engine = collection.engine
+        scope = checked_scope(scope)
+        if isinstance(engine, DurableEngine):
+            return engine.delete(id, scope=scope, reason=reason)
+        checked_reason(reason)
+        deleted = engine.delete(id, scope=scope)
+        collection.notes.forget(lambda note: note.id == id and note.document_scope == scope)
+        return deleted
+
+    def delete_many(self, ids: Iterable[str | int], scope: Scope, reason: str) -> int:
+        """Delete memories at once: in a file in one transaction, so that all are gone or none; return how many existed.
+
+        Args:
+            ids: of the memories; what is not there is passed over.
+            scope, reason: as for :meth:`Index.delete`.
+
+        >>> from scrubjay import Index
+        >>> index = Index()
+        >>> for id in ("m1", "m2", "m3"):
+        ...     index.upsert(id, "Prefers trains.", scope=Scope("acme"))
+        >>> index.delete_many(["m1", "m3", "m9"], scope=Scope("acme")), len(index)
+        (2, 1)
+        """
+        collection = self._collection
+        engine = collection.engine
+        gone, scope = checked_ids(ids), checked_scope(scope)
+        if isinstance(engine, DurableEngine):
+            return engine.delete_many(gone, scope=scope, reason=reason) if gone else 0
+        checked_reason(reason)
+        n_deleted = int(engine.delete_many(gone, scope=scope)) if gone else 0
+        ids_gone = set(gone)
+        collection.notes.forget(lambda note: note.id in ids_gone and note.document_scope == scope)
+        return n_deleted
+
+    def erase(self, scope: Scope, exact: bool, reason: str, everywhere: bool, names: bool) -> int:
+        """Delete every memory whose scope agrees with all given components; return how many.
+
+        `Scope("acme")` erases all of the tenant, its users and agents included; with `exact` only what has precisely
+        this scope (the tenant's shared memories).
+
+        Args:
+            scope: whose memories.
+            exact: of this scope only.
+            reason: 1 to 1,000 characters for the events that are left in the file, one a scope (see
+                :meth:`Admin.events`).
+            everywhere: in all collections of the file, not in this one only. What a :class:`scrubjay.Memory` keeps in
+                the file has rows of its own beside its documents: `Memory.forget` erases those as well.
+            names: the names of the erased user, agent or tenant (and its users) go from the file as well, in all
+                collections. Random pseudonyms, drawn for this erasure, take their place in the rows of scopes and so in
+                :meth:`Admin.events`; texts of others and reasons are not looked at. Every process that has the file
+                open reads its partitions anew. After :meth:`Admin.compact`, :meth:`Admin.verify_erased` with `names`
+                proves it.
+
+        Of an encrypted tenant whose key cannot be had now whole scopes can be erased, but not with questions that
+        other scopes asked (EncryptionError).
+        """
+        collection = self._collection
+        engine = collection.engine
+        if isinstance(engine, DurableEngine):
+            return engine.erase(scope, exact=exact, reason=reason, everywhere=everywhere, names=names)
+        checked_reason(reason)
+        everywhere = everywhere or names
+        n_erased = 0
+        for member in collection.family.everyone() if everywhere else [collection]:
+            n_erased += int(member.engine.erase(scope, exact=exact))
+            _forget_notes(member, scope, exact)
+        return n_erased
+
+
+def _vector_rule(collection: OpenCollection) -> VectorRule:
+    return VectorRule(collection.engine.dim, collection.engine.metric)
+
+
+def _forget_notes(collection: OpenCollection, scope: Scope, exact: bool) -> None:
+    """What was asked from an erased scope goes, and what was noted on memories that are gone."""
+    engine = collection.engine
+    collection.notes.forget(
+        lambda note: (
+            (note.scope == scope if exact else scope.contains(note.scope)) or not has_document(engine, note)
+        )
+    )
