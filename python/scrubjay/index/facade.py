@@ -250,7 +250,7 @@ class Index:
         self, scope: Scope | None = None, *, filter: FilterLike | None = None, ids: Ids | None = None,
         exclude: Ids | None = None,
     ) -> int:  # fmt: skip
-        """Return how many memories a search from `scope` would look at; without a scope how many there are."""
+        """Return how many memories a search from `scope` would look at."""
         return self._reader.count(scope, filter, ids, exclude)
 
     @documented(Reader.list)
@@ -294,7 +294,7 @@ class Index:
 
     @documented(Writer.delete_many)
     def delete_many(self, ids: Iterable[str | int], *, scope: Scope, reason: str = "delete") -> int:
-        """Delete memories at once; return how many existed."""
+        """Delete memories at once."""
         return self._writer.delete_many(ids, scope, reason)
 
     @documented(Writer.erase)

@@ -1,0 +1,124 @@
+"""Is the public face as small as it is meant to be, and every object built by composition?"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import inspect
+import pkgutil
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import scrubjay
+from scrubjay import Admin, Index
+from scrubjay.errors import MissingExtraError
+
+PACKAGE = Path(scrubjay.__file__).parent
+
+FACADES = {"index/facade.py": 350}
+"""File of a facade -> how many lines it may have."""
+
+PUBLIC_MEMBERS = 25
+"""Of Index, beside `admin`."""
+
+LADDERS = ("scrubjay.memory.", "scrubjay.store.engine.")
+"""Where objects are still cut into slices: memory is rebuilt as a whole."""
+
+
+def classes() -> Iterator[type]:
+    """Yield every class of the package that can be imported here."""
+    seen: set[type] = set()
+    for module in pkgutil.walk_packages(scrubjay.__path__, "scrubjay."):
+        if module.name.endswith("__main__"):
+            continue
+        try:
+            found = vars(importlib.import_module(module.name))
+        except MissingExtraError:
+            continue
+        for value in list(found.values()):
+            if inspect.isclass(value) and value.__module__.startswith("scrubjay.") and value not in seen:
+                seen.add(value)
+                yield value
+
+
+def ancestors(cls: type) -> list[str]:
+    """The classes of ours that a class inherits from, at any distance; not protocols, errors and native types."""
+    return [
+        base.__qualname__
+        for base in cls.__mro__[1:]
+        if base.__module__.startswith("scrubjay.")
+        and not base.__module__.endswith("._native")
+        and not getattr(base, "_is_protocol", False)
+        and not inspect.isabstract(base)
+        and not issubclass(base, BaseException)
+    ]
+
+
+def test_no_class_is_a_slice_of_another() -> None:
+    ladders = {
+        f"{cls.__module__}.{cls.__qualname__}": found
+        for cls in classes()
+        if len(found := ancestors(cls)) > 1 and not f"{cls.__module__}.".startswith(LADDERS)
+    }
+    assert ladders == {}
+
+
+def test_an_index_inherits_from_nothing_of_ours() -> None:
+    assert ancestors(Index) == [] and ancestors(Admin) == []
+
+
+def test_the_public_members_of_an_index_are_few() -> None:
+    public = {name for name in dir(Index) if not name.startswith("_")} - {"admin"}
+    assert len(public) <= PUBLIC_MEMBERS, sorted(public)
+    assert not [name for name in vars(Index(dim=2)) if not name.startswith("_")]
+
+
+@pytest.mark.parametrize("file", FACADES)
+def test_a_facade_is_short(file: str) -> None:
+    assert len((PACKAGE / file).read_text(encoding="utf-8").splitlines()) <= FACADES[file]
+
+
+def test_the_first_sentence_of_a_forwarding_method_is_that_of_its_documentation() -> None:
+    """`documented` replaces the docstring; who reads the source must not read something else."""
+    tree = ast.parse((PACKAGE / "index" / "facade.py").read_text(encoding="utf-8"))
+    different = []
+    for method in ast.walk(tree):
+        if isinstance(method, ast.FunctionDef) and any(
+            isinstance(one, ast.Call) and ast.unparse(one.func) == "documented"
+            for one in method.decorator_list
+        ):
+            here = _plain(ast.get_docstring(method) or "")
+            shown = _plain(inspect.getdoc(getattr(Index, method.name)) or "")
+            if not here or not shown.startswith(here.rstrip(".")):
+                different.append(method.name)
+    assert different == []
+
+
+def _plain(docstring: str) -> str:
+    return " ".join(re.sub(r":meth:`(?:Index\.)?(\w+)`", r"\1", docstring).split())
+
+
+@pytest.mark.parametrize("cls", [Index, Admin])
+def test_errors_of_calls_name_the_public_class(cls: type) -> None:
+    made: Any = Index() if cls is Index else Index().admin
+    n_tried = 0
+    for name in sorted(name for name in dir(cls) if not name.startswith("_")):
+        static = inspect.getattr_static(cls, name)
+        if isinstance(static, property):
+            continue
+        with pytest.raises(TypeError, match=rf"{cls.__name__}\.{name.replace('asearch', 'search')}\(\)"):
+            _call(getattr(made, name))
+        n_tried += 1
+    assert n_tried >= 18
+
+
+def _call(method: Any) -> None:
+    called = method(unheard_of=1)
+    if inspect.iscoroutine(called):
+        import asyncio
+
+        asyncio.run(called)
