@@ -127,6 +127,51 @@ def python_violations(package: Path) -> Iterator[str]:
                 yield f"{path.relative_to(package)} imports {target}: {module} may not use it"
 
 
+def imports_of_modules(package: Path) -> dict[str, set[str]]:
+    """Each module of the package -> the modules of it that it names in imports, those for annotations included."""
+    modules = {}
+    for path in sorted(package.rglob("*.py")):
+        parts = path.relative_to(package).with_suffix("").parts
+        modules[".".join(("scrubjay", *parts)).removesuffix(".__init__")] = path
+    found: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        named: set[str] = set()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Import):
+                named |= {alias.name for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and node.module is not None:
+                whole = {f"{node.module}.{alias.name}" for alias in node.names}
+                named |= (whole & set(modules)) or {node.module}
+        found[module] = (named & set(modules)) - {module, "scrubjay"}
+    return found
+
+
+def circles(graph: dict[str, set[str]]) -> list[list[str]]:
+    """The sets of modules that reach each other, sorted; empty if there is no circle."""
+
+    def reached(start: str) -> set[str]:
+        seen: set[str] = set()
+        left = [start]
+        while left:
+            for target in graph.get(left.pop(), ()):
+                if target not in seen:
+                    seen.add(target)
+                    left.append(target)
+        return seen
+
+    reach = {module: reached(module) for module in graph}
+    knots = {frozenset(other for other in reach[one] if one in reach.get(other, ())) for one in graph}
+    return sorted(sorted(knot) for knot in knots if knot)
+
+
+def test_imports_make_no_circle() -> None:
+    assert circles(imports_of_modules(ROOT / "python" / "scrubjay")) == []
+
+
+def test_a_circle_of_imports_is_found() -> None:
+    assert circles({"a": {"b"}, "b": {"c"}, "c": {"a"}, "d": {"a"}}) == [["a", "b", "c"]]
+
+
 def test_includes_run_downwards() -> None:
     assert list(cpp_violations(ROOT / "cpp")) == []
 

@@ -15,8 +15,9 @@ from __future__ import annotations
 import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
@@ -28,9 +29,6 @@ from scrubjay.store.protocol import RowId
 from scrubjay.store.reading import ReadingStore
 from scrubjay.store.schema import Tables
 from scrubjay.store.scopes import agreeing, names_of
-
-if TYPE_CHECKING:  # whose transactions call what is here
-    from scrubjay.store.sqlite import SqliteStore
 
 __all__ = [
     "MAX_NOTES",
@@ -90,7 +88,17 @@ class Seals(Protocol):
         ...
 
 
-def _cipher(store: ReadingStore) -> Seals | None:
+class WritableStore(Protocol):
+    """What a note is written to: the store, whose transactions call what is here."""
+
+    tables: Tables
+
+    def writing(self, doing: str) -> AbstractContextManager[Any]:
+        """Take the writer's turn; yield the transaction."""
+        ...
+
+
+def _cipher(store: object) -> Seals | None:
     cipher: Seals | None = getattr(store, "cipher", None)
     return cipher
 
@@ -116,7 +124,7 @@ class Feedback(NamedTuple):
     """Of the memory: with its id its key."""
 
 
-def write_note(store: SqliteStore, note: Feedback, *, now: int) -> bool:
+def write_note(store: WritableStore, note: Feedback, *, now: int) -> bool:
     """Write a note, durably; False (and nothing is written) if there is no such memory that its asker sees."""
     t = store.tables
     cipher = _cipher(store)
