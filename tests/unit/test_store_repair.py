@@ -400,15 +400,15 @@ def test_a_collection_with_a_name_that_none_may_have(path: Path, name: str) -> N
         with pytest.raises(
             CorruptIndexError, match=r"collection\.name: expected 1 to 200 printable characters"
         ):
-            index.collections()
-        assert any("collection.name" in problem for problem in index.check().problems)
+            index.admin.collections()
+        assert any("collection.name" in problem for problem in index.admin.check().problems)
         assert index.count(JANE) == 19
-    report = Index.repair(path)
+    report = Admin.repair(path)
     assert "the name of collection 2 is lost: recovered-2" in report.mended
     with Index.open(path) as index:
-        assert "recovered-2" in index.collections()
+        assert "recovered-2" in index.admin.collections()
         assert [one.text for one in index.collection("recovered-2").list(JANE)] == ["side oak"]
-        assert index.check().problems == []
+        assert index.admin.check().problems == []
 
 
 def test_notes_on_sealed_memories_that_cannot_be_opened_go_with_them(tmp_path: Path) -> None:
@@ -419,9 +419,9 @@ def test_notes_on_sealed_memories_that_cannot_be_opened_go_with_them(tmp_path: P
             index.upsert("m1", "common oak", scope=scope)
             index.feedback("m1", query="oak?", scope=scope)
     forge(path, "UPDATE scope SET user = 'other' WHERE user = 'joe'")
-    report = Index.repair(path, keys=provider)
+    report = Admin.repair(path, keys=provider)
     assert report.changed and report.problems == []
     with Index.open(path, keys=provider) as index:
-        assert index.check().problems == []
-        assert [note.id for note in index.feedbacks()] == ["m1"]
+        assert index.admin.check().problems == []
+        assert [note.id for note in index.admin.feedbacks()] == ["m1"]
         assert index.count() == 1
