@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -310,3 +311,47 @@ def test_damaged_rules_of_what_is_sealed_are_named(path: Path, rules: str) -> No
     with pytest.raises(CorruptIndexError, match="'other'"):
         registry.rules(connection)
     connection.close()
+
+
+def test_an_index_that_leads_to_another_scope_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "m.scrubjay"
+    with Index.open(path) as index:
+        for scope in (JANE, JOE):
+            index.upsert("m1", f"an oak of {scope.user}", scope=scope)
+        index.admin.compact()  # writes images: what they hold is not asked for its scope
+    with sqlite3.connect(path, isolation_level=None) as connection:  # changes the rows past their index
+        connection.execute("PRAGMA writable_schema = ON")
+        (kept,) = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'scope'").fetchone()
+        entry = connection.execute(
+            "SELECT * FROM sqlite_master WHERE name = 'sqlite_autoindex_scope_1'"
+        ).fetchone()
+        assert entry is not None and "UNIQUE(tenant, user, agent)" in kept
+        connection.execute("DELETE FROM sqlite_master WHERE name = 'sqlite_autoindex_scope_1'")
+        bare = re.sub(r",\s*UNIQUE\(tenant, user, agent\)", "", kept)
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'scope'", (bare,))
+    connection.close()
+    with sqlite3.connect(path, isolation_level=None) as connection:
+        connection.execute("UPDATE scope SET user = CASE user WHEN 'jane' THEN 'joe' ELSE 'jane' END")
+        connection.execute("PRAGMA writable_schema = ON")
+        connection.execute("UPDATE sqlite_master SET sql = ? WHERE name = 'scope'", (kept,))
+        connection.execute("INSERT INTO sqlite_master VALUES (?, ?, ?, ?, ?)", entry)
+    connection.close()
+    with Index.open(path) as index:
+        for verb in (
+            lambda: index.search("oak", scope=JANE),
+            lambda: index.upsert("m2", "an elm", scope=JANE),
+            lambda: index.delete("m1", scope=JANE),
+            lambda: index.list(JANE),
+        ):
+            with pytest.raises(CorruptIndexError, match="leads to another scope"):
+                verb()
+
+
+def test_a_version_that_goes_back_is_damage_and_no_loop(path: Path) -> None:
+    with Index.open(path) as index:
+        assert len(index.search("oak", scope=JANE)) > 0
+        partition = Backend.of(index).engine.residency.partition(JANE)  # type: ignore[union-attr]
+        partition.version += 5  # as if a damaged page had said so
+        partition.ready = False
+        with pytest.raises(CorruptIndexError, match="version went back"):
+            index.search("oak", scope=JANE)

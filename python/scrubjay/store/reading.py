@@ -28,7 +28,7 @@ from scrubjay.store.digests import ScopeDigest, blocks_of, mismatch, tombstone_b
 from scrubjay.store.encryption import BLOCK_BYTES, Box
 from scrubjay.store.protocol import Changes, Event, Identity, RowId, ScopeState, StoredRow
 from scrubjay.store.schema import Tables
-from scrubjay.store.scopes import Sight, agreeing, names_of
+from scrubjay.store.scopes import Sight, agreeing, names_of, row_of
 
 __all__ = ["ReadingStore", "names_of", "scope_of"]
 
@@ -113,11 +113,7 @@ class ReadingStore:
         """Return the state of exactly this scope; None if nothing was ever written to it."""
         t = self.tables
         with translated(self.path, "reading"):
-            found = self._reader.execute(
-                f"SELECT key, version, horizon, documents, vectors, digest FROM {t.scope} "
-                "WHERE tenant = ? AND user = ? AND agent = ?",
-                names_of(scope),
-            ).fetchone()
+            found = row_of(self._reader, t.scope, scope, _STATE)
             return None if found is None else _state(found)
 
     def scopes(self) -> list[tuple[Scope, ScopeState]]:
@@ -565,6 +561,9 @@ class ReadingStore:
         """Return this thread's connection, for what is asked elsewhere. It may be closed by another thread at any time;
         every call on it and on its cursors then raises ClosedError."""
         return self._reader
+
+
+_STATE = "s.key, s.version, s.horizon, s.documents, s.vectors, s.digest"
 
 
 @lru_cache(maxsize=256)

@@ -16,7 +16,7 @@ from scrubjay.store.digests import Digests
 from scrubjay.store.protocol import Identity, NewRow, RowId, Written
 from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.schema import Tables
-from scrubjay.store.scopes import agreeing, names_of
+from scrubjay.store.scopes import agreeing, names_of, row_of
 from scrubjay.store.sealing import RowBox
 from scrubjay.store.vectors import content_hash
 
@@ -179,10 +179,7 @@ class Transaction:
         """Delete documents of exactly this scope; ids that it does not have are passed over. None: it has none."""
         t = self.tables
         execute = self.connection.execute
-        state = execute(
-            f"SELECT key, version, documents FROM {t.scope} WHERE tenant = ? AND user = ? AND agent = ?",
-            names_of(scope),
-        ).fetchone()
+        state = row_of(self.connection, t.scope, scope, "s.key, s.version, s.documents")
         if state is None:
             return None
         gone: list[tuple[int, RowId]] = []
@@ -433,11 +430,7 @@ class Transaction:
         """Return (key, version, documents) of a scope, which is made if it is new."""
         t = self.tables
         names = names_of(scope)
-        found = self.connection.execute(
-            f"SELECT key, version, documents, vectors, digest FROM {t.scope} "
-            "WHERE tenant = ? AND user = ? AND agent = ?",
-            names,
-        ).fetchone()
+        found = row_of(self.connection, t.scope, scope, "s.key, s.version, s.documents, s.vectors, s.digest")
         if found is None:
             cursor = self.connection.execute(
                 f"INSERT INTO {t.scope}(tenant, user, agent, version) VALUES (?, ?, ?, 0)", names
