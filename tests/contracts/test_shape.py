@@ -27,7 +27,6 @@ PUBLIC_MEMBERS = 25
 
 LADDERS = (
     "scrubjay.memory.",  # rebuilt as a whole
-    "scrubjay.store.engine.",
     "scrubjay.adapters.haystack.store.",
     "scrubjay.adapters.service.models.",  # fields that requests have in common
 )

@@ -146,8 +146,8 @@ scope = Scope("acme", user=sys.argv[2])
 with Index.open(sys.argv[1]) as index:
     print(len(index.search("oak", scope=scope)), flush=True)
     sys.stdin.readline()
-    native = Backend.of(index).engine.native
-    print(len(index.search("oak", scope=scope)), index.count(scope), native.count(scope), flush=True)
+    engine = Backend.of(index).engine
+    print(len(index.search("oak", scope=scope)), index.count(scope), engine.native.count(scope), flush=True)
     sys.stdin.readline()
     print([hit.id for hit in index.search("oak", scope=scope)], flush=True)
     print(index.admin.check().problems, flush=True)

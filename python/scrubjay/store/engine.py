@@ -11,7 +11,7 @@ import sys
 import time
 import weakref
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
@@ -34,9 +34,9 @@ from scrubjay.store.protocol import RowId, StoredDocument, StoredRow
 from scrubjay.store.residency import Residency
 from scrubjay.store.scopes import Sight, sight_of
 from scrubjay.store.sqlite import SqliteStore
-from scrubjay.store.together import ChangingEngine
+from scrubjay.store.together import Change, changing
 from scrubjay.store.transaction import Transaction
-from scrubjay.store.writing import checked_id
+from scrubjay.store.writing import WritingEngine, checked_id
 
 __all__ = ["DurableEngine", "StoredDocument"]
 
@@ -47,7 +47,7 @@ _MAX_SIGHTS = 2_000  # that are remembered
 _PATIENCE = 8  # disturbed searches before eviction is held off
 
 
-class DurableEngine(ChangingEngine):
+class DurableEngine(WritingEngine):
     """What an index does its work with when it has a file. Thread-safe; see the native Engine for the arguments.
 
     Args:
@@ -359,6 +359,10 @@ class DurableEngine(ChangingEngine):
     def files(self) -> list[Path]:
         """Return the files that the index consists of (not all of them need exist)."""
         return self.store.files()
+
+    def changing(self, doing: str) -> AbstractContextManager[Change]:
+        """Make one write of several; see :func:`scrubjay.store.together.changing`."""
+        return changing(self, doing)
 
     # ------------------------------------------------------------------ feedback
 

@@ -18,7 +18,7 @@ from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.transaction import Transaction
 from scrubjay.store.writing import WritingEngine
 
-__all__ = ["Change", "ChangingEngine"]
+__all__ = ["Change", "changing"]
 
 
 class Change:
@@ -27,7 +27,7 @@ class Change:
     A step that raises makes the whole change fail, even if the exception is caught inside the block.
     """
 
-    def __init__(self, engine: ChangingEngine, transaction: Transaction) -> None:
+    def __init__(self, engine: WritingEngine, transaction: Transaction) -> None:
         self.connection: sqlite3.Connection = transaction.connection
         """The connection of the transaction, for rows of other tables. Neither commit nor roll back."""
         self.now = engine.clock()
@@ -167,31 +167,28 @@ class _Net:
         return self._first._replace(after=self._after, deleted=list(self._deleted), erased=self._erased)
 
 
-class ChangingEngine(WritingEngine):
-    """The part of a durable engine that makes one write of several."""
+@contextmanager
+def changing(engine: WritingEngine, doing: str) -> Iterator[Change]:
+    """Take the writer's turn and one transaction; at the end of the block all is committed and visible.
 
-    @contextmanager
-    def changing(self, doing: str) -> Iterator[Change]:
-        """Take the writer's turn and one transaction; at the end of the block all is committed and visible.
+    What is raised in the block, or by the commit, leaves everything as it was. Other writers wait
+    meanwhile: embed texts before.
 
-        What is raised in the block, or by the commit, leaves everything as it was. Other writers wait
-        meanwhile: embed texts before.
+    Args:
+        doing: what is being done, for the message of an error.
 
-        Args:
-            doing: what is being done, for the message of an error.
-
-        Raises:
-            StoreBusyError: another thread or process wrote for longer than the index waits.
-            StoreError: the transaction could not be written; nothing of it was.
-        """
-        self.check_open()
-        with self.store.writing(doing) as transaction:
-            change = Change(self, transaction)
-            try:
-                yield change
-            finally:
-                change._over = True
-            written, rows = change._settled()
-            self._commit(transaction, written, rows)
-        if rows:
-            self.residency.evict()
+    Raises:
+        StoreBusyError: another thread or process wrote for longer than the index waits.
+        StoreError: the transaction could not be written; nothing of it was.
+    """
+    engine.check_open()
+    with engine.store.writing(doing) as transaction:
+        change = Change(engine, transaction)
+        try:
+            yield change
+        finally:
+            change._over = True
+        written, rows = change._settled()
+        engine._commit(transaction, written, rows)
+    if rows:
+        engine.residency.evict()
