@@ -57,7 +57,6 @@ def ancestors(cls: type) -> list[str]:
         if base.__module__.startswith("scrubjay.")
         and not base.__module__.endswith("._native")
         and not getattr(base, "_is_protocol", False)
-        and not inspect.isabstract(base)
         and not issubclass(base, BaseException)
     ]
 
