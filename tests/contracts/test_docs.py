@@ -1,4 +1,8 @@
-"""Does everything that the documentation shows work: examples in docstrings, blocks of Python in the README?"""
+"""Everything that the documentation shows works: examples in docstrings and Markdown, commands, links, named files.
+
+A new Markdown file at the root or below docs/ is tested by itself. Its Python blocks run in order and share their names;
+a block whose fence says ``python extra=langchain`` needs that extra, runs apart, and is skipped without it.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,8 @@ import importlib
 import inspect
 import pkgutil
 import re
+import runpy
+import shlex
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,12 +21,14 @@ import numpy as np
 import pytest
 
 import scrubjay
+from scrubjay.cli.arguments import make_parser
+from tests.data import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 FOUND = (module.name for module in pkgutil.walk_packages(scrubjay.__path__, "scrubjay."))
 MODULES = ["scrubjay", *sorted(name for name in FOUND if not name.endswith(("._native", ".__main__")))]
 ADAPTERS = [name for name in MODULES if name.startswith("scrubjay.adapters.")]  # each needs its framework
-PYTHON_BLOCK = re.compile(r"^```(?:python|py|pycon)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+MODULE_OF_EXTRA = {"serve": "scrubjay.adapters.service"}  # where the two have different names
 
 
 def importable() -> list[str]:
@@ -59,25 +67,146 @@ def test_there_are_docstring_examples() -> None:
     assert n_examples > 20
 
 
-def markdown_files() -> list[Path]:
+def markdown_examples() -> list[tuple[Path, str]]:
+    """(file, extra) for each group of Python blocks that runs together."""
     return [
-        path for path in sorted(ROOT.glob("*.md")) if PYTHON_BLOCK.search(path.read_text(encoding="utf-8"))
+        (path, extra)
+        for path in markdown.documents()
+        for extra in markdown.python_groups(path.read_text(encoding="utf-8"))
     ]
 
 
-@pytest.mark.parametrize("path", markdown_files(), ids=lambda path: path.name)
-def test_markdown_examples(path: Path) -> None:
-    """The blocks of one file run in order and share their names; those with prompts are compared with their output."""
+def name_of(value: Path | str) -> str:
+    return str(value.relative_to(ROOT)) if isinstance(value, Path) else value
+
+
+@pytest.mark.parametrize(("path", "extra"), markdown_examples(), ids=name_of)
+def test_markdown_examples(path: Path, extra: str) -> None:
+    """Blocks with prompts are compared with their output; the others run."""
     names: dict[str, Any] = {"__name__": "__main__"}
-    for block in PYTHON_BLOCK.findall(path.read_text(encoding="utf-8")):
-        if block.lstrip().startswith(">>>"):
-            runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
-            runner.run(
-                doctest.DocTestParser().get_doctest(block, names, path.name, str(path), 0), clear_globs=False
-            )
-            assert runner.summarize(verbose=False).failed == 0
-        else:
-            exec(compile(block, str(path), "exec"), names)
+    for code in markdown.python_groups(path.read_text(encoding="utf-8"))[extra]:
+        try:
+            if code.lstrip().startswith(">>>"):
+                runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+                example = doctest.DocTestParser().get_doctest(code, names, path.name, str(path), 0)
+                runner.run(example, clear_globs=False)
+                assert runner.summarize(verbose=False).failed == 0
+            else:
+                exec(compile(code, str(path), "exec"), names)
+        except ImportError as missing:
+            if not extra:
+                raise
+            check_absent(extra)
+            pytest.skip(str(missing))
+
+
+def check_absent(extra: str) -> None:
+    """Fail if an adapter's example cannot be imported although its framework is there."""
+    with pytest.raises(scrubjay.MissingExtraError):
+        importlib.import_module(MODULE_OF_EXTRA.get(extra, f"scrubjay.adapters.{extra.replace('-', '_')}"))
+
+
+def test_the_documentation_has_examples_of_every_adapter() -> None:
+    shown = {extra for _, extra in markdown_examples()} - {""}
+    modules = {MODULE_OF_EXTRA.get(extra, f"scrubjay.adapters.{extra.replace('-', '_')}") for extra in shown}
+    packages = {
+        name
+        for name in ADAPTERS
+        if name.count(".") == 2 and not name.rpartition(".")[2].startswith("_")
+    }
+    assert packages - {"scrubjay.adapters.mcp"} == modules  # mcp is a command
+
+
+def commands() -> list[tuple[Path, str]]:
+    """The lines of shell blocks that call `scrubjay`."""
+    found = []
+    for path in markdown.documents():
+        for block in markdown.blocks(path.read_text(encoding="utf-8")):
+            if block.language == "sh":
+                lines = (line.partition("#")[0].rpartition("&& ")[2] for line in block.code.splitlines())
+                found += [(path, line.strip()) for line in lines if line.startswith("scrubjay ")]
+    return found
+
+
+@pytest.mark.parametrize(("path", "command"), commands(), ids=name_of)
+def test_markdown_commands_are_understood(path: Path, command: str) -> None:
+    make_parser().parse_args(shlex.split(command)[1:])
+
+
+@pytest.mark.parametrize("path", markdown.documents(), ids=name_of)
+def test_markdown_links_lead_somewhere(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    for link in markdown.links(text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        file, _, anchor = link.partition("#")
+        target = (path.parent / file).resolve() if file else path
+        assert target.exists(), f"{path.name}: {link}"
+        if anchor:
+            assert anchor in markdown.anchors(target.read_text(encoding="utf-8")), f"{path.name}: {link}"
+
+
+def test_every_page_of_docs_is_reached_from_the_readme() -> None:
+    linked = {(ROOT / link.partition("#")[0]).resolve() for link in markdown.links((ROOT / "README.md").read_text())}
+    assert set((ROOT / "docs").glob("*.md")) <= linked
+
+
+def test_readme_is_short() -> None:
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert len(text.split()) < 800
+    assert len(re.findall(r"^\|[ :|-]+\|$", text, re.MULTILINE)) == 1  # tables
+
+
+def test_readme_begins_with_its_two_commands() -> None:
+    """.ci/run runs these two in fresh environments."""
+    first = next(markdown.blocks((ROOT / "README.md").read_text(encoding="utf-8")))
+    lines = [line.partition("#")[0].strip() for line in first.code.splitlines()]
+    assert lines == ["pip install . && scrubjay demo", 'pip install ".[test]" && pytest']
+
+
+@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md"])
+def test_named_files_exist(name: str) -> None:
+    """What stands in backticks and looks like a path of this repository is one; `*` and capitals stand for any name."""
+    text = (ROOT / name).read_text(encoding="utf-8")
+    named = set(re.findall(r"`([\w.*-]+(?:/[\w.*-]*)+)(?:::\w+)?`", text))
+    ours = {path.split("/")[0] for path in map(str, ROOT.iterdir())} | {path.name for path in ROOT.iterdir()}
+    missing = [
+        path
+        for path in sorted(named)
+        if path.split("/")[0] in ours - {"build", "third_party"}
+        and not re.search(r"[A-Z]{4,}", path)
+        and not list(ROOT.glob(path.rstrip("/")))
+    ]
+    assert missing == []
+
+
+def test_places_of_the_architecture_exist() -> None:
+    """Each row of the table "Where do I add ...?" names files that are there."""
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    table = text.partition("## Where do I add")[2].partition("\n## ")[0]
+    rows = [line for line in table.splitlines() if line.startswith("| ")][2:]
+    assert len(rows) >= 7
+    for row in rows:
+        files = re.findall(r"`([\w./-]+)`", row)
+        assert files, row
+        assert [file for file in files if "/" in file and not (ROOT / file).exists()] == [], row
+
+
+EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 3
+
+
+@pytest.mark.parametrize("script", EXAMPLES, ids=name_of)
+def test_examples_run(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("sys.argv", [str(script)])
+    try:
+        runpy.run_path(str(script), run_name="__main__")
+    except scrubjay.MissingExtraError as missing:
+        pytest.skip(str(missing))
 
 
 def public_objects() -> list[tuple[str, Any]]:
