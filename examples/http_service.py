@@ -2,8 +2,8 @@
 
     pip install ".[serve]" && python examples/http_service.py
 
-From a shell the service is `scrubjay serve memories.scrubjay`, and `scrubjay mcp memories.scrubjay --user jane` offers the
-same file to an MCP client.
+From a shell the service is `scrubjay serve memories.scrubjay`; `scrubjay mcp memories.scrubjay --user jane` offers the same
+file to an MCP client.
 """
 
 from __future__ import annotations
@@ -30,7 +30,9 @@ def call(url: str, body: dict[str, Any]) -> Any:
 def main() -> None:
     file = Path(tempfile.mkdtemp()) / "memories.scrubjay"
     command = [sys.executable, "-m", "scrubjay", "serve", str(file), "--port", "0"]  # 0: any free port
-    with subprocess.Popen([*command, "--tenant", "acme", "--user", "jane"], stderr=subprocess.PIPE, text=True) as server:
+    with subprocess.Popen(
+        [*command, "--tenant", "acme", "--user", "jane"], stderr=subprocess.PIPE, text=True
+    ) as server:
         assert server.stderr is not None
         try:
             url = next(found[0] for line in server.stderr if (found := re.search(r"http://[\d.]+:\d+", line)))

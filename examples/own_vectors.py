@@ -1,6 +1,6 @@
 """Hybrid search with vectors of your own: no embedder, a filter, and the evidence for each hit.
 
-    python examples/own_vectors.py
+python examples/own_vectors.py
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def main() -> None:
         question, vector=embed(question), k=2, filter={"category": "travel"}, query=query, explain=True
     )
     for hit in hits:
-        print(f"{hit.id}  {hit.score:.4f}  bm25={hit.bm25}  cosine={hit.cosine}  {hit.matched_terms}  {hit.text}")
+        print(
+            f"{hit.id}  {hit.score:.4f}  bm25={hit.bm25}  cosine={hit.cosine}  {hit.matched_terms}  {hit.text}"
+        )
     assert hits.mode == "hybrid" and hits[0].id == "m3"
 
 

@@ -1,7 +1,7 @@
 """Everything that the documentation shows works: examples in docstrings and Markdown, commands, links, named files.
 
-A new Markdown file at the root or below docs/ is tested by itself. Its Python blocks run in order and share their names;
-a block whose fence says ``python extra=langchain`` needs that extra, runs apart, and is skipped without it.
+A new Markdown file at the root or below docs/ is tested as soon as it exists. Its Python blocks run in order and share
+their names; a block whose fence says ``python extra=langchain`` needs that extra, runs apart, and is skipped without it.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.data import markdown
 
 import scrubjay
 from scrubjay.cli.arguments import make_parser
-from tests.data import markdown
 
 ROOT = Path(__file__).resolve().parents[2]
 FOUND = (module.name for module in pkgutil.walk_packages(scrubjay.__path__, "scrubjay."))
@@ -110,9 +110,7 @@ def test_the_documentation_has_examples_of_every_adapter() -> None:
     shown = {extra for _, extra in markdown_examples()} - {""}
     modules = {MODULE_OF_EXTRA.get(extra, f"scrubjay.adapters.{extra.replace('-', '_')}") for extra in shown}
     packages = {
-        name
-        for name in ADAPTERS
-        if name.count(".") == 2 and not name.rpartition(".")[2].startswith("_")
+        name for name in ADAPTERS if name.count(".") == 2 and not name.rpartition(".")[2].startswith("_")
     }
     assert packages - {"scrubjay.adapters.mcp"} == modules  # mcp is a command
 
@@ -147,7 +145,9 @@ def test_markdown_links_lead_somewhere(path: Path) -> None:
 
 
 def test_every_page_of_docs_is_reached_from_the_readme() -> None:
-    linked = {(ROOT / link.partition("#")[0]).resolve() for link in markdown.links((ROOT / "README.md").read_text())}
+    linked = {
+        (ROOT / link.partition("#")[0]).resolve() for link in markdown.links((ROOT / "README.md").read_text())
+    }
     assert set((ROOT / "docs").glob("*.md")) <= linked
 
 
@@ -164,7 +164,9 @@ def test_readme_begins_with_its_two_commands() -> None:
     assert lines == ["pip install . && scrubjay demo", 'pip install ".[test]" && pytest']
 
 
-@pytest.mark.parametrize("name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md"])
+@pytest.mark.parametrize(
+    "name", ["ARCHITECTURE.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md"]
+)
 def test_named_files_exist(name: str) -> None:
     """What stands in backticks and looks like a path of this repository is one; `*` and capitals stand for any name."""
     text = (ROOT / name).read_text(encoding="utf-8")
