@@ -1,6 +1,6 @@
 """An agent's memory in one file: rules, preferences and facts, a prompt made of them, and a second run that goes on.
 
-python examples/agent_memory.py [FILE]
+Run: python examples/agent_memory.py [FILE]
 """
 
 from __future__ import annotations

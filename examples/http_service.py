@@ -2,8 +2,8 @@
 
     pip install ".[serve]" && python examples/http_service.py
 
-From a shell the service is `scrubjay serve memories.scrubjay`; `scrubjay mcp memories.scrubjay --user jane` offers the same
-file to an MCP client.
+From a shell the service is `scrubjay serve memories.scrubjay`; `scrubjay mcp memories.scrubjay --user jane` offers the
+same file to an MCP client.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Hybrid search with vectors of your own: no embedder, a filter, and the evidence for each hit.
 
-python examples/own_vectors.py
+Run: python examples/own_vectors.py
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Everything that the documentation shows works: examples in docstrings and Markdown, commands, links, named files.
 
 A new Markdown file at the root or below docs/ is tested as soon as it exists. Its Python blocks run in order and share
-their names; a block whose fence says ``python extra=langchain`` needs that extra, runs apart, and is skipped without it.
+their names. A block whose fence says ``python extra=langchain`` needs that extra, runs apart, and is skipped without
+it.
 """
 
 from __future__ import annotations
