@@ -1,4 +1,4 @@
-"""Where do memories live when the process has ended?
+"""The durable rows of an index, and the partitions that are in memory.
 
 `protocol` says what a store is: rows, the truth. `sqlite` keeps them in one file: `schema` its tables, `connections`
 how it is opened and what its errors mean, `reading` the questions, `transaction` the changes, `vectors` the bytes of a

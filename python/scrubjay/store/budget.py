@@ -1,8 +1,8 @@
-"""Which partitions make room when memory is short?
+"""The memory budget: which partitions are evicted when memory is short.
 
-One budget serves all collections of an index. Partitions stand in a queue; the first one goes, unless it was used
-since it was put there: then it goes to the end once more. That is nearly "least recently used", and costs the same
-however many partitions there are.
+One budget serves all collections of an index. Partitions are in a queue; the first one is evicted unless it was used
+since it was queued, in which case it moves to the end (the CLOCK approximation of LRU). The cost does not depend on the
+number of partitions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Do rows, images and both retrievers agree?
+"""The check of a file: rows, images and both retrievers must agree.
 
 SQLite's own integrity check, counts, every row's hash and vector, every image; then each partition as the engine has it
 is compared with one that is built from the rows alone: documents, postings, vectors and their order.
@@ -144,7 +144,7 @@ def _check_tables(engine: DurableEngine, report: CheckReport) -> None:
 
 
 def _tenants(connection: sqlite3.Connection) -> list[str]:
-    """Return whoever has anything in the file."""
+    """Return all tenants that have anything in the file."""
     tables = [t.scope for t in all_tables(connection)] + [
         one.name for one in rules(connection) if not one.owner
     ]
@@ -237,7 +237,7 @@ def _check_rows(engine: DurableEngine, report: CheckReport) -> None:
 
 
 def _damage(checksum: Checksum | None, id: Any, text: Any, payload: Any, stored: Any) -> str | None:
-    """Say what is wrong with a row; None: nothing that can be seen without its key."""
+    """Return what is wrong with a row, or None if nothing is that can be seen without its key."""
     if not is_id(id) or not isinstance(payload, (bytes, type(None))) or checksum is None:
         return "text or payload, id or scope are not what was written"
     if isinstance(text, str):

@@ -1,7 +1,7 @@
-"""How does a store seal what it writes and open what it reads?
+"""A store's cipher: seals what it writes and opens what it reads.
 
-Every store has a cipher; without a key provider it seals nothing, and refuses what was sealed. What else is kept in the
-same file uses it like this (a *place* names the table, row and column; sealed bytes open nowhere else)::
+Every store has a cipher; without a key provider it seals nothing, and refuses sealed values. Other tables of the same
+file use it like this (a *place* names the table, row and column; sealed bytes open nowhere else)::
 
     with store.writing("remembering") as transaction:
         data = store.cipher.seal("acme", f"fact.content {id}", text.encode())  # as it is, if acme is in the clear
@@ -60,7 +60,7 @@ class DataKey(NamedTuple):
 
 
 def data_key(connection: sqlite3.Connection, tenant: str) -> DataKey | None:
-    """Return the data key of a tenant as it is in the file; None: the tenant is in the clear."""
+    """Return the data key of a tenant as it is in the file; None if the tenant is in the clear."""
     try:
         if not schema.has_data_keys(connection):
             return None
@@ -121,7 +121,7 @@ class Cipher:
         return self.readable(tenant) if self.ring is not None else data_key(self._reader(), tenant) is None
 
     def require(self, tenants: Iterable[str]) -> None:
-        """Ask for keys before a transaction, so that nobody waits for a provider within one.
+        """Ask for keys before a transaction, so that no other writer waits for a provider.
 
         Raises:
             EncryptionError: a key cannot be had (KeyErasedError: ever again).
@@ -157,7 +157,7 @@ class Cipher:
         """Return the keys.
 
         Raises:
-            EncryptionError: there are none, or the tenant's cannot be had (KeyErasedError: ever again).
+            EncryptionError: there are no keys, or the tenant's is not available (KeyErasedError: never again).
         """
         if self.ring is None:
             raise EncryptionError(f"keys: expected a key for tenant {tenant!r}, got None")
@@ -170,7 +170,7 @@ class Cipher:
         return self.ring
 
     def accept_plain_rows(self, tenant: str) -> None:
-        """Let this transaction give a key to a tenant of whom something is plain: it is being encrypted."""
+        """Let this transaction give a data key to a tenant that has plain rows: it is being encrypted."""
         self._encrypting = tenant
 
     def _has_data_keys(self, connection: sqlite3.Connection) -> bool:
@@ -207,7 +207,7 @@ class Cipher:
     def digest(self, tenant: str, data: bytes) -> bytes:
         """Return 32 bytes that are equal for equal data of one tenant: SHA-256, keyed if the tenant is encrypted.
 
-        Other ones than before, once a tenant that was in the clear is encrypted.
+        The digests of a tenant change when it becomes encrypted.
         """
         box = self.current(tenant) if self._in_transaction() else self._box(tenant, None)
         return hashlib.sha256(data).digest() if box is None else box.digest(frame(tenant) + data)
@@ -497,7 +497,7 @@ def _has_documents(connection: sqlite3.Connection, tenant: str) -> bool:
 
 
 def has_plain_rows(connection: sqlite3.Connection, tenant: str) -> str | None:
-    """Return the name of a table in which something of a tenant is plain; None: of none."""
+    """Return the name of a table in which something of a tenant is plain, or None."""
     for t in schema.all_tables(connection):
         if connection.execute(
             f"SELECT 1 FROM {t.scope} s CROSS JOIN {t.document} d ON d.scope = s.key "

@@ -1,4 +1,4 @@
-"""How is the file opened, and what do SQLite's errors mean to a caller?"""
+"""Connections to the file, and the meaning of SQLite's errors."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ class StoreConnection(sqlite3.Connection):
 
     Python's sqlite3 frees the handle while another thread is still inside of a call on it. So every call that enters
     SQLite (of the connection, its cursors and its BLOBs) holds `turn`: :meth:`shut` interrupts the call under way,
-    waits until it has returned, and closes. A call that comes later raises ClosedError. Between two calls of an
-    iterator nothing is held, so an iterator that was left half-way delays nobody.
+    waits until it has returned, and closes. A later call raises ClosedError. Between two calls of an
+    iterator no lock is held, so an iterator that was left half-way delays no other call.
 
     If the thread that shuts is itself inside of a call (a finalizer that Python runs there), the connection is closed
     when that call returns. A turn costs about half a microsecond.
@@ -119,7 +119,7 @@ class StoreConnection(sqlite3.Connection):
     def _close_half_read(self) -> None:
         """Close cursors that were freed while another thread had the turn. Holds the turn."""
         while self.half_read:
-            with suppress(sqlite3.Error):  # what resetting says was said when the statement failed
+            with suppress(sqlite3.Error):  # resetting repeats the error of the statement
                 _CLOSE(self.half_read.pop())
 
     # ------------------------------------------------------------------ sqlite3's own surface
@@ -243,7 +243,7 @@ class _Cursor(sqlite3.Cursor):
             if not connection.is_shut:
                 _CLOSE(self)
         except sqlite3.Error:
-            pass  # what resetting says was said when the statement failed
+            pass  # resetting repeats the error of the statement
         finally:
             connection.turn.release()
 
@@ -253,7 +253,7 @@ def _closed() -> ClosedError:
 
 
 def size_of(path: Path) -> int:
-    """Return the bytes of a file; 0 if there is none, as of a log that another one has just closed."""
+    """Return the size of a file in bytes; 0 if it does not exist, such as a log that another process just closed."""
     try:
         return path.stat().st_size
     except (FileNotFoundError, NotADirectoryError):

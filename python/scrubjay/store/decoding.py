@@ -1,8 +1,8 @@
 """Decoding of stored values: the one place that decides whether a value of the file is what Scrubjay wrote.
 
-SQLite gives back whatever stands in the file: any type in any column, text that is no UTF-8. Each kind of value has a
-function here that returns it or raises CorruptIndexError; a row of a document comes back with its `damage` said, so
-that one that cannot be read does not stop the others.
+SQLite returns whatever the file holds: any type in any column, text that is not UTF-8. Each kind of value has a
+function here that returns it or raises CorruptIndexError; a row of a document is returned with its `damage` described,
+so that an unreadable row does not stop the others.
 
 A row in the clear carries a checksum of its scope, id and text, and another one of its payload (:class:`Checksum`). So
 a row that came under another scope or id is noticed like one whose text was changed. Sealed rows are authenticated.
@@ -45,7 +45,7 @@ _OF_PLACE = "its text, id or scope is not what was written"
 
 
 class Undecodable(bytes):
-    """The bytes of a text in the file that are no UTF-8."""
+    """The bytes of a text in the file that is not UTF-8."""
 
 
 def text_of(data: bytes) -> str | Undecodable:
@@ -174,7 +174,7 @@ def row_reader(
 
     Args:
         scope: whose rows they are.
-        opened: opens sealed rows (:meth:`Cipher.row_opener`); None: there are no keys.
+        opened: opens sealed rows (:meth:`Cipher.row_opener`); None without keys.
         current: gives the id of the tenant's data key in the file, None if it has none.
         path: of the file.
 

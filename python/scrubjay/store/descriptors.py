@@ -1,7 +1,7 @@
-"""How can the files of an open index be read beside SQLite?
+"""Reading an open index's files beside SQLite, without breaking SQLite's locks.
 
 Closing any descriptor of a file takes away all the locks that the process has on it (POSIX), SQLite's as well: another
-process would then believe itself alone, and throw the log away that we write to. So what looks into the files keeps its
+process would then believe itself alone, and delete the log that we write to. So code that reads the files keeps its
 descriptors and mappings until no index of this process has the file open.
 """
 
@@ -24,7 +24,7 @@ _descriptors: dict[Path, dict[tuple[int, int], int]] = {}  # of an index: of a f
 _mappings: dict[Path, mmap.mmap] = {}  # of an index: the head of its wal-index
 
 # The head of the wal-index (the file -shm) holds a count of changes, checksums and the size of the log. Every commit of
-# every process rewrites it before it is acknowledged; all that is relied on is that it then differs, and this number.
+# every process rewrites it before it is acknowledged. We rely only on its changing then, and on this version number.
 _WAL_INDEX_VERSION = 3_007_000
 _HEAD_BYTES = 48
 _MAX_WAIT_SECONDS = 1.0
@@ -56,8 +56,8 @@ class Looking:
         """Return the head of the wal-index as memory that shows every commit of any process at once.
 
         Once the last index of this process has closed the file it raises ValueError. In between the file may be cut by
-        another process: SQLite leaves it three bytes, so the first page stays readable. None if there is none, or if it
-        is not as it is known to be.
+        another process: SQLite leaves it three bytes, so the first page stays readable. None if there is no wal-index,
+        or its layout is unknown.
         """
         if os.name != "posix":
             return None

@@ -1,11 +1,12 @@
-"""Digests: which rows does a scope of an encrypted tenant have?
+"""Digests of the rows that a scope of an encrypted tenant has.
 
-Each sealed value opens in its place only, so its 16-byte tag stands for it. The digest of a scope is the sum, modulo
-2**128, of a pseudorandom function of the tags of all its values (texts, payloads, vectors) and of what is plain and
-counts (when a document expires): a keyed multiset hash, so a write adds what came and subtracts what went. The sum is
-kept sealed in the row of the scope, with the scope, its version and its counts of documents and vectors authenticated
-around it. Two further numbers are sealed with it, so that a partition that is read from its image needs no look at all
-rows: the version of the newest image, and the sum of what came after that (rows and tombstones).
+Each sealed value opens only in its table, row and column, so its 16-byte tag represents it. The digest of a scope is
+the sum, modulo 2**128, of a pseudorandom function of the tags of all its values (texts, payloads, vectors) and of what
+is plain and matters (when a document expires): a keyed multiset hash, so a write adds new rows and subtracts removed
+ones. The sum is stored sealed in the row of the scope, with the scope, its version and its counts of documents and
+vectors authenticated around it. Two further numbers are sealed with it, so that a partition that is read from its image
+need not read all rows: the version of the newest image, and the sum of what was written after it (rows and
+tombstones).
 
 The rows of feedback and of the tables in :mod:`scrubjay.store.registry` have a digest for each table and tenant. They
 are written from many places, so triggers of the writing connection (temporary ones, which are not in the file) say
@@ -78,7 +79,7 @@ class Keys(Protocol):
     """What digests need of a store's cipher."""
 
     def counting(self, tenant: str) -> Box | None:
-        """Return what the tenant's digests are made with in this transaction; None: the tenant has none."""
+        """Return the key of the tenant's digests in this transaction, or None if the tenant has no digests."""
         ...
 
     def is_encrypted(self, tenant: str) -> bool:
@@ -114,7 +115,7 @@ def open_digest(
 
 
 def mismatch(names: Sequence[str], what: str) -> CorruptIndexError:
-    """Return the error for a scope that was put back, or of which something was taken out."""
+    """Return the error for a scope that was rolled back, or whose rows were removed."""
     tenant, user, agent = names
     whose = (
         f"tenant {tenant!r}" + (f", user {user!r}" if user else "") + (f", agent {agent!r}" if agent else "")
@@ -246,7 +247,7 @@ class Digests:
         self._scopes[t.suffix, key].is_changed = True
 
     def add(self, t: Tables, key: int, seq: int, expires_at: int | None, *values: bytes | None) -> None:
-        """Note a row that comes into an opened scope, as it is kept."""
+        """Note a row that is added to an opened scope, as it is stored."""
         one = self._scopes[t.suffix, key]
         one.is_changed = True
         one.changes.append((1, seq, (expires_at, values)))
@@ -293,7 +294,7 @@ class Digests:
         self._fresh[tenant] = None
 
     def is_fresh(self, tenant: str) -> bool:
-        """Whether that was asked for in this transaction."""
+        """Whether it was requested in this transaction."""
         return tenant in self._fresh
 
     # ------------------------------------------------------------------ its end

@@ -9,9 +9,9 @@ all its copies.
     sealed bytes = FF 01 | 8 bytes: which data key | 12 random bytes | ciphertext | 16 bytes: tag
 
 FF begins no UTF-8 text, no JSON and no image, so sealed and clear bytes cannot be mistaken for each other (clear bytes
-that begin with FF get FF 00 in front). What belongs around the bytes - tenant, scope, table, row, column - is
-authenticated with them. Random nonces allow 2**32 sealed values a data key before a repetition becomes likely enough
-to matter (2**-32).
+that begin with FF get the prefix FF 00). The associated data - tenant, scope, table, row, column - is authenticated
+with the bytes. Random nonces allow 2**32 sealed values a data key before a repetition becomes likely enough to matter
+(2**-32).
 
 **What encryption promises.** The attacker reads and writes the file and its copies, and knows no key.
 
@@ -90,7 +90,7 @@ _MARKS = (b"mixed", b"whole", b"mixed, counted", b"whole, counted")
 MODES = ("mixed", "sealed", "strict")
 """What a tenant with a key demands of the file, see `Index.open`."""
 
-KEY_SECONDS = 1.0  # what the provider said is believed for so long
+KEY_SECONDS = 1.0  # how long an answer of the provider is cached
 _MAX_TENANTS = 10_000  # whose keys are remembered
 
 
@@ -99,12 +99,12 @@ class PlaintextError(EncryptionError):
 
 
 def is_sealed(data: bytes | memoryview) -> bool:
-    """Whether bytes are sealed, whoever may open them."""
+    """Whether bytes are sealed, with whatever key."""
     return isinstance(data, (bytes, memoryview)) and bytes(data[:2]) == SEALED
 
 
 def escaped(data: bytes) -> bytes:
-    """Return clear bytes as they are kept beside sealed ones."""
+    """Return clear bytes as they are stored beside sealed ones."""
     return _ESCAPED + data if data[:1] == b"\xff" else data
 
 
@@ -197,7 +197,7 @@ class Box:
         """Return the sum, modulo 2**128, of a pseudorandom function of every 16 bytes.
 
         The function is AES under a key of its own: the blocks are tags of sealed values, which are public. The sums are
-        kept sealed, so that nobody without the key knows the function of any block, or two sums that differ by it.
+        stored sealed, so that without the key neither the function of a block nor two sums that differ by it are known.
         """
         return self.totals(blocks)[0]
 
@@ -274,7 +274,7 @@ def _around_key(tenant: str, id: bytes, mark: int) -> bytes:
 
 
 class Access:
-    """What the provider said about one tenant, and the data keys that were unwrapped with it."""
+    """The provider's answer for one tenant, and the data keys that were unwrapped with it."""
 
     __slots__ = ("boxes", "checked", "erased", "master", "until")
 
@@ -307,7 +307,7 @@ class KeyRing:
         self._known: dict[str, Access] = {}
 
     def access(self, tenant: str, *, fresh: bool = True) -> Access:
-        """Return what the provider says about a tenant; not `fresh`: or what it said last.
+        """Return the provider's answer for a tenant; without `fresh` perhaps its last one.
 
         Raises:
             EncryptionError: it failed, or gave something else than a key.
@@ -342,7 +342,7 @@ class KeyRing:
         return access
 
     def forget(self, tenant: str | None) -> None:
-        """Ask anew at the next use; None: for every tenant."""
+        """Ask again at the next use; None: for every tenant."""
         with self._lock:
             if tenant is None:
                 self._known.clear()

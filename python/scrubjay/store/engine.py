@@ -209,7 +209,7 @@ class DurableEngine(WritingEngine):
         return (native, self.residency.generation, *(partition.applied for partition in view))
 
     def shared_generation(self, scope: Scope) -> tuple[Hashable, ...] | None:
-        """The same for comparison between processes; None if the file has no name yet and cannot get one now.
+        """The same for comparison between processes; None if the file has no identity yet and cannot get one now.
 
         The first element says which file and collection; the others are the versions of the visible scopes there, when
         something of them expires next, and what of the opening decides scores.
@@ -477,7 +477,7 @@ class DurableEngine(WritingEngine):
 
 # Indexes of this process, for its children: a connection that two processes share would corrupt the file.
 _opened: weakref.WeakSet[DurableEngine] = weakref.WeakSet()
-_inherited: list[DurableEngine] = []  # kept, so that nothing of them is ever closed in a child
+_inherited: list[DurableEngine] = []  # kept alive, so that nothing of them is ever closed in a child
 
 
 def _all_opened() -> list[DurableEngine]:

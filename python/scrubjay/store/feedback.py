@@ -1,11 +1,11 @@
-"""Which hits turned out to be of use, and to which question? Kept as long as the memory and the asker's scope are.
+"""Feedback on hits. A note is kept as long as the memory and the asker's scope are.
 
 In a file: a table for each collection that ever got feedback, made by the first note. A note names its memory by scope
-and id, and who asked by another scope, which sees the first. It holds the text of a question, which is somebody's: it
-goes with the memory (deleted, expired and swept, erased) and with the scope that asked, in the same transaction. Notes
-change no version, so they make no cached result stale and no partition is read again for them. What SQL is needed for
-erasing is called by :mod:`scrubjay.store.transaction`. Where the store has a cipher, questions are sealed (the rules
-stand in :mod:`scrubjay.store.registry`).
+and id, and the asker by another scope, which sees the first. It holds the text of a question, so it is deleted with the
+memory (deleted, expired and swept, erased) and with the asking scope, in the same transaction. Notes change no version,
+so they make no cached result stale and no partition is read again for them. The SQL for erasing is called by
+:mod:`scrubjay.store.transaction`. Where the store has a cipher, questions are sealed (the rules stand in
+:mod:`scrubjay.store.registry`).
 
 In memory: the same promises by :class:`FeedbackLog`.
 """
@@ -125,14 +125,14 @@ class Feedback(NamedTuple):
 
 
 def write_note(store: WritableStore, note: Feedback, *, now: int) -> bool:
-    """Write a note, durably; False (and nothing is written) if there is no such memory that its asker sees."""
+    """Write a note, durably; False if the memory does not exist or is not visible to the asker (nothing is written)."""
     t = store.tables
     cipher = _cipher(store)
     if note.document_scope not in note.scope.visible():
         return False
     if cipher is not None and not cipher.readable(
         note.scope.tenant
-    ):  # asked before others have to wait for it
+    ):  # before the transaction, so that no writer waits for it
         return False
     with store.writing("recording feedback") as transaction:
         execute = transaction.connection.execute
@@ -224,7 +224,7 @@ def read_notes(store: ReadingStore, scope: Scope | None, *, now: int) -> list[Fe
         except CorruptIndexError as error:
             damaged.append(f"note {number}: {error.what}")
             continue
-        if refused is not None:  # no damage: somebody else wrote it, or it is to be encrypted first
+        if refused is not None:  # no damage: something else wrote it, or it is to be encrypted first
             raise refused
         text = None if query is None else bytes(query).decode("utf-8", "replace")
         id, used, lexical, vector, score, at = said
@@ -293,7 +293,7 @@ def forget_ids(connection: sqlite3.Connection, tables: Tables, key: int, ids: It
 def forget_scope(connection: sqlite3.Connection, tables: Tables, scope: Scope, *, exact: bool) -> None:
     """Drop the notes on memories of a scope that is about to be erased, and those that were asked from it.
 
-    Nobody outside of a tenant sees its memories, so only the tenant's own notes are looked at.
+    No other tenant sees its memories, so only the tenant's own notes are searched.
     """
     if not has_notes(connection, tables):
         return
@@ -326,7 +326,7 @@ class FeedbackLog:
             return True
 
     def forget(self, is_gone: Callable[[Feedback], bool]) -> None:
-        """Drop the notes of which this holds."""
+        """Drop the notes that match."""
         if not self._notes:
             return
         with self._lock:

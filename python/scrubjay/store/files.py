@@ -1,4 +1,4 @@
-"""What is in the files themselves: are erased bytes gone, and where is a copy?"""
+"""The files themselves: a search for erased bytes, backups."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def text_needles(texts: Iterable[str]) -> list[bytes]:
     """Return texts as the bytes that are looked for.
 
     Raises:
-        TypeError: one is no str.
+        TypeError: one is not a str.
     """
     return [as_text(text).encode() for text in _each(texts, "texts", str)]
 
@@ -174,7 +174,7 @@ def _windows(descriptor: int, longest: int) -> Iterator[tuple[int, bytes]]:
 
 
 def rewrite_file(store: SqliteStore) -> None:
-    """Write the file anew without its free pages and empty the log, so that nothing deleted is left in either.
+    """Rewrite the file without its free pages and empty the log, so that nothing deleted is left in either.
 
     Raises:
         StoreBusyError: another process is reading or writing; what was deleted is zeroed, but the log may hold copies.

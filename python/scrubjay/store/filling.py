@@ -1,4 +1,4 @@
-"""How does a partition come into the native engine: whole from its images or rows, or what changed since?"""
+"""Loads a partition into the native engine: whole, from its images or rows, or only what changed."""
 
 from __future__ import annotations
 
@@ -189,9 +189,9 @@ class Filling:
     def _put(
         self, partition: Partition, rows: Sequence[Arriving], prepared: PreparedDocuments | None = None
     ) -> None:
-        """Give rows to the engine, as they were prepared, if that engine is still the one.
+        """Give rows to the engine, as they were prepared, if it is still the same engine.
 
-        A vector that is none (the file was damaged) is left out: words find its memory.
+        Unreadable vectors (of a damaged file) are skipped; the document stays searchable by text.
         """
         if prepared is not None and len(prepared) == len(rows) and prepared.belongs_to(self.engine):
             self.engine.apply(prepared)
@@ -220,7 +220,7 @@ class Filling:
     def _give_one_by_one(
         self, partition: Partition, rows: Sequence[Arriving], vectors: Sequence[Any]
     ) -> None:
-        """Give rows of which the engine refuses one; those that it refuses are damaged (an id of the other kind)."""
+        """Give rows one by one after the engine refused one; a refused row is damaged (an id of the other kind)."""
         for row, vector in zip(rows, vectors, strict=True):
             try:
                 self._give(partition, [row], None if vector is None else [vector])
@@ -257,7 +257,7 @@ def graph_lost(engine: Engine, scope: Scope, chunks: Sequence[bytes]) -> bool:
 
 
 def readable(data: Sequence[bytes | None], engine: Engine) -> tuple[list[Any], list[int]]:
-    """Decode the vectors of rows one by one, and say which are none that the engine can take."""
+    """Decode the vectors of rows one by one, and report those that the engine cannot take."""
     rows: list[Any] = []
     damaged: list[int] = []
     for place, one in enumerate(data):

@@ -1,8 +1,8 @@
-"""What happens when nobody looks: images of partitions that changed, and memory back to the system.
+"""Background work: images of partitions that changed, and memory given back to the system.
 
-A process that is killed leaves no image of what it wrote last, and the next one would have to build those partitions
-from their rows. So a thread of its own writes an image once a partition has rested for a second, or when a quarter of
-it is new. It starts with the first thing that there is to do, and ends with the index.
+A killed process leaves no image of its last writes, and the next one would have to build those partitions from their
+rows. So a background thread writes an image once a partition has been idle for a second, or when a quarter of it is
+new. The thread starts with the first work and ends with the index.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ _PAUSE_SECONDS, _MAX_PAUSE_SECONDS = 1.0, 64.0
 
 
 class Tidied(Protocol):
-    """What can be kept tidy."""
+    """What housekeeping works on."""
 
     def tidy(self) -> bool | None:
-        """Do what there is to do; True: there is more to come, None: it could not be done, False: all is done."""
+        """Do pending work; True: more is pending, None: it could not be done, False: all is done."""
         ...
 
 

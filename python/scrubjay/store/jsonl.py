@@ -1,4 +1,4 @@
-"""How do memories leave an index as JSON Lines, and come back the same?
+"""Export to and import from JSON Lines, lossless.
 
 One object a line: id, text, tenant, user, agent, metadata, created_at, expires_at, and the vector with the embedder's
 name. Numbers have as many digits as single precision needs, so a vector comes back bit for bit. The first line names
@@ -7,8 +7,8 @@ the format.
 A memory's key is its scope and its id, so a file may have an id in several scopes; in files of earlier versions each
 has one, and they are read alike.
 
-Memories of an encrypted tenant leave it sealed, whole lines of them, with a key of this export's own. It stands before
-the first of them, wrapped by the tenant's master key.
+Memories of an encrypted tenant are exported as sealed lines, with a key of this export's own. The key precedes the
+first of them, wrapped by the tenant's master key.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def write_export(
 
 
 def write_tables(store: SqliteStore, file: TextIO) -> int:
-    """Write the rows of the tables that are no collection's, of layers above, as they stand; return how many.
+    """Write the rows of the tables of layers above, which belong to no collection, as they are; return how many.
 
     One object a line, {"table": ..., "row": {...}}; bytes are {"base64": ...}. Notes of feedback have
     the names of their document's scope in place of its key.
@@ -141,7 +141,7 @@ def write_tables(store: SqliteStore, file: TextIO) -> int:
 
 
 def _scopes(connection: sqlite3.Connection, table: str) -> dict[Any, list[str]] | None:
-    """Return key -> names of the scopes of a table of feedback; None: it is another one."""
+    """Return key -> names of the scopes of a table of feedback; None for any other table."""
     head, _, number = table.partition("_")
     if head != "feedback" or not (number == "" or number.isdigit()):
         return None
@@ -186,8 +186,8 @@ def read_export(path: Path, ring: KeyRing | None) -> Iterator[dict[str, Any]]:
     """Yield the header of an export, then its records as upsert_many takes them.
 
     Raises:
-        StoreFormatError: the file is no export, or a line is no record; the message names the line.
-        EncryptionError: a line is sealed with a key that is not to be had.
+        StoreFormatError: the file is not an export, or a line is not a record; the message names the line.
+        EncryptionError: a line is sealed with a key that is not available.
         CorruptIndexError: a sealed line was changed.
     """
     boxes: dict[str, Box] = {}

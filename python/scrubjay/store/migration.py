@@ -1,7 +1,7 @@
 """Migration of files of older formats, step by step inside one transaction.
 
-Each step is written out as it was when its format was current: what a format is made of later does not change it.
-Nobody's key is asked for, so what is sealed stays as it stands, and the digests of encrypted tenants stay right.
+Each step is written out as it was when its format was current, so later formats do not change it.
+No key is requested, so sealed values stay as they are, and the digests of encrypted tenants stay right.
 """
 
 from __future__ import annotations

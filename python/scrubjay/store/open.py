@@ -1,4 +1,4 @@
-"""How does a path become an engine over a file?"""
+"""Opens an engine over a file."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def open_engine(
     ring: KeyRing | None = None,
     read_only: bool = False,
 ) -> DurableEngine:
-    """Open or create a collection of a file. It must be as `asked` (None, "": anything), and if it is made it is `new`.
+    """Open or create a collection of a file. It must be as `asked` (None, "": anything); a new one is as `new`.
 
-    An embedder's dimension is not asked for: whether it fits is for the caller to say.
+    An embedder's dimension is not checked here: that is for the caller.
     """
     if durability not in ("full", "normal"):
         raise ValueError(f"durability: expected 'full' or 'normal', got {durability!r}")
     if not (isinstance(busy_timeout, (int, float)) and 0 <= busy_timeout <= 86400):
         raise ValueError(f"busy_timeout: expected 0 to 86400 seconds, got {busy_timeout!r}")
-    # Bad arguments are said before a file is made.
+    # Bad arguments are reported before a file is made.
     Engine(new.dim, new.metric, dtype=new.dtype, analyzer=new.analyzer, stemmer=stemmer, k1=k1, b=b)
     store = SqliteStore(
         path,

@@ -1,4 +1,4 @@
-"""What is known in this process of one exact scope?"""
+"""The state of one exact scope in this process."""
 
 from __future__ import annotations
 

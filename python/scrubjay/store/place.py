@@ -1,9 +1,9 @@
-"""Which file and which collection is this, for somebody in another process? For results that processes share.
+"""A process-independent identity for a file and collection, for results that processes share.
 
-A path is no answer: it is relative to somewhere, and a file may be put in another's place. Versions are none, either:
-two files count alike. So a file gets a random name of its own when it is first asked for (a row of `meta`, which older
-versions pass over); a backup gets another, since it will have a future of its own, and a copy made by other means is
-told by its inode, unless it is written over the original.
+A path does not identify a file: it is relative, and a file may be replaced by another. Versions do not, either: two
+files count alike. So a file gets a random name when one is first requested (a row of `meta`, which older versions
+ignore). A backup gets another name, since its history diverges; a copy made by other means is recognised by its inode,
+unless it is written over the original.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ FILE_ID = "file_id"
 
 
 def place_of(store: SqliteStore) -> str | None:
-    """Return the same for everybody who has this collection of this file open, and for nobody else.
+    """Return a value that is equal in all processes that have this collection of this file open, and in no others.
 
-    None: it has no name yet, and cannot be given one just now, because somebody else writes.
+    None: the file has no name yet and cannot be given one now, because another writer is active.
     """
     whole = Tables()
     query = f"SELECT value FROM {whole.meta} WHERE name = ?"

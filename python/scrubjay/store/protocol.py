@@ -1,8 +1,8 @@
-"""What is a store: which questions does the index ask of the rows, and what may it rely on?
+"""The protocol of a store: what the index asks of the rows, and what it may rely on.
 
 Rows are the truth, everything native is rebuilt from them. Every write has a sequence number, ascending over the whole
 store; a scope's `version` is the number of the last write that touched it. A partition in memory that has applied
-everything up to its scope's version is current; that is all the coherence there is, between threads and
+everything up to its scope's version is current; that is the whole coherence protocol, between threads and
 processes alike.
 """
 

@@ -2,7 +2,7 @@
 
 A scope's row outlives its documents, so that versions never go back and every process learns of an erasure; deletion
 events say whose documents went. Where the names are to go as well, a random word takes their place, drawn for one
-erasure and kept nowhere: it tells that these rows were of one scope, and no dictionary of names leads back to it.
+erasure and stored nowhere: it shows that these rows were of one scope, and no dictionary of names leads back to it.
 """
 
 from __future__ import annotations

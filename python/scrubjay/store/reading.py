@@ -1,4 +1,4 @@
-"""What can be asked of the rows: every question on the asking thread's own connection, so that no reader ever waits.
+"""Queries over the rows. Each runs on the calling thread's own connection, so no reader ever waits.
 
 See :mod:`scrubjay.store.protocol` for what the questions mean.
 """
@@ -316,7 +316,7 @@ class ReadingStore:
 
     def find(self, id: RowId, within: Scope, *, now: int) -> list[tuple[StoredRow, Scope]]:
         """Return the unexpired documents with this id in any scope that agrees with `within`, in order of scope; their
-        vectors are left out. For an operator: it takes time for each scope that has the id, whoever's that is.
+        vectors are left out. For an operator: it takes time for each scope that has the id, of any tenant's users.
 
         Raises:
             CorruptIndexError: as for :meth:`get`.
@@ -405,7 +405,7 @@ class ReadingStore:
             return found
 
     def count(self, scopes: Sequence[Scope] | None, *, now: int) -> int:
-        """Return how many unexpired documents the exact scopes have together; None: all."""
+        """Return how many unexpired documents the exact scopes have together; None: all scopes."""
         t = self.tables
         with translated(self.path, "reading"):
             if scopes is None:
@@ -467,7 +467,7 @@ class ReadingStore:
         return _scopes(found)
 
     def image(self, key: int) -> tuple[int, list[bytes]] | None:
-        """Return (version, chunks) of a scope's images; None if there are none, or not all of them.
+        """Return (version, chunks) of a scope's images; None if any is missing.
 
         Raises:
             CorruptIndexError: they were sealed, and cannot be opened.
@@ -501,7 +501,7 @@ class ReadingStore:
         self, key: int, version: int, chunks: Sequence[bytes | memoryview]
     ) -> Sequence[bytes | memoryview]:
         scope = self._scope(key)
-        if self.cipher.ring is not None:  # without keys a sealed one is no image that the engine can read
+        if self.cipher.ring is not None:  # without keys a sealed one is not an image that the engine can read
             chunks = self.cipher.open_image(self.tables.image, scope, version, chunks)
         return unmarked(scope, version, chunks)
 

@@ -42,7 +42,7 @@ __all__ = ["KNOWN_TABLES", "Rebuilt", "rebuild", "write_aside"]
 
 KNOWN_TABLES: dict[str, Sequence[str]] = {}
 """Beginning of a table's name -> the statements that make all tables, indexes and triggers of a layer above this one,
-which says so when it is imported. Of what nobody knows, the file's own statements are used."""
+which registers itself when it is imported. For unknown tables the file's own statements are used."""
 
 _JSON_COLUMNS = ("metadata", "steps", "artifacts", "data", "outcomes", "counts")  # of tables of layers above
 # What a row or a statement of the wreck may raise that the new file does not take.
@@ -53,7 +53,7 @@ _DERIVED = ("image", "tombstone")
 
 @dataclass
 class Rebuilt:
-    """What came of building a file anew.
+    """The result of rebuilding a file.
 
     Attributes:
         rows: how many rows were taken over, by table.
@@ -86,7 +86,7 @@ def rebuild(source: Path, target: Path, aside: TextIO) -> Rebuilt:
 def _new_file(target: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(target, isolation_level=None)
     connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
-    connection.execute("PRAGMA synchronous = OFF")  # it is nobody's before it is whole
+    connection.execute("PRAGMA synchronous = OFF")  # no one uses it before it is complete
     connection.execute("PRAGMA trusted_schema = OFF")
     return connection
 
@@ -512,13 +512,13 @@ def _is_vector(data: bytes, identity: Identity, sealed: bool) -> bool:
 
 
 def _hold_to_room(error: Exception) -> None:
-    """Raise what says that the new file cannot be written: on a full disk no row is to blame, and none is set aside."""
+    """Raise if the new file cannot be written: on a full disk no row is damaged, and none is set aside."""
     if isinstance(error, sqlite3.Error) and any(sign in str(error).lower() for sign in _NO_ROOM):
         raise error
 
 
 def _misfit(name: str, declared: str, value: Any) -> str | None:
-    """Say why a value cannot be one of a column; None: it can."""
+    """Return why a value cannot be one of a column, or None if it can."""
     if value is None:
         return None
     fits = True

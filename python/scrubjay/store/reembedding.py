@@ -1,8 +1,8 @@
-"""How does an index change its model while the old vectors go on serving?
+"""A change of the model while the old vectors go on serving.
 
-New vectors are gathered in a table beside the old ones, in small transactions, so that a killed process goes
-on where it stopped. When every document has one, both tables change places in a single transaction, and every
-partition is read anew. Documents written meanwhile get vectors of the old model, and new ones before the change.
+New vectors are collected in a table beside the old ones, in small transactions, so that a killed process resumes
+where it stopped. When every document has one, a single transaction swaps the two tables, and every
+partition is read again. Documents written meanwhile get vectors of the old model, and new ones before the change.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class Seals(Protocol):
     """What a store's cipher does for a table."""
 
     def seal(self, tenant: str, place: str, data: bytes | None) -> bytes | None:
-        """Return the bytes as they are to be kept, within a transaction."""
+        """Return the bytes as they are to be stored, within a transaction."""
         ...
 
     def digest(self, tenant: str, data: bytes) -> bytes:
@@ -142,7 +142,7 @@ def place(table: str, column: str, form: str, bound: list[Any]) -> str:
 
 
 def has_plain_rows(connection: sqlite3.Connection, tenant: str) -> str | None:
-    """Return the name of a table in which something of a tenant is plain; None: of none."""
+    """Return the name of a table in which something of a tenant is plain, or None."""
     for one in rules(connection):
         if (
             one.sealed
@@ -191,7 +191,7 @@ def _is_marked(connection: sqlite3.Connection, marker: str | None, tenant: str) 
 def unguarded(connection: sqlite3.Connection, tables: list[str]) -> Iterator[None]:
     """Set the rules aside that forbid to change rows of some tables, within a transaction of the store.
 
-    Nobody else writes meanwhile, and a transaction that fails brings the rules back as well.
+    No other writer is active meanwhile, and a transaction that fails restores the rules as well.
     """
     marks = ", ".join("?" * len(tables))
     found = connection.execute(

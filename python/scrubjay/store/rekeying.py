@@ -2,8 +2,8 @@
 
 The first transaction draws the data key and seals the tables beside the collections; what documents there are is then
 sealed in small transactions, in every collection. New writes are sealed from the first transaction on, so a process
-that is killed leaves a tenant of whom some rows are sealed and some are not; the mark of the data key, authenticated
-with it, says that this is so, and the next call goes on. When nothing plain is left the data key is marked as whole:
+that is killed leaves a tenant with some rows sealed and some plain; the mark of the data key, authenticated
+with it, records this, and the next call resumes. When nothing plain is left the data key is marked as whole:
 from then on a plain row was written by something else, and the next call refuses it unless it is told to accept it.
 """
 
@@ -105,7 +105,7 @@ def _refuse_changes(transaction: Transaction, tenant: str, box: Box) -> None:
 
 
 def _accept(transaction: Transaction, tenant: str) -> None:
-    """Make what is there the state of a tenant's scopes: their counts; images are made anew."""
+    """Make the present rows the state of a tenant's scopes: their counts; images are made again."""
     t = transaction.tables
     for key, documents in transaction.connection.execute(
         f"SELECT s.key, (SELECT count(*) FROM {t.document} d WHERE d.scope = s.key) FROM {t.scope} s WHERE tenant = ?",
@@ -214,7 +214,7 @@ def _seal_row(
 
 
 def _drop_clear_images(connection: sqlite3.Connection, t: Tables, tenant: str) -> None:
-    """Images in the clear go: they are made anew from the rows."""
+    """Delete images in the clear: they are made again from the rows."""
     for (key,) in connection.execute(f"SELECT key FROM {t.scope} WHERE tenant = ?", (tenant,)).fetchall():
         heads = connection.execute(
             f"SELECT substr(data, 1, 2) FROM {t.image} WHERE scope = ?", (key,)
@@ -235,12 +235,12 @@ def rotate_key(store: SqliteStore, tenant: str, old: bytes) -> None:
     """Wrap a tenant's data key by the master key that the provider gives now, in place of `old`.
 
     Raises:
-        EncryptionError: the tenant is not encrypted, `old` is not its key, or the provider gives none.
+        EncryptionError: the tenant is not encrypted, `old` is not its key, or the provider gives no key.
     """
     was = Master(checked_key(old, "old"))
     if store.cipher.ring is None:
         raise EncryptionError("rotate_key: expected an index that was opened with keys=")
-    store.cipher.ring.forget(tenant)  # what it said a moment ago is the old key
+    store.cipher.ring.forget(tenant)  # its last answer is the old key
     access = store.cipher.ring.access(tenant)
     if access.master is None:
         raise EncryptionError(f"keys: expected the new key of tenant {tenant!r}, got none")

@@ -40,7 +40,7 @@ class RepairReport:
         rows: how many rows were taken over, by table.
         problems: what a check still finds wrong afterwards.
         damaged: the file as it was; None if nothing was changed.
-        set_aside: the values of the rows that were left out, as JSON lines; None if there are none.
+        set_aside: the values of the rows that were left out, as JSON lines; None if no row was.
     """
 
     changed: bool = False
@@ -74,11 +74,11 @@ Check = Callable[[Path], list[str]]
 def repair_file(
     path: Path, check: Check, authenticate: Callable[[Path, TextIO], list[str]] | None = None
 ) -> RepairReport:
-    """Repair a file that nobody has open; see :meth:`scrubjay.Admin.repair`.
+    """Repair a file that is not open anywhere; see :meth:`scrubjay.Admin.repair`.
 
     Args:
         check: opens an index in a file, writes its images, and returns what is wrong with it.
-        authenticate: does what :func:`set_aside_forged` does for each collection of a file; None: there are no keys.
+        authenticate: does what :func:`set_aside_forged` does for each collection of a file; None without keys.
     """
     report = RepairReport()
     if not path.is_file():
@@ -178,7 +178,7 @@ def salvage_file(path: Path, write: Callable[[Path, Rebuilt], None]) -> Rebuilt:
     if not path.is_file():
         raise StoreError(f"salvage: no such file: {path}")
     hold_to_size(path)
-    # A thread that the interpreter's end cuts off leaves its files: nothing is to be said of that then.
+    # A thread that is cut off by the interpreter's end leaves its files; then there is nothing to report.
     scratch = tempfile.TemporaryDirectory(ignore_cleanup_errors=True)
     with translated(path, "salvaging"), scratch as temporary:
         folder = Path(temporary)
@@ -213,7 +213,7 @@ def _fold_log(fresh: Path) -> None:
 
 
 class _Held:
-    """A file that nobody else can open for as long as this is held: its descriptor, and a connection with its lock."""
+    """An exclusive hold on a file: its descriptor, and a connection with its lock."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -236,7 +236,7 @@ class _Held:
                     f"repairing: the file is open elsewhere, close it first: {self.path}"
                 ) from None
             connection.close()
-            return None  # SQLite refuses the file: nobody has it open
+            return None  # SQLite refuses the file, so it is not open anywhere
         return connection
 
     def release_log(self) -> None:
@@ -248,7 +248,7 @@ class _Held:
             self.path.with_name(self.path.name + end).unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let go."""
+        """Release the file."""
         if self._connection is not None:
             self._connection.close()
         os.close(self.descriptor)
@@ -278,7 +278,7 @@ def _copy(held: _Held, path: Path, target: Path) -> None:
 
 
 def _created(path: Path) -> Path:
-    """Make a file that nobody else can read."""
+    """Make a file that only its owner can read."""
     os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
     return path
 

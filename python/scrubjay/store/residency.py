@@ -1,13 +1,12 @@
-"""Which partitions are in the native engine, and how do they stay equal to the rows?
+"""The partitions in the native engine, kept equal to the rows.
 
 A partition is resident when the engine holds its documents as of version `applied` of its scope. A search asks for the
-partitions that it sees; what is not resident is read from its images or rows, what is behind is caught up from the rows
-that came and the ids that went since. Departures from the engine, other than by being deleted, are numbered, so that a
-search that overlapped one can see that it must run again. Time that passes is a change, too: expired documents are
-taken out before a search looks.
+partitions that it sees; a partition that is not resident is loaded from its images or rows, a stale one replays the
+rows and deletions since. Evictions and replacements are numbered, so that a search that overlapped one knows that it
+must run again. The passing of time is a change, too: expired documents are removed before a search.
 
-One lock a partition: one thread reads it in, others that need it wait for just that. The writer applies its own commits
-directly when it finds the partition where it left it; in every other case the partition is marked as behind.
+One lock a partition: one thread loads it, others that need it wait for that alone. The writer applies its own commits
+directly if the partition is at the version before them; in every other case the partition is marked as stale.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ class Residency(Filling):
         self._lock = threading.Lock()  # the tables below, `seen`, and versions
         self._partitions: dict[Scope, Partition] = {}
         self._views: dict[Scope, tuple[Partition, ...]] = {}
-        self._changed: dict[Partition, None] = {}  # perhaps far from their images
+        self._changed: dict[Partition, None] = {}  # whose images may be old
         self._departing = threading.Lock()
         self._n_departures = 0
         self._glance: object = None
@@ -77,7 +76,7 @@ class Residency(Filling):
     def view(self, scope: Scope) -> tuple[tuple[Partition, ...], int]:
         """Return the partitions that `scope` sees, resident and current, and a stamp for :meth:`held`.
 
-        None of them if the tenant's key was destroyed.
+        No partitions if the tenant's key was destroyed.
 
         Raises:
             EncryptionError: the tenant's key cannot be had.
@@ -122,7 +121,7 @@ class Residency(Filling):
     def forget_tenant(self, tenant: str | None, *, wait: bool) -> bool:
         """Take all partitions of a tenant out of memory, or all there are; the next search reads what it needs.
 
-        False, without `wait`: somebody relies on what is in memory just now (:meth:`without_eviction`).
+        False, without `wait`: a caller relies on what is in memory now (:meth:`without_eviction`).
         """
         if not wait and is_mine(self.budget.evicting):
             return False
@@ -371,7 +370,7 @@ class Residency(Filling):
                 ) as transaction:
                     transaction.write_image(partition.scope, version, chunks, replace=replace)
             except EncryptionError:
-                return True  # nobody could read it
+                return True  # no key could read it
             except StoreError:
                 return False
         with partition.lock:

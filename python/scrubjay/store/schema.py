@@ -1,8 +1,8 @@
-"""Which tables does the file have, and how does one know that it is ours and of which format?
+"""The tables of the file, and how its format is recognised.
 
-`application_id` says that it is ours, `user_version` which format it has; a format that is older is migrated
+`application_id` identifies the file as ours, `user_version` is its format; an older format is migrated
 (:mod:`scrubjay.store.migration`), a newer one is refused. A file that has data keys of encrypted tenants carries a flag
-beside the format, so that versions of Scrubjay that know nothing of them refuse it; one without is as it always was.
+beside the format, so that versions of Scrubjay without encryption refuse it; other files are unchanged.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ CREATE TABLE image{s}(
   data BLOB NOT NULL, UNIQUE(scope, ordinal));
 """
 
-# The collections that have a name. A number is never given twice, so nobody mistakes one for one that was dropped.
+# The collections that have a name. A number is never reused, so none is mistaken for a dropped one.
 COLLECTIONS = "CREATE TABLE collection(number INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE)"
 
 # One data key for each encrypted tenant, for all collections: store/encryption.py.

@@ -1,4 +1,4 @@
-"""Which bytes does a sealed row have, or a sealed image, and what is authenticated with them?"""
+"""The bytes of a sealed row or image, and the associated data that they are authenticated with."""
 
 from __future__ import annotations
 

@@ -42,8 +42,8 @@ class SqliteStore(ReadingStore):
         durability: "full" or "normal".
         busy_seconds: how long to wait for another writer.
         collection: its name; "" for the collection that every file has.
-        ring: the keys of encrypted tenants; None: there are none.
-        read_only: nothing is made or written, not by housekeeping either; what would write raises StoreError.
+        ring: the keys of encrypted tenants; None: no keys.
+        read_only: nothing is made or written, not even by housekeeping; what would write raises StoreError.
     """
 
     def __init__(
@@ -171,8 +171,8 @@ class SqliteStore(ReadingStore):
         Args:
             doing: what is being done, for the message of an error.
             wait: for another writer, as long as the index waits.
-            in_background: this is not the caller's write; one who finds the turn taken by it waits for its end,
-                however impatient.
+            in_background: this is not the caller's write; foreground writers wait for its end even past
+                their busy timeout.
 
         Raises:
             StoreBusyError: another thread or process wrote for longer than the index waits.
@@ -268,7 +268,7 @@ class SqliteStore(ReadingStore):
         """Close every connection, once what each is doing has been interrupted. Safe to call twice, and from anywhere.
 
         A write under way is waited for. If this thread itself is inside of SQLite (in a finalizer that Python runs
-        there), the files are let go when that call returns.
+        there), the files are released when that call returns.
         """
         if not self.write_lock.acquire(timeout=0 if sys.is_finalizing() else -1):
             return  # a thread that was stopped at exit holds it for ever

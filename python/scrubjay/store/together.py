@@ -1,7 +1,7 @@
-"""How do several writes become one: documents and whatever rows a layer above keeps beside them?
+"""Write batches: documents, and rows that a layer above keeps beside them, in one transaction.
 
-One transaction in the writer's turn. Nothing is seen of it before it is committed; then each partition goes from what
-it was to what it is in a single step, whatever was done to it in between, so that no search sees half of a change.
+One transaction in the writer's turn. Nothing of it is visible before it is committed; then each partition changes from
+its old to its new state in a single step, so that no search sees half of a batch.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class _Net:
 
     def put(self, row: NewRow) -> None:
         self._deleted.pop(row.id, None)
-        self.rows.pop(row.id, None)  # the last writing decides the order
+        self.rows.pop(row.id, None)  # the last write decides the order
         self.rows[row.id] = row
 
     def forget(self, ids: Sequence[RowId]) -> None:

@@ -78,7 +78,7 @@ class Transaction:
         return schema.read_identity(self.connection, self.tables)
 
     def meta(self, name: str) -> Any:
-        """Return one value of the identity or of what is going on; None if it is not set."""
+        """Return one value of the identity or of the state; None if it is not set."""
         t = self.tables
         found = self.connection.execute(f"SELECT value FROM {t.meta} WHERE name = ?", (name,)).fetchone()
         return None if found is None else found[0]
@@ -161,7 +161,7 @@ class Transaction:
         return written
 
     def sealed_vector(self, seq: int, vector: bytes) -> bytes | None:
-        """Return a vector of a document as its row keeps it; None if there is no such document."""
+        """Return a vector of a document as its row keeps it, or None if there is no such document."""
         t = self.tables
         found = self.connection.execute(
             f"SELECT d.id, typeof(d.text), s.tenant, s.user, s.agent FROM {t.document} d "
@@ -176,7 +176,7 @@ class Transaction:
         return box.seal_vector(seq, found[0], vector)
 
     def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
-        """Delete documents of exactly this scope; ids that it does not have are passed over. None: it has none."""
+        """Delete documents of exactly this scope; unknown ids are ignored. None: the scope has no documents."""
         t = self.tables
         execute = self.connection.execute
         state = row_of(self.connection, t.scope, scope, "s.key, s.version, s.documents")
@@ -268,7 +268,7 @@ class Transaction:
             n_documents = integer(stored_count, "a scope's count of documents")
             n_gone += n_documents
             seqs = self.connection.execute(f"SELECT seq FROM {t.document} WHERE scope = ?", (key,)).fetchall()
-            self._remove(key, [seq for (seq,) in seqs], sealed=False)  # of an empty scope there is no digest
+            self._remove(key, [seq for (seq,) in seqs], sealed=False)  # an empty scope has no digest
             self._drop_traces(key)
             if n_documents:
                 self._event(now, reason, key, n_documents)
@@ -280,10 +280,10 @@ class Transaction:
         return written
 
     def forget_names(self, scope: Scope, words: Pseudonyms) -> None:
-        """Replace the names of every scope that agrees with `scope`, of which nothing is left, by pseudonyms.
+        """Replace the names of every scope that agrees with `scope`, all of them empty, by pseudonyms.
 
-        Whoever has a partition of the collection in memory reads everything anew: by the name alone nobody could learn
-        any more that the scope was erased.
+        Every process that has a partition of the collection in memory reads everything again: after this, the names no
+        longer show that the scope was erased.
         """
         t = self.tables
         condition, names = agreeing(scope)
@@ -299,7 +299,7 @@ class Transaction:
             self.settle(generation=self.identity().generation + 1)
 
     def renew(self, key: int, *, documents: Literal[0] | None = None) -> int:
-        """Let everybody who holds the scope in memory read it anew; return its version."""
+        """Make every process that has the scope in memory read it again; return its version."""
         t = self.tables
         self._version += 1
         if documents == 0:
@@ -357,7 +357,7 @@ class Transaction:
             f"SELECT horizon, (SELECT max(version) FROM {t.image} WHERE scope = key) FROM {t.scope} WHERE key = ?",
             (key,),
         ).fetchone()
-        newest = newest if newest.__class__ is int else None  # what is of no version is replaced
+        newest = newest if newest.__class__ is int else None  # an image without a version is replaced
         if version < integer(horizon, "a scope's horizon") or (
             newest is not None and newest + (not replace) > version
         ):

@@ -1,7 +1,7 @@
-"""Which bytes is a vector in a row, and which hash proves a row?
+"""Vectors as bytes of a row, and the hash of a row.
 
 "f32": little-endian float32. "f16": an int16 exponent e, then float16 elements x; the vector is x * 2**e, with the
-greatest |x| in [0.5, 1], as the native engine keeps it. What is written to the engine is what the bytes say, so that a
+greatest |x| in [0.5, 1], as the native engine stores it. The engine is given exactly what the bytes encode, so that a
 partition that was rebuilt from rows equals one that was written to, bit for bit.
 """
 
