@@ -1,4 +1,4 @@
-"""Memory: typed, scoped, gated, forgettable, replayable. What is it that an agent remembers, and for whom?"""
+"""Memory: what an agent remembers, typed, scoped, gated, forgettable, replayable."""
 
 from __future__ import annotations
 

@@ -113,7 +113,7 @@ class AroundMemory(Forgetting, Recall):
     # ------------------------------------------------------------------ sessions
 
     def session(self, scope: Scope, run_id: str, *, retention: str = "standard") -> Session:
-        """Begin a run, or go on with one, in whichever process: events in, prompts out.
+        """Begin a run, or continue one of any process: events in, prompts out.
 
         Args:
             scope: whose run it is; only exactly this scope sees it.
@@ -159,7 +159,7 @@ class AroundMemory(Forgetting, Recall):
     def distil(
         self, run_id: str, extractor: Extractor | Callable[[Transcript], Any], *, scope: Scope
     ) -> Distilled:
-        """Turn what a run has said since it was distilled last into memories; once, whoever asks how often.
+        """Turn what a run has said since it was last distilled into memories. Idempotent.
 
         The run is stabilised (what was taken back is left out, "yesterday" gets its date), the extractor reads it, and
         each candidate goes through the gate. Nothing is locked while the extractor works, and everything is written in

@@ -1,8 +1,8 @@
-"""What does the model read this turn? Policies and preferences always, then what was recalled, then the last turns.
+"""The prompt of a turn: policies and preferences always, then recalled records, then the last turns.
 
 Pure functions over records: nothing here reads a file, and the same records give the same bytes. The order of the
-blocks is that of their lifetimes, so what changes seldom stands first: as long as nobody changes a policy or a
-preference, the prompts of all turns begin with the same bytes, which model servers cache.
+blocks is that of their lifetimes, so the most stable come first: as long as no policy or preference
+changes, the prompts of all turns begin with the same bytes, which model servers cache.
 
 One record is one item of a list. Lines after its first are indented, so no record can begin a block of its own or pass
 for a policy, whatever it holds.
@@ -62,7 +62,7 @@ class Limits:
             whole prompts, so it need not be additive.
 
     Raises:
-        TypeError, ValueError: a limit is no int, or below 1 (0 turn_tokens: no recent turns).
+        TypeError, ValueError: a limit is not an int, or below 1 (0 turn_tokens: no recent turns).
     """
 
     budget_tokens: int
@@ -206,7 +206,7 @@ class Assembled:
         return hashlib.sha256(self.text.encode("utf-8", "surrogatepass")).hexdigest()
 
     def ids(self, name: str) -> tuple[str, ...]:
-        """Return the ids of the records in one block, in their order; none if there is no such block."""
+        """Return the ids of the records in one block, in their order; empty if there is no such block."""
         return next((block.ids for block in self.blocks if block.name == name), ())
 
     def __repr__(self) -> str:
@@ -226,8 +226,8 @@ def arrange(reserved: Reserved, ranked: Sequence[Piece], turns: Sequence[Turn], 
 
     Raises:
         BudgetError: policies and preferences alone are over the budget. A prompt without a rule that must be kept
-            would be wrong in silence, and one over budget would be cut by somebody else; the error says what budget
-            would do.
+            would be silently wrong, and one over budget would be cut elsewhere; the error names a sufficient
+            budget.
 
     >>> rules = Reserved((Piece("policy", "p1", "Never promise refunds.", "refunds"),))
     >>> found = [Piece("fact", "f1", "Jane moved to Toronto.")]
@@ -301,7 +301,7 @@ def brief(turn: Turn, max_tokens: int, count: Callable[[str], int] = count_rough
 
 
 def _recent(turns: Sequence[Turn], max_tokens: int, limits: Limits) -> Block | None:
-    """The block of the newest turns that fit, in their order. A turn of which not a sentence fits is passed over."""
+    """The block of the newest turns that fit, in their order. A turn is skipped if not even one sentence of it fits."""
     briefs = (brief(turn, limits.brief_tokens, limits.count) for turn in turns)
     lines = [line + "\n" for line in briefs if line is not None]
 
@@ -330,7 +330,7 @@ def _item(kind: str, id: str, text: str, label: str = "") -> str:
 
 
 def _most(n: int, holds: Callable[[int], bool]) -> int | None:
-    """The largest number up to n for which `holds`, by bisection; None if there is none on its way."""
+    """The largest number up to n for which `holds`, by bisection, or None if none was found."""
     if holds(n):
         return n
     low, high = -1, n  # holds(low) was seen to be true, or low is -1; holds(high) was seen to be false

@@ -1,4 +1,4 @@
-"""What do all parts of a memory stand on: the index, the collection of what can be found, the file, the clock."""
+"""What all parts of a memory use: the index, the collection of searchable records, the file, the clock."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class Ground:
         """Return when something expires that was given a time, or how long it holds by the memory's clock.
 
         Raises:
-            TypeError, ValueError: both are given, or one of them is no time.
+            TypeError, ValueError: both are given, or one of them is not a time.
         """
         moment = payload.expiry_of(expires_at, ttl)
         if moment is None:

@@ -1,4 +1,4 @@
-"""What is a proposal before it meets the file: of which kind, for which scope, and is it fit to be kept?
+"""Validation of a proposal before it meets the file: its kind, its scope, its texts.
 
 What is wrong with the *call* (a type, no scope) is raised. What is wrong with the *candidate*, which may come from a
 model, is a reason for its rejection.
@@ -50,7 +50,7 @@ def classify(candidate: Candidate | Mapping[str, Any] | str) -> tuple[str, Candi
     `summary` is an episode, one with a `key` a preference, any other a fact: a policy has to be named.
 
     Raises:
-        TypeError, ValueError: it is none of these, or has other fields.
+        TypeError, ValueError: it is not one of these, or has other fields.
 
     >>> classify({"key": "tone", "text": "brief"})[0]
     'preference'
@@ -93,7 +93,7 @@ def checked_source(source: Any) -> Provenance:
     """Return a provenance whose texts can be kept.
 
     Raises:
-        TypeError, ValueError: it is none, or names no run.
+        TypeError, ValueError: it is not a provenance, or names no run.
     """
     if isinstance(source, str):
         source = Provenance(source)
@@ -189,12 +189,12 @@ def encoded_list(items: Any, name: str) -> bytes:
 def resolve(kind: str, candidate: Any, scope: Scope) -> tuple[Scope, bool]:
     """Return the narrowest scope that fits, and whether the statement is about the tenant itself.
 
-    A preference belongs to the user whoever serves them, a policy to the tenant. A fact or an episode stays where it
-    was proposed; nothing said from a user's or agent's scope leaves it but a fact about the tenant, once independent
-    runs have observed it (which is for the file to say).
+    A preference belongs to the user, whichever agent serves them, a policy to the tenant. A fact or an episode stays
+    where it was proposed. Only a fact about the tenant leaves a user's or agent's scope, once independent runs have
+    observed it (which the file decides).
 
     Raises:
-        Unfit: nobody in particular would own it.
+        Unfit: it would have no owner.
     """
     if kind == "policy":
         return Scope(scope.tenant), False

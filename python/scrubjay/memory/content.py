@@ -1,4 +1,4 @@
-"""When are two contents the same, and which texts can be kept at all?"""
+"""Normalised contents (when two are equal), and the texts that can be stored."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def checked_str(value: Any, name: str, *, optional: bool = False) -> str:
     """Return a text that UTF-8 can express, without the space around it.
 
     Raises:
-        TypeError: it is no str.
+        TypeError: it is not a str.
     """
     if value is None and optional:
         return ""
@@ -79,7 +79,7 @@ def number_in(value: Any, name: str) -> float:
     """Return a number from 0 to 1, or NaN if it is another one.
 
     Raises:
-        TypeError: it is no number.
+        TypeError: it is not a number.
     """
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise TypeError(f"{name}: expected a number, got {type(value).__name__}")

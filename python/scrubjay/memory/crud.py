@@ -1,6 +1,6 @@
 """Records one by one: add, get, update, delete, list, and why one is known.
 
-An id that is not there and one of another scope are the same to a caller.
+To a caller, an unknown id and an id of another scope are the same.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Crud(KnownScopes):
         return self.propose({**fields, name: content, "kind": kind}, scope=scope, source=source)
 
     def get(self, id: str, *, scope: Scope, hidden: bool = False) -> Record | None:
-        """Return a record that `scope` sees and that is in force; None if there is none.
+        """Return a record that `scope` sees and that is in force, or None.
 
         Args:
             id: of the record.
@@ -166,14 +166,14 @@ class Crud(KnownScopes):
     # ------------------------------------------------------------------ update
 
     def update(self, id: str, *, scope: Scope, by: str | None = None, **changes: Any) -> Record:
-        """Change a fact, episode or preference in place; what it said before is gone, and nothing finds it by that.
+        """Change a fact, episode or preference in place; its previous text is deleted and no longer searchable.
 
         Args:
             id: of a record in force that belongs to `scope` (what is shared with others can only be changed by
                 whose it is).
             scope: who changes it.
-            by: who says so, for :meth:`why`.
-            changes: fields of its candidate. `expires_at=None` lets it hold for good.
+            by: who changes it, for :meth:`why`.
+            changes: fields of its candidate. `expires_at=None` removes its expiry.
 
         Raises:
             KeyError: this scope has no such record of its own.

@@ -1,4 +1,4 @@
-"""How do facts grow old? A policy, as plain numbers."""
+"""The ageing of facts: a policy, as plain numbers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ class Decay:
     """Old, unused facts of low confidence sink in rankings, and at last expire.
 
     A fact's strength is its confidence, halved every `half_life_days` since it was last used, said or written; each use
-    that was noted (`feedback`) adds a half-life's length to that. :meth:`strength` is looked at by `sweep` only.
+    that was noted (`feedback`) adds a half-life's length to that. Only `sweep` reads :meth:`strength`.
 
     Args:
         half_life_days: of a fact that was never used.
         sink_below: a weaker fact has faded: it is found after all others.
-        expire_below: a still weaker fact is deleted; 0: none ever is.
+        expire_below: a still weaker fact is deleted; 0: never.
         keep_from: facts of at least this confidence neither sink nor expire.
 
     >>> Decay().strength(0.8, uses=0, idle_days=180)

@@ -38,7 +38,7 @@ def as_moment(microseconds: Any) -> datetime:
     """Return a time of the file.
 
     Raises:
-        CorruptIndexError: it is no time.
+        CorruptIndexError: it is not a time.
 
     >>> as_moment(1_000_000)
     datetime.datetime(1970, 1, 1, 0, 0, 1, tzinfo=datetime.timezone.utc)

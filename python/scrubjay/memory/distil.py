@@ -1,8 +1,8 @@
-"""How does a run become memories? Stabilised, read by an extractor, each candidate through the gate; once.
+"""Distillation of a run into memories: stabilised, read by an extractor, each candidate through the gate; once.
 
-The extractor runs while nothing is locked and nothing is written, so a slow model holds nobody up. Then everything that
-it found, and the note that these events were distilled, is written in one transaction: a run is distilled as a whole or
-not at all, however often, by however many processes, and wherever one of them is killed.
+The extractor runs without a lock and before anything is written, so a slow model blocks no other work. Then everything
+that it found, and the note that these events were distilled, is written in one transaction: a run is distilled as a
+whole or not at all, even if several processes try or one of them is killed.
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ class Distilled:
     outcomes: tuple[DistilledOne, ...]
     """Of each candidate in order; "revoked" for what was retracted."""
     through: int
-    """Number of the last event that was distilled; 0 if none was."""
+    """Number of the last event that was distilled, or 0."""
     fresh: bool
     """False if there was nothing new: then these are the outcomes of the last time."""
     n_malformed: int = 0
     """Items of a model's answer that were no candidates."""
 
 
-class _Raced(Exception):  # noqa: N818 - no error, and nobody sees it
+class _Raced(Exception):  # noqa: N818 - not an error, and internal
     """Another process distilled these events meanwhile."""
 
 

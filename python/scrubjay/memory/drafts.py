@@ -1,4 +1,4 @@
-"""What is an event before it is in a trace, and which texts can a file keep?"""
+"""Events before they are in a trace, and the texts that a file can hold."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def check_text(name: str, value: Any, *, at_most: int | None = None) -> None:
     """Hold an argument to what a file can keep.
 
     Raises:
-        TypeError: it is no str.
+        TypeError: it is not a str.
         ValueError: it holds half of a surrogate pair, which has no UTF-8, or is too long.
     """
     if not isinstance(value, str):

@@ -1,8 +1,7 @@
-"""What is worth remembering of a transcript? A protocol, and a model behind any OpenAI-compatible endpoint.
+"""Extractors of candidates from a transcript: a protocol, and a model behind an OpenAI-compatible endpoint.
 
-An extractor only says what it found. Scope, status and identity are decided by the gate, which no answer of a model can
-talk to: unknown fields of an answer are passed over, and items that are not what they should be are counted and left
-out.
+An extractor only reports what it found. The gate decides scope, status and identity, and no answer of a model can
+influence it: unknown fields of an answer are ignored, and malformed items are counted and left out.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""How does a fact come in, take the place of another, and become the tenant's?
+"""Facts: written, superseding another, promoted to the tenant.
 
-A fact that supersedes another takes over its slot, the id under which the index has it: so the change is one write of
+A fact that supersedes another takes over its slot, the id of its document in the index. So the change is one write of
 one document, and no search, in any thread or process, sees both or neither.
 """
 
@@ -101,7 +101,7 @@ class Facts(Ground):
         return one.vector
 
     def _judge(self, proposals: Sequence[Proposal]) -> None:
-        """Have the judge look at what is known, while nobody waits for it."""
+        """Have the judge compare known facts, before the file is locked."""
         for one in proposals:
             if one.kind == "fact" and not one.unfit:
                 for target in {one.target, Scope(one.scope.tenant)} if one.about_tenant else {one.target}:

@@ -1,7 +1,7 @@
-"""How does memory let go? At once and provably when it is told to; little by little by age.
+"""Forgetting: at once and provably on request, gradually by age.
 
-Everything of a user goes in one transaction: rows of every kind, what the gate refused, observations, logs, traces, and
-the documents of all collections of the file; what is left is an event that says how much it was.
+Everything of a user is deleted in one transaction: rows of every kind, rejections, observations, logs, traces, and the
+documents of all collections of the file. What remains is an event with the counts.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class MemoryErasure:
 
 
 class Forgetting(Crud, History, Repair):
-    """The part of a memory that lets go."""
+    """The part of a memory that forgets."""
 
     decay: Decay
     retention_days: float
@@ -124,10 +124,10 @@ class Forgetting(Crud, History, Repair):
 
         Rows are overwritten with zeros; copies in the log disappear with :meth:`compact`, which
         :meth:`verify_erased` proves. A user of an encrypted tenant can be forgotten while the tenant's key is at hand
-        (digests of what stays are written anew), a whole tenant always.
+        (digests of what stays are rewritten), a whole tenant always.
 
         Raises:
-            EncryptionError: the key that this needs cannot be had.
+            EncryptionError: the key that this needs is not available.
             TypeError, ValueError: it is not said whose memories; nothing is erased by default.
         """
         if isinstance(user, Scope):
@@ -191,7 +191,7 @@ class Forgetting(Crud, History, Repair):
     @staticmethod
     def _erase_rows(connection: sqlite3.Connection, scope: Scope) -> dict[str, int]:
         counts: dict[str, int] = {}
-        if scope.user is not None:  # who is left is not told who was the other
+        if scope.user is not None:  # remaining observers are not told who the other was
             connection.execute(
                 "UPDATE memory_fact SET author = NULL, place = NULL, evidence = NULL, source_turn = NULL, "
                 "source_run = 'forgotten' WHERE tenant = ? AND user = '' AND agent = '' AND EXISTS ("
@@ -258,7 +258,7 @@ class Forgetting(Crud, History, Repair):
     # ------------------------------------------------------------------ little by little
 
     def sweep(self) -> Swept:
-        """Delete what is past its time, let facts age, and let go of rows that were only kept to be asked about.
+        """Delete expired records, let facts age, and delete rows that were only kept for :meth:`why`.
 
         Searches and look-ups leave out what has expired anyway. Superseded and revoked records and rejections are kept
         for `retention_days`, traces as long as their class says. One transaction. What is kept of an encrypted tenant
@@ -382,7 +382,7 @@ class Forgetting(Crud, History, Repair):
 
 
 def _of(scope: Scope, table: str) -> tuple[str | None, Sequence[str]]:
-    """The condition for the rows of a table that belong to a scope or are below it; None: it can have none."""
+    """The condition for the rows of a table that belong to a scope or are below it; None if it cannot have any."""
     tenant, user, agent = names_of(scope)
     condition, values = "tenant = ?", [tenant]
     columns = {"memory_policy": (), "memory_preference": ("user",), "memory_observation": ("user",)}

@@ -1,4 +1,4 @@
-"""Which proposals become records? Every durable write of memory passes here, in one transaction.
+"""The gate: decides which proposals become records. Every durable write of memory passes it, in one transaction.
 
 Classify, resolve the scope, verify by kind: before the file is locked, and so are embedding and judging. Then, in the
 writer's turn: deduplicate, supersede, decide the status, write row, document and log together. Facts are in

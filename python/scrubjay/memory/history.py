@@ -1,4 +1,4 @@
-"""Why is something known, what was refused, what was deleted?"""
+"""Provenance: why a record is known, what was rejected, what was deleted."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""How do notes become memories, and stay what the files say?
+"""Ingestion: notes become memories, and follow later changes of the files.
 
-Each file is held against the facts that came from it: passages that are new go through the gate, those that are gone
-are revoked, both in one transaction; files between which a passage moved share theirs. So an ingestion can be repeated,
+Each file is compared with the facts that came from it: new passages go through the gate, facts of removed ones
+are revoked, both in one transaction; files between which a passage moved share one. So an ingestion can be repeated,
 and one that was killed is simply run again.
 """
 

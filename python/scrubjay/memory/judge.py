@@ -1,4 +1,4 @@
-"""Does a new fact contradict one that is known?"""
+"""The judge: whether a new fact contradicts a known one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for a scope, whatever is asked? All policies in force and all preferences: a look-up, never a search.
+"""Policies in force and preferences of a scope: a look-up, never a search.
 
 The answer is kept until something changes that it depends on: a policy of the tenant, a preference of the user (both
 are numbered by triggers in the schema, so it does not matter which process changed them), or the time at which one of
@@ -36,7 +36,7 @@ _MAX_KEPT = 10_000
 _NEVER = 1 << 62
 _POLICIES = "tenant = ? AND status = 'active' AND (effective_until IS NULL OR effective_until > ?) "
 _PREFERENCES = "tenant = ? AND user = ? AND status = 'active' AND (expires_at IS NULL OR expires_at > ?) "
-# That of nobody ('', '') grows when names are erased, and their stamps with them.
+# The entry ('', '') grows when names are erased, and their stamps with them.
 _STAMPS = (
     "SELECT tenant, user, version FROM memory_stamp WHERE (tenant = ? AND user IN ('', ?)) "
     "OR (tenant = '' AND user = '') ORDER BY tenant, user"
@@ -64,7 +64,7 @@ class KnownScopes(Gate, Ground):
         Nothing is ranked and nothing left out. A scope without a user has no preferences.
 
         Raises:
-            TypeError: `scope` is none.
+            TypeError: `scope` is not a Scope.
         """
         checked_scope(scope)
         key = (scope.tenant, scope.user or "")
@@ -90,7 +90,7 @@ class KnownScopes(Gate, Ground):
         return known
 
     def forget_known(self, tenant: str | None = None) -> None:
-        """Let go of answers that are kept: of one tenant, or all."""
+        """Clear cached answers of one tenant, or all."""
         with self._kept_lock:
             self._kept = (
                 {}

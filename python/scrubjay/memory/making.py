@@ -1,4 +1,4 @@
-"""What record does a row make?"""
+"""Records from rows."""
 
 from __future__ import annotations
 

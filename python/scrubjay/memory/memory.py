@@ -1,4 +1,4 @@
-"""The memory: what an agent knows, kept by kind, written through a gate, found in scope, forgotten for good."""
+"""The memory: what an agent knows, kept by kind, written through a gate, recalled in scope, forgotten on request."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ class Memory(AroundMemory):
                 :meth:`Index.open`).
 
         Raises:
-            StoreFormatError: the file is no index, or of a newer format.
+            StoreFormatError: the file is not an index, or of a newer format.
             StoreError, StoreBusyError, CorruptIndexError: it cannot be opened, or is damaged.
             EmbedderMismatchError: it holds vectors of another model.
 

@@ -1,4 +1,4 @@
-"""Which notes are in a folder? Markdown and plain text, passage by passage, each with the place where it stands."""
+"""The notes of a folder: Markdown and plain text, passage by passage, each with file and line."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Notes:
 def read_notes(folder: str | Path) -> Notes:
     """Read the notes of a folder and of the folders in it, files in alphabetical order; or one file.
 
-    Hidden files and folders are no notes; neither is what a link leads to outside of the folder. A file that is no
-    UTF-8 is passed over, and said so.
+    Hidden files and folders are skipped, and so is the target of a link outside of the folder. A file that is not
+    UTF-8 is skipped and reported.
 
     Raises:
         FileNotFoundError: there is no such folder.

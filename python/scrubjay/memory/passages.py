@@ -1,4 +1,4 @@
-"""Which passages are in a Markdown or text file, under which headings, on which lines?
+"""The passages of a Markdown or text file, with their headings and lines.
 
 Sections are cut at headings, long ones between paragraphs; a single long paragraph stays whole.
 """

@@ -1,7 +1,7 @@
-"""What is known that has to do with a question? One search over the facts and episodes in force, in scope.
+"""Recall: one search over the facts and episodes in force, in scope.
 
-Whatever is provisional, revoked, superseded or expired is not in the collection that is searched, so no filter decides
-whether it is found. A hit's kind and id come from the document; its record is read when somebody asks for it.
+Provisional, revoked, superseded and expired records are not in the searched collection, so no filter has to exclude
+them. A hit's kind and id come from the document; its record is read when it is accessed.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ class Recall(Ground):
         hits: Sequence[RetrievedHit]
         hits, n_damaged = _readable(found)
         faded = [hit for hit in hits if hit.metadata.get("faded")]
-        if faded:  # seldom: one more search, so that they do not stand in the way of what has not faded
+        if faded:  # rare: one more search, so that they do not displace facts that have not faded
             options["filter"] = _FRESH if conditions is None else {"$and": [conditions, _FRESH]}
             hits = [*_readable(self.retriever.search(text, scope=scope, k=k, **options))[0], *faded][:k]
         if relevance is not None:

@@ -1,4 +1,4 @@
-"""What are the records of memory, the candidates for them, and what a proposal came to?"""
+"""The records of memory, the candidates for them, and the outcome of a proposal."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Provenance:
         run: the run (conversation, import, job) that it was observed in.
         turn: of the run.
         author: who said it: a user, a model's name, a tool.
-        place: where it stands, such as "notes/travel.md:12".
+        place: where it was read, such as "notes/travel.md:12".
         policy_version: number of the newest policy in force then, 0 if there was none. Filled in by the gate.
         at: when it was recorded. Filled in by the gate.
     """
@@ -128,7 +128,7 @@ class EpisodeCandidate:
 
 @dataclass(frozen=True)
 class PolicyCandidate:
-    """A rule for everybody of a tenant, under a key. It is of no effect until somebody confirms it.
+    """A rule for a whole tenant, under a key. It has no effect until it is confirmed.
 
     Args:
         key: what it is about; a new one is the next version of its key.

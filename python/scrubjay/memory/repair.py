@@ -1,4 +1,4 @@
-"""Do the documents that are searched say what the rows say? Rows are truth; documents can be made again from them."""
+"""Consistency of rows and searched documents. Rows are truth; documents can be made again from them."""
 
 from __future__ import annotations
 

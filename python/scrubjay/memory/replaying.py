@@ -1,4 +1,4 @@
-"""What was the model told at each turn of a run? The prompts of a trace, made again from what the trace holds."""
+"""Replay: the prompts of a run, made again from its trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a row hold, and which rows may a scope see or change? What record it makes: `making`."""
+"""Rows of memory's tables, and which of them a scope may see or change (`making` turns them into records)."""
 
 from __future__ import annotations
 
@@ -231,10 +231,10 @@ def new_id(kind: str) -> str:
 
 
 def kind_of(id: object) -> str | None:
-    """Return the kind of record that an id is of; None if it is none of ours.
+    """Return the kind of record that an id is of, or None for an id of another form.
 
     Raises:
-        TypeError: it is no str.
+        TypeError: it is not a str.
     """
     if not isinstance(id, str):
         raise TypeError(f"id: expected a str, got {type(id).__name__}")
@@ -255,11 +255,11 @@ def rows_where(
     A condition can ask for what is not sealed, see :mod:`scrubjay.memory.sealing`.
 
     Args:
-        damaged: is told what is wrong with rows that cannot be read, and they are left out; None: they raise.
+        damaged: is called with what is wrong with unreadable rows, which are left out; None: they raise.
 
     Raises:
-        EncryptionError: a row's key cannot be had.
-        CorruptIndexError: a row was changed in the file by somebody else.
+        EncryptionError: a row's key is not available.
+        CorruptIndexError: something else changed a row in the file.
     """
     make, open_row = _ROWS[kind]._make, opener(connection)
     for values_of_row in raw_rows_where(connection, kind, condition, values):
@@ -275,7 +275,7 @@ def rows_where(
 
 
 def opener(connection: sqlite3.Connection) -> Callable[[Any], Any]:
-    """Return what opens rows as they are in the file, for use at once; None: the tenant's key was destroyed.
+    """Return what opens rows of the file, for immediate use; None if the tenant's key was destroyed.
 
     It raises CorruptIndexError for a row that is not what was written.
     """
@@ -299,7 +299,7 @@ def opener(connection: sqlite3.Connection) -> Callable[[Any], Any]:
 
 
 def _unsealed(cipher: Cipher, row: Row) -> Row:
-    """Return a row as it is, where nobody has keys; one that is sealed is refused."""
+    """Return a row as it is, without keys; a sealed one is refused."""
     if row.tenant.__class__ is not str or type(row[_SAID[row.kind]]) is str:
         return _checked(row)
     return _opened(cipher, row, False)
@@ -351,7 +351,7 @@ def as_row(kind: str, values: tuple[Any, ...]) -> Row:
 
 
 def find_row(connection: sqlite3.Connection, id: object) -> Row | None:
-    """Return the row of an id, whatever its status; None if there is none."""
+    """Return the row of an id, whatever its status, or None."""
     kind = kind_of(id)
     if kind is None or "\udc00" <= max(str(id)) <= "\udfff":
         return None
@@ -410,7 +410,7 @@ def is_visible(row: Row, scope: Scope) -> bool:
 
 
 def belongs_to(row: Row, scope: Scope) -> bool:
-    """Whether `scope` may change a record: it sees it, and shares it with nobody.
+    """Whether `scope` may change a record: it sees it, and no other scope does.
 
     A tenant's own records belong to the tenant's scope only, those of an agent for all users to no single user.
     """

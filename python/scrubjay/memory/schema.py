@@ -1,7 +1,8 @@
-"""Which tables does memory add to an index's file, and which rules hold whoever writes to them?
+"""The tables that memory adds to an index's file, and the rules that hold for every writer.
 
-What SQL can say is said here, not in the code above: a fact without a source, a policy that changes, a tenant's fact
-that nobody confirmed, two living records with the same content. So a rule holds for every thread, process and mistake.
+Rules that SQL can express are here, not in the code above: no fact without a source, no change of a policy, no
+unconfirmed fact of a tenant in force, no two living records with the same content. So they hold for every thread,
+process and mistake.
 
 Scopes are as in the index's own tables: '' is "none". Times are microseconds since 1970, UTC. Rows of the tables that
 are append-only can be deleted only inside of a transaction that erases (:func:`erasing`).
@@ -160,7 +161,7 @@ BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END""",
   kind TEXT NOT NULL, reason TEXT NOT NULL, content TEXT NOT NULL,
   source_run TEXT, source_turn INTEGER, author TEXT)""",
     "CREATE INDEX memory_rejection_scope ON memory_rejection(tenant, user, agent)",
-    # That something was deleted, without what it was. Kept for good.
+    # Deletion events, without the deleted content. Kept forever.
     f"""CREATE TABLE memory_deletion(
   number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL,
   {_SCOPE}

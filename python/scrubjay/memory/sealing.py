@@ -1,16 +1,17 @@
-"""What of memory's own tables may nobody read without the tenant's key, and how is it kept?
+"""Encryption of memory's own tables: which values are sealed, and how.
 
-By the store's cipher, where it has one, cell by cell. Sealed is what somebody said: texts of policies and preferences;
+Values are sealed one by one by the store's cipher, where it has one. Sealed are: texts of policies and preferences;
 contents, subjects, predicates, evidence, metadata and places of facts and episodes, with all of what an episode did;
-what the gate refused and why; details in the log; author, content, data of a trace's events. In the clear stay ids,
+what the gate refused and why; details in the log; author, content, data of a trace's events. Not sealed are ids,
 names of tenants, users, agents, authors and runs, the keys of policies and preferences, kinds, statuses, numbers and
-times, and the reason of a deletion event, which outlives everything. An empty text stays one.
+times, and the reason of a deletion event, which outlives everything. An empty text stays empty.
 
-Sealed bytes open in their table, column and row only, and only while it belongs to whom it belonged. Hashes by which
-equal contents are noticed are keyed, so nobody can guess a content and compare.
+Sealed bytes open only in their table, column and row, and only while the row has the same owner. Hashes by which
+equal contents are found are keyed, so no guessed content can be compared with them.
 
 The file itself says all this (:data:`RULES`, written when the tables are made: :mod:`scrubjay.store.registry`), and the
-store seals by that in the transaction in which a tenant gets its data key. So whoever has a data key is sealed here.
+store seals by that in the transaction in which a tenant gets its data key. So every tenant with a data key is sealed
+here.
 
 In the clear a text stays a text in the file, and a hash is plain SHA-256.
 """
@@ -106,7 +107,7 @@ RULES = (
 
 
 def cipher_of(connection: sqlite3.Connection) -> Cipher | None:
-    """Return the cipher of a store's connection; None: it is another one, and everything is in the clear."""
+    """Return the cipher of a store's connection; None for another connection: everything is in the clear."""
     cipher: Cipher | None = getattr(connection, "cipher", None)
     return cipher
 
@@ -169,7 +170,7 @@ def sealed_values(
 
 
 def next_number(connection: sqlite3.Connection, table: str, *, wanted: bool) -> int | None:
-    """Return the number that a row of an AUTOINCREMENT table is to have; None: whatever is next."""
+    """Return the number for a new row of an AUTOINCREMENT table; None: the next one."""
     if not wanted:
         return None
     query = "SELECT ifnull(max(seq), 0) + 1 FROM sqlite_sequence WHERE name = ?"
@@ -192,7 +193,7 @@ def keyed(connection: sqlite3.Connection, tenant: str, hash: bytes) -> bytes:
 
 
 def settle(connection: sqlite3.Connection, tenant: str) -> bool:
-    """Let a tenant for whom there is a key have its data key; return whether what is written is sealed.
+    """Give a tenant that has a key its data key; return whether new values are sealed.
 
     Within a transaction of the store. The tables are sealed when the data key is drawn, so rows and hashes that were
     read before may be others after.
@@ -206,7 +207,7 @@ def settle(connection: sqlite3.Connection, tenant: str) -> bool:
 
 
 def release(connection: sqlite3.Connection, tenant: str) -> None:
-    """Let go of the mark that format 2 made for a tenant of whom memory keeps nothing any more."""
+    """Delete the mark that format 2 made for a tenant of which memory keeps nothing."""
     if not _has_rows(connection, tenant):
         connection.execute("DELETE FROM memory_sealed WHERE tenant = ?", (tenant,))
 
@@ -243,7 +244,7 @@ class Sealer:
         return self._cipher is None or self._cipher.readable(tenant)
 
     def require(self, tenant: str) -> None:
-        """Ask for the tenant's key before a transaction, so that nobody waits for it within one."""
+        """Ask for the tenant's key before a transaction, so that no other writer waits for the provider."""
         if self._cipher is not None:
             self._cipher.require([tenant])
 

@@ -1,7 +1,7 @@
-"""What does one run of an agent leave behind, and how is it taken up again by another process?
+"""A session: one run of an agent, which another process can continue.
 
-Everything durable is in the trace; a session object holds nothing but scratch state and the envelope of a prompt whose
-answer is not there yet. So any process may go on with a run by its id.
+Everything durable is in the trace; a session object holds only scratch state and the envelope of a prompt whose
+answer is pending. So any process may continue a run by its id.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from scrubjay.store.listing import checked_count
 __all__ = ["CONVERSATION", "N_TURNS", "Remembering", "Session", "as_turns", "check_run_id", "prompt_data"]
 
 CONVERSATION = ("user", "model")
-"""Kinds of events that are turns of the conversation; what tools said stays in the trace."""
+"""Kinds of events that are turns of the conversation; output of tools stays in the trace."""
 N_TURNS = 8
 """How many turns are looked at for the block of recent turns."""
 _OURS = ("prompt", "retraction")
@@ -63,7 +63,7 @@ class Session:
     Args:
         memory: where it belongs.
         scope: whose run it is; only exactly this scope sees it.
-        run_id: its name. A run that exists is gone on with.
+        run_id: its name. An existing run is continued.
         retention: how long new events are kept, a name in :data:`RETENTION_DAYS`.
 
     A prompt is recorded with the event that follows it, in one transaction, so that asking for one waits for no disk;
@@ -210,7 +210,7 @@ class Session:
 
     @property
     def turn(self) -> int:
-        """The number of the turn that runs, from 1; 0 before the user said anything."""
+        """The number of the current turn, from 1; 0 before the user said anything."""
         run = self._memory.traces.run(self.scope, self.run_id)
         return 0 if run is None else run.n_turns
 
@@ -293,7 +293,7 @@ def as_turns(turns: Iterable[Any]) -> list[Turn]:
     """Read turns: events of a trace, :class:`Turn`, (author, text) pairs, or mappings with "role" and "content".
 
     Raises:
-        TypeError: one is none of these.
+        TypeError: one is not of these types.
     """
     read = []
     for position, turn in enumerate(turns):
@@ -320,7 +320,7 @@ def check_run_id(run_id: Any) -> None:
     """Hold a run's name to what a name is.
 
     Raises:
-        TypeError, ValueError: it is no str, empty, or longer than a record's provenance can name.
+        TypeError, ValueError: it is not a str, empty, or longer than a record's provenance can name.
     """
     check_text("run_id", run_id, at_most=MAX_NAME_CHARS)
     if not run_id or run_id != run_id.strip():

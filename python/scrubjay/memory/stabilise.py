@@ -1,8 +1,8 @@
-"""What was meant, once the run is over? Retracted turns go, and "yesterday" becomes a date.
+"""Stabilised transcripts: retracted turns are left out, and "yesterday" becomes a date.
 
-A turn makes sense to those who are there; a memory is read months later. So before anything is distilled, what was
-taken back is left out, times relative to the turn are written out beside the words, and every line says who speaks.
-Rules only, no model: an extractor may do better on what is left, but what was taken back never reaches it.
+A turn is understood in its context; a memory is read months later. So before distillation retracted turns are left out,
+relative times get their dates beside the words, and every line names its speaker. Rules only, no model: an
+extractor may refine what is left, but retracted turns never reach it.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Utterance:
 
 @dataclass(frozen=True)
 class Transcript:
-    """What a run said, without what was taken back.
+    """The turns of a run, without retracted ones.
 
     `context` is what was distilled before, for references only; facts are to come from `utterances`.
     """
@@ -77,7 +77,7 @@ class Transcript:
         return "\n".join(utterance.line for utterance in self.utterances)
 
     def turn_of(self, seq: int | None) -> int:
-        """Return the turn of an event; that of the last utterance for a number that is none of this run."""
+        """Return the turn of an event; that of the last utterance for a number that is not of this run."""
         for utterance in self.utterances:
             if utterance.seq == seq:
                 return utterance.turn

@@ -1,4 +1,4 @@
-"""How does a record come into force when somebody says so, and out of it?"""
+"""Confirmation and revocation of records."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ class Standing(Facts):
 
         Args:
             id: of the record.
-            by: who takes responsibility.
-            scope: the tenant, without user or agent: nobody confirms in the name of all but who acts for them.
+            by: the name of who confirms it.
+            scope: the tenant, without user or agent: only a tenant-level scope may confirm.
 
         Raises:
             KeyError: this scope has no such record.
-            ValueError: it is no fact or policy that waits for this; `by` is empty.
+            ValueError: it is not a fact or policy that waits for this; `by` is empty.
         """
         checked_scope(scope)
         by = _named(by, "by")
@@ -58,7 +58,7 @@ class Standing(Facts):
         return Outcome(status, "fact", id, f"confirmed by {by}", superseded)
 
     def revoke(self, id: str, *, reason: str, scope: Scope, by: str | None = None) -> None:
-        """Take a record out of force for good. Its row stays, for :meth:`why`, until :meth:`sweep` lets it go.
+        """Take a record out of force permanently. Its row stays, for :meth:`why`, until :meth:`sweep` deletes it.
 
         Raises:
             KeyError: this scope has no such record of its own (that is living).

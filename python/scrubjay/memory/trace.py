@@ -1,9 +1,9 @@
-"""What happened in a run, event by event? Append-only, replayed by run id, kept as long as its retention class says.
+"""Traces: the events of a run. Append-only, replayed by run id, kept as long as their retention class says.
 
-A trace belongs to exactly the scope that wrote it; nobody else's reads see it, shared or not. Events are numbered from
-1 without gaps, whichever process appends them. They are never ranked and never in an index: :meth:`Traces.find` is for
-forensics and reads event by event. That they are append-only is a rule of the schema; only retention and erasure may
-delete, and they say so first (`memory_run.erasing`).
+A trace belongs to exactly the scope that wrote it and is visible to no other. Events are numbered from 1 without gaps,
+also if several processes append them. They are never ranked and never in an index: :meth:`Traces.find` is for forensics
+and reads event by event. That they are append-only is a rule of the schema; only retention and erasure may delete, and
+they say so first (`memory_run.erasing`).
 """
 
 from __future__ import annotations
@@ -211,7 +211,7 @@ class Traces:
         return found is not None
 
     def run(self, scope: Scope, run_id: str) -> Run | None:
-        """Return a run of exactly this scope; None if there is none, or the tenant's key was destroyed."""
+        """Return a run of exactly this scope; None if it does not exist, or the tenant's key was destroyed."""
         if not self._sealer.readable(scope.tenant):
             return None
         with self._reading() as connection:
@@ -223,7 +223,7 @@ class Traces:
             return None if found is None else _run(found)
 
     def runs(self, scope: Scope) -> list[Run]:
-        """Return the runs of exactly this scope, oldest first; none if the tenant's key was destroyed."""
+        """Return the runs of exactly this scope, oldest first; empty if the tenant's key was destroyed."""
         if not self._sealer.readable(scope.tenant):
             return []
         with self._reading() as connection:
@@ -235,7 +235,7 @@ class Traces:
             return [_run(row) for row in found]
 
     def events(self, scope: Scope, run_id: str, *, after: int = 0) -> list[TraceEvent]:
-        """Return the events of a run after number `after` in their order; none if exactly this scope has no such run.
+        """Return the events of a run after number `after` in their order; empty if exactly this scope has no such run.
 
         Events past their retention are left out, whether or not they were swept.
         """
@@ -288,7 +288,7 @@ class Traces:
         return found
 
     def _opened(self, tenant: str, rows: Iterable[Sequence[Any]]) -> list[TraceEvent]:
-        """The events of rows; none if the tenant's key was destroyed."""
+        """The events of rows; empty if the tenant's key was destroyed."""
         return [self._open(tenant, row) for row in rows] if self._sealer.readable(tenant) else []
 
     def _open(self, tenant: str, row: Sequence[Any]) -> TraceEvent:
@@ -345,7 +345,7 @@ def erase_traces(
 ) -> int:
     """Delete every run of a tenant (or of one user or agent of it), inside the caller's transaction; how many events.
 
-    What was distilled of them is forgotten, too: a run that is recorded again begins anew.
+    What was distilled of them is forgotten, too: a run that is recorded again starts over.
     """
     condition, values = "tenant = ?", [tenant]
     for column, name in (("user", user), ("agent", agent)):
