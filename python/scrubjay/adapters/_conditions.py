@@ -1,9 +1,9 @@
-"""How does a framework's filter become what an index takes, if the native filter can express only a part of it?
+"""Filters of which only a part is native: trees of conditions, and how an index evaluates them.
 
 A filter is translated into a tree of :class:`Native` conditions (mappings of :mod:`scrubjay.filters`) and :class:`Test`
 s (functions of a memory, for a substring, say), under :class:`All`, :class:`Either` and :class:`Not`. :func:`admit`
 turns the tree into arguments of a search or a listing: a filter where all of it is native, which costs next to
-nothing; otherwise the ids of the memories that meet it, found by looking at those that the native conditions leave.
+nothing; otherwise the ids of the memories that meet it, found by testing those that the native conditions admit.
 Both are applied before anything is ranked.
 """
 
@@ -128,7 +128,7 @@ def is_text(field: str) -> dict[str, Any]:
 
 
 def is_composite(field: str) -> dict[str, Any]:
-    """Return the native condition that a field is a list or a mapping: it has a value, and none of the others."""
+    """Return the native condition that a field is a list or a mapping: it has a value of no other type."""
     simple = [is_text(field), {field: {"$gte": -math.inf}}, {field: {"$in": [True, False]}}]
     return {"$and": [exists(field), {"$not": {"$or": simple}}]}
 
@@ -193,7 +193,7 @@ def _without_idle_tests(index: Index, scope: Scope, node: Node) -> Node:
 
 
 def _split(node: Node) -> tuple[dict[str, Any] | None, Node | None]:
-    """Split into a native filter and what has to hold besides; None for nothing."""
+    """Split into a native filter and the remaining conditions; either may be None."""
     native = _native(node)
     if native is not None:
         return native, None
@@ -206,7 +206,7 @@ def _split(node: Node) -> tuple[dict[str, Any] | None, Node | None]:
 
 
 def _native(node: Node) -> dict[str, Any] | None:
-    """Return the tree as one native filter; None if there is a test in it."""
+    """Return the tree as one native filter, or None if it holds a test."""
     if isinstance(node, Native):
         return node.filter
     if isinstance(node, Test):
@@ -225,7 +225,7 @@ def _by_key(records: Iterable[Record]) -> dict[Key, Record]:
 
 
 def _meeting(index: Index, scope: Scope, node: Node, records: dict[Key, Record]) -> set[Key]:
-    """Return the keys of the records that meet a tree; native parts are asked of the index."""
+    """Return the keys of the records that meet a tree; the index evaluates native parts."""
     native = _native(node)
     if native is not None or isinstance(node, Test):
         where = node.where if isinstance(node, Test) else native

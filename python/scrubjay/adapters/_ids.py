@@ -1,4 +1,4 @@
-"""Which of the values that a framework passes as ids can be ids of an index?
+"""Values that a framework passes as ids, reduced to those that can be ids of an index.
 
 Frameworks look up, narrow and delete by whatever they are given; an index refuses what no document can have as an id.
 """

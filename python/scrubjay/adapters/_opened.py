@@ -1,8 +1,8 @@
-"""How do several adapters of one process share one file?
+"""Files that several adapters of one process share.
 
-Each asks for a collection of a path and gets a :class:`Lease`; the file is opened once, and closed when the last lease
-that is still held is closed or dropped. So a framework that opens its stores one after another, or never closes them,
-and two frameworks that know nothing of each other, may all name the same path.
+Each adapter requests a collection of a path and gets a :class:`Lease`; the file is opened once, and closed when the
+last lease is closed or dropped. So a framework may open several stores or never close them, and two independent
+frameworks may name the same path.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Opened:
         """Whether the file is still open, and still the one that the path names."""
         try:
             self.index.admin.collections()
-        except ClosedError:  # somebody closed the index itself
+        except ClosedError:  # the index itself was closed
             return False
         return self.file is not None and self.file == _identity(path)
 
@@ -65,7 +65,7 @@ class Lease:
 
     @property
     def index(self) -> Index:
-        """The collection. Made anew if it was dropped since, also by another holder of the file."""
+        """The collection. Created again if it was dropped since, also by another holder of the file."""
         root = self.root
         if self._collection is None:
             return root
@@ -96,7 +96,7 @@ class Lease:
 
     def close(self) -> None:
         """Give the file back; the last holder's call closes it. Other calls raise ClosedError then."""
-        with _lock:  # also while the file is being closed: whoever opens it meanwhile waits
+        with _lock:  # also while the file is being closed: another opening waits
             if self._closed:
                 return
             self._closed = True
@@ -133,7 +133,7 @@ def lease(
         collection: of the file; None: the one without a name.
         embedder, dim, metric, dtype, analyzer: of the collection, as in :meth:`scrubjay.Index.collection`.
         options: durability, busy_timeout and the other arguments of :meth:`scrubjay.Index.open` that concern the
-            file. Whoever opens it first decides; who asks for something else later is told so.
+            file. The first opening decides; later ones with other options raise.
 
     Paths are compared with links resolved. One file is opened at a time.
 
@@ -158,10 +158,10 @@ def lease(
     identity = {name: value for name, value in identity.items() if value is not None}
     if isinstance(where, Index) and options:
         raise ValueError(f"{', '.join(options)}: expected none beside an index that is open already")
-    with _lock:  # until it is noted who holds the file, so that nobody else closes it
+    with _lock:  # until the lease is registered, so that no other thread closes the file
         if where is None or isinstance(where, Index):
             opened = _Opened(Index(**options) if where is None else where, {})
-            opened.file = None  # nobody else finds it, and closing it is its owner's business
+            opened.file = None  # no look-up finds it, and its owner closes it
         else:
             opened = _open(Path(where), options)
         held = Lease(opened, collection, embedder, identity)
@@ -170,7 +170,7 @@ def lease(
         if collection is None:
             _fit(opened.index, embedder, identity)
         else:
-            _ = held.index  # what is wrong with the collection is said now
+            _ = held.index  # errors of the collection are raised now
     except BaseException:
         held.close()
         raise
@@ -192,7 +192,7 @@ def _open(path: Path, options: dict[str, Any]) -> _Opened:
 
 
 def _fit(index: Index, embedder: Embedder | None, identity: dict[str, Any]) -> None:
-    """Have the collection without a name be as it is asked for."""
+    """Make the collection without a name as requested."""
     if embedder is not None:
         index.embedder = embedder
     stats = index.admin.stats()
@@ -212,7 +212,7 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 _DEFAULT = "the default"
-# By resolved path; what nobody holds any more goes by itself.
+# By resolved path; unused entries disappear by themselves.
 _files: weakref.WeakValueDictionary[Path, _Opened] = weakref.WeakValueDictionary()
 _turns: weakref.WeakKeyDictionary[Index, Any] = weakref.WeakKeyDictionary()
 _lock = threading.RLock()

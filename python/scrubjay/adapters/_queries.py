@@ -1,8 +1,8 @@
-"""How does what a framework has no word for, everything in a :class:`scrubjay.Query`, reach a search?
+"""Hands a :class:`scrubjay.Query` to a search through interfaces that have no word for it.
 
-An adapter takes a query where it is made and, where the framework passes further arguments on, with each search; there
-it is named `scrubjay_query`, since the frameworks name the text so. Where the adapter is kept or configured as JSON, it
-takes :meth:`scrubjay.Query.to_dict`'s settings as well.
+An adapter takes a query in its constructor and, where the framework passes further arguments on, with each search;
+there it is named `scrubjay_query`, since frameworks call the text `query`. Where the adapter is stored or configured as
+JSON, it takes :meth:`scrubjay.Query.to_dict`'s settings as well.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ USUAL = Query()
 
 
 def as_query(given: Query | Mapping[str, Any] | None, name: str = "query", usual: Query = USUAL) -> Query:
-    """Return a query as it is, of settings the one they describe, of None the usual one.
+    """Return a query unchanged, the query that settings describe, or the default for None.
 
     Raises:
-        TypeError, ValueError: it is none of them; the message names the argument or the setting.
+        TypeError, ValueError: it is something else; the message names the argument or the setting.
 
     >>> as_query({"mode": "keyword"})
     Query(mode='lexical')
@@ -38,7 +38,7 @@ def as_query(given: Query | Mapping[str, Any] | None, name: str = "query", usual
 
 
 def narrowed(query: Query, ids: Sequence[str | int] | None) -> Query:
-    """Return the query for these ids only, of those that it asks for itself; None: it stays as it is.
+    """Return the query restricted to these ids and its own; None leaves it unchanged.
 
     >>> narrowed(Query(ids=["m1", "m2"]), ["m2", "m3"])
     Query(ids=['m2'])

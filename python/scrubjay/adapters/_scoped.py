@@ -1,8 +1,8 @@
 """Changes of memories by callers who hold a scope, for the HTTP service and MCP.
 
-Reading is the index's own business: it finds what the scope sees. Here is what these interfaces say of writes beyond
-it: a caller learns whether an id names nothing it sees, or a memory that others share with it, which it may read only;
-and an update changes some fields of a memory without losing what is written at the same time.
+The index itself handles reading. These interfaces add to writing: a caller learns whether an id names no visible memory
+or one that is shared with it and read-only, and an update changes some fields of a memory without losing concurrent
+writes.
 """
 
 from __future__ import annotations
@@ -79,10 +79,10 @@ class ScopedMemories:
     def update(self, scope: Scope, id: str, changes: Mapping[str, Any]) -> Record:
         """Change some fields (text, metadata, vector, created_at, expires_at) of a memory of this scope; return it.
 
-        A new text without a vector is embedded anew.
+        A new text without a vector is embedded again.
 
         Raises:
-            UnknownMemoryError, ReadOnlyMemoryError: there is none that may be changed.
+            UnknownMemoryError, ReadOnlyMemoryError: no such memory may be changed.
         """
         with self._held(scope, [id]):
             old = self._own(scope, id)
@@ -101,7 +101,7 @@ class ScopedMemories:
         """Delete a memory of this scope.
 
         Raises:
-            UnknownMemoryError, ReadOnlyMemoryError: there is none that may be deleted.
+            UnknownMemoryError, ReadOnlyMemoryError: no such memory may be deleted.
         """
         with self._held(scope, [id]):
             if not self.index.delete(id, scope=scope):

@@ -62,7 +62,7 @@ class ScrubjayStorage(Storage):
         self._index = self._lease.index
 
     def save(self, value: Any, metadata: Mapping[str, Any] | None = None) -> None:
-        """Keep a value; one that is no text as JSON. What JSON cannot express is kept as what `str` makes of it."""
+        """Store a value; other types than str as JSON, and what JSON cannot express as its `str`."""
         text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
         plain = json.loads(json.dumps(dict(metadata or {}), default=str))
         self._index.upsert(uuid.uuid4().hex, text, scope=self._scope, metadata=plain)
@@ -77,7 +77,7 @@ class ScrubjayStorage(Storage):
         """Return what fits a question, best first, as mappings of id, content, metadata and score.
 
         The score that the threshold is held against is in [0, 1]: the cosine, or the share of the question's words that
-        the memory holds, whichever is greater. So an identifier that a model does not know passes by being there.
+        the memory holds, whichever is greater. So a verbatim identifier passes even if the model does not know it.
         """
         if not query.strip():
             return []

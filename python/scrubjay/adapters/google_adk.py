@@ -120,7 +120,7 @@ class ScrubjayMemoryService(BaseMemoryService):
         return SearchMemoryResponse(memories=[_entry(hit) for hit in hits])
 
     async def delete_memory(self, *, app_name: str, user_id: str, memory_id: str | None = None) -> None:
-        """Delete one of the user's memories; nothing happens if there is none with this id."""
+        """Delete one of the user's memories; a no-op for an unknown id."""
         if memory_id:
             await asyncio.to_thread(self._delete, Scope(app_name, user_id), memory_id)
 

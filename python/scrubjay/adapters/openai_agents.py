@@ -51,7 +51,7 @@ class ScrubjaySession(SessionABC):
         options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
 
     Raises:
-        TypeError, ValueError: an id or name is no str, or empty.
+        TypeError, ValueError: an id or name is not a str, or empty.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class ScrubjaySession(SessionABC):
     async def get_items(self, limit: int | None = None) -> list[Any]:
         """Return the latest `limit` items in the order of the conversation; None: all, or what the settings say.
 
-        A negative limit is none, as in the SDK's own sessions.
+        A negative limit means no limit, as in the SDK's own sessions.
         """
         if limit is None:
             settings = self.session_settings
@@ -92,7 +92,7 @@ class ScrubjaySession(SessionABC):
         return [(record.metadata or {})["item"] for record in reversed(found)]
 
     async def add_items(self, items: Sequence[Any]) -> None:
-        """Append items: all, or none if one of them is not what JSON can express.
+        """Append items: all, or none if JSON cannot express one of them.
 
         Raises:
             TypeError, ValueError: the message names the item's position and what is wrong with it.
@@ -105,7 +105,7 @@ class ScrubjaySession(SessionABC):
             await asyncio.to_thread(self._index.upsert_many, rows, progress=False)
 
     async def pop_item(self) -> Any | None:
-        """Remove the latest item and return it; None if there is none. Nobody else gets the same one."""
+        """Remove the latest item and return it, or None. No other caller gets the same one."""
         return await asyncio.to_thread(self._pop)
 
     def _pop(self) -> Any | None:
@@ -143,7 +143,7 @@ class ScrubjaySession(SessionABC):
 
 
 def _text_of(item: Any) -> str:
-    """Return what is said in an item: its content's texts, a tool's arguments and output."""
+    """Return the texts of an item: its content, a tool's arguments and output."""
     if isinstance(item, str):
         return item
     if isinstance(item, Mapping):

@@ -1,7 +1,7 @@
-"""How does a Haystack document become a memory, and the same document again?
+"""Haystack documents as memories, and back, without loss.
 
-`content` is the text, the keys of `meta` are metadata, `embedding` is the vector. What has no place in a memory
-(a blob, a score, a sparse embedding, an embedding that float32 cannot hold) is kept under the key ``_haystack``
+`content` is the text, the keys of `meta` are metadata, `embedding` is the vector. Fields that a memory lacks
+(a blob, a score, a sparse embedding, an embedding that float32 cannot hold) are stored under the key ``_haystack``
 of the metadata, and so are keys of `meta` that mean something else to the index (``created_at``, ``expires_at``,
 ``$...``). Filters of Haystack reach into nested `meta`; the fields of an index are flat. So each value inside a dict,
 and each key that was moved, is written once more as a field ``_haystack.a.b`` where a filter can ask for it natively.
@@ -50,7 +50,7 @@ def to_fields(document: Document, scope: Scope, *, dtype: str, embeds: bool = Fa
     metadata: dict[Any, Any] = {}
     moved: dict[str, Any] = {}
     for key, value in document.meta.items():
-        if not isinstance(key, str) or _is_plain(key):  # the index refuses what is no str, and names it
+        if not isinstance(key, str) or _is_plain(key):  # the index refuses other types, and names them
             metadata[key] = value
             below = _below((key,), value) if isinstance(value, Mapping) else ()
         else:
@@ -137,7 +137,7 @@ def _below(path: tuple[str, ...], value: Any, itself: bool = False) -> Iterator[
 
 
 def _vector(embedding: list[float], dtype: str) -> tuple[NDArray[Any] | None, bool]:
-    """Return the vector for the index, None where it takes none, and whether it gives the embedding back as it is."""
+    """Return the vector for the index (or None), and whether it restores the embedding exactly."""
     exact = np.asarray(embedding, dtype=np.float64)
     with np.errstate(over="ignore"):  # an infinity: the index refuses it
         stored = exact.astype(np.float32)

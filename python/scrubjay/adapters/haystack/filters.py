@@ -1,4 +1,4 @@
-"""What is a filter of Haystack in the language of the index?
+"""Haystack's filters in the language of the index.
 
 Each comparison becomes conditions on the fields of :mod:`scrubjay.adapters.haystack.documents`, so that a search checks
 it natively and before it ranks. What those cannot say (equality with a list or a dict, conditions on `score`, `blob`
@@ -53,9 +53,9 @@ class Translated:
     native: Filter | None
     """For `filter`; it admits all that the filter of Haystack admits. None: everything."""
     ids: frozenset[str] | None
-    """The only ids that it can admit; None: any."""
+    """The only ids that it can admit; None: all."""
     judge: Callable[[Document], bool] | None
-    """Whether a document that `native` admits is meant; None: all of them are."""
+    """A test of the documents that `native` admits; None: all pass."""
     reads_embedding: bool = False
     """Whether `judge` looks at the embedding."""
 
@@ -142,7 +142,7 @@ def _comparison(condition: Mapping[str, Any]) -> _Part:
     else:
         value = [value]  # equal to it: equal to one of these
     root, *path = name.split(".")
-    if path and root != "meta":  # the attributes of a document are no dicts: it stands for None
+    if path and root != "meta":  # the attributes of a document are not dicts: None
         held = op not in _ORDER and any(one is None for one in value) == (op in ("==", "in"))
         return _Part(_EVERYTHING if held else _NOTHING)
     if not path and root in _DOCUMENT_FIELDS:
@@ -211,7 +211,7 @@ def _ordered(name: str, op: str, value: Any) -> Any:
 
 
 def _order(field: str, op: str, value: Any) -> _Part:
-    if value is None or value != value:  # nothing is more or less than None or NaN
+    if value is None or value != value:  # nothing compares with None or NaN
         return _Part(_NOTHING)
     name, holds = _ORDER[op]
     if isinstance(value, datetime):

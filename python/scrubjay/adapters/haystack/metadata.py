@@ -1,4 +1,4 @@
-"""What values does the metadata of the documents have? Haystack's questions beyond single documents."""
+"""Queries over the metadata of all documents: distinct values, ranges, counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What does a document store find? Retrieval by words, by embedding and by both."""
+"""Retrieval of a document store: by words, by embedding and by both."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class Retrieval:
 
         Args:
             query: the question. Identifiers in it are found verbatim.
-            query_embedding: None: the store's embedder makes it; without one the words alone are asked.
+            query_embedding: None: the store's embedder makes it; without an embedder only keywords are searched.
             scrubjay_query: how to rank: a :class:`scrubjay.Query`, or its settings such as ``{"mmr": 0.7}``.
 
         Raises:

@@ -165,7 +165,7 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
 
         Raises:
             DuplicateDocumentError: with FAIL or NONE an id exists, or occurs twice.
-            ValueError, TypeError: what was given are no documents, or one cannot be kept: the message says which.
+            ValueError, TypeError: an argument is not a document, or cannot be stored; the message says which.
         """
         if isinstance(documents, (str, bytes, Mapping)) or not isinstance(documents, Iterable):
             raise ValueError(f"documents: expected a list of Documents, got {type(documents).__name__}")
@@ -197,12 +197,12 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
             return len(fresh)
 
     def update_by_filter(self, filters: dict[str, Any], meta: dict[str, Any]) -> int:
-        """Add `meta` to that of the scope's own documents that match; return how many. They count as written anew."""
+        """Add `meta` to that of the scope's own documents that match; return how many. They count as rewritten."""
         with self._held.turn:
             changed = []
             for record, document in self._matching(translate(filters), exact=True, with_embedding=True):
                 fields = self._fields(replace(document, meta=document.meta | meta))
-                if fields["vector"] is None:  # one that the store's own embedder made of the same text
+                if fields["vector"] is None:  # the vector that the store's own embedder made of the same text
                     fields["vector"] = record.vector
                 fields |= {"created_at": record.created_at, "expires_at": record.expires_at}
                 changed.append(fields)
@@ -242,7 +242,7 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
         """Return the documents that match, in the order in which they were written.
 
         Raises:
-            FilterError: the filter is malformed, or asks for an order of what has none.
+            FilterError: the filter is malformed, or orders values without an order.
         """
         matching = self._matching(translate(filters), with_embedding=self.return_embedding)
         documents = [document for _, document in matching]

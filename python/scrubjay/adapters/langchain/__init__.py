@@ -1,7 +1,7 @@
 """Scrubjay as a vector store of LangChain that also searches by keywords, and a hybrid retriever.
 
 ``pip install "scrubjay[langchain]"``. In place of another store one line changes; identifiers are then found verbatim,
-and everybody sees only what is theirs.
+and each scope sees only its own documents.
 
 >>> store = ScrubjayVectorStore(ScrubjayEmbeddings(), scope=Scope("acme", user="jane"))
 >>> ids = store.add_texts(["The staging key prefix is sk-stg-0041.", "Lies awake after espresso.", "Pays by card."])

@@ -76,8 +76,8 @@ class FromLangChain:
 def already_made(vectors: Mapping[str, Any]) -> Iterator[None]:
     """Within this, an index that embeds one of these texts gets this vector, or this exception.
 
-    So the vectors may come from an event loop, and the index still knows of which model they are, and degrades a search
-    whose text could not be embedded.
+    So the vectors may come from an event loop, and the index still knows their model, and degrades a search whose text
+    could not be embedded.
     """
     token = _made.set({as_text(text): vector for text, vector in vectors.items()})
     try:

@@ -1,4 +1,4 @@
-"""What does a vector store find? LangChain's many ways to ask, over one search of the index."""
+"""The searches of a vector store: LangChain's many variants over one search of the index."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Searching:
     """The part of the vector store that searches.
 
     Every search takes `filter`: conditions on metadata as :mod:`scrubjay.filters` has them, checked natively before
-    anything is ranked; or a function of a document, which is asked about every document that the scope sees. Every
-    search takes `scrubjay_query`, a :class:`scrubjay.Query` in place of the store's, too.
+    anything is ranked; or a function of a document, which is called for every document that the scope sees. Every
+    search also takes `scrubjay_query`, a :class:`scrubjay.Query` in place of the store's.
     """
 
     scope: Scope

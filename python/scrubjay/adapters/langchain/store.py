@@ -92,8 +92,8 @@ class ScrubjayVectorStore(Searching, VectorStore):
         self.scope = scope
         """Who asks, and whose the added documents are."""
         self.query = as_query(query)
-        """What a search is asked beside its text unless it says otherwise."""
-        self._embeddings: Embeddings | None = None  # LangChain's, if they are
+        """The query of searches that are given no other."""
+        self._embeddings: Embeddings | None = None  # if they are LangChain's
         self._given = embedding
         if isinstance(embedding, Embeddings) and not isinstance(embedding, ScrubjayEmbeddings):
             self._embeddings = embedding

@@ -1,4 +1,4 @@
-"""How does a filter of LangGraph become one of the engine's, with the same answers as the stock store's?
+"""LangGraph's filters as filters of the engine, with the same answers as the stock store's.
 
 The stock store compares as Python does: ``1 == 1.0 == True``, lists and mappings by what they hold, a missing key as
 None, and orders by ``float(...)`` of both sides, texts that look like numbers included. So each top-level key of a
@@ -25,7 +25,7 @@ from scrubjay.payload import to_utc
 
 __all__ = ["columns", "matches", "translated"]
 
-_LONG = 200  # characters of a value that is kept as it is; of a longer one a hash
+_LONG = 200  # characters of a value that is stored as it is; a longer one is hashed
 _LONGEST_NUMBER = 400
 _NOTHING: dict[str, Any] = {"$or": []}
 _EVERYTHING: dict[str, Any] = {"$and": []}
@@ -150,7 +150,7 @@ def _canonical_number(value: bool | int | float) -> str:
 
 
 def _number(value: Any) -> float | None:
-    """What ``float(...)`` makes of a value; None where it fails."""
+    """The result of ``float(...)`` for a value; None where it fails."""
     if isinstance(value, str) and len(value) > _LONGEST_NUMBER:
         return None
     if not isinstance(value, (bool, int, float, str)):
@@ -201,7 +201,7 @@ def _passes(value: Any, name: str, operand: Any) -> bool:
 
 
 def _plain(wanted: Any, key: str, *, compared: bool = True) -> Any:
-    """Return what is wanted in JSON's types, as values are kept; what stands for operators there is checked."""
+    """Return the operand in JSON's types, as values are stored; operators in it are checked."""
     if wanted is None or isinstance(wanted, (str, bool, int, float)):
         return wanted
     if isinstance(wanted, datetime):

@@ -1,7 +1,7 @@
-"""How do LangChain's embeddings, or a function, embed for an index?
+"""LangChain's embeddings, or a function, as an embedder of an index.
 
-An index calls its embedder where it needs it. An event loop must not wait for that, so :meth:`Embedding.prepare` awaits
-the embeddings beforehand, and what the index then asks for on another thread is there already.
+An index calls its embedder synchronously. An event loop must not wait for that, so :meth:`Embedding.prepare` awaits the
+embeddings beforehand, and the index then finds them ready on another thread.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def embedder_of(config: Any) -> Embedder | None:
     """Return the embedder of an IndexConfig: one of Scrubjay's as it is, anything else that LangGraph takes wrapped.
 
     Raises:
-        TypeError, ValueError: it is none, or has other dimensions than `dims` says.
+        TypeError, ValueError: it is not one, or its dimension is not `dims`.
     """
     embed, dims = config.get("embed"), config.get("dims")
     if embed is None:
@@ -51,7 +51,7 @@ class Embedding:
 
     Args:
         embed: what IndexConfig's `embed` may be.
-        dims: the length of the vectors; None: asked of the embeddings by embedding a word.
+        dims: the length of the vectors; None: found by embedding a word.
 
     >>> Embedding(lambda texts: [[float(len(text)), 1.0] for text in texts], None).embed_query("abc")
     array([3., 1.], dtype=float32)
@@ -84,7 +84,7 @@ class Embedding:
         return np.asarray(self.embeddings.embed_query(text), dtype=np.float32)
 
     async def prepare(self, documents: Iterable[str], queries: Iterable[str]) -> dict[tuple[str, str], Any]:
-        """Embed texts without holding up the event loop; what fails is kept as the exception that it raised."""
+        """Embed texts without blocking the event loop; a failure is stored as its exception."""
         texts, questions = list(dict.fromkeys(documents)), list(dict.fromkeys(queries))
         calls: list[Any] = [self.embeddings.aembed_query(text) for text in questions]
         if texts:

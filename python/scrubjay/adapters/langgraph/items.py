@@ -1,7 +1,7 @@
-"""What does an item become in the index, and how does it come back?
+"""LangGraph's items as documents of the index, and back.
 
 One document for each of its indexed texts (the parts; an item without any has one part with an empty text) and each
-scope that its namespace is written to. All of them carry the whole item, so that whatever a search finds is complete
+scope that its namespace is written to. Each of them carries the whole item, so that a hit is always complete
 and of one state.
 """
 
@@ -119,7 +119,7 @@ def deadline(now: datetime, ttl: float) -> datetime:
     """Return when an item with a time to live of so many minutes expires.
 
     Raises:
-        ValueError: that is no time before the year 9999.
+        ValueError: that is not a time before the year 9999.
     """
     try:
         return now + timedelta(minutes=ttl)

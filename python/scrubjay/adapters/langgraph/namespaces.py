@@ -1,4 +1,4 @@
-"""Where does an item of a namespace live, so that a search below a prefix sees exactly what lies below it?
+"""Namespaces as scopes, so that a search below a prefix sees exactly what lies below it.
 
 Scope comes first, and the statistics of BM25 are those of a scope; so every prefix is a scope of its own. An item of
 ``("memories", "jane")`` is written to the scopes of ``()``, ``("memories",)`` and ``("memories", "jane")``: a search
@@ -6,7 +6,7 @@ below a prefix looks at that prefix, costs what it holds, and what lies elsewher
 neither its scores nor its order. In the namespace itself the item stands beside those
 that came from below, in a partition that carries the mark of a home, which is how namespaces are listed.
 
-Labels hold no period, so joined by periods they name a prefix without doubt; ``.`` is the empty one.
+Labels hold no period, so joined by periods they name a prefix unambiguously; ``.`` is the empty one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def checked_labels(namespace: Any) -> Namespace:
     """Return a namespace, prefix or path of one as a tuple.
 
     Raises:
-        InvalidNamespaceError: a label is no str, empty, or holds a period, NUL or what UTF-8 cannot encode.
+        InvalidNamespaceError: a label is not a str, empty, or holds a period, NUL or what UTF-8 cannot encode.
 
     >>> checked_labels(["memories", "jane"])
     ('memories', 'jane')
@@ -79,8 +79,8 @@ def checked_namespace(namespace: Any) -> Namespace:
     """Return a namespace that an item may be put into.
 
     Raises:
-        InvalidNamespaceError: it is empty, or a label is wrong. (That ``langgraph`` is no root for an application's
-            items is checked by LangGraph's `put`.)
+        InvalidNamespaceError: it is empty, or a label is wrong. (LangGraph's `put` refuses ``langgraph`` as the root of
+            an application's items.)
     """
     labels = checked_labels(namespace)
     if not labels:
@@ -117,7 +117,7 @@ def all_homes(tenant: str) -> Scope:
 
 
 def namespace_of(scope: Scope) -> Namespace | None:
-    """Return the namespace whose home a scope is; None if it is the scope of a prefix.
+    """Return the namespace that a scope is the home of; None if it is the scope of a prefix.
 
     >>> namespace_of(Scope("acme", user="memories.jane", agent=".")), namespace_of(Scope("acme", user="memories"))
     (('memories', 'jane'), None)

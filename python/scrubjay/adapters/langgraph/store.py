@@ -1,4 +1,4 @@
-"""LangGraph's store: operations in, results out. What is found and in which order is the index's."""
+"""LangGraph's store: operations in, results out. The index decides what is found and in which order."""
 
 from __future__ import annotations
 
@@ -64,9 +64,9 @@ class ScrubjayStore(BaseStore):
             provider's name, or one of :mod:`scrubjay.embedders`) and `fields`, the paths of what is searched
             (``["$"]``, the whole value as JSON, unless given).
         embedder: one of :mod:`scrubjay.embedders`, in place of `index`'s. With neither, searches go by keywords alone.
-        ttl: LangGraph's TTLConfig. Expired items are never returned, whatever `omit_expired` says.
-        tenant: whose store this is. Stores of several tenants may share a file; none sees another's items, and the
-            empty prefix is the whole of one's own. Stores without a tenant share items that no tenant sees.
+        ttl: LangGraph's TTLConfig. Expired items are never returned, whatever `omit_expired` is.
+        tenant: whose store this is. Stores of several tenants may share a file; no tenant sees another's items, and the
+            empty prefix covers all of a tenant's own. Stores without a tenant share items that no tenant sees.
         query: how searches rank: a :class:`scrubjay.Query`; ``Query(mode="vector")`` has the stock store's order.
         unranked: whether items that a query does not rank (not indexed, no word in common) fill up its page, newest
             first and with a score of None, as they do in the stock store.
@@ -75,7 +75,7 @@ class ScrubjayStore(BaseStore):
 
     Thread-safe. Differences from `InMemoryStore`: values come back as JSON has them; an update keeps `created_at`;
     without a query the newest come first; a namespace without items is not listed; empty texts are not embedded;
-    `$gt` and the like do not match what is no number instead of raising, and compare texts as texts.
+    `$gt` and the like do not match other values than numbers instead of raising, and compare texts as texts.
 
     Raises:
         TypeError, ValueError: an argument is wrong; the message names it.
@@ -141,7 +141,7 @@ class ScrubjayStore(BaseStore):
         written together: all, or none where one of them is wrong.
 
         Raises:
-            InvalidNamespaceError: a namespace is none.
+            InvalidNamespaceError: a namespace is invalid.
             TypeError, ValueError: another argument is wrong; nothing was done.
             EmbedderError, StoreError: as in :meth:`Index.upsert`; nothing was written.
         """
@@ -274,7 +274,7 @@ class ScrubjayStore(BaseStore):
         return [namespace for namespace in found if namespace is not None]
 
     def _search(self, op: SearchOp) -> list[tuple[Record | Hit, float | None]]:
-        """Return the page of what is found, with scores; None for what the query does not rank."""
+        """Return a page of results with scores; None for items that the query does not rank."""
         scope = home_of(self._tenant, op.namespace_prefix)
         need = op.offset + op.limit
         if op.limit == 0:
@@ -309,7 +309,7 @@ class ScrubjayStore(BaseStore):
     ) -> list[Record]:
         """Return the newest items; none if they have all been ranked."""
         first_parts = both(native, FIRST_PART)
-        if native is not None:  # counted natively, so that nobody goes through all rows for what is not there
+        if native is not None:  # counted natively, which avoids reading all rows for nothing
             need = min(need, self._index.count(scope, filter=first_parts))
             if need <= n_ranked:
                 return []

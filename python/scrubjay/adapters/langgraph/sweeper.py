@@ -1,6 +1,6 @@
-"""Who deletes items whose time to live is over, and when?
+"""The sweeper: deletes items whose time to live is over.
 
-Expired items are found by nobody; sweeping takes their rows out of the file.
+Expired items are never found; sweeping removes their rows from the file.
 """
 
 from __future__ import annotations

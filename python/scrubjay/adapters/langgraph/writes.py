@@ -1,7 +1,6 @@
-"""How are items written, so that nobody sees half of one, and nothing that was read before is written back over
-something newer?
+"""Writes of items: no reader sees half of an item, and no stale value overwrites a newer one.
 
-What is there is read in the writer's turn and in the transaction that changes it, where the index has a file.
+Existing items are read in the writer's turn and in the transaction that changes them, where the index has a file.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ def write(lease: Lease, index: Index, tenant: str, puts: Sequence[Put]) -> None:
 
 
 def refresh(lease: Lease, index: Index, tenant: str, read: Iterable[Record | Hit]) -> None:
-    """Let the time to live of items that were read start again; items that have none, or just began, are left alone.
+    """Restart the time to live of items that were read; items without one, or with a fresh one, are not touched.
 
     An end that would move by less than a hundredth of the time to live stays where it is.
     """
@@ -65,7 +64,7 @@ def refresh(lease: Lease, index: Index, tenant: str, read: Iterable[Record | Hit
             for part in range((found.metadata or {})["parts"]):
                 for scope, id in put.keys(tenant, part):
                     record = index.get(id, scope=scope)
-                    # One that was written anew since it was read has begun anew, too; one that is gone stays so.
+                    # An item rewritten since it was read has a fresh time already; a deleted one stays deleted.
                     if record is not None and record.scope == scope and _is_due(record, now):
                         metadata = dict(record.metadata or {})
                         expires_at = deadline(now, metadata["ttl"])

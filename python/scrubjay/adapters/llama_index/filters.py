@@ -1,12 +1,12 @@
-"""What do LlamaIndex's metadata filters mean?
+"""LlamaIndex's metadata filters.
 
-As :class:`SimpleVectorStore` of LlamaIndex has them, which is the nearest thing to a definition: values compare as in
+They follow :class:`SimpleVectorStore` of LlamaIndex, the nearest thing to a definition: values compare as in
 Python (so ``1`` equals ``True``), None and an absent field are the same, and match ``!=``, ``nin`` and ``is_empty``
 only. Further, filters nest, a mapping holds nothing, and two values that do not compare (a text with ``>`` 3) do not
 match, where that raises.
 
 Native are ``== != > < >= <= in nin`` of numbers and texts, and ``contains any all`` as long as the field is a list of
-texts. Everything else looks at the memories that have the field.
+texts. All others test each memory that has the field.
 """
 
 from __future__ import annotations

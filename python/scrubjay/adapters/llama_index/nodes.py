@@ -1,4 +1,4 @@
-"""How does a node of LlamaIndex become a memory, and back?
+"""LlamaIndex's nodes as memories, and back.
 
 Its text is the memory's text and its metadata are the memory's metadata, flat, so that both can be searched and
 filtered; the rest of it (relationships, templates, positions) lies under one key of the metadata.
@@ -21,7 +21,7 @@ from scrubjay.records import Record, as_text
 __all__ = ["DOCUMENT", "to_node", "to_row"]
 
 DOCUMENT = "ref_doc_id"
-"""Under this name LlamaIndex's filters know the document that a node was cut from; "None" is none."""
+"""The name by which LlamaIndex's filters know a node's source document; "None" means no document."""
 
 _NODE = "_node"
 _OWN = ("_node_type", "document_id", "doc_id", DOCUMENT)  # which every store of LlamaIndex adds for filters
@@ -31,7 +31,7 @@ def to_row(node: BaseNode, scope: Scope) -> dict[str, Any]:
     """Return a node as :meth:`Index.upsert_many` takes it. A node without an embedding is for the index to embed.
 
     Raises:
-        TypeError: it is no node.
+        TypeError: it is not a node.
     """
     if not isinstance(node, BaseNode):
         raise TypeError(f"nodes: expected nodes, got {type(node).__name__}")
@@ -53,7 +53,7 @@ def to_row(node: BaseNode, scope: Scope) -> dict[str, Any]:
         "id": node.node_id,
         "text": text,
         "scope": scope,
-        "vector": vector if vector is None or vector.any() else None,  # zeros are near to nothing
+        "vector": vector if vector is None or vector.any() else None,  # zeros have no direction
         "metadata": {**metadata, **own, _NODE: kept},
     }
 

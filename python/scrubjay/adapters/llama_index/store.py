@@ -143,10 +143,10 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
 
     @classmethod
     def from_persist_path(cls, persist_path: str, **kwargs: Any) -> ScrubjayVectorStore:
-        """Return a store of a file that :meth:`persist` wrote; what is written to it then is kept there.
+        """Return a store over a file that :meth:`persist` wrote; later writes go to that file.
 
         Raises:
-            FileNotFoundError: there is none.
+            FileNotFoundError: the file does not exist.
         """
         if not Path(persist_path).is_file():
             raise FileNotFoundError(f"persist_path: expected a file, got {persist_path!r}")
@@ -179,7 +179,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         return [row["id"] for row in rows]
 
     def delete(self, ref_doc_id: str, **delete_kwargs: Any) -> None:
-        """Delete the nodes that were cut from a document: all of them, or none if the process ends meanwhile."""
+        """Delete the nodes of a document: all, or none if the process ends meanwhile."""
         self._delete(Admitted({DOCUMENT: ref_doc_id}))
 
     def delete_nodes(
@@ -306,7 +306,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
 
         Raises:
             ValueError: `fs` is not the local file system.
-            StoreError: somebody has the file open, or it cannot be written.
+            StoreError: the file is open elsewhere, or cannot be written.
         """
         index = self.client
         if index.path is not None:

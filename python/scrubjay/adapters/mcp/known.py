@@ -1,4 +1,4 @@
-"""What holds whatever is asked: the tools for a tenant's policies and a user's preferences, over Memory."""
+"""The tools for a tenant's policies and a user's preferences, over Memory."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _Key = Annotated[
 
 
 class GetKnown(Arguments):
-    """Arguments of get_policies_and_preferences: none."""
+    """The (empty) arguments of get_policies_and_preferences."""
 
 
 class SetPreference(Arguments):
@@ -127,7 +127,7 @@ class KnownTools:
         """Delete the preference of a key.
 
         Raises:
-            ValueError: the user has none of this key.
+            ValueError: the user has no preference of this key.
         """
         key, memory = checked_str(given.key, "key"), self._memory(make=False)
         for one in () if memory is None else memory.known(self._scope).preferences:
@@ -136,7 +136,7 @@ class KnownTools:
         raise ValueError(f"key: expected the key of one of the user's preferences, got {given.key[:80]!r}")
 
     def _memory(self, *, make: bool) -> Memory | None:
-        """The memory in the file; None if there is none yet and it is not to be made."""
+        """The memory in the file; None if it does not exist and is not to be created."""
         with self._lock:
             if self._opened is None:
                 if not make and not is_prepared(Backend.of(self._index).store):

@@ -1,4 +1,4 @@
-"""Which tools are there, what do they do, and how does a client reach them?"""
+"""The MCP server and its tools."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ class MemoryServer:
             are tools for what :class:`scrubjay.Memory` keeps in that file of policies and preferences.
         scope: whose they are. Writes go to exactly this scope; searches see what is shared with it as well.
         read_only: offer only the tools that change nothing.
-        query: how searches rank unless a call's `settings` say otherwise; None: ``scrubjay.Query()``. Which ids it
-            admits, no call changes.
+        query: how searches rank unless a call's `settings` say otherwise; None: ``scrubjay.Query()``. No call
+            changes which ids it admits.
 
     Raises:
         ValueError: the index has int ids.

@@ -1,4 +1,4 @@
-"""What do the tools take, what do they give, and how large may it be?"""
+"""Arguments and results of the tools, and their size limits."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _Metadata = Annotated[
 
 
 class Arguments(BaseModel):
-    """What every tool's arguments have in common: there are no others than the named ones."""
+    """The base of all tools' arguments: unknown ones are refused."""
 
     model_config = ConfigDict(extra="forbid")
 

@@ -1,4 +1,4 @@
-"""What does a filter of mem0 mean, and whose memories may it concern?
+"""mem0's filters, and the scopes that a filter concerns.
 
 =============================================  =======================================================================
 ``{"field": value}``                           equal; of a list in the payload, one of its elements
@@ -14,8 +14,8 @@ Several operators of a field, and several fields, must all hold. Values are comp
 ``"1"`` and not ``True``. Fields are the keys of a payload, not paths. Where mem0's stores differ this goes by mem0's
 documentation, then by its default store.
 
-What is native (all but ``contains``, ``icontains``, and elements of lists that are no texts) costs next to nothing; the
-others look at the payloads.
+Native conditions (all but ``contains``, ``icontains``, and elements of lists that are not texts) cost next to nothing;
+the others read the payloads.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _OPERATORS = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "ic
 _COMPARE = {"gt": operators.gt, "gte": operators.ge, "lt": operators.lt, "lte": operators.le}
 _TIMES = ("created_at", "expires_at")  # which the index compares as times only
 _USER = "user_id"
-_TEXT = "data"  # mem0's name for the text of a memory, which is not kept among the metadata
+_TEXT = "data"  # mem0's name for the text of a memory, which is not stored in the metadata
 
 
 def translated(filters: Mapping[str, Any] | None) -> Node:
@@ -75,7 +75,7 @@ def translated(filters: Mapping[str, Any] | None) -> Node:
 
 
 def confined_to(filters: Mapping[str, Any] | None, field: str) -> set[str] | None:
-    """Return the values that a filter confines a field to, as texts; None if it does not.
+    """Return the values that a filter restricts a field to, as texts; None if it does not.
 
     Looks only where that is plain: at the top and below AND and OR. It may return more values than can be found.
 
@@ -222,7 +222,7 @@ def _order(field: str, operator: str, operand: Any, name: str) -> Node:
         raise TypeError(f"{name}: expected a number, a str or a datetime, got {type(operand).__name__}")
     bound = _scalar(operand, name)
     if isinstance(operand, str):
-        with suppress(ValueError):  # of a text that is no time
+        with suppress(ValueError):  # the text is not a time
             bound = payloads.to_utc(operand, name)
     if _can_ask(field) or (field in _TIMES and isinstance(bound, datetime)):
         return Native({field: {f"${operator}": bound}})
@@ -250,7 +250,7 @@ def _part_of(field: str, either_case: bool, operand: Any, name: str) -> Node:
 
 
 def _can_ask(field: str) -> bool:
-    """Whether the index compares this field as any other: the text is kept apart, and `$` is for operators."""
+    """Whether the index compares this field as any other: not the text, nor a name with `$`, which is for operators."""
     return field != _TEXT and field not in _TIMES and not field.startswith("$")
 
 
@@ -281,7 +281,7 @@ def _is_list(value: Any) -> bool:
 
 
 def _scalar(value: Any, name: str) -> Any:
-    """Return an operand, or say that it is none. None is no value: who forgets to give one must not find everything."""
+    """Validate an operand. None is rejected so that a missing filter value never matches everything."""
     if not isinstance(value, (str, int, float, datetime)):
         raise TypeError(f"{name}: expected a str, number or bool, got {type(value).__name__} {value!r}")
     if isinstance(value, float) and math.isnan(value):

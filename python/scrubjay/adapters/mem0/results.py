@@ -1,7 +1,7 @@
-"""What does mem0 get for a hit, and how similar is it said to be?
+"""Results in mem0's form, and the similarity that mem0 is given.
 
-mem0 drops whatever is not similar before it looks at keywords. So the similarity that it is told counts them: it is
-that of the vectors, or what the matching words are worth, whichever is more.
+mem0 drops dissimilar memories before it considers keywords. So the similarity that it is given includes them: that of
+the vectors or the value of the matching words, whichever is greater.
 """
 
 from __future__ import annotations

@@ -62,8 +62,8 @@ class ScrubjayVectorStore(VectorStoreBase):
     Searches also find what others wrote for the whole tenant, which no call of mem0's changes, and a user's scope says
     whose a memory is that was written without a `user_id`.
 
-    mem0 reads, changes and deletes by id without saying for whom: whoever knows an id may. The id of a result names
-    that very memory; any other text names the one memory of the tenant that has it as its id, and is refused where
+    mem0 reads, changes and deletes by id without a scope: any caller who knows an id may. The id of a result names
+    exactly that memory; any other text names the one memory of the tenant that has it as its id, and is refused where
     several scopes have one.
 
     All methods may be called from any thread.
@@ -173,7 +173,7 @@ class ScrubjayVectorStore(VectorStoreBase):
             self.index.upsert_many([row], progress=False)
 
     def delete(self, vector_id: Any) -> None:
-        """Delete a memory; nothing happens if there is none with this id.
+        """Delete a memory; a no-op for an unknown id.
 
         Raises:
             ValueError: there are several.
@@ -228,7 +228,7 @@ class ScrubjayVectorStore(VectorStoreBase):
     ) -> list[OutputData]:
         """Return the best memories by keywords; the score is BM25 as Lucene defines it, not bounded.
 
-        Documents are counted user by user, so somebody else's memories change no score.
+        Document frequencies are counted user by user, so other users' memories change no score.
         """
         k = _limit(top_k)
         (hits,) = self._found([query], [None], k, self._by_words, filters) if k else ([],)
@@ -293,7 +293,7 @@ class ScrubjayVectorStore(VectorStoreBase):
     # ------------------------------------------------------------------ collections
 
     def create_col(self, name: str, vector_size: int | None = None, distance: str = "cosine") -> None:
-        """Make a collection beside this one, if there is none of this name; `distance` as `metric`.
+        """Create a collection beside this one if this name is free; `distance` as `metric`.
 
         Raises:
             ValueError: there is one of another size or metric.
@@ -343,7 +343,7 @@ class ScrubjayVectorStore(VectorStoreBase):
                 f"vector_id: expected the id of one memory, got {id!r}, which several scopes have"
             )
         record = self.index.get(name, scope=scopes[0]) if scopes else None
-        return record if record is not None and record.scope == scopes[0] else None  # or it is gone since
+        return record if record is not None and record.scope == scopes[0] else None  # or it was deleted since
 
     def _changeable(self, id: Any) -> Record | None:
         record = self._named(id)
@@ -358,7 +358,7 @@ class ScrubjayVectorStore(VectorStoreBase):
         text = payload.get("data")
         metadata = dict(payload)
         if isinstance(text, str) and text and as_text(text) == text:
-            del metadata["data"]  # it is the text, and need not be kept twice
+            del metadata["data"]  # the text, which need not be stored twice
         return {
             "id": str(id),
             "text": text if isinstance(text, str) else "",

@@ -1,4 +1,4 @@
-"""Which requests does the service answer, and how?"""
+"""The HTTP service: its requests and their answers."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _N_THREADS = 8
 _QUICK_NS = 1_000_000
 _MAX_QUICK = 10_000
 _SHORT_TEXT = 1_000
-# What may be asked without a search becoming long by it.
+# Fields that do not make a search long.
 _QUICK_FIELDS = {"mode", "fusion", "identifier_tier", "keywords", "coverage", "min_score", "relevance"}
 
 
@@ -59,7 +59,7 @@ def create_app(
         index: where the memories are; its ids must be str.
         tokens: who may ask, and for what.
         grant: what everybody may do if there are no tokens; by default everything, in any scope. An application
-            without tokens is for a loopback address only, which it cannot see to (:func:`serve` does).
+            without tokens is for a loopback address only, which it cannot check itself (:func:`serve` does).
         limits: what it takes.
         close_index: close the index when the server has ended.
 
@@ -260,7 +260,7 @@ class Service:
                 methods=[method],
                 response_class=Json if gives is not None else Response,
                 status_code=204 if gives is None else 200,
-                response_model=None,  # answers are made by hand; tests hold them to what is said here
+                response_model=None,  # answers are made by hand; tests compare them with these models
                 responses={**_answers(gives), **_FAILURES},
             )
         return router

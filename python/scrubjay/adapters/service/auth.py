@@ -1,4 +1,4 @@
-"""Who may do what in which scope?"""
+"""Tokens, permissions and the scopes that they are bound to."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RefusedError(Error):
 
 
 class TokenFileError(Error, ValueError):
-    """A token file that cannot be read as one. While it is so, nobody is let in."""
+    """A token file that cannot be read. Until it can, every request is refused."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +39,9 @@ class Grant:
     """What a token lets its holder do, and where.
 
     Args:
-        name: for people; not secret, and not necessarily unique.
+        name: a label; not secret, and not necessarily unique.
         tenant, user, agent: the scope that it is bound to. A part that is None may be chosen by each request; a
-            tenant of None, any tenant, is for an operator on loopback and not to be had by token.
+            tenant of None, any tenant, is for an operator on loopback; no token has it.
         can: of :data:`PERMISSIONS`.
 
     >>> Grant("app", "acme", can=("read",)).scope(user="jane")
@@ -128,10 +128,10 @@ class Tokens:
             raise self._error
 
     def find(self, token: str) -> Grant | None:
-        """Return what this token grants; None if there is no such token.
+        """Return what this token grants, or None if there is no such token.
 
         Raises:
-            TokenFileError: the file is broken, so nobody can be told from anybody.
+            TokenFileError: the file is broken, so no caller can be identified.
         """
         if time.monotonic() - self._checked_at > _CHECK_SECONDS:
             self._read()
@@ -172,7 +172,7 @@ def read_grants(path: Path) -> Iterable[tuple[bytes, Grant]]:
     """Read (SHA-256 of the token, what it grants) from a token file.
 
     Raises:
-        TokenFileError, OSError: it is none, or cannot be read.
+        TokenFileError, OSError: it is not a token file, or cannot be read.
     """
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))["tokens"]
@@ -185,7 +185,7 @@ def read_grants(path: Path) -> Iterable[tuple[bytes, Grant]]:
 
 
 def add_token(path: str | Path, grant: Grant) -> str:
-    """Make a token, write its SHA-256 to the file (made if there is none, mode 0600), and return it: it is in no file.
+    """Make a token, write its SHA-256 to the file (created if absent, mode 0600), and return it; it is stored nowhere.
 
     Raises:
         TokenFileError: the file is something else.

@@ -1,7 +1,7 @@
 """The connections of a service: how many there are, from where, and how long each may take.
 
-A shell around uvicorn's protocol, which has no time limit for headers, none for a response that nobody reads, and no
-cap of connections (Hypercorn's `read_timeout` begins anew with every byte, and it has no cap either). It sees bytes
+A wrapper around uvicorn's protocol, which has no time limit for headers or for a response that is not read, and no cap
+on connections (Hypercorn's `read_timeout` restarts with every byte, and it has no cap either). It sees bytes
 come, the application begin and end, and bytes leave, so it works around any of uvicorn's protocols.
 
 A connection is waiting (for a request, the rest of one, or a reader of its response) or working (the whole request is
@@ -67,7 +67,7 @@ class Connections:
         return self._n
 
     def enter(self, connection: _Connection, loop: asyncio.AbstractEventLoop) -> bool:
-        """Take a connection in, at the expense of another if there are too many; False: there is no room for it."""
+        """Accept a connection, closing another if there are too many; False: there is no room for it."""
         self._all.add(connection)
         if self._sweeping is None:
             self._sweeping = loop.call_later(self._period, self._sweep, loop)

@@ -1,4 +1,4 @@
-"""Why did these memories come back? The two rankings, the fusion of them, and how long each step takes."""
+"""The explanation of a search: the two rankings, their fusion, and how long each step takes."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def explain(index: Index, scope: Scope, asked: ExplainIn) -> dict[str, Any]:
     if embedder is not None:
         try:
             stages.append({"name": "embed", "us": _timed(partial(embedder.embed_query, asked.text))[1]})
-        except Exception:  # noqa: BLE001 - an embedder may raise anything; the search has said why in `degraded`
+        except Exception:  # noqa: BLE001 - an embedder may raise anything; `degraded` of the search names it
             embedder = None
     lexical, words_us = _timed(lambda: search(bare.replace(mode="lexical")))
     stages.append({"name": "words", "us": words_us})

@@ -1,4 +1,4 @@
-"""How does whatever goes wrong become an answer that a program understands and that tells nobody too much?"""
+"""Errors as answers that a program understands and that disclose no internals."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class BadArgumentError(Exception):
     """An argument that the index refused: its TypeError or ValueError, told apart from mistakes of our own."""
 
 
-# Our own exceptions: status, code, and what is said where their own words are not for callers.
+# Our own exceptions: status, code, and the text where their message is not for callers.
 _KNOWN: dict[type[Exception], tuple[int, str, str | None]] = {
     UnknownMemoryError: (404, "not_found", None),
     ReadOnlyMemoryError: (403, "read_only", None),
@@ -85,7 +85,7 @@ async def _invalid(request: Any, error: Any) -> Response:
     problems = error.errors()
     if any(problem["type"] == "json_invalid" for problem in problems):
         return failure(400, "malformed", "body: expected JSON")
-    if isinstance(getattr(error, "body", None), bytes):  # it was not taken for JSON
+    if isinstance(getattr(error, "body", None), bytes):  # it was not read as JSON
         return failure(415, "unsupported_media_type", "content-type: expected application/json")
     said = dict.fromkeys(f"{_place(problem['loc'])}: {problem['msg']}" for problem in problems[:5])
     return failure(422, "invalid", "; ".join(said))

@@ -1,7 +1,7 @@
-"""What is decided of a request before any of it is understood?
+"""The checks of a request before any of it is parsed.
 
-Who asks, whether too often, whether too much at once, and whether the body is small enough: in this order, so that
-nobody unknown has anything parsed. ASGI, around the application.
+Identity, rate, requests in flight and size of the body, in this order, so that nothing of an unknown caller is parsed.
+ASGI, around the application.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ class Gate:
     """The application behind its checks.
 
     Args:
-        app: what answers those that are let in; finds the :class:`Grant` in the request's state.
-        tokens: who is let in. None: everybody who reaches this machine's own loopback address, as `grant`.
-        grant: what everybody may do without tokens.
+        app: answers admitted requests; finds the :class:`Grant` in the request's state.
+        tokens: the admitted callers. None: all that reach this machine's own loopback address, as `grant`.
+        grant: what any caller may do without tokens.
         limits, metrics: of the service.
     """
 
@@ -64,7 +64,7 @@ class Gate:
         self._tokens, self._grant = tokens, grant
         self._limits, self._metrics = limits, metrics
         self._rates = Rates(limits.rate, limits.burst)
-        self._n_in_flight = 0  # whole requests: one that is on its way keeps nobody out
+        self._n_in_flight = 0  # complete requests: one that is still arriving does not count
         self._n_arriving_bytes = 0
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -99,7 +99,7 @@ class Gate:
             self._metrics.refused.labels(refusal.reason).inc()
             try:
                 await refusal.answer(scope, receive, answer)
-            except Exception as error:  # noqa: BLE001 - the server has hung up on bytes that are no HTTP
+            except Exception as error:  # noqa: BLE001 - the server closed on bytes that are not HTTP
                 _log.info("nobody is there to be refused: %s", error)
         except Exception as error:
             if status:  # too late to say anything else
@@ -181,7 +181,7 @@ class Gate:
             if name in (b"content-length", b"transfer-encoding")
         }
         if not declared or declared.get(b"content-length") == b"0" or scope["path"] in _PUBLIC:
-            return receive  # what anybody may ask for has no body, and none is waited for
+            return receive  # public requests have no body, so do not wait for one
         most = self._limits.max_body_bytes
         length = declared.get(b"content-length", b"")
         if length.isdigit() and (len(length) > 15 or int(length) > most):

@@ -1,4 +1,4 @@
-"""How much may one caller ask for?"""
+"""The limits of what one caller may request."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Limits:
         idle_timeout: seconds between two requests of a connection.
         drain_timeout: seconds that requests may take to end when the service is told to.
 
-    What concerns connections is kept by :func:`serve`; another server that runs the application of :func:`create_app`
-    has limits of its own.
+    :func:`serve` enforces the limits of connections; another server that runs the application of :func:`create_app`
+    has its own.
 
     >>> Limits(max_k=10).max_k
     10

@@ -1,4 +1,4 @@
-"""What does a service tell a scraper of metrics? Nothing that names a tenant, an id or a text."""
+"""Metrics of a service for Prometheus. They name no tenant, id or text."""
 
 from __future__ import annotations
 
@@ -68,13 +68,13 @@ class Metrics:
         self._registry.register(_IndexCollector(index))
 
     def render(self) -> bytes:
-        """Return everything in the text format of Prometheus; the index is asked now."""
+        """Return all metrics in the text format of Prometheus; the index is read now."""
         text: bytes = generate_latest(self._registry)
         return text
 
 
 class _IndexCollector:
-    """The state of the index, looked at when somebody asks."""
+    """The state of the index, read when metrics are requested."""
 
     _SHOWN: ClassVar = {
         "documents": "Memories in the index.",

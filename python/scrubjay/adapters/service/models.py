@@ -1,7 +1,8 @@
-"""What do requests and answers look like? The source of the OpenAPI document.
+"""Models of requests and answers: the source of the OpenAPI document.
 
-Requests are strict: a text is no number, and what is not named here is refused. Answers are made by hand
-(:func:`memory_fields`, `Hits.to_dicts`), since they are most of the work of a request; the tests hold them to these.
+Requests are strict: a text is not a number, and unknown fields are refused. Answers are made by hand
+(:func:`memory_fields`, `Hits.to_dicts`), since they are most of the work of a request; tests compare them with these
+models.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ MAX_BATCH = 10_000
 
 
 def _encodable(value: Any) -> Any:
-    """Half a surrogate pair, which JSON can spell, is no text; nor is a number beyond all bounds a number."""
+    """Refuse half a surrogate pair, which JSON can spell, as a text, and an infinite number."""
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:
@@ -268,7 +269,7 @@ class Ranked(Request):
         return self.model_fields_set & _QUERY_FIELDS
 
     def query(self, scope: Scope) -> Query:
-        """Return the query that is asked from a scope.
+        """Return the query for a search from a scope.
 
         Raises:
             TypeError, ValueError: the message names the field.
@@ -452,7 +453,7 @@ class FailureDetail(BaseModel):
 
 
 class Failure(BaseModel):
-    """The form of every answer that is no success."""
+    """The form of every error."""
 
     error: FailureDetail
 

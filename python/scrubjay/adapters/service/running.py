@@ -1,4 +1,4 @@
-"""How does the service start, and how does it end?"""
+"""Start and end of the service."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def serve(
 
     Raises:
         ValueError: the address is not a loopback one and there are no tokens, or the index has int ids.
-        OSError: the address cannot be had.
+        OSError: the address is not available.
     """
     if tokens is None and not is_loopback(host):
         raise ValueError(f"host: expected a loopback address, since there are no tokens, got {host!r}")
