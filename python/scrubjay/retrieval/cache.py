@@ -1,7 +1,7 @@
-"""Was the same just asked, and has nothing been written since?
+"""Caches of results, invalidated by writes.
 
 Two levels. In process: whole results, bounded by age and bytes. In Redis, shared by processes: ids, scores and ranks
-only, never a text or the name of a scope; what the ids stand for is read from the index, so what was deleted is in no
+only, never a text or the name of a scope; the documents are read from the index, so deleted ones are in no
 cache.
 """
 
@@ -49,8 +49,8 @@ class ResultCache:
         ttl_s: how old an entry may be; None: any age.
         clock: seconds, monotonic.
 
-    A key holds everything that decides a result but the documents; the generation stands for these. An entry of another
-    generation is gone the moment somebody looks for it.
+    A key holds everything that decides a result but the documents, which the generation represents. An entry of
+    another generation is dropped by the next look-up.
 
     >>> cache = ResultCache(1000)
     >>> cache.put("key", 1, "value", 5)
@@ -79,7 +79,7 @@ class ResultCache:
         renew_in_children(self, "_lock")
 
     def get(self, key: Hashable, generation: Hashable) -> Any | None:
-        """Return the value, None if it is not here or is no longer what a search would give."""
+        """Return the value, or None if it is absent or stale."""
         now = self._clock()  # the caller's function: not to be called under the lock
         with self._lock:
             entry = self._entries.get(key)
@@ -95,7 +95,7 @@ class ResultCache:
             return entry.value
 
     def put(self, key: Hashable, generation: Hashable, value: Any, n_bytes: int) -> None:
-        """Keep a value that was made at `generation` or later; what is larger than the whole cache is not kept."""
+        """Store a value that was made at `generation` or later, unless it is larger than the whole cache."""
         expires = float("inf") if self._ttl_s is None else self._clock() + self._ttl_s
         with self._lock:
             self._forget(key)
@@ -133,8 +133,9 @@ class RedisCache:
         retry_s: for how long a server that failed is left alone, so that not every search waits for it.
         clock: seconds, monotonic.
 
-    A key says which file, collection and question; the entry holds the versions of the visible scopes for which it was
-    made, and is no answer for any other: a write by any process makes it unreachable at once, for all of them.
+    A key names file, collection and question; the entry holds the versions of the visible scopes for which it was made
+    and
+    is valid for no other: a write by any process invalidates it at once, for all processes.
     """
 
     def __init__(
@@ -169,10 +170,10 @@ class RedisCache:
         renew_in_children(self, "_lock")
         self._hits = self._misses = self._stale = 0
         self.last_error: str | None = None
-        """What the server last failed with, None if the last call went well."""
+        """The server's last error, or None if the last call succeeded."""
 
     def get(self, key: Hashable, generation: Hashable) -> Any | None:
-        """Return the value, None if it is not there, is of another generation, or the server is away."""
+        """Return the value; None if it is absent, of another generation, or the server is unavailable."""
         found = self._call(lambda: self._client.get(self._name(key)))
         value, stale = None, False
         if found is not None:
@@ -216,7 +217,7 @@ _MAX_BYTES = 16 << 20  # of an entry; ours are some hundred bytes a hit
 
 
 def _read(found: Any) -> tuple[Any, Any]:
-    """Return (generation, value) of an entry; None and None of one that is damaged, or was not put there by us."""
+    """Return (generation, value) of an entry; (None, None) if it is damaged or not ours."""
     if not isinstance(found, (bytes, str)) or len(found) > _MAX_BYTES:
         return None, None
     try:

@@ -1,4 +1,4 @@
-"""Which of the hits go into a prompt, and in which order?
+"""The hits that fit a prompt, and their order in it.
 
 Models read the beginning and the end of a long context best (Liu et al. 2023, "Lost in the middle"), so the best hits
 can be placed there and the weakest in the middle.

@@ -1,4 +1,4 @@
-"""Which questions are known to be answered by which memories? A folder of judgements, or the feedback of an index.
+"""Judged sets: questions with the memories that answer them, from a folder or from an index's feedback.
 
 A judged set is a folder with
 
@@ -36,7 +36,7 @@ Key = tuple[Scope, str | int]
 
 @dataclass(frozen=True)
 class JudgedQuery:
-    """A question, who asked it, and the keys of the memories that answer it: pairs of exact scope and id.
+    """A question, its scope, and the keys of the memories that answer it: pairs of exact scope and id.
 
     >>> JudgedQuery("oak", Scope("acme"), frozenset(["m1"]))
     Traceback (most recent call last):
@@ -141,7 +141,7 @@ def from_feedback(index: Index, scope: Scope | None = None) -> list[JudgedQuery]
 
 
 def _judged_scope(asker: Scope, scopes: Mapping[Scope, None]) -> Scope:
-    """Return which of the scopes that have an id is meant; if the asker sees none of them, any: it cannot be found."""
+    """Return the scope of an id that is meant; if the asker sees none of them, any one: it cannot be found anyway."""
     seen = sorted(asker.visible(), key=lambda scope: (scope.user is None, scope.agent is None))
     return next((scope for scope in seen if scope in scopes), next(iter(scopes)))
 

@@ -1,4 +1,4 @@
-"""When are two retrievals the same? Everything that decides a result, as a value that can be compared and hashed.
+"""Cache keys: everything that decides a result, as a value that can be compared and hashed.
 
 What prints the same need not be the same: long arrays and bitmaps print with "..." in the middle, and an object without
 a name prints its address, which another one may have tomorrow, or in another process today. So values are taken
@@ -24,7 +24,7 @@ __all__ = ["Unkeyed", "key_of", "name_of"]
 
 
 class Unkeyed(Exception):  # noqa: N818 - no error: the retrieval is not cached
-    """A value of which one cannot say whether another is the same."""
+    """A value that cannot be compared reliably."""
 
 
 def key_of(value: Any) -> Hashable:

@@ -1,4 +1,4 @@
-"""One ranking of the hits of several queries: what is the best that any of them says of a document?"""
+"""Merges the hits of several queries: each document keeps its best evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How good is one ranking? Binary judgements, cut at ten unless said otherwise.
+"""Measures of one ranking. Binary judgements, cut at ten unless stated otherwise.
 
 recall = relevant documents among the first ten / relevant documents (not capped at ten).
 nDCG = DCG / ideal DCG, DCG = sum over relevant hits of 1 / log2(rank + 1); the ideal ranking has all relevant

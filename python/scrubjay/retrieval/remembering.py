@@ -1,4 +1,4 @@
-"""What does a retriever ask its caches, and what does it tell them?"""
+"""Result caching of a retriever: look-ups, validity, storing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _places: WeakKeyDictionary[Index, str] = WeakKeyDictionary()
 
 
 class Question:
-    """One retrieval as the caches know it: what was asked, and of which state of the memories."""
+    """One retrieval as the caches know it: the question, and the state of the memories."""
 
     __slots__ = ("key", "scope", "shared", "state")
 
@@ -61,7 +61,7 @@ class Remembering:
         self._place = _places.setdefault(index, secrets.token_hex(16))  # retrievers may share a local cache
 
     def question(self, scope: Scope, options: dict[str, Any]) -> Question | None:
-        """Return the question with these options, text and all; None if nothing is cached, or this cannot be.
+        """Return the question with these options, or None if there is no cache or it cannot be cached.
 
         The state is that of now: what is found from here on is as new, or newer.
         """
@@ -74,7 +74,7 @@ class Remembering:
             return None
         embedder = self._index.embedder
         key = (asked, key_of(scope), self._parts, None if embedder is None else embedder.name)
-        # The local state first: what is found for newer versions may be kept for an older state, not the reverse.
+        # The local state first: a result of newer versions may be stored for an older state, not the reverse.
         state, shared = self._backend.generation(scope), None
         if self._shared is not None and not options.get("explain"):  # ids and scores explain nothing
             shared = self._backend.shared_generation(scope)
@@ -128,7 +128,7 @@ class Remembering:
             self._local.put((self._place, question.key), question.state, result, n_bytes)
 
     def _restored(self, row: Any, scope: Scope, trace: Trace) -> Retrieved | None:
-        """The hits of another process, as this one's index has them; None if they are not what was put there."""
+        """The hits of another process, read from this one's index; None if they no longer match."""
         levels = scope.visible()
         held = _checked(row, len(levels))
         if held is None:
@@ -170,9 +170,9 @@ _MAX_HITS = 100_000
 
 
 def _checked(row: Any, n_levels: int) -> _Held | None:
-    """Return an entry of the shared cache that is what :meth:`Remembering.remember` puts there; None: it is not.
+    """Return an entry of the shared cache if it has the form that :meth:`Remembering.remember` writes, or None.
 
-    Whoever can write to the cache can put anything there, so every value is looked at once, here.
+    Anything that can write to the cache can put any value there, so every value is validated once, here.
     """
     if not isinstance(row, dict) or row.get("mode") not in _MODES:
         return None

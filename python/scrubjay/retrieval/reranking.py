@@ -1,4 +1,4 @@
-"""In which order does a slower, better judge put the candidates, and what if it is late?"""
+"""Reranking with a deadline and a cache of scores."""
 
 from __future__ import annotations
 
@@ -63,10 +63,10 @@ class _Fields(Mapping[str, Any]):
 
 
 class Reranking:
-    """A reranker with a deadline and a memory of what it said.
+    """A reranker with a deadline and a cache of its scores.
 
     Args:
-        reranker: asked in a thread of its own, one call at a time.
+        reranker: called in a thread of its own, one call at a time.
         deadline_s: how long a call may take; None: as long as it wants.
         cache_size: how many scores of (query, text) are remembered.
     """
@@ -90,7 +90,7 @@ class Reranking:
         self._n_hits = self._n_misses = 0
 
     def score(self, query: str, texts: Sequence[str]) -> Scores:
-        """Return the scores; what is known is not asked again.
+        """Return the scores; cached ones are not computed again.
 
         Raises:
             TimeoutError: it is late. The call goes on in the background and its answer is remembered.
@@ -129,7 +129,7 @@ class Reranking:
         return np.array(known, dtype=np.float32)
 
     def _submit(self, ask: Callable[[], None]) -> Future[None]:
-        """Hand a call to the thread; another thread may let go of it just now."""
+        """Hand a call to the thread, which another caller may be releasing."""
         while True:
             with self._lock:
                 pool = self._pool
@@ -148,7 +148,7 @@ class Reranking:
             return CacheStats(self._n_hits, self._n_misses, entries=len(self._known))
 
     def close(self) -> None:
-        """Let go of the thread."""
+        """Release the thread."""
         with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:

@@ -1,4 +1,4 @@
-"""What does a retrieval return: hits like those of a search, in an order that later stages may have changed."""
+"""The result of a retrieval: hits like those of a search, in an order that later stages may have changed."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Retrieved", "RetrievedHit"]
 
 
 class RetrievedHit(Hit):
-    """A hit and what the stages after the search said of it."""
+    """A hit and its scores from the stages after the search."""
 
     __slots__ = ("_evidence", "_score", "queries", "rerank_score")
 
@@ -36,7 +36,7 @@ class RetrievedHit(Hit):
 
     @property
     def fused_score(self) -> float:
-        """The score of the best of its queries, whatever the reranker said."""
+        """The fused score of its best query, regardless of the reranker."""
         return self._score
 
     @property

@@ -1,4 +1,4 @@
-"""The retriever: a search with stages before and after it, none of which may break it."""
+"""The retriever: a search with stages before and after it. No stage can break the search."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _CASCADE = {
 
 
 class Asked(NamedTuple):
-    """What one retrieval was asked."""
+    """The arguments of one retrieval."""
 
     text: str
     scope: Scope
@@ -61,7 +61,7 @@ class Retriever:
             `degraded` says so. None: as long as it wants.
         template: what the reranker reads of a hit: a function of the hit, or a str such as "{title}: {text}" over its
             text and metadata. None: the text.
-        query: what a search without a :class:`scrubjay.Query` of its own is asked.
+        query: for searches that bring no :class:`scrubjay.Query` of their own.
         context: how many tokens are selected, and how they are placed.
         cache: results in this process; True for one of 16 MB, None for none.
         shared_cache: results across processes; needs an index in a file. Parts are told apart by their names
@@ -199,7 +199,7 @@ class Retriever:
         return stats
 
     def close(self) -> None:
-        """Let go of the reranker's thread. The index stays open."""
+        """Release the reranker's thread. The index stays open."""
         if self._reranking is not None:
             self._reranking.close()
 
@@ -226,7 +226,7 @@ class Retriever:
         with trace.stage("rewrite", n_in=1) as stage:
             try:
                 rewritten = as_rewritten(self._rewriter, text)
-            except Exception as error:  # noqa: BLE001 - whatever it is, the verbatim question is asked
+            except Exception as error:  # noqa: BLE001 - on any error the verbatim question is still searched
                 reasons.append(f"rewriter_failed: {_brief(error)}")
                 return Rewritten()
             stage.n_out = 1 + len(rewritten.expansions)
@@ -350,7 +350,7 @@ def _passes(reason: str) -> bool:
 
 
 def _refuses(query: Query) -> bool:
-    """Whether an empty result may be what was asked for."""
+    """Whether an empty result may be intended."""
     return query.relevance is not None or query.min_score is not None
 
 

@@ -1,4 +1,4 @@
-"""What else might be asked to find what a question is after?"""
+"""Query rewriting: other wordings of a question."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = ["PROMPT", "OpenAIRewriter", "Rewriter", "Rewritten", "as_rewritten"]
 
 @dataclass(frozen=True)
 class Rewritten:
-    """A question put in other words. What is empty is left out; the verbatim question is always asked as well.
+    """Other wordings of a question. Empty parts are ignored; the verbatim question is always searched as well.
 
     >>> Rewritten("trains planes travel", expansions=("I prefer trains",)).expansions
     ('I prefer trains',)
@@ -31,7 +31,7 @@ class Rewritten:
 
 @runtime_checkable
 class Rewriter(Protocol):
-    """Puts a question in other words. May be slow and may raise: the verbatim question is asked all the same.
+    """Rewords a question. May be slow and may raise: the verbatim question is searched in any case.
 
     An optional attribute `name` tells rewriters apart in caches that processes share.
     """
@@ -74,7 +74,7 @@ class OpenAIRewriter:
         base_url: up to and without "/chat/completions".
         api_key: sent as a bearer token; by default the environment's OPENAI_API_KEY (or MISTRAL_API_KEY), which goes to
             that provider's host over https and to no other. It is in no message.
-        n_expansions: how many expansions are asked for.
+        n_expansions: how many expansions are requested.
         timeout_s: of the one attempt.
         prompt: with {query} and {n} in it.
     """

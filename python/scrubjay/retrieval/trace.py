@@ -1,4 +1,4 @@
-"""What ran in a retrieval, for how long, and how often does it go wrong?"""
+"""Traces of a retrieval: stages, durations, counters of failures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Counters", "Stage", "Trace", "log_to", "opentelemetry_spans"]
 
 @dataclass
 class Stage:
-    """One step: its name, how long it took, how many candidates went in and came out, and what else is to be said."""
+    """One step: its name, duration, numbers of candidates in and out, and details."""
 
     name: str
     us: float = 0.0

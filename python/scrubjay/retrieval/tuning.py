@@ -1,11 +1,11 @@
-"""Which fusion, with which weights, ranks best for these questions, and is that more than luck?
+"""Tuning: the fusion and weights that rank best for judged questions, and whether the gain is noise.
 
-Every configuration answers every judged question once. Which one is best is then chosen on four fifths of the questions
-and measured on the fifth that had no say, five times over: the difference to the default ranking is what a choice made
-in this way gains on questions like these, not how well it learnt these ones by heart. How much of it chance alone would
-explain, a paired bootstrap says that repeats the choice: questions are drawn with replacement, the best for those drawn
-is chosen, and measured on those that were not drawn. (To resample only the differences of one choice would be too kind:
-where answers were drawn by lot, 7 of 60 choices looked like a gain then, and 2 of 60 with the choice repeated.)
+Every configuration answers every judged question once. Five-fold cross-validation chooses the best on four fifths of
+the questions and measures it on the rest: the difference to the default ranking estimates the gain on new questions,
+not on the ones it was fitted to. A paired bootstrap that repeats the choice estimates how much of it is chance:
+questions are drawn with replacement, the best configuration for them is chosen, and measured on those that were not
+drawn. (Resampling only the differences of one choice would be too optimistic: with random answers 7 of 60 choices
+looked like a gain then, and 2 of 60 with the choice repeated.)
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class _Trials:
         self._candidates = candidates
         self._vectors: list[Any] = [query.vector for query in queries]
         missing = [place for place, vector in enumerate(self._vectors) if vector is None]
-        if missing and index.embedder is not None:  # once, not once a configuration
+        if missing and index.embedder is not None:  # once for all configurations
             embedded = embed_queries(index.embedder, [queries[place].text for place in missing])
             for place, vector in zip(missing, embedded, strict=True):
                 self._vectors[place] = vector.copy() if vector.any() else None
