@@ -144,7 +144,7 @@ _OF_MEMORY = frozenset(
 
 
 def __getattr__(name: str) -> Any:
-    """The names of memory are imported when they are first used: a third of the time for those who only search."""
+    """The names of memory are imported on first use: searching alone imports in a third of the time."""
     if name not in _OF_MEMORY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from scrubjay import memory

@@ -1,4 +1,4 @@
-"""What was built, and what runs here? And: what does the analyzer make of a text?"""
+"""The build, the CPU features in use, and the analyzer's output for a text."""
 
 from __future__ import annotations
 

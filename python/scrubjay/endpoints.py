@@ -1,7 +1,7 @@
 """Addresses over HTTP, and which key goes where.
 
 A key that the caller gives goes to the address that it is given for. A key of the environment is a provider's: it goes
-to that provider's host over https, and to nobody else.
+to that provider's host over https, and nowhere else.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Endpoint:
         headers: sent along.
 
     Raises:
-        ValueError: the address is none, or the key or a header cannot be sent. The message does not hold the key.
+        ValueError: the address is invalid, or the key or a header cannot be sent. The message does not hold the key.
 
     >>> endpoint = Endpoint("base_url", "https://models.example/v1/embeddings", "secret")
     >>> endpoint.headers()["Authorization"]
@@ -83,7 +83,7 @@ class Endpoint:
 
     @property
     def lacks_key(self) -> bool:
-        """Whether the address is that of a provider that answers nobody without a key, and there is none."""
+        """Whether the address is that of a provider that requires a key, and no key is given."""
         return self._provider is not None and not self._has_own and not self._token()
 
     def advice(self) -> str:
@@ -135,7 +135,7 @@ def _first(variables: tuple[str, ...]) -> str | None:
 def _parts(argument: str, url: str) -> urllib.parse.SplitResult:
     try:
         parts = urllib.parse.urlsplit(url)
-        _ = parts.port  # raises if it is no number
+        _ = parts.port  # raises if it is not a number
     except (ValueError, AttributeError, TypeError):
         raise ValueError(f"{argument}: expected http:// or https:// and a host") from None
     if parts.scheme not in ("http", "https") or not parts.hostname:

@@ -1,4 +1,4 @@
-"""Which entities does a memory name, and which a question?
+"""Names of entities in memories and questions, normalised.
 
 A name is compared in one form: NFKC, case folded, runs of white space as one space, no punctuation at the ends of its
 words. Memories carry their entities in the metadata under `entities`, so filters can ask about them as well.
@@ -33,7 +33,7 @@ def names(given: Sequence[str], argument: str = FIELD) -> list[str]:
     """Return distinct names in the order given, as they are compared.
 
     Raises:
-        TypeError, ValueError: it is no sequence of str, or one of them holds nothing.
+        TypeError, ValueError: it is not a sequence of str, or one of them holds nothing.
     """
     if isinstance(given, (str, bytes)) or not isinstance(given, (Sequence, set, frozenset)):
         raise TypeError(f"{argument}: expected a sequence of str, got {type(given).__name__} {given!r}")
@@ -82,7 +82,7 @@ def with_entities(metadata: Any, entities: Sequence[str] | None) -> Any:
     if metadata is None:
         return {FIELD: found}
     if not isinstance(metadata, Mapping):
-        return metadata  # what is wrong with it is said where metadata are read
+        return metadata  # reading the metadata reports what is wrong with it
     if FIELD in metadata:
         raise ValueError(f"{FIELD}: expected them once, got the argument and metadata[{FIELD!r}]")
     return {**metadata, FIELD: found}

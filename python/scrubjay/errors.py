@@ -1,4 +1,4 @@
-"""Which exceptions does Scrubjay raise?
+"""The exceptions of Scrubjay.
 
 Bad arguments are ordinary ``TypeError`` and ``ValueError`` (argument, expected, given); everything that has no name in
 Python derives from :class:`Error`. The native module looks its types up here when it is imported.
@@ -38,7 +38,7 @@ class BudgetError(Error, ValueError):
         self.budget = budget
 
     def __reduce__(self) -> tuple[type[BudgetError], tuple[str, int, int]]:
-        """Return what it is made anew from, in another process."""
+        """Return what it is made again from, in another process."""
         return (type(self), (str(self), self.needed, self.budget))
 
 
@@ -69,7 +69,7 @@ class CorruptIndexError(Error):
         self.what, self.path, self.id, self.scope = what, path, id, scope
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Return what it is made anew from, in another process."""
+        """Return what it is made again from, in another process."""
         return (_corrupt, (str(self), self.what, self.path, self.id, self.scope))
 
     def located(self, *, path: object = None, id: object = None, scope: object = None) -> CorruptIndexError:
@@ -113,7 +113,7 @@ class StoreBusyError(StoreError):
 
 
 class StoreFormatError(StoreError, ValueError):
-    """A file that is no Scrubjay index, is of a newer format, or holds another kind of index than was asked for."""
+    """A file that is not a Scrubjay index, is of a newer format, or holds another kind of index than requested."""
 
 
 class EncryptionError(StoreError):

@@ -1,11 +1,11 @@
-"""Which memories may a search find? Conditions on their metadata, checked before anything is ranked.
+"""Filters: conditions on metadata, evaluated before anything is ranked.
 
 A filter is a mapping; all of its entries must hold. `search`, `search_batch` and `count` of an index take one.
 
 =================================  ====================================================================================
 ``{"field": value}``               short for ``{"field": {"$eq": value}}``
 ``$eq`` ``$ne``                    equal, not equal
-``$in`` ``$nin``                   equal to one of a list (or set, tuple, array), to none
+``$in`` ``$nin``                   equal to one of a list (or set, tuple, array), to none of it
 ``$gt`` ``$gte`` ``$lt`` ``$lte``  order: of numbers, of texts (by code point), of times
 ``$exists``                        True: the field has a value; False: it has none
 ``$contains``                      the field is a list that holds this text
@@ -20,14 +20,14 @@ not match: numbers (int and float compare exactly, as in Python), texts, boolean
 which the texts count), and times. A text that is an ISO 8601 date or time (``2026-03-01``,
 ``2026-03-01T09:30:00+01:00``) is a time as well: it compares with a `datetime` as an instant, with a text as a text.
 For `created_at` and `expires_at` an operand may be whatever `upsert` takes: a datetime, an ISO 8601 text, seconds
-since 1970. None is no value.
+since 1970. None is not a value.
 
 A memory that lacks the field matches no condition but the negative ones (`$ne`, `$nin`, `$not`, ``$exists: False``):
 what does not match `$eq` matches `$ne`.
 
-Filters are no scope: what a filter does not admit is no candidate, but BM25's statistics (how many documents, how many
-hold a word, how long they are) stay those of everything that the scope sees, so a filter changes which memories
-are found and never what a found one scores.
+A filter is not a scope: documents that it does not admit are not candidates, but BM25's statistics (how many documents,
+how many hold a word, how long they are) stay those of everything that the scope sees, so a filter changes which
+memories are found and never what a found one scores.
 
 A filter is compiled natively at each call, which takes about a microsecond; :class:`scrubjay.Filter` keeps a compiled
 one.

@@ -44,7 +44,7 @@ def guarded(cls: type[T]) -> type[T]:
 
 
 class Unusable:
-    """Stands for a part of an object that is not there. Whatever is asked of it raises the error that is given.
+    """A placeholder for a missing part of an object. Any use of it raises the given error.
 
     A class whose attributes are read in every search sets its attributes to this in `__new__`: a `__getattr__` of the
     class would make each of them slower.

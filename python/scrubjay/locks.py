@@ -47,7 +47,7 @@ def _before() -> None:
     last = time.monotonic() + _MAX_WAIT_SECONDS
     _acquired.locks = []
     seen: set[tuple[int, str]] = set()
-    # Again until there is none that is new: while this thread waits for a lock, others may register more.
+    # Repeat until no new lock appears: while this thread waits for one, others may register more.
     while new := [(owner, name) for owner, name in _attributes() if (id(owner), name) not in seen]:
         # Turns last: a thread that waits for one holds other locks, for which this one would wait in vain.
         for owner, name in sorted(new, key=lambda one: one[1] == "turn"):

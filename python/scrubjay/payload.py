@@ -1,4 +1,4 @@
-"""How do metadata and created_at become the bytes that the engine keeps beside a document, and back?
+"""Metadata and times as the bytes that the engine stores beside a document, and back.
 
 The engine stores them uninterpreted, as one UTF-8 JSON object with the keys that are present: ``metadata`` (an object),
 ``created_at`` and ``expires_at`` (ISO 8601, UTC). A document with none of them stores nothing. Everything is
@@ -46,7 +46,7 @@ def to_utc(value: CreatedAt | None, name: str = "created_at") -> datetime | None
 
     Raises:
         TypeError: `value` is of another type.
-        ValueError: the string is not ISO 8601, or the number is no time between the years 1 and 9999.
+        ValueError: the string is not ISO 8601, or the number is not a time between the years 1 and 9999.
 
     >>> to_utc("2026-03-01T09:30:00+01:00")
     datetime.datetime(2026, 3, 1, 8, 30, tzinfo=datetime.timezone.utc)
@@ -84,11 +84,11 @@ def to_utc(value: CreatedAt | None, name: str = "created_at") -> datetime | None
 def encode(
     metadata: Mapping[str, Any] | None, created_at: CreatedAt | None, expires_at: datetime | None = None
 ) -> bytes | None:
-    """Return the payload bytes, None if there is nothing to keep. Tuples become JSON arrays, datetimes ISO 8601 (UTC).
+    """Return the payload bytes, or None without content. Tuples become JSON arrays, datetimes ISO 8601 (UTC).
 
     Raises:
-        TypeError: `metadata` is no mapping, or holds a key or a value that JSON has no form for; the key is named.
-        ValueError: `metadata` holds NaN, an infinity or itself; `created_at` is no time.
+        TypeError: `metadata` is not a mapping, or holds a key or a value that JSON has no form for; the key is named.
+        ValueError: `metadata` holds NaN, an infinity or itself; `created_at` is not a time.
     """
     moment = to_utc(created_at)
     if metadata is None and moment is None and expires_at is None:
@@ -151,7 +151,7 @@ def expiry_of(expires_at: CreatedAt | None, ttl: timedelta | float | None) -> da
     """Return when a document expires that is given either a time or how long it lives from now (seconds).
 
     Raises:
-        TypeError, ValueError: both are given, or one of them is no time.
+        TypeError, ValueError: both are given, or one of them is not a time.
     """
     if ttl is None:
         return to_utc(expires_at, "expires_at")

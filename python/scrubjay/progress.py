@@ -1,4 +1,4 @@
-"""How is long work shown to a person? A tqdm bar on standard error, by default only if that is a terminal."""
+"""A tqdm progress bar on standard error, by default only if that is a terminal."""
 
 from __future__ import annotations
 

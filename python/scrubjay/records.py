@@ -1,4 +1,4 @@
-"""What is one memory on its way into or out of an index?
+"""Records: memories on their way into and out of an index.
 
 :class:`Record` is both what `Index.get` returns and one form of what `Index.upsert_many` takes; the others are any
 dataclass and any mapping with the same field names.
@@ -37,7 +37,7 @@ __all__ = [
 class Record:
     """One memory: the caller's id (str or int), its text and scope, and what is optional.
 
-    `vector` is a float32 array of shape (dim,), or None where the index holds none; `created_at` and
+    `vector` is a float32 array of shape (dim,), or None; `created_at` and
     `expires_at` are aware datetimes in UTC or None. Two records are equal if everything but the vector is.
     """
 
@@ -89,7 +89,7 @@ def as_scope(value: Any) -> Scope:
 
 
 def checked_scope(value: Any, name: str = "scope") -> Scope:
-    """Return a scope, or raise TypeError: a missing one is an error whatever else is asked."""
+    """Return a scope, or raise TypeError; a missing scope is always an error."""
     if not isinstance(value, Scope):
         raise TypeError(f"{name}: expected a scrubjay.Scope, got {type(value).__name__}")
     return value
@@ -212,7 +212,7 @@ def to_record(document: Any) -> Record:
 def _check_vector(vector: ArrayLike, rule: VectorRule) -> NDArray[Any]:
     dim = rule.dim
     try:
-        array = np.array(vector)  # a copy: what is checked is what is written, whoever changes the caller's
+        array = np.array(vector)  # a copy, so that later changes of the caller's array have no effect
     except ValueError as error:  # ragged nested lists
         raise ValueError(f"vector: expected {_shape(dim)} numbers, got {error}") from None
     if array.dtype.kind not in "fiu":

@@ -1,4 +1,4 @@
-"""Which stemmers are there for languages other than English?"""
+"""Stemmers for languages other than English."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that appear under their name when they are complete, and that nobody but their owner may read.
+"""Files that appear under their name when they are complete, readable by their owner only.
 
 A new file has mode 0600 whatever the umask; one that replaces another has that one's mode. (Windows has no such modes:
 there a file has what its folder gives.)
@@ -24,7 +24,7 @@ _NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.E
 def whole_file(path: str | os.PathLike[str], *, replace: bool = False) -> Iterator[TextIO]:
     """Open a text file for writing; it is there, complete and on the disk, when the block ends, else nothing is.
 
-    What is no regular file (a terminal, a pipe, /dev/null) is written to as it is.
+    Other than regular files (a terminal, a pipe, /dev/null) are written to directly.
 
     Raises:
         FileExistsError: there is a file of this name, and not `replace`. It is as it was.
@@ -65,7 +65,7 @@ def beside(path: Path, *, replace: bool = False) -> Iterator[Path]:
     try:
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=".partial", dir=path.parent)
     except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from None  # not the made-up name
+        raise OSError(error.errno, error.strerror, str(path)) from None  # not the temporary name
     fresh = Path(name)
     try:
         os.close(descriptor)

@@ -48,7 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser = make_parser()
     try:
         arguments = parser.parse_args(argv)
-    except SystemExit as stop:  # argparse has said why; 0 after --help
+    except SystemExit as stop:  # argparse printed why; 0 after --help
         return stop.code if isinstance(stop.code, int) else 2
     if arguments.version:
         show_config()

@@ -1,4 +1,4 @@
-"""Which turns are in a conversation? Exports of ChatGPT and Claude, and plain lists of role and content."""
+"""Reads conversations: exports of ChatGPT and Claude, and plain lists of role and content."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def is_messages(value: Any) -> bool:
 
 
 def read(conversation: Mapping[str, Any], fallback_id: str, scope: Scope) -> Iterator[dict[str, Any]]:
-    """Yield one record a turn that somebody spoke; system and tool messages are left out.
+    """Yield one record for each turn of a speaker; system and tool messages are left out.
 
     Ids are "conversation/turn"; the metadata hold role, turn (from 0) and the conversation's title, if it has one.
     """
@@ -88,7 +88,7 @@ def _role(message: Mapping[str, Any]) -> str:
 
 
 def _text(content: Any) -> str:
-    """The text of a content: a str, {"parts": [...]}, or a list of parts of which some are text."""
+    """The text of a content: a str, {"parts": [...]}, or a list of parts, some of them text."""
     if isinstance(content, str):
         return content
     if isinstance(content, Mapping):

@@ -88,7 +88,7 @@ def run_import(arguments: argparse.Namespace) -> int:
 
 @contextlib.contextmanager
 def _asked(arguments: argparse.Namespace) -> Iterator[tuple[Index, list[_Key] | None]]:
-    """The index to ask, of files or in a file, and the keys in it (None: it can count them itself)."""
+    """The index to search, made of files or in a file, and its keys (None: it can count them itself)."""
     indexes = [name for name in arguments.files if is_index(name)]
     if not indexes:
         yield _load(arguments)
@@ -130,7 +130,7 @@ def _new_index(target: Path, arguments: argparse.Namespace, *, force: bool = Fal
 
 
 def _describe(index: Index, scopes: list[tuple[Scope, int]], arguments: argparse.Namespace) -> int:
-    # nothing was asked, so there is nothing to say of the query cache
+    # without searches there is nothing to report of the query cache
     stats = {key: value for key, value in index.admin.stats().items() if not key.startswith("query_cache")}
     if arguments.json:
         rows = [
@@ -177,7 +177,7 @@ def _records(files: list[str], index: Index, arguments: argparse.Namespace) -> d
                 "the same with --embedder, or leave the vectors out of the file"
             )
         if "vector" in record and model is None:
-            del record["vector"]  # nothing could be asked of it
+            del record["vector"]  # it could not be searched
         key = (record["scope"], record["id"])
         records.pop(key, None)
         records[key] = record

@@ -1,7 +1,7 @@
-"""Which files may a command read, and which may it write?
+"""The files that a command may read and those that it may write.
 
-No command overwrites a file without --force, and none writes to what it reads, whatever the name or link. A command
-that only reads opens an index so that nothing in it changes.
+No command overwrites a file without --force, and none writes to a file that it reads, also through links. A command
+that only reads opens an index read-only.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def open_index(
     """Open an index that is there; without `writes` nothing in it can change.
 
     Raises:
-        InputError: there is no file of this name, or it is no index. It is as it was.
+        InputError: the file does not exist or is not an index. It is unchanged.
     """
     path = Path(name)
     if not path.exists():

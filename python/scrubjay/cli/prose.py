@@ -1,4 +1,4 @@
-"""Which records are in a Markdown or text file? One a passage."""
+"""Reads Markdown and text files: one record a passage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which memories are in a file? JSON Lines, chat exports, Markdown and plain text, recognised by suffix and shape.
+"""Reads memories from files: JSON Lines, chat exports, Markdown, plain text, recognised by suffix and content.
 
 A record that names a tenant, user, agent or scope keeps it; the others get the scope of the command line. Ids become
 str.

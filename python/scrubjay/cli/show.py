@@ -1,4 +1,4 @@
-"""How are hits shown to a person?"""
+"""Prints hits for a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How does something look on a terminal: width, colour, cells that cannot break the layout."""
+"""Terminal output: width, colour, cells that cannot break the layout."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_WIDTH = 140
 
 
 def terminal_width() -> int:
-    """Columns to write in: those of the terminal, 100 where there is none."""
+    """The width: that of the terminal, or 100."""
     return min(_MAX_WIDTH, max(40, shutil.get_terminal_size((100, 24)).columns))
 
 
@@ -27,7 +27,7 @@ def clean(text: str) -> str:
 
 
 def width_of(text: str) -> int:
-    """Columns that `text` takes: wide characters two, combining ones none."""
+    """The width of `text` in columns: wide characters take two, combining ones zero."""
     if text.isascii():
         return len(text)
     return sum(

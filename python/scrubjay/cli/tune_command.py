@@ -1,4 +1,4 @@
-"""`scrubjay tune`: which fusion, with which weights, for these judged questions? And what --fusion understands."""
+"""`scrubjay tune`: finds a fusion and weights for judged questions. Also parses --fusion."""
 
 from __future__ import annotations
 

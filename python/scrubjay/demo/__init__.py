@@ -1,4 +1,4 @@
-"""What does Scrubjay do, shown on memories that one can read?
+"""The demo: what each kind of search finds in readable memories.
 
 `memories.jsonl` holds what assistants might have noted about several people of two invented organisations: facts that
 are shared with all of a tenant, with one user, with one agent. `questions.json` holds questions with the ids that

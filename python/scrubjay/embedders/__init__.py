@@ -1,4 +1,4 @@
-"""How do texts become vectors?
+"""Embedders: texts to vectors.
 
 :class:`Embedder` is the protocol; :func:`default` works offline at once. Nothing heavy is imported before an embedder
 is made, and each optional library is an extra: ``pip install "scrubjay[onnx]"``.

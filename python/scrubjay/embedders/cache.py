@@ -1,4 +1,4 @@
-"""Which queries were embedded just now? A bounded, thread-safe memory of the least recently used kind."""
+"""A thread-safe LRU cache of query vectors."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class QueryCache:
         self._misses = 0
 
     def get(self, text: str) -> Vectors | None:
-        """Return the vector of `text`, None if it is not here."""
+        """Return the vector of `text`, or None."""
         with self._lock:
             vector = self._entries.get(text)
             if vector is None:

@@ -89,7 +89,7 @@ class OpenAICompatible:
 
     @property
     def dim(self) -> int:
-        """The vectors' length; asks the endpoint if nobody said it yet."""
+        """The vectors' length; asks the endpoint if it is not known yet."""
         if self._dim is None:
             self._dim = int(self._request(["dimension"]).shape[1])
         return self._dim

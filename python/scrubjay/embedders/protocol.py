@@ -1,4 +1,4 @@
-"""What must an object offer to be an embedder, and how is its output judged?"""
+"""The protocol of an embedder, and checks of its output."""
 
 from __future__ import annotations
 

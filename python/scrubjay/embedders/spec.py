@@ -1,4 +1,4 @@
-"""How is an embedder named in one string, on a command line or in a configuration?"""
+"""Embedders named by a string, on a command line or in a configuration."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def from_spec(spec: str) -> Embedder | None:
     Without VARIABLE no key is sent to an address but that of a provider whose own key the environment holds.
 
     Raises:
-        ValueError: the kind is none of these, or its argument is missing.
+        ValueError: the kind is unknown, or its argument is missing.
 
     >>> from_spec("none") is None
     True

@@ -1,4 +1,4 @@
-"""What a search may be asked: fusions, signals, and the query that holds them.
+"""Query and its parts: fusions and signals.
 
 Plain, frozen descriptions: made once, compared, hashed, and turned into the engine's own form the first time they are
 used. What each number does is decided in native code (`cpp/src/fusion`, `cpp/src/engine/ranking.hpp`).

@@ -1,4 +1,4 @@
-"""By which method do several rankings become one? (`cpp/src/fusion/fuse.hpp` has the formulas.)"""
+"""Fusions: how several rankings become one (`cpp/src/fusion/fuse.hpp` has the formulas)."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def compile_ranking(fusion: Fusion, **options: Any) -> CompiledRanking:
     """Make the engine's own form, which checks the ranges of numbers.
 
     Raises:
-        TypeError: an option is no number where one is expected, or no bool.
+        TypeError: an option is not a number where one is expected, or not a bool.
         ValueError: a number is out of its range.
     """
     given = {**fusion._options(), **options}

@@ -1,4 +1,4 @@
-"""Everything that a search may be asked beside its text, scope, k, filter and vector: one frozen object."""
+"""Query: all options of a search besides its text, scope, k, filter and vector, as one frozen object."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class Query:
         """Make a query of what :meth:`to_dict` returned; what it does not name is as usual.
 
         Raises:
-            TypeError, ValueError: these are no settings of a query; the message names the field.
+            TypeError, ValueError: these are not settings of a query; the message names the field.
         """
         return _from_dict(settings)
 
@@ -224,7 +224,7 @@ def _remade(values: Mapping[str, Any]) -> Query:
 
 
 def _normal(query: Query) -> dict[str, Any]:
-    """Return the fields that are kept in another form than the one they were given in."""
+    """Return the fields whose stored form differs from the given one."""
     changed: dict[str, Any] = {}
     fusion = query.fusion
     if isinstance(fusion, str):

@@ -1,4 +1,4 @@
-"""What else counts in a ranking, besides what the two arms say?"""
+"""Signals that are added to the fused score, and thresholds of evidence."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Entities:
     Args:
         weight: 0 or more; the scaled scores lie between 0 and 1.
         field: where in the metadata the memories list their entities.
-        names: what the question is about; None: every name in its text that memories in sight carry.
+        names: what the question is about; None: every name in its text that visible memories carry.
 
     The damping of an entity that n visible memories name is 1 / (1 + 0.001 (n - 1)^2): who is in every memory says
     nothing about any of them.
@@ -112,13 +112,13 @@ class Entities:
 
 @dataclass(frozen=True)
 class Prior:
-    """What a memory is worth before anything is asked: weight * (a number in its metadata) is added to the scaled
+    """A query-independent weight: weight * (a number in the memory's metadata) is added to the scaled
     score.
 
     Args:
         weight: a finite number; the scaled scores lie between 0 and 1, so priors had best do, too. What is added is
             at most 1e100 either way.
-        field: where in the metadata the number is; a memory that has none there gains nothing.
+        field: where in the metadata the number is; a memory without it gains nothing.
 
     >>> Prior(0.2).field
     'importance'
