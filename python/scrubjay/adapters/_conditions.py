@@ -1,4 +1,4 @@
-"""Filters of which only a part is native: trees of conditions, and how an index evaluates them.
+"""Partly native filters: trees of conditions, and how an index evaluates them.
 
 A filter is translated into a tree of :class:`Native` conditions (mappings of :mod:`scrubjay.filters`) and :class:`Test`
 s (functions of a memory, for a substring, say), under :class:`All`, :class:`Either` and :class:`Not`. :func:`admit`

@@ -24,7 +24,7 @@ of --tenant, --user and --agent, from which the search is made, too."""
 
 _MEMORY = """\
 Policies, preferences, facts, episodes and traces in one file. Everything is said for one scope: a fact of
---tenant acme --user jane is seen by nobody else."""
+--tenant acme --user jane is visible to no other user."""
 
 
 _TUNE = """\
@@ -222,7 +222,7 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     )
     add.add_argument("--kind", choices=("fact", "preference", "policy", "episode"), default="fact")
     add.add_argument("--key", help="of a preference or policy; a new one replaces the old one of its key")
-    add.add_argument("--subject", default="", help="whom or what a fact is about")
+    add.add_argument("--subject", default="", help="the subject of a fact: a person or thing")
     add.add_argument(
         "--predicate", default="", help="what it says of it; a fact replaces that of equal subject"
     )
@@ -237,7 +237,7 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     command("why", "show where a record comes from, and what happened to it", ("id", "of the record"))
     forget = command("forget", "erase everything of a user, or of a tenant, and prove that it is gone")
     forget.add_argument(
-        "--yes", action="store_true", help="do it; without this, only say whom it would erase"
+        "--yes", action="store_true", help="do it; without this, only print the scope that would be erased"
     )
     forget.add_argument(
         "--reason", default="asked for on the command line", help="kept in the deletion event"

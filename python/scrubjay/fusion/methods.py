@@ -15,7 +15,7 @@ __all__ = ["RRF", "Auto", "Boost", "Fusion", "Production", "Weighted", "compile_
 
 class Fusion:
     """A way to make one score of several rankings: :class:`Auto`, :class:`RRF`, :class:`Weighted`, :class:`Boost` or
-    :class:`Production`. By itself it stands for a :class:`Ranking` with no other options."""
+    :class:`Production`. By itself it stands for a :class:`scrubjay.Query` with no other options."""
 
     _method: ClassVar[str]
 

@@ -108,8 +108,8 @@ class Forgetting(Crud, History, Repair):
         """Erase everything of a user (or an agent, or a whole tenant), of all kinds, in one transaction.
 
         Preferences, facts, episodes, whatever their status, with their histories; rejections; observations; traces;
-        and every document of this scope in *all* collections of the file. A tenant's facts that others have observed,
-        too, or somebody has confirmed, stay, without the name of who said it. Policies go with their tenant.
+        and every document of this scope in *all* collections of the file. A tenant's facts that others have also
+        observed, or that were confirmed, stay, without the author's name. Policies go with their tenant.
 
         Args:
             user: or a Scope, which says all three.
@@ -179,7 +179,7 @@ class Forgetting(Crud, History, Repair):
             condition, values = _of(scope, table)
             if condition is not None:
                 connection.execute(f"INSERT INTO temp.gone SELECT id FROM {table} WHERE {condition}", values)
-        if scope.user is not None:  # what only this user said of the tenant, and nobody confirmed
+        if scope.user is not None:  # unconfirmed facts of the tenant that only this user observed
             connection.execute(
                 "INSERT OR IGNORE INTO temp.gone SELECT id FROM memory_fact f WHERE tenant = ? "
                 "AND user = '' AND agent = '' AND decided_by IS NULL AND EXISTS (SELECT 1 FROM memory_observation o "

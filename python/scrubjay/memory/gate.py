@@ -69,8 +69,8 @@ class Gate(Standing):
             scope: on whose behalf. The record is kept in the narrowest scope that fits: a preference by the user, a
                 policy by the tenant, a fact or episode where it was proposed. Only a fact whose subject is the tenant
                 itself can become the tenant's: it is provisional, and promoted when runs that are independent of each
-                other (two names; of users, if they have them, two users) have observed it, or when somebody confirms
-                it. Proposed in the scope of a user or agent it is kept there until then.
+                other (two names; of users, if they have them, two users) have observed it, or when it is
+                confirmed. Proposed in the scope of a user or agent it is kept there until then.
             source: the run it comes from, by name or as a :class:`Provenance`.
 
         Returns:

@@ -31,8 +31,8 @@ class Memory(AroundMemory):
     ==========  ==========================================================  ===========================================
     kind        how it is read                                              how it lives
     ==========  ==========================================================  ===========================================
-    policy      :meth:`known`: by key within the tenant, never ranked       versions that never change; confirmed by
-                                                                            somebody, in force from and until
+    policy      :meth:`known`: by key within the tenant, never ranked       versions that never change; confirmed,
+                                                                            in force from and until
     preference  :meth:`known`: all of a user's, by key                      replaced by key; a time to live
     fact        :meth:`recall`: searched in scope                           provisional, active, superseded, revoked
     episode     :meth:`recall`: searched in scope                           long-lived

@@ -346,7 +346,7 @@ class Rejection:
 
 @dataclass(frozen=True)
 class Deletion:
-    """That records were deleted, without what they were: when, whose, why, by whom, how many of each kind."""
+    """A deletion event: when, which scope, why, by whom, how many of each kind; never the content."""
 
     at: datetime
     scope: Scope

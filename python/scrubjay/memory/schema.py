@@ -189,7 +189,7 @@ ON CONFLICT (tenant, user) DO UPDATE SET version = version + 1; END"""
         for event, row in (("insert", "NEW"), ("update", "NEW"), ("delete", "OLD"))
     ),
     *trace.TABLES,
-    sealing.TABLE,  # of which tenants everything is sealed
+    sealing.TABLE,  # tenants whose rows are all sealed
 )
 
 

@@ -234,8 +234,8 @@ _MARK_BYTES = len(_MARK) + 12
 
 
 def marked(scope: Scope, version: int, chunks: Sequence[bytes]) -> list[bytes]:
-    """Return the chunks of an image as they are kept: each ends with whose it is, of which version and which of how
-    many. The native checksum covers the rest."""
+    """Return the chunks of an image as they are stored: each ends with its owner, version, number and the number of
+    chunks. The native checksum covers the rest."""
     return [chunk + _mark(scope, version, i, len(chunks)) for i, chunk in enumerate(chunks)]
 
 

@@ -259,7 +259,7 @@ class Digests:
         try:
             box = self._keys.counting(one.names[0])
         except KeyErasedError:
-            return  # nobody reads it any more
+            return  # never read again
         if box is not None and self._connection is not None:
             for seq in seqs:
                 found = blocks_of(self._connection, t, box, "d.seq = ?", (seq,))
@@ -334,7 +334,7 @@ class Digests:
         try:
             box = self._keys.counting(tenant)
         except KeyErasedError:
-            return  # nobody reads it any more
+            return  # never read again
         if box is None:
             return
         kept = self._kept.get((t.suffix, key))

@@ -179,7 +179,7 @@ class Box:
             if sealed[:_HEAD_BYTES] != self._head:
                 raise ValueError("not sealed with this key, or not in this form")
             return self._aead.decrypt(bytes(sealed[_HEAD_BYTES:text_at]), sealed[text_at:], around)
-        except (InvalidTag, ValueError, TypeError):  # of another type is what somebody else wrote
+        except (InvalidTag, ValueError, TypeError):  # a value of another type was written by something else
             raise CorruptIndexError(
                 "sealed bytes were changed, cut, or moved from where they belong"
             ) from None

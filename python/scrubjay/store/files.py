@@ -213,7 +213,7 @@ def back_up(store: SqliteStore, target: Path, progress: Progress, *, replace: bo
 
             def advance(_status: int, remaining: int, total: int) -> None:
                 nonlocal done
-                if source.is_shut:  # or whoever closes the index would wait for the whole copy
+                if source.is_shut:  # or closing the index would wait for the whole copy
                     raise ClosedError(f"the index was closed while backing up: {target}")
                 progress.update(total - remaining - done)
                 done = total - remaining

@@ -126,7 +126,7 @@ def _columns() -> dict[str, list[str]]:
         connection.close()
 
 
-# Tables beside the collections of which something is sealed (store/registry.py), and the digests of their rows.
+# Tables beside the collections that hold sealed values (store/registry.py), and the digests of their rows.
 SEALED_TABLES = """
 CREATE TABLE sealed_table(name TEXT PRIMARY KEY, rules TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE table_digest(tenant TEXT NOT NULL, name TEXT NOT NULL, digest BLOB NOT NULL,
