@@ -1,4 +1,4 @@
-// Bitmaps: which documents of a chunk are dead, or allowed?
+// Bitmaps: deleted or allowed documents of a chunk.
 //
 // Immutable once published: a writer copies, changes the copy and publishes it, so that a reader's snapshot
 // stays whole. At most 8 KB a chunk. Bits past the end are zero. A search's own bitmaps are reused: reset().

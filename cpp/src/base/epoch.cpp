@@ -136,8 +136,8 @@ EpochGuard::~EpochGuard() {
 
 namespace {
 
-// Frees the oldest of what no reader can hold, not more than kMostPerPass: whoever retires pays for what is
-// about as much as its own, not for all that a writer of millions has left. Asks for no memory. Returns how
+// Frees the oldest of what no reader can hold, not more than kMostPerPass: a thread frees about as
+// much as it retires, not all that a writer of millions has left. Asks for no memory. Returns how
 // many.
 size_t collect_some() noexcept {
   Domain& d = domain();
@@ -175,7 +175,7 @@ void retire(void* object, void (*destroy)(void*) noexcept) noexcept {
     d.retired.back().epoch = d.epoch.fetch_add(1, std::memory_order_seq_cst);
     is_time = ++d.n_ever % kRetiredPerPass == 0;
   } catch (...) {
-    return;  // no memory to remember it: the object leaks, which harms nobody who may still read it
+    return;  // no memory to remember it: the object leaks, which is safe for its readers
   }
   if (is_time) collect_some();
 }

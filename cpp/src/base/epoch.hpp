@@ -1,4 +1,4 @@
-// Epochs: when may memory that a writer has replaced be freed, if readers never lock?
+// Epochs: when replaced memory may be freed, without locks for readers.
 //
 // Epoch-based reclamation (Fraser 2004). A reader pins the current epoch for the length of one search; a
 // writer that unlinks a buffer retires it with the epoch that follows; it is freed once no reader is pinned

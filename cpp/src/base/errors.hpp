@@ -1,4 +1,4 @@
-// Errors: what can go wrong that a caller should hear about?
+// Errors: the exceptions of the core.
 //
 // The core throws these and std::bad_alloc, nothing else. One file in cpp/bindings maps them to Python. Every
 // message says what is wrong, what was expected and what was given. Our own bugs are assertions, never these.
@@ -21,7 +21,7 @@ struct WrongType : Error {  // TypeError
 struct Corrupt : Error {  // scrubjay.CorruptIndexError
   using Error::Error;
 };
-struct Interrupted : Error {  // thrown by whoever interrupts a long call (interruption.hpp)
+struct Interrupted : Error {  // thrown to end a long call (interruption.hpp)
   using Error::Error;
 };
 

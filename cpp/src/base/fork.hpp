@@ -1,8 +1,8 @@
-// Forks: what must a child find so that it can go on?
+// Forks: leave the child with usable locks and structures.
 //
-// A fork takes along one thread. Locks that others held stay locked in the child, and what they were changing
+// A fork copies one thread. Locks that others held stay locked in the child, and what they were changing
 // stays half changed. So a fork waits, for a limited time, until no other thread is inside a ForkGate (an
-// engine has one), and lets nobody in meanwhile. What holds no lock for long and waits for nothing else (the
+// engine has one), and admits none meanwhile. What holds no lock for long and waits for nothing else (the
 // epochs, the worker pool) is simply locked around the fork. Everything here does nothing where there is no
 // fork.
 #pragma once
@@ -27,8 +27,8 @@ void at_fork(ForkOrder order, const ForkHandlers& handlers);
 // a signal's handler) and comes back gets base::Error instead of waiting for its own thread.
 class ForkGate {
  public:
-  // In the child, before it goes on, with no other thread: makes the owner's locks anew. `torn`: a thread
-  // that is not here was inside; what it was doing is half done, and nobody gets in any more.
+  // In the child, before it goes on, with no other thread: makes the owner's locks again. `torn`: a thread
+  // of the parent was inside; its work is half done, and no thread is admitted any more.
   using InChild = void (*)(void* owner, bool torn) noexcept;
 
   ForkGate(void* owner, InChild in_child);

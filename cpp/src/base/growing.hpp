@@ -1,4 +1,4 @@
-// Growing arrays: how does one writer append while readers read, without a lock?
+// Growing arrays: one writer appends while readers read, without a lock.
 //
 // Each of these has one writer at a time and any number of readers. Elements at positions that a reader knows
 // to be published (by an atomic counter elsewhere, stored with release and loaded with acquire) never change.
@@ -39,7 +39,7 @@ inline constexpr size_t kAllocationStep = 16, kAllocationWord = sizeof(size_t);
   return held_bytes(n_bytes) - kAllocationWord;
 }
 
-// Small arrays, of which there may be a million, do without the alignment, which costs half a cache line
+// Small arrays (there may be a million) do without the alignment, which costs half a cache line
 // each.
 inline constexpr size_t kAlignedFromBytes = 512;
 [[nodiscard]] inline void* allocate_array(size_t n_bytes) {

@@ -1,4 +1,4 @@
-// Huge pages: who reads here and there in much memory waits less if a page is 2 MB instead of 4 KB.
+// Huge pages: backs large, randomly accessed arrays with 2 MB pages to reduce TLB misses.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,8 @@
 
 namespace scrubjay::base {
 
-// Collects where something large lies, and asks the system to put it on huge pages. A wish: where it is not
-// understood (anything but Linux from 6.1 on) or the machine's owner forbids it, nothing happens. The memory
-// may be read and written meanwhile.
+// Collects address ranges, and asks the system to put them on huge pages. Best effort: a no-op where it is
+// unsupported (anything but Linux from 6.1 on) or disabled. The memory may be read and written meanwhile.
 class HugePages {
  public:
   static constexpr size_t kBytes = size_t{2} << 20;

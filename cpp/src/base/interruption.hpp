@@ -1,4 +1,4 @@
-// Interruption: how does the caller of a long call end it early?
+// Interruption: ends a long call early on behalf of its caller.
 //
 // Long work passes interruption points, a millisecond or so apart. A caller that wants to be asked constructs
 // an Interruptible on its thread; its function is called at the first point after each period, and what it

@@ -1,9 +1,8 @@
-// Sorting a search's candidates, best first: a third of the time of std::sort for some fifty to a thousand.
+// Sorts a search's candidates, best first: 3x faster than std::sort for 50 to 1,000 keys.
 //
-// Keys are those of topk.hpp, distinct. Some dozens are compared each with each, which needs no
-// branch: how many are greater is where a key belongs. More go into bins by score,
-// twice as many as there are keys, and then into place by insertion; where scores crowd in few bins std::sort
-// takes over. One per thread, reused.
+// Keys are those of topk.hpp, distinct. Some dozens are compared each with each, without branches: the number
+// of greater keys is the position of a key. More go into bins by score, twice as many as there are keys, and
+// then into place by insertion; where scores crowd in few bins std::sort takes over. One per thread, reused.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Parking: what becomes of a thread that may neither go on nor end?
+// Parking: suspends a thread that may neither go on nor end.
 //
 // A thread that is unwound from outside (pthread_exit, pthread_cancel) passes through C++ frames without an
 // exception object. Where it meets a function that must not throw, or a handler that does not pass it on, the

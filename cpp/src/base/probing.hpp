@@ -1,4 +1,4 @@
-// Probing: where in an open-addressing table does the walk for a hash begin, and how far may it go?
+// Probing: where a look-up in an open-addressing table starts, and how far it may go.
 //
 // The second wall behind the seeded hash. Each table walks from a home of its own and at most most() slots
 // far. An insertion that would have to go further rebuilds the table with harder(): another salt, so that

@@ -1,10 +1,11 @@
-// Seeded hashing: foreign bytes and integers become a 64-bit number that nobody outside the process can
-// predict.
+// Seeded hashing: foreign bytes and integers become a 64-bit number that is unpredictable outside
+// the process.
 //
-// For every table in memory whose keys a caller chooses: terms, ids, scopes, field names, metadata. Who knows
-// the function can choose keys that fall into one place of a table, and one text then costs the square of its
-// size (Crosby and Wallach 2003), so the function has secret words, drawn once per process from the system's
-// randomness. Nothing that depends on them is stored, compared across processes or visible in an order.
+// For every table in memory whose keys a caller chooses: terms, ids, scopes, field names, metadata. An
+// attacker who knows the function can choose keys that fall into one place of a table, and one text then
+// costs the square of its size (Crosby and Wallach 2003), so the function has secret words, drawn once per
+// process from the system's randomness. Nothing that depends on them is stored, compared across processes or
+// visible in an order.
 //
 // Two multiply-and-fold steps (wyhash, Wang Yi 2019), every factor masked by a secret word, as the hashes of
 // Go's maps where the CPU has no AES: without the words no factor can be made zero, and a difference between

@@ -1,4 +1,4 @@
-// Bounded top-k: which k of many scored documents are best, under one total order?
+// Bounded top-k: the best k of many scored documents, under one total order.
 //
 // A candidate is one 64-bit key: the score in the upper half (as an unsigned number that grows with it), the
 // complement of the document in the lower. A greater key is a better candidate: higher score, then lower
@@ -103,7 +103,7 @@ class TopK {
     keys_.resize(n_kept);
   }
 
-  // Takes the best k as somebody else found them: best first, after a reset and instead of every push.
+  // Takes the best k as found elsewhere: best first, after a reset and instead of every push.
   void assign(std::span<const uint64_t> keys) {
     keys_.assign(keys.begin(), keys.end());
     finished_ = true;

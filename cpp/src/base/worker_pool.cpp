@@ -120,7 +120,7 @@ bool run_with_helpers(unsigned n_helpers, void (*work)(void*) noexcept, void* co
   }
   work(context);
   std::unique_lock lock(helpers.mutex);
-  helpers.unlink(job);  // whoever has not begun need not
+  helpers.unlink(job);  // helpers that have not begun need not
   own_jobs = job.outer;
   helpers.helper_left.wait(lock, [&] { return job.n_running == 0; });
   return !job.lost;

@@ -1,4 +1,4 @@
-// Worker pool: who helps the calling thread when there is work for several?
+// Worker pool: threads that help the calling thread.
 //
 // One pool for the process. Its threads start when they are first needed, at most one fewer than the machine
 // has cores (but one at least), and then wait for the next work; starting a thread for each batch costs more

@@ -1,4 +1,4 @@
-// Byte pairs: into which tokens of a model's vocabulary does a text fall?
+// Byte pairs: a text as tokens of a model's vocabulary.
 //
 // Byte pair encoding (Sennrich et al. 2016) as the Llama family has it: a text begins with a marker (U+2581),
 // every space is one, nothing else is normalised or split beforehand; a character that the vocabulary lacks

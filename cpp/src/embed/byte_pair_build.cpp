@@ -1,4 +1,4 @@
-// How is a tokenizer made of a vocabulary and its merges?
+// Builds a tokenizer from a vocabulary and its merges.
 #include <algorithm>
 #include <bit>
 

@@ -1,5 +1,5 @@
-// How are the tokenizer's tables addressed? Shared by what fills them and what reads them; nothing is
-// persisted. Seeded: the vocabulary is public, and texts are foreign.
+// The addressing of the tokenizer's tables, shared by their builder and their readers; nothing is persisted.
+// Seeded: the vocabulary is public, and texts are foreign.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Static embedder: what is a text's vector when every token has one of its own?
+// Static embedder: a text's vector from one vector per token.
 //
 // The sum of its tokens' rows, scaled to length 1 (the direction of their mean): no network runs. Rows are
 // added in the order of the tokens, in single precision, so every instruction set gives the same bits.

@@ -58,7 +58,7 @@ class Chunk {
   [[nodiscard]] bool full() const noexcept { return tail() >= capacity_; }
   // Tests make chunks small to cross their borders often.
   void limit(uint32_t n_docs) noexcept { capacity_ = n_docs; }
-  // Its serial number in the partition (partition.hpp), given before anybody reads it.
+  // Its serial number in the partition (partition.hpp), given before it is published.
   void number(uint64_t serial) noexcept { serial_ = serial; }
   // The numbers of the writes of all documents, from `first` on, of a chunk that came from an image.
   void number_writes(uint64_t first) noexcept;
@@ -73,7 +73,7 @@ class Chunk {
   // Takes back the last that is prepared, which had these terms; then forget_values() once.
   void forget(const lexical::TermSpan& terms) noexcept;
   void forget_values() noexcept;
-  // For compaction, of a chunk that nobody reads yet (engine/chunk_rewrite.hpp).
+  // For compaction, of an unpublished chunk (engine/chunk_rewrite.hpp).
   [[nodiscard]] lexical::PostingTable& postings_to_fill() noexcept { return postings_; }
   void bury(std::unique_ptr<base::Bitmap> dead) noexcept;
 

@@ -1,4 +1,4 @@
-// Chunk rewrite: how do the live documents of neighbouring chunks become one chunk while they change?
+// Chunk rewrite: copies the live documents of neighbouring chunks into one chunk while they change.
 //
 // copy() reads what is published, like a search, and may be called again for what was published since; only
 // the last call, finish(), has the writers wait. No text is analysed: postings are taken over, renumbered.

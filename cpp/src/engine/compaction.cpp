@@ -1,10 +1,10 @@
-// Compaction: how do deleted documents leave memory without anybody waiting for it?
+// Compaction: removes deleted documents from memory without blocking searches or writers.
 //
 // A chunk with many dead documents is copied without them beside searches and writes (chunk_rewrite.hpp), and
 // put in its place in one publication, for which writers of the partition wait some milliseconds (and all who
 // look up ids while those of a full chunk are told their new places). Neighbours that fit into one chunk
 // become one. compact() does this for every dead document, on the caller's thread; in the background
-// (EngineOptions::background) a thread of the engine does it for chunks of which a sixth is dead
+// (EngineOptions::background) a thread of the engine does it for chunks with a sixth of deleted documents
 // (upkeep.cpp).
 
 #include <algorithm>
@@ -101,7 +101,7 @@ size_t Engine::compact_partition(const Scope& scope, bool thoroughly, const std:
   }
 }
 
-// A partition of which nothing lives.
+// A partition without live documents.
 size_t Engine::drop_if_empty(const Scope& scope) {
   const PartitionTurn turn(*this, scope.key(), scope.hash());
   Partition* partition = turn.get();

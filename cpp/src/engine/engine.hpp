@@ -108,8 +108,8 @@ struct ListRequest {
   DocumentFilter filter;
 };
 
-// Of a partition: coming while its upkeep is due or under way, which may end in a graph; growing while the
-// one that is there is to take in what was written beside it.
+// The graph of a partition. none: no graph. coming: a build is due or under way. growing: an extension by the
+// documents written since is due or under way. built: up to date.
 enum class GraphState : uint8_t { none, coming, growing, built };
 
 struct EngineStats {
@@ -150,9 +150,10 @@ class Engine {
   // or built again. Not `anew`: graphs that can be are extended.
   size_t build_graphs(size_t min_vectors, bool anew = true);
 
-  // --- residence: a store keeps the documents, the engine holds partitions while they are needed
-  // (residence.cpp) ----- Throws what upsert() would throw for what is wrong with the documents themselves,
-  // and writes nothing.
+  // --- residence (residence.cpp) -----------------------------------------------------------------
+  // A store keeps the documents, the engine holds partitions while they are needed.
+  //
+  // Throws what upsert() would throw for invalid documents, and writes nothing.
   void validate(std::span<const DocumentInput> documents) const;
   // The images of the partition of exactly this scope, chunk by chunk; none if it has no documents. Its
   // writers wait. One of its graph follows, if it has one (graph_image.hpp): that is made while writers go
@@ -177,8 +178,8 @@ class Engine {
 
   // A number that changes with every write that a search from the scope could notice.
   [[nodiscard]] uint64_t generation(const Scope& scope) const;
-  // The visible documents that contain a text, ASCII letters in either case, by looking at each; the score is
-  // the share of the document that it is. Mode substring.
+  // The visible documents that contain a text, ASCII letters in either case, by reading each; score =
+  // len(part) / len(document). Mode substring.
   [[nodiscard]] SearchResult find_substring(std::string_view part, const Scope& scope, size_t k) const;
 
   // One moment of each partition. Costs what it skips and returns, with a filter what the scope holds. Mode

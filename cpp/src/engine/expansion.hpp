@@ -1,8 +1,8 @@
-// Expansion: how many vectors must a search of a graph keep in view (ef) for a recall among the best k?
+// Expansion: the ef of a graph search that reaches a recall among the best k.
 //
-// The usual is fitted to real embeddings: the share of misses falls with the power 1.28 of what is kept in
-// view. How hard vectors are to find depends on how they lie, so a graph that is large enough is tried
-// (graph_trial.hpp), and what it needs is kept as a multiple of the usual.
+// The default is fitted to real embeddings: the share of misses falls with the power 1.28 of ef. How hard a
+// search is depends on the distribution of the vectors, so a graph that is large enough is calibrated
+// (graph_trial.hpp), and the ef that it needs is stored as a multiple of the default.
 #pragma once
 
 #include <algorithm>
@@ -19,7 +19,7 @@ namespace scrubjay::engine {
   return (53.0 + 1.2 * static_cast<double>(k)) * std::pow(0.05 / misses_of(recall), 0.78);
 }
 
-// What a graph needs, by the recall and by how many are wanted, as a multiple of the usual.
+// The ef that a graph needs, by recall and k, as a multiple of the default.
 class ExpansionScales {
  public:
   static constexpr std::array<double, 3> kRecalls{0.9, 0.95, 0.99};

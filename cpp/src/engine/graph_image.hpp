@@ -1,4 +1,4 @@
-// Graph image: how is a partition's graph kept beside the images of its chunks?
+// Graph image: a partition's graph as bytes, stored beside the images of its chunks.
 //
 // The graph's lists (vector/graph_links.hpp) behind a header with a version, a checksum, and a generation: a
 // number made of the checksums of the chunk images that were written with it, so that a graph is never put
@@ -37,7 +37,7 @@ inline constexpr uint32_t kGraphImageVersion = 1;
 // while writers go on.
 class GraphKeeping {
  public:
-  // `chunks` of the partition; those of which nothing lives have no image.
+  // `chunks` of the partition; those without live documents have no image.
   GraphKeeping(const PartitionGraph& graph, std::span<const ChunkRef> chunks, uint32_t chunk_docs);
   // Empty if nothing that the graph holds is kept, or it is too large for a store.
   [[nodiscard]] std::string write(std::span<const std::string> images) const;

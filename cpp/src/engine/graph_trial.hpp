@@ -1,4 +1,4 @@
-// Graph trial: how much more than usual must a search of this graph keep in view?
+// Graph trial: calibrates the ef that searches of a particular graph need.
 //
 // How hard vectors are to find by a graph depends on how they lie: in a million around 256 centres a search
 // that finds .99 of the nearest among embeddings finds .94. So some of the vectors, moved by half their

@@ -1,9 +1,9 @@
-// Graphs: when does a partition get one, when is it extended, when built anew?
+// Graphs: when one is built for a partition, extended, or rebuilt.
 //
 // All of it beside searches and writes: what is published is read like a search reads it, and the partition's
 // turn is held only to put the graph in its place. A graph is dropped when a chunk that it covers is
-// rewritten. With the images of its chunks a graph is kept (graph_image.hpp), so that reading them does not
-// mean building it.
+// rewritten. A graph is stored with the images of its chunks (graph_image.hpp), so that loading them does not
+// rebuild it.
 
 #include <bit>
 

@@ -1,4 +1,4 @@
-// Ids: what does the caller call a document?
+// Ids: the caller's names of documents.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@ namespace scrubjay::engine {
 
 enum class IdKind : uint8_t { unset, integer, string };
 
-// A caller's id: a 64-bit integer or a non-empty string. A view; the string belongs to somebody else.
+// A caller's id: a 64-bit integer or a non-empty string. A view; the string is not owned.
 struct Id {
   IdKind kind = IdKind::unset;
   int64_t integer = 0;

@@ -98,8 +98,8 @@ class IdIndex {
 
   // Announced documents included.
   [[nodiscard]] size_t size() const noexcept { return n_.load(std::memory_order_relaxed); }
-  // As ids usually spread over the shards, none of which shrinks: what each of them holds depends on the seed
-  // of the hashes, which no figure may tell.
+  // Assumes the usual spread of ids over the shards, which never shrink: the real size of each depends on the
+  // hash seed, which no figure may disclose.
   [[nodiscard]] size_t memory_bytes() const noexcept {
     const size_t most = most_.load(std::memory_order_relaxed);
     return std::max(most * IdMap::kUsualBytes, std::min(most, kShards) * IdMap::kLeastBytes);

@@ -1,13 +1,11 @@
-// The identifier tier: which terms of a query name something exactly, so that whoever holds them comes first?
+// The identifier tier: terms of a query that name something exactly; documents that hold one come first.
 //
-// Neither rank fusion nor nearness knows that TS-2304 is not TS-2305. A term of the query is such an
-// identifier if
+// Neither rank fusion nor vectors tell TS-2304 from TS-2305. A term of the query is such an identifier if
 //  - it is an identifier as written (a whole form), or holds a digit as a word or joined form;
 //  - it is rare: at most max(5, 0.5%) of the visible documents hold it, and at least one;
 //  - no other such term of the query contains it (of jane@acme.com, acme.com does not count by itself);
-//  - it is not a mere number of one or two digits, nor free of digits (a name like fooBar), unless the query
-//  is
-//    mostly about it: the term and the parts inside it make up two thirds of the query's idf.
+//  - it is not a mere number of one or two digits, nor free of digits (a name like fooBar), unless the
+//    query is mostly about it: the term and the parts inside it make up two thirds of the query's idf.
 #pragma once
 
 #include <cstdint>

@@ -1,11 +1,11 @@
-// Image: how does a chunk become bytes that a store can keep, and bytes a chunk again?
+// Image: a chunk as bytes that a store can keep, and back.
 //
 // An image holds the live documents of one chunk, renumbered without gaps: ids, texts, payloads, length
 // codes, stored vectors and postings. Nothing of a dead document is in it. Little-endian; a header with a
 // version, what the engine's options were, the size and a checksum comes first.
 //
 // Reading trusts nothing: whatever bytes are given, the result is a chunk that searches can use or
-// base::Corrupt. What the checksum cannot see (an image made by somebody else) is checked value by value:
+// base::Corrupt. What the checksum cannot see (a forged image) is checked value by value:
 // ranges, order, UTF-8, that every posting names a document and carries its length.
 //
 // Acceleration only: rows are the truth, and an image that cannot be read is rebuilt from them.

@@ -1,4 +1,4 @@
-// The lexical arm of a search: which visible documents does BM25 rank highest?
+// The lexical arm of a search: the visible documents that BM25 ranks highest.
 #pragma once
 
 #include <cstdint>

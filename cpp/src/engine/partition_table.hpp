@@ -1,4 +1,4 @@
-// Partition table: which partition holds a scope's documents?
+// Partition table: from a scope to its partition.
 //
 // Open addressing from scope to partition (how far it probes: base/probing.hpp). Readers look up without a
 // lock, in time that does not depend on how many other partitions there are; the writer replaces the table

@@ -1,4 +1,4 @@
-// Planner: by which way is a vector search cheapest?
+// Planner: the cheapest strategy for a vector search.
 //
 // All constants are measured; `python -m benchmarks.micro` prints what they are made from.
 #pragma once
@@ -13,15 +13,14 @@
 
 namespace scrubjay::engine {
 
-// Tests and benchmarks take a way whatever it costs; a way that is not there falls back to the next before
-// it.
+// Tests and benchmarks can force a strategy; an unavailable one falls back to the previous one in this list.
 enum class VectorPlan : uint8_t { automatic, rows, codes, graph };
 
 }  // namespace scrubjay::engine
 
 namespace scrubjay::engine::planner {
 
-// A scan of codes may miss this share of what the wanted recall allows: its margin costs little.
+// A scan of codes may miss this share of the misses that the requested recall allows: its margin is cheap.
 inline constexpr double kScanMissShare = 0.01;
 
 // Picoseconds a byte, from the near caches and from beyond them: rows read in order, rows picked out, codes
@@ -34,13 +33,13 @@ struct ByteCost {
   }
 };
 inline constexpr ByteCost kRowByte{37.0, 56.0}, kPickedRowByte{45.0, 200.0}, kCodeByte{18.0, 36.0};
-// Codes picked out.
+// The same for codes that are read one by one.
 inline constexpr double kPickedCodeByte = 60.0;
 // Rotating the query and choosing, in picoseconds.
 inline constexpr double kCodeStart = 600'000.0;
-// Of the wanted k, how many originals a scan of codes looks at.
+// How many originals a scan of codes compares, as a multiple of k.
 inline constexpr double kLookedAt = 1.8;
-// A search of a graph, in picoseconds per vector kept in view and block of code.
+// A search of a graph, in picoseconds per unit of ef and block of code.
 inline constexpr double kInView = 400'000.0;
 
 [[nodiscard]] inline double row_scan_cost(double n_docs, const vector::ColumnOptions& options) noexcept {
@@ -68,8 +67,8 @@ inline constexpr double kInView = 400'000.0;
   return code_scan_cost(n_docs, k, options) < row_scan_cost(n_docs, options);
 }
 
-// A search is given up when of those about the query fewer are visible than this part of what is to be
-// expected, or when it has measured too much.
+// A graph search is abandoned if fewer than this fraction of the expected visible neighbours are found, or
+// if it computes too many distances.
 inline constexpr double kLeastMet = 0.5;
 [[nodiscard]] inline size_t most_measured(uint64_t n_docs) noexcept {
   return std::max<size_t>(4096, static_cast<size_t>(n_docs / 8));
@@ -78,7 +77,7 @@ inline constexpr double kLeastMet = 0.5;
 // A partition with this many bytes of codes has a graph built beside it. It is extended when what was written
 // beside it is one in kBesideShare of what it holds: until then those are scanned, and taking the lists
 // over (0.3 us a vector in the graph) is a twentieth of what their insertion costs (100 us and more for
-// each). It is built anew when one in kDeadShare of what it holds is dead.
+// each). It is rebuilt when one in kDeadShare of its documents is deleted.
 inline constexpr uint64_t kGraphBytes = 8u << 20;
 inline constexpr uint64_t kBesideShare = 16;
 inline constexpr uint64_t kDeadShare = 4;

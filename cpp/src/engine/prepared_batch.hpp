@@ -1,6 +1,6 @@
 // Prepared batch: documents that were checked, copied and analysed, before a writer's turn begins.
 //
-// What a write does on its own thread, while nobody waits: UTF-8 is checked, texts become terms, vectors
+// What a write does on its own thread, without a lock: UTF-8 is checked, texts become terms, vectors
 // become rows as the columns keep them (what is checked is the copy that is stored: the caller's array may
 // change meanwhile), and so do the terms of the documents that are replaced. Texts, ids and payloads stay
 // views of the caller's bytes. Belongs to one engine; not for two threads at once.

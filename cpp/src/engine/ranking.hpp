@@ -1,10 +1,9 @@
 // Ranking: from what the two arms found to the hits, in one pass over the candidates.
 //
-//  1. Candidates: both rankings, the caller's rankings, and who holds an identifier of the query.
+//  1. Candidates: both rankings, the caller's rankings, and documents that hold an identifier of the query.
 //  2. The fusion gives each a score (fusion/fuse.hpp) and may refuse some.
-//  3. If there are signals: the best `depth` by (identifier tier, score) are kept, their scores scaled to
-//  0..1,
-//     and the weighted signals added.
+//  3. If there are signals: the best `depth` by (identifier tier, score) are kept, their scores scaled
+//     to 0..1, and the weighted signals added.
 //  4. Thresholds refuse more.
 //  5. The best k by (identifier tier, score, document), or k of the best `depth` by marginal relevance.
 // A hit of the identifier tier is reported with 1 + the spread of all scores added, so that scores descend

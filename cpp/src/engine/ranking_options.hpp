@@ -1,4 +1,4 @@
-// Ranking options: how are the documents that the arms found to be ranked?
+// Ranking options: how the candidates of both arms are ranked.
 //
 // Plain data, made once by a caller and shared by any number of searches.
 #pragma once

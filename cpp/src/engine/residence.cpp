@@ -11,7 +11,7 @@
 namespace scrubjay::engine {
 namespace {
 
-// Visits the first n documents of chunks that nobody writes to.
+// Visits the first n documents of chunks without a writer.
 template <class Visit>
 void for_each_document(std::span<const ChunkRef> chunks, size_t n, Visit&& visit) {
   for (size_t c = 0; c < chunks.size(); ++c) {
@@ -96,7 +96,7 @@ size_t Engine::load_partition(const ScopeRef& scope, std::span<const std::string
   } catch (...) {
     for_each_document(chunks, n_announced,
                       [&](const Id& id, LocalDoc doc) { ids_.erase(id, {partition.get(), doc}); });
-    throw;  // nobody else ever saw the partition: it was not in the table
+    throw;  // no other thread saw the partition: it was not in the table
   }
   return n_docs;
 }

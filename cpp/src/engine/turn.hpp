@@ -1,14 +1,13 @@
-// Turns: which writers wait for which?
+// Turns: the lock order of writers, and the states of a document.
 //
 // What a writer does takes one of three turns, always in this order:
 //   1. Engine::compaction_mutex_: one rewrite of chunks at a time. Searches and writes do not take it.
-//   2. the turns of partitions, by ascending serial number (Turn below, Partition::turn()): whoever appends
-//   to the
-//      chunks of a partition, replaces or removes them, or reads counts that only writers may read. Held as
-//      long as that takes: a writer waits for writers of its own partitions only.
+//   2. the turns of partitions, by ascending serial number (Turn below, Partition::turn()): needed to
+//      append to the chunks of a partition, to replace or remove them, and to read counts that only writers
+//      may read. Held as long as that takes: a writer waits for writers of its own partitions only.
 //   3. what all partitions share, each held for some instructions and never two of them at once: the
-//   partition
-//      table (Engine::table_mutex_), the shards of the id index (id_index.hpp), the kind of ids and the
+//      partition table (Engine::table_mutex_),
+//      the shards of the id index (id_index.hpp), the kind of ids and the
 //      dimension (Engine::identity_mutex_), the list of upkeep (Engine::upkeep_mutex_).
 // Analysis, checks, and the encoding of vectors come before all of them (prepared_batch.hpp).
 //
@@ -18,8 +17,8 @@
 // sees it), dead. A write that fails before it has published goes back from announced to nothing, without
 // asking for memory (batch_write.cpp).
 //
-// Partitions that leave the table are marked (Partition::removed()) under their turn; who waited for the turn
-// of one looks its scope up again. They stay readable under the epoch guard that a writer holds.
+// Partitions that leave the table are marked (Partition::removed()) under their turn; a writer that waited
+// for the turn of one looks its scope up again. They stay readable under the epoch guard that a writer holds.
 #pragma once
 
 #include <algorithm>

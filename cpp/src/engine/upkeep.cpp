@@ -1,8 +1,8 @@
-// Upkeep: what does the engine tidy up behind its writers, on a thread of its own?
+// Upkeep: background work behind the writers, on a thread of the engine.
 //
 // Compaction of chunks with many dead documents (compaction.cpp) and graphs over partitions that have grown
-// large (graphs.cpp). The thread starts when it is first wanted, touches no stemmer, holds up nobody for
-// more than a few milliseconds, changes no exact result, and ends with the engine.
+// large (graphs.cpp). The thread starts on first use, calls no stemmer, blocks no other thread for more
+// than a few milliseconds, changes no exact result, and ends with the engine.
 
 #include <new>
 #include <system_error>
@@ -25,8 +25,8 @@ Engine::~Engine() {
   maintenance_->thread.join();
 }
 
-// Locks that this thread does not hold are free, whoever of those that are not here held them. What upkeep
-// was doing is forgotten: the next occasion asks again.
+// Locks that this thread does not hold are free, even if a thread that does not exist here held them.
+// Unfinished upkeep is forgotten: the next occasion requests it again.
 void Engine::restart_after_fork(bool torn) noexcept {
   if (compactor_.load() != std::this_thread::get_id()) {
     compactor_.store(std::thread::id());

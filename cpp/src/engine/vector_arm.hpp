@@ -1,4 +1,4 @@
-// The vector arm of a search: which visible documents are nearest, and by which way is that found?
+// The vector arm of a search: the nearest visible documents, and the strategy that finds them.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a writer needs on its thread, the thread that tidies up behind it, and who may call whom. Private to
-// the engine's files.
+// A writer's scratch on its thread, the background thread, and the writers' locks. Private to the engine's
+// files.
 #pragma once
 
 #include <algorithm>

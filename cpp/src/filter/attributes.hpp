@@ -1,11 +1,11 @@
-// Attributes: what can a filter ask about a document?
+// Attributes: the typed values of a document that filters test.
 //
 // They are read from the document's payload, which holds the caller's metadata: a JSON object with the keys
 // `metadata` (an object) and `created_at`, `expires_at` (ISO 8601), as the Python layer writes it. Any other
 // payload is a document without attributes. A field is a key of `metadata`; the two times are fields of their
 // names and win over a key of the same name. Types:
-//     boolean, integer (64 bits), real, string, list (of which the strings count), time (the two times only),
-//     other (an object, an integer beyond 64 bits: it exists and equals nothing); null is no value.
+//     boolean, integer (64 bits), real, string, list (its strings count), time (the two times only),
+//     other (an object, an integer beyond 64 bits: it exists and equals nothing); null is not a value.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Columns: what are the attributes of the documents of a chunk, field by field?
+// Columns: the attributes of the documents of a chunk, field by field.
 //
 // Derived from the payloads (attributes.hpp), appended with each document, and nowhere else kept: an image or
 // a rewritten chunk builds them anew. A value that several documents share is stored once: strings are codes
@@ -53,7 +53,7 @@ class Columns {
   // need not come. Strong exception guarantee, as far as a reader can see.
   void append(uint32_t doc, const Attributes& attributes, std::string_view payload);
 
-  // Takes back what was appended for documents from `doc` on, which nobody saw. Their strings stay known.
+  // Takes back what was appended for unpublished documents from `doc` on. Their strings stay interned.
   void forget_from(uint32_t doc) noexcept;
 
   // Readers: null if no document has the field.

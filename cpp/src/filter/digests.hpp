@@ -1,9 +1,9 @@
-// Digests: which of many numbers may lie in a range, at a quarter of the bytes?
+// Digests: a zone map with 16 bits for each value, which a range query reads first.
 //
 // Of each full block of 1,024 values its least and greatest are kept, and of each value 16 bits: how far it
 // is above the least, without the low bits that do not fit. A block beyond the range is passed over, one
-// within it taken whole; in the others only values whose 16 bits are those of an end of the range are looked
-// at themselves. One writer, any number of readers under an epoch guard.
+// within it taken whole; in the others only values whose 16 bits equal those of an end of the range are
+// compared themselves. One writer, any number of readers under an epoch guard.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Id set: does the caller's set hold this id?
+// Id set: a caller's set of ids.
 //
 // Integers in a 64-bit Roaring bitmap (CRoaring; Lemire et al. 2018), so that a bitmap of the caller's comes
 // over without being spelt out; strings in a hash set. Immutable once made; any number of threads may ask.
@@ -22,7 +22,7 @@ class IdSet {
   [[nodiscard]] static IdSet of_integers(std::span<const int64_t> ids);
   [[nodiscard]] static IdSet of_strings(std::span<const std::string_view> ids);
   // A bitmap in the portable format of Roaring, of 32-bit (`wide`: 64-bit) numbers. base::InvalidArgument if
-  // it is none.
+  // it is invalid.
   [[nodiscard]] static IdSet of_roaring(std::string_view bytes, bool wide);
 
   IdSet(IdSet&&) noexcept;

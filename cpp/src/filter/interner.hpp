@@ -1,8 +1,8 @@
-// Interner: which number has a string?
+// Interner: maps strings to dense integer codes.
 //
 // Strings are numbered 0, 1, 2, ... in the order in which they first came. One writer, any number of readers
 // under an epoch guard; a reader finds at least the strings of the documents that its snapshot sees. The
-// bytes belong to somebody else and stay where they are.
+// bytes are not owned and must not move.
 #pragma once
 
 #include <atomic>

@@ -1,4 +1,4 @@
-// Times: which instant does a text name?
+// Times: parses ISO 8601 texts.
 #pragma once
 
 #include <cstdint>

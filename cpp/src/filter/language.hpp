@@ -2,9 +2,8 @@
 //
 //     filter     {field: condition, "$and": [filter...], "$or": [filter...], "$not": filter}   all of them
 //     condition  value  |  {operator: operand, ...}                                            all of them
-//     operator   $eq $ne $gt $gte $lt $lte (value), $in $nin (list of values), $exists (bool), $contains
-//     (text),
-//                $not ({operator: operand, ...})
+//     operator   $eq $ne $gt $gte $lt $lte (value), $in $nin (list of values), $exists (bool),
+//                $contains (text), $not ({operator: operand, ...})
 //
 // The fields created_at and expires_at are compared with times: a time, an ISO 8601 text, or seconds since
 // 1970.

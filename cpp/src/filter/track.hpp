@@ -1,4 +1,4 @@
-// Track: which value of one type has each document of a chunk, if any?
+// Track: a column of optional values of one type, one for each document of a chunk, dense or sparse.
 //
 // Dense (a value for each document up to the last that has one, `kAbsent` where there is none) while at least
 // a quarter of them have one, sparse (pairs of document and value) otherwise, so that a field that few

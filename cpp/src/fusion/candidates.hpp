@@ -1,7 +1,7 @@
-// Candidates: what is known of each document that some ranking of a search returned?
+// Candidates: what is known of each document that a ranking of a search returned.
 //
 // One entry per document, in order of first appearance: the lexical ranking first, then the vector ranking,
-// then the rest. An open-addressing table finds the entry of a document, once somebody asks for one. Reuse
+// then the rest. An open-addressing table, made on first use, finds the entry of a document. Reuse
 // one per thread: after the first searches nothing is allocated.
 #pragma once
 

@@ -1,9 +1,11 @@
-// Diversity: which k of these documents are relevant and do not repeat each other?
+// Diversity: k documents that are relevant and do not repeat each other.
 //
-// Maximal marginal relevance (Carbonell and Goldstein 1998): take, one after the other, the document with the
+// Maximal marginal relevance (Carbonell and Goldstein 1998): repeatedly take the document with the
 // greatest
+//
 //     lambda relevance - (1 - lambda) max(0, greatest similarity to one that was taken)
-// As if every value were computed anew at each step. A value only falls as documents are taken, so what was
+//
+// As if every value were computed again at each step. A value only falls as documents are taken, so what was
 // computed earlier is a bound, and only the document on top of a heap of bounds is brought up to date, and
 // sinks to where it then belongs: few of the k n similarities are ever computed.
 #pragma once

@@ -1,20 +1,21 @@
-// Fusion: how do several rankings become one score per document?
+// Fusion: several rankings become one score per document.
 //
 //   rrf         sum over the rankings that hold d of weight / (k + rank), ranks from 1 (Cormack, Clarke,
-//   Buettcher
-//               2009), added in the order lexical, vector, caller's.
+//               Buettcher 2009), added in the order lexical, vector, caller's.
 //   weighted    lexical_weight n(bm25) + vector_weight n(similarity), n one of
-//                 zscore    (x - mean) / deviation of the ranking; the lexical ranking is taken to end in one
-//                 zero minmax    (x - least) / (greatest - least), the least of BM25 being 0 max       x /
-//                 greatest logistic  BM25: 1 / (1 + exp(-slope (x - midpoint))) by the query's length;
-//                 similarity: within 0..1
+//                 zscore    (x - mean) / deviation of the ranking; the lexical ranking is taken to end in
+//                           one zero
+//                 minmax    (x - least) / (greatest - least), the least of BM25 being 0
+//                 max       x / greatest
+//                 logistic  BM25: 1 / (1 + exp(-slope (x - midpoint))) by the query's length;
+//                           similarity: within 0..1
 //   boost       similarity + boost * bm25 / greatest, for documents whose similarity reaches the gate
 //   production  0.4 similarity + 0.6 bm25 / greatest, refused if both are below the floor. Literally, as it
 //               circulates: 0.4/0.6 for what both arms found, the bare similarity for what only the vector
 //               arm found, 0 for what only the lexical arm found; refused below the floor.
 //   automatic   weighted by z-scores, with a lexical share of 0.7 - 0.4 agreement. The agreement is the mean
-//   of
-//               1/sqrt(rank that the other arm gives an arm's first document), 0 where it does not have it.
+//               of 1/sqrt(rank that the other arm gives an arm's first document), 0 if it does not have
+//               it.
 //               When the arms agree, the vectors may decide among what the words cannot tell apart; when they
 //               do not, words are evidence that can be checked and nearness of an unknown model is not.
 //

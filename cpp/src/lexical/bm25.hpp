@@ -1,4 +1,4 @@
-// BM25: what is one term's occurrence in one document worth?
+// BM25: the score of one term's occurrence in one document.
 //
 // Robertson and Zaragoza (2009), eq. 3.15, with Lucene's non-negative idf:
 //     idf = ln(1 + (N - df + 0.5) / (df + 0.5))

@@ -1,4 +1,4 @@
-// Gathering: what do a few documents score, without going through the postings of all?
+// Gathering: scores of a few documents, without reading all postings.
 //
 // For filters that admit little: each admitted document is looked up in each term's list.
 #pragma once

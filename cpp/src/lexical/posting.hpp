@@ -1,4 +1,4 @@
-// Postings: what does the index remember of one term in one document?
+// Postings: what the index stores of one term in one document.
 //
 // Its term frequency and the document's length, packed into 16 bits beside the 16-bit offset of the document
 // in its chunk, so that scoring touches nothing else. Term frequencies saturate at 31; lengths are exact to

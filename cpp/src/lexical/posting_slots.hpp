@@ -127,7 +127,7 @@ struct PostingTable::Table {
   }
   [[nodiscard]] size_t next(size_t i) const noexcept { return i + 1 == n_slots ? 0 : i + 1; }
 
-  // A free slot for a term that is not there; null if there is none as near as look-ups go.
+  // A free slot for an absent term; null if there is none within the probe limit.
   [[nodiscard]] Slot* free_slot(uint64_t key) noexcept {
     size_t i = home(key);
     for (uint32_t left = probing.most(); left != 0; --left, i = next(i))

@@ -1,11 +1,11 @@
-// Posting table: which documents of one chunk hold a term?
+// Posting table: the postings of one chunk, by term.
 //
 // An open-addressing dictionary from term to postings (how far it probes: base/probing.hpp). A slot of 32
 // bytes holds up to four postings inline (most terms of a chunk occur once or twice); longer lists live in a
 // block of two parallel arrays, offsets and payloads, that grows by halves, later by quarters. Terms of up to
 // seven bytes are their own key; longer ones are verified against their bytes. A chunk of a few short
-// documents, of which there may be a million, has no dictionary yet: its postings lie as they came
-// (tiny_postings.hpp).
+// documents (there may be a million such chunks) has no dictionary yet: its postings are in the order of
+// writing (tiny_postings.hpp).
 //
 // One writer, any number of readers. The writer appends postings of a document before the document is
 // published, so a reader cuts every list at the document count of its snapshot (`n_docs`), which it loaded
@@ -87,7 +87,7 @@ class PostingTable {
   // [first, renumbered.size()): each as document renumbered[offset] here, those that are kGone not at all.
   // The new numbers ascend, and are behind all that this table holds. Under an epoch guard.
   void append_all(const PostingTable& from, uint32_t first, std::span<const uint32_t> renumbered);
-  // Counts the dead of every list anew. Before anybody reads.
+  // Counts the dead of every list again. Before it is published.
   void recount_dead(const base::Bitmap& dead) noexcept;
 
   // --- the writer, for images (engine/image.hpp) -------------------------------------------------

@@ -116,7 +116,7 @@ void PostingTable::reserve_terms(size_t n_terms, uint32_t n_docs) {
   if (n_terms == 0) return;
   if (n_docs <= TinyPostings::kDocs && n_terms <= TinyPostings::kPostings) return;
   auto reserved = std::make_unique<Table>(Table::slots_for(n_terms), base::Probing::fresh());
-  // Empty, and nobody reads it yet.
+  // Empty, and not published yet.
   form_.store(reinterpret_cast<uintptr_t>(reserved.release()), std::memory_order_release);
 }
 

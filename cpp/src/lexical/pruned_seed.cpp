@@ -1,4 +1,4 @@
-// Where does a pruned search get its first threshold from?
+// The first threshold of a pruned search.
 #include <algorithm>
 #include <bit>
 

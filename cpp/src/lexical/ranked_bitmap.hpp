@@ -1,4 +1,4 @@
-// Ranked bitmap: does a document hold a frequent term, and where in the term's list is its posting?
+// Ranked bitmap: membership of a document in a frequent term's list, and the position of its posting.
 //
 // A search in the list costs a dozen dependent steps; here it is one word: 48 documents' bits below, and
 // above them how many postings lie before the word's first. Only lists that are long and hold a fair share of

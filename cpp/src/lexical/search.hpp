@@ -1,4 +1,4 @@
-// Lexical search: which k visible documents does BM25 rank highest?
+// Lexical search: the k visible documents that BM25 ranks highest.
 //
 // Input is a snapshot: the visible chunks in their order, each with the postings of every query term.
 // Documents are numbered `chunk ordinal << 16 | offset`, so a lower number is an earlier chunk, then an

@@ -1,4 +1,4 @@
-// Selection: which k of the candidates of one search are best, and what must the next one exceed?
+// Selection: the best k candidates of one search, and the score that the next one must exceed.
 //
 // Candidates come window by window, and a window's documents lie behind those of the windows before, so a
 // document must exceed the k-th best score so far to be one of the best k. As if every candidate were pushed

@@ -1,4 +1,4 @@
-// Term counts: which distinct terms does a text hold, and how often?
+// Term counts: the distinct terms of a text and their frequencies.
 #pragma once
 
 #include <cstdint>

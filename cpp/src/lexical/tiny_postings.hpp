@@ -1,4 +1,4 @@
-// Tiny postings: what does a chunk of a handful of short documents hold in place of a dictionary?
+// Tiny postings: the postings of a chunk of a handful of short documents, without a dictionary.
 //
 // Every posting as it came, ten bytes each, and to find a term is to look at all of them: with some hundred
 // that takes as long as two steps through a hash table that is out of the caches, and it spares the slots, of

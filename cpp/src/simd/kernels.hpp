@@ -1,9 +1,10 @@
-// SIMD kernels: which inner loops are worth a version per instruction set?
+// SIMD kernels: the inner loops that have a version per instruction set.
 //
-// Every kernel is written once (kernels_impl.hpp) and compiled once per level by a four-line file with that
-// level's flags; one table per level, one dispatcher that picks the best level of this CPU when it is first
-// asked (SCRUBJAY_SIMD=baseline|avx2|avx512|avx512-gather forces one; forcing a level that the CPU lacks is
-// an error). All levels give the same bits: one virtual width, no fused multiply-add.
+// Kernels are written on lanes (kernels_impl.hpp), a few of them with a level's own instructions, and
+// compiled once per level by a short file with that level's flags. One table per level, one dispatcher that
+// picks the best level of this CPU on first use (SCRUBJAY_SIMD=baseline|avx2|avx512|avx512-gather forces one;
+// forcing a level that the CPU lacks is an error). All levels give the same bits: one virtual width, no fused
+// multiply-add.
 #pragma once
 
 #include <cstddef>

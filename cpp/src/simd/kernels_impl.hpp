@@ -25,7 +25,7 @@ inline F32x16 widen_f16(const unsigned short* from) {
 #endif
 }
 
-// Floats of which the lower half is zero.
+// Floats whose lower half is zero.
 inline F32x16 widen_upper_halves(const unsigned short* from) {
 #if defined(__AVX512F__)
   return (F32x16)_mm512_slli_epi32(

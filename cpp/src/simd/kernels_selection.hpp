@@ -71,7 +71,7 @@ inline size_t select_between(const uint32_t* values, size_t n, uint32_t low, uin
   return n_found;
 }
 
-// The least of those above `low`, of which there is one.
+// The least of those above `low`; there must be one.
 inline uint32_t least_above(const uint32_t* values, size_t n, uint32_t low) {
   const auto limit = all<I32x16>(static_cast<int>(low)), none = all<I32x16>(0x7fffffff);
   auto least_lanes = none;

@@ -1,4 +1,4 @@
-// The text layer: which terms does a text hold, and of which kind?
+// The text layer: terms of a text, and their kinds.
 //
 //  1. Ill-formed UTF-8 becomes U+FFFD; NFKC; then terms lose case and accents (Indic vowel signs, dakuten
 //     stay).

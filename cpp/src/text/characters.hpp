@@ -1,4 +1,4 @@
-// Characters: which code points form bigrams, which vanish when folded, and which ASCII bytes are what?
+// Characters: classes of code points (bigrams, marks) and of ASCII bytes.
 //
 // Small hand-written range tables where our rules differ from Unicode's properties; the properties themselves
 // are behind unicode.hpp. tests/reference/analyzer.py has the same tables.

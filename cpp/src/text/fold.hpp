@@ -1,4 +1,4 @@
-// Folding: what is left of a word when case and accents do not matter?
+// Folding: a word without case and accents.
 #pragma once
 
 #include <string>

@@ -47,7 +47,7 @@ size_t number_with_ending(std::string_view part) noexcept {
 template <typename Visit>
 void for_each_cut(std::string_view part, Visit visit) {
   for (size_t i = 1; i < part.size(); ++i) {
-    // A cut inside a character beyond ASCII is none: its bytes are neither digits nor ASCII letters.
+    // No cut inside a non-ASCII character: its bytes are neither digits nor ASCII letters.
     if (is_digit(part[i - 1]) != is_digit(part[i])) {
       visit(i, true);
     } else if (is_upper(part[i]) && (is_lower(part[i - 1]) || (is_upper(part[i - 1]) && i + 1 < part.size() &&

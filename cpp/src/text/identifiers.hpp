@@ -1,4 +1,4 @@
-// Identifiers: which tokens does a compound (words joined without a space) give?
+// Identifiers: the tokens of a compound (words joined without a space).
 //
 // The rules are on the page at the top of analyzer.hpp; tests/reference/analyzer.py says them once more in
 // Python.

@@ -1,4 +1,4 @@
-// Porter2: what is the English stem of a word?
+// Porter2: English stemming.
 //
 // Porter's second English stemmer as Snowball 3.1 defines it
 // (https://snowballstem.org/algorithms/english/stemmer.html). The definition changed over the years ("ogist",

@@ -170,7 +170,7 @@ void RunTokens::add_word(std::string_view word) {
   compound_.parts.push_back(word);
 }
 
-// What was read of a compound that is none; each further part is a word, too.
+// The parts of an overlong compound, as words; each further part is a word, too.
 void RunTokens::add_overlong() {
   for (const std::string_view part : compound_.parts)
     draft_->add(terms_.word(part, *rules_), TokenKind::word);

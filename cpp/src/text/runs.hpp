@@ -1,4 +1,4 @@
-// Runs: how does a stretch of text between separators fall into words, compounds and bigrams?
+// Runs: words, compounds and bigrams of a stretch of text between separators.
 //
 // A run is what the scanner cuts out of the text: bytes between ASCII separators. Normalising run by run is
 // as if the whole text were normalised first: ASCII characters never compose with what stands before them,

@@ -1,4 +1,4 @@
-// Surface cache: which finished tokens does a surface form (the raw bytes of a run) have?
+// Surface cache: from a surface form (the raw bytes of a run) to its finished tokens.
 //
 // Most runs of a text were seen before; for them this stands in front of normalisation, folding and stemming.
 // Bounded in bytes. Two generations: when the young one is full it becomes the old one and a new one starts;

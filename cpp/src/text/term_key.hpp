@@ -1,4 +1,4 @@
-// Term keys: which 64-bit number stands for a term in dictionaries and postings?
+// Term keys: 64-bit keys of terms in dictionaries and postings.
 //
 // Terms of 1..7 bytes are packed and can be compared by key alone; longer ones are hashed, and a dictionary
 // verifies the bytes, because two long terms may share a key. In memory the hash is the process's own: words

@@ -1,4 +1,4 @@
-// UTF-8: which bytes are text, and where does a character begin?
+// UTF-8: validation, repair and character boundaries.
 //
 // Everything after sanitize_utf8 may trust its input; the decoders here check nothing.
 #pragma once

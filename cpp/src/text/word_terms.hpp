@@ -1,4 +1,4 @@
-// Word terms: which term stands for a word? Folding, and a stem where the word is alphabetic.
+// Word terms: the term of a word, by folding, and stemming where the word is alphabetic.
 #pragma once
 
 #include <memory>

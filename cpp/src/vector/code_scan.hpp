@@ -1,4 +1,4 @@
-// Code scan: which k vectors of the visible chunks are nearest, looking at few of the originals?
+// Code scan: the k nearest vectors of the visible chunks, reading few of the originals.
 //
 // Per chunk: an upper bound of every similarity from the codes (codes.hpp); the k greatest bounds are scored
 // from the originals, which gives a k-th best similarity; then so is every other vector whose bound reaches

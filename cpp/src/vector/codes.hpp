@@ -1,10 +1,10 @@
-// Codes: which vectors could be near, at an eighth of the bytes?
+// Codes: an estimate of similarity with a known error, at an eighth of the bytes.
 //
 // Beside its stored row a vector has a code of four bits an element, made for the first pass of a search:
 //     u       the stored vector, normalised
-//     h       H S u: random signs, groups of 16 elements dealt to blocks of 128, each block through the
-//     Walsh-Hadamard
-//             transform. A rotation: outlying elements are spread over a block, so one step fits all.
+//     h       H S u: random signs, groups of 16 elements dealt to blocks of 128, each block through
+//             the Walsh-Hadamard transform. A rotation: outlying elements are spread over a block, so one
+//             step fits all.
 //     c       clamp(floor(h / step + 8), 0, 15), step = 0.9 max|h| / 7.5
 // The inner product of a query with u is estimated, without bias in the direction of u, by
 //     <H S q, 2c - 15> / <h, 2c - 15>        (Gao and Long 2024, RaBitQ, section 3.2, for a scalar grid)

@@ -12,7 +12,7 @@ namespace {
 // Powers of two that a float can hold.
 constexpr int kLeastExponent = -148, kGreatestExponent = 127;
 
-// The writer's scratch: a padded row. Not the column's own, of which there may be a million.
+// The writer's scratch: a padded row. Not the column's own: there may be a million columns.
 std::vector<float>& scratch_row() {
   thread_local std::vector<float> row;
   return row;

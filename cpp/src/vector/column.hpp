@@ -1,4 +1,4 @@
-// Vector column: what is the vector of a document of this chunk?
+// Vector column: the vectors of a chunk's documents.
 //
 // A vector is kept as a row (half or single precision, padded with zeros to a multiple of 16 elements) and a
 // power of two, chosen so that the row's largest element lies in [0.5, 1): no magnitude overflows, and what

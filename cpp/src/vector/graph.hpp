@@ -1,4 +1,4 @@
-// Graph: which vectors of a large partition are near, without looking at all of them?
+// Graph: nearest vectors of a large partition without comparing all of them (HNSW).
 //
 // HNSW (Malkov and Yashunin 2018) by usearch's index_gt over the codes where they lie (over the rows where
 // there are none): the graph holds neighbour lists and addresses, no copies. usearch builds it, then its
@@ -45,8 +45,8 @@ struct GraphAsk {
 
 struct GraphAnswer {
   enum class End : uint8_t { found, hidden, too_long, no_memory } end;
-  // As how manieth the last one wanted was found, the hidden ones counted; more than the expansion: too few
-  // were found.
+  // Rank of the k-th admitted node, hidden nodes included; greater than the expansion if fewer than k were
+  // found.
   size_t rank = 0;
 };
 
@@ -62,9 +62,9 @@ class Graph {
   // Builds over the vectors of `columns` that `admits` (asked once for each, in order; null: all); document d
   // of column c has the number c << 16 | d. What is not admitted counts as covered all the same, so it must
   // never be wanted again. The columns must outlive the graph and their rows must not move (a chunk of 1,024
-  // documents or more). `cancelled` is asked now and then; true gives up and returns null. Throws
-  // std::bad_alloc. Deterministic. Pins the epoch for some hundred insertions at a time; the caller need not,
-  // and better does not.
+  // documents or more). `cancelled` is polled; if it returns true the build stops and returns null. Throws
+  // std::bad_alloc. Deterministic. Pins the epoch for some hundred insertions at a time; the caller should
+  // not hold an EpochGuard.
   [[nodiscard]] static std::unique_ptr<Graph> build(std::span<const Column* const> columns,
                                                     std::span<const uint32_t> n_docs,
                                                     const GraphOptions& options,
@@ -72,7 +72,7 @@ class Graph {
                                                     const std::function<bool(uint32_t)>& admits = nullptr);
 
   // A graph of what this one holds and of what came since: the same columns, longer, and perhaps more behind
-  // them. Searches of this one may go on. As good as one built anew, though not the same. Null: it
+  // them. Searches of this one may go on. As good as a new one, though not the same. Null: it
   // was cancelled, or cannot be, as the new vectors are of a kind that this graph cannot compare. What is
   // there takes about 0.3 us a vector to take over, inserting 100 to 200 us for each new one.
   [[nodiscard]] std::unique_ptr<Graph> extend(std::span<const Column* const> columns,
@@ -80,11 +80,11 @@ class Graph {
                                               const std::function<bool()>& cancelled,
                                               const std::function<bool(uint32_t)>& admits = nullptr) const;
 
-  // To be kept: the lists without the documents of which `renumbered` says kGone, the others under the
-  // numbers that it gives. n_covered is left to the caller. Nothing if all are gone.
+  // For storage: the lists without the documents for which `renumbered` returns kGone, the others under the
+  // numbers that it returns. n_covered is left to the caller. Nothing if all are gone.
   [[nodiscard]] GraphLinks links(const std::function<uint32_t(uint32_t)>& renumbered) const;
-  // The graph of such lists over columns as for build(). Nothing is taken on trust: null if it does not hold
-  // exactly the vectors that it covers, or links beyond what is there. Throws std::bad_alloc.
+  // The graph of such lists over columns as for build(). Everything is verified: null if it does not hold
+  // exactly the vectors that it covers, or has invalid links. Throws std::bad_alloc.
   [[nodiscard]] static std::unique_ptr<Graph> restore(std::span<const Column* const> columns,
                                                       const GraphLinks& links, const GraphOptions& options);
   ~Graph();

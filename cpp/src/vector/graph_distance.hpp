@@ -1,5 +1,4 @@
-// Graph distance: how far apart are two vectors of a graph, or a query and one of them? Private to the
-// graph's files.
+// Graph distance: between two vectors of a graph, or a query and one of them. Private to the graph's files.
 #pragma once
 
 #include "simd/kernels.hpp"

@@ -1,4 +1,4 @@
-// Graph links: who is linked to whom in a graph, without memory addresses, so that it can be kept.
+// Graph links: the edges of a graph without memory addresses, for storage.
 #pragma once
 
 #include <cstdint>

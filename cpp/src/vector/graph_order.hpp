@@ -1,4 +1,4 @@
-// Graph order: in which order should the nodes of a graph lie?
+// Graph order: the order in memory of a graph's nodes.
 //
 // A search goes from a node to those that it links to, and a list keeps distances between the numbers of
 // nodes (packed_lists.hpp): nodes that are linked to the same ones should lie side by side. So each place

@@ -105,7 +105,7 @@ struct Graph::State {
 
   // Notes where the vectors of these documents lie, behind those that are noted.
   void note(std::span<const Column* const> columns, std::span<const uint32_t> docs, bool by_codes);
-  // Takes over who is linked to whom: level_of(slot), and list_of(slot, level) as a range of slots, which may
+  // Takes over the edges: level_of(slot), and list_of(slot, level) as a range of slots, which may
   // be one and the same object each time. `order`: of the slots by those numbers, first to last; empty: as
   // they are.
   template <class LevelOf, class ListOf>

@@ -1,9 +1,9 @@
-// Graph walk: which nodes of a graph are near a query? Private to the graph's files.
+// Graph walk: the HNSW search for nodes near a query. Private to the graph's files.
 //
-// The search of HNSW (Malkov and Yashunin 2018, algorithms 2 and 5) over lists that nobody changes: greedily
+// The search of HNSW (Malkov and Yashunin 2018, algorithms 2 and 5) over immutable lists: greedily
 // down the upper levels, then on the ground level always on from the nearest node whose neighbours were not
 // looked at, until that is farther than all of the `expansion` nearest admitted ones. usearch, which builds
-// the lists, searches them too; it locks each node, keeps a hash set of what it has seen and measures one
+// the lists, searches them too; it locks each node, keeps a hash set of visited nodes and measures one
 // distance at a time. Here a step marks bits, asks for all the bytes that it will need and measures all
 // distances at once: two thirds of the time at 60,000 vectors.
 #pragma once

@@ -1,4 +1,4 @@
-// Metrics: when is one vector near another?
+// Metrics: cosine, inner product, squared distance.
 #pragma once
 
 #include <cstdint>

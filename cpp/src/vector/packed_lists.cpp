@@ -16,7 +16,7 @@ PackedLists::PackedLists(const Counts& counts) {
   constexpr size_t kWidths = std::tuple_size_v<decltype(counts.n_of_width_)>;
   size_t widest = kWidths - 1;
   while (widest > 0 && counts.n_of_width_[widest] == 0) --widest;
-  // best[c][w]: the fewest bits for the distances of up to w bits by c + 1 classes, of which w is the widest.
+  // best[c][w]: the fewest bits for the distances of up to w bits by c + 1 classes, the widest being w.
   std::array<uint64_t, kWidths> up_to{};
   for (size_t w = 0, n = 0; w < kWidths; ++w) up_to[w] = n += counts.n_of_width_[w];
   std::array<std::array<uint64_t, kWidths>, kClasses> best{};

@@ -1,4 +1,4 @@
-// Packed lists: which slots is a node of a graph linked to, in as few bits as they need?
+// Packed lists: the neighbour lists of a graph, in as few bits as they need.
 //
 // A list is kept in ascending order: the first slot as its distance from the node's own, each other as its
 // distance from the one before. A distance takes two bits that name its class and the class's bits; the four

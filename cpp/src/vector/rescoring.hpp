@@ -1,4 +1,4 @@
-// Rescoring: what are the similarities of documents that were picked out, by their originals?
+// Rescoring: exact similarities of selected documents, from their originals.
 #pragma once
 
 #include <cstddef>

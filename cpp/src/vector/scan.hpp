@@ -1,4 +1,4 @@
-// Scan: which k vectors of the visible chunks are nearest, exactly?
+// Scan: the k nearest vectors of the visible chunks, exactly.
 #pragma once
 
 #include <cstdint>
