@@ -1,4 +1,4 @@
-"""What is built on an index: memories, retrievers and adapters take more of it than a caller needs.
+"""The seam for memories, retrievers and adapters, which need more of an index than a caller does.
 
 :class:`Backend` is that seam. It promises less than :class:`scrubjay.Index`: it may change with any release, and what
 it hands out (the engine, the store) is as it is inside.

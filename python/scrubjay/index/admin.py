@@ -1,6 +1,6 @@
 """What an operator does with an index: looking after its file, its keys, its collections.
 
-Without a file the same calls do what makes sense in memory, or say that there is no file.
+Without a file the same calls do what makes sense in memory, or raise StoreError.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Admin:
     """What an operator does with an index; `index.admin`. Thread-safe.
 
     These verbs look after all tenants at once and name no scope, other than those that :class:`scrubjay.Index` has
-    itself. :meth:`repair` and :meth:`salvage` take a file that nobody has open: `scrubjay.Admin.repair(path)`.
+    itself. :meth:`repair` and :meth:`salvage` take a file that is not open anywhere: `scrubjay.Admin.repair(path)`.
 
     >>> from scrubjay import Index
     >>> index = Index()
@@ -297,7 +297,8 @@ class Admin:
     def rotate_key(self, tenant: str, old: bytes) -> None:
         """Change a tenant's key from `old` to the one that `keys` give now; all at once, for every collection.
 
-        Memories are sealed with a key of their own, kept in the file and wrapped by yours: that alone is wrapped anew.
+        Memories are sealed with a key of their own, kept in the file and wrapped by yours: only that key is wrapped
+        again.
         So copies from before still need the old key, and who has both could open what is written later, too: then
         erase the tenant, and write the memories again. Calling it again does nothing.
 
@@ -307,7 +308,7 @@ class Admin:
         rotate_key(self._collection.durable("rotate_key").store, Scope(tenant).tenant, old)
 
     def forget_keys(self, tenant: str | None = None) -> None:
-        """Take what is decrypted of a tenant (None: of all) out of this process's memory, and ask `keys` anew.
+        """Take what is decrypted of a tenant (None: of all) out of this process's memory, and ask `keys` again.
 
         For a key that was destroyed or changed just now: other processes notice it when they next use the tenant.
         """
@@ -375,7 +376,7 @@ class Admin:
         made them.
 
         Raises:
-            StoreFormatError: the file is no export.
+            StoreFormatError: the file is not an export.
             EmbedderMismatchError: its vectors are of another model.
             EncryptionError: it has memories of an encrypted tenant, and `keys` do not give that key.
         """
@@ -390,9 +391,9 @@ class Admin:
         keys: KeyProvider | None = None,
         stemmer: Callable[[str], str] | None = None,
     ) -> RepairReport:
-        """Make a damaged file sound again; nobody may have it open. Nothing is lost by it that was still there.
+        """Make a damaged file sound again; it must not be open anywhere. Nothing that can be read is lost.
 
-        Everything that can be read is taken over into a new file: counts, indexes, rules and images are made anew,
+        Everything that can be read is taken over into a new file: counts, indexes, rules and images are made again,
         vectors without a memory are left out, and rows that cannot be read are set aside, each named in the report and
         kept with its values in `FILE.set-aside.jsonl`. The file as it was stays beside it as `FILE.damaged`. Erasures
         reach neither of the two, so delete them when they are of no use any more. A file with which nothing is wrong is

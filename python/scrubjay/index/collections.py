@@ -50,7 +50,7 @@ class Collections:
         collections last as long as the index.
 
         Raises:
-            TypeError, ValueError: the name is none.
+            TypeError, ValueError: the name is invalid.
             StoreFormatError: the collection exists and is of another kind than asked for.
             EmbedderMismatchError: it holds vectors of another model.
 

@@ -1,4 +1,4 @@
-"""What can a search still do with what it was given?
+"""The plan of a search: what can still run with the given text, vector and embedder.
 
 hybrid -> vector -> lexical: a missing embedder, an embedder that raises, or a missing text leaves a smaller search, and
 a reason ("code: sentence") that the result carries.

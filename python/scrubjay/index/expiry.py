@@ -1,4 +1,4 @@
-"""When does a memory that is kept in this process only expire?
+"""Expiry of memories that are kept in this process only.
 
 An index in a file has this from its rows (:mod:`scrubjay.store.residency`); for one without a file the times are kept
 here, and what is due is deleted before anybody looks.
@@ -59,7 +59,7 @@ class Expiry:
                 document = self._engine.get(id, scope=scope)
                 if document is None or document.scope != scope:
                     continue
-                expires_at = payload.expiry(document.payload)  # it may have been written anew since
+                expires_at = payload.expiry(document.payload)  # it may have been rewritten since
                 if expires_at is not None and payload.microseconds(expires_at) <= now:
                     n_removed += self._engine.delete(id, scope=scope)
         return n_removed

@@ -206,7 +206,7 @@ class Index:
         >>> asyncio.run(index.asearch("train", scope=Scope("acme")))[0].id
         'm1'
         """
-        import asyncio  # a third of the time that `import scrubjay` takes, for those who have it already
+        import asyncio  # a third of the time of `import scrubjay`
 
         return await asyncio.to_thread(self.search, text, **options)
 

@@ -1,4 +1,4 @@
-"""Which hits turned out to be of use: noted, and read again for tuning."""
+"""Feedback: which hits were of use; noted, and read again for tuning."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class FeedbackBook:
             scope: who asked; with a hit None stands for the memory's own scope.
 
         Returns:
-            False, and nothing is noted, if there is no such memory (any more) or `scope` does not see it.
+            False, and nothing is noted, if the memory does not exist or `scope` does not see it.
 
         In a file this is a write: durable when it returns, seen by all processes. No search waits for it, and no cached
         result becomes stale; call it after the answer was given. A note goes with its memory (deleted or erased) and

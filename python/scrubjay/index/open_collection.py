@@ -237,7 +237,7 @@ def open_root(
     A partition is read when a search first needs it. Use the index as a context manager, or :meth:`Index.close` it.
 
     Raises:
-        StoreFormatError: the file is no index, is of a newer format, or holds another kind of index.
+        StoreFormatError: the file is not an index, is of a newer format, or holds another kind of index.
         StoreError, StoreBusyError, CorruptIndexError: it cannot be opened, or is damaged.
         EmbedderMismatchError: it holds vectors of another model.
         MissingExtraError: `keys` need the package cryptography.

@@ -26,7 +26,7 @@ class Reader:
         self._collection = collection
 
     def get(self, id: str | int, scope: Scope) -> Record | None:
-        """Return the memory with this id that `scope` sees, its vector included; None if there is none.
+        """Return the memory with this id that `scope` sees, its vector included, or None.
 
         Of several the most specific: the scope's own before those that are shared with it (a user's before an agent's
         before the tenant's).

@@ -1,4 +1,4 @@
-"""Damaged files: made sound again, or everything that can be read written to new ones. Nobody has them open."""
+"""Damaged files, not open anywhere: repaired, or everything that can be read written to new files."""
 
 from __future__ import annotations
 

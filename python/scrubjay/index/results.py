@@ -1,4 +1,4 @@
-"""What does a search return, and what evidence is there for each hit?
+"""The results of a search, and the evidence for each hit.
 
 `Hits` holds the engine's result and computes nothing until it is asked, because its construction is part of the latency
 of every search.

@@ -25,7 +25,7 @@ _USUAL = Query()
 class Searcher:
     """Answers the questions to one collection. Thread-safe.
 
-    Each search reads `collection.engine` anew: it changes when the collection is closed.
+    Each search reads `collection.engine` again: it changes when the collection is closed.
     """
 
     __slots__ = ("_collection",)

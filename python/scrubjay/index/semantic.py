@@ -1,4 +1,4 @@
-"""What does an index need of its embedder: vectors for documents, vectors for queries, and the same model throughout?
+"""The embedder of an index: vectors for documents and queries, of one model throughout.
 
 A failing embedder is an error while writing (nothing is written then) and a reason to degrade while searching.
 """
@@ -65,7 +65,7 @@ class Semantics:
         """Take another embedder; it must be the model of the stored vectors, of `dim` numbers.
 
         Raises:
-            TypeError: it is no embedder.
+            TypeError: it is not an embedder.
             EmbedderMismatchError: it is another model, or has another dimension.
         """
         if embedder is not None:
@@ -186,7 +186,7 @@ class Semantics:
 
 
 def checked_embedder(embedder: Any) -> None:
-    """Raise TypeError for what is no embedder."""
+    """Raise TypeError for any object that is not an embedder."""
     if not isinstance(embedder, Embedder):
         raise TypeError(
             "embedder: expected an object with name, dim, embed_documents and embed_query, got "

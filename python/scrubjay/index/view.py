@@ -1,4 +1,4 @@
-"""An index as one scope has it, so that the scope is said once and cannot be forgotten."""
+"""An index as one scope sees it, so that the scope is given once and cannot be forgotten."""
 
 from __future__ import annotations
 

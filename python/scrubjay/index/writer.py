@@ -53,7 +53,7 @@ class Writer:
             metadata: JSON values and datetimes under str keys; returned with each hit, and what filters ask about.
                 Tuples come back as lists, datetimes as ISO 8601 (UTC). At most 16 MiB as JSON.
             created_at: a datetime, an ISO 8601 str, or seconds since 1970; naive times are UTC.
-            expires_at, ttl: from when on nobody finds it any more: a time, or how long from now (a timedelta
+            expires_at, ttl: when it expires and is no longer found: a time, or how long from now (a timedelta
             or seconds).
             entities: who and what it is about; kept in the metadata under `entities` as they are compared (see
                 :mod:`scrubjay.entities`), for searches that weigh them.
