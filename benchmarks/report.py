@@ -30,7 +30,7 @@ TOLERANCE = 0.03
 def instruction_lines(report: dict[str, Any]) -> str:
     about = ", ".join(f"{key} {report[key]}" for key in ("simd", "compiler", "python"))
     rows = [[name, f"{count:,}"] for name, count in report["counts"].items()]
-    return f"Callgrind, {about}.\n\n" + tables.table(["search", "instructions"], rows)
+    return f"Callgrind, {about}.\n\n" + tables.table(["call", "instructions"], rows)
 
 
 PAGES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
@@ -39,7 +39,7 @@ PAGES: dict[str, tuple[str, Callable[[dict[str, Any]], str]]] = {
     "lexical": ("BM25 beside the peers", tables.lexical_page),
     "vector": ("Vector searches beside the libraries", vector_page.page),
     "micro": ("The parts of a search", lambda report: "\n".join(micro.lines(report))),
-    "instructions": ("Instructions of ten fixed searches", instruction_lines),
+    "instructions": ("Instructions of thirteen fixed calls", instruction_lines),
 }
 
 

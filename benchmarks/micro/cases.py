@@ -1,4 +1,4 @@
-"""Which ten searches have their instructions counted, for ever, and over what?
+"""The ten searches and three calls about one document whose instructions are counted, and what they run over.
 
 Everything is made from fixed seeds with integer arithmetic or by correctly rounded operations, so that the same build
 counts the same on every machine: texts by Zipf's law over a made-up vocabulary, vectors around a few centres.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,14 @@ CASES = (
     Case("hybrid, six words, an empty partition", "nobody", "hybrid", "six words"),
 )
 
+# Calls about one document, after the searches: delete changes what they would find.
+GET, UPSERT, DELETE = (
+    "get, one document, 10,000",
+    "upsert, one new document, 1,000",
+    "delete, one document, 10,000",
+)
+NAMES = (*(case.name for case in CASES), GET, UPSERT, DELETE)
+
 
 def vectors(n: int, seed: int) -> Any:
     """(n, DIM) float32 around 64 centres, not normalised; no function of the C library takes part."""
@@ -52,8 +61,8 @@ def vectors(n: int, seed: int) -> Any:
     return centres[numbers.integers(64, size=n)] + noise
 
 
-def searches() -> dict[str, Callable[[], Any]]:
-    """The ten searches by name, over an engine with both users' documents."""
+def filled_engine() -> Any:
+    """An engine with both users' documents, numbered from 0."""
     import scrubjay
 
     engine = scrubjay.Engine(DIM)
@@ -63,6 +72,13 @@ def searches() -> dict[str, Callable[[], Any]]:
         rows = list(range(number, number + n))
         engine.upsert_many(rows, texts.texts(n), scope=scope, vectors=vectors(n, seed=n))
         number += n
+    return engine
+
+
+def searches(engine: Any) -> dict[str, Callable[[], Any]]:
+    """The ten searches by name."""
+    import scrubjay
+
     queries, asked = fixed_queries(), vectors(1, seed=5)[0]
 
     def search_of(case: Case) -> Callable[[], Any]:
@@ -78,3 +94,26 @@ def searches() -> dict[str, Callable[[], Any]]:
         return search
 
     return {case.name: search_of(case) for case in CASES}
+
+
+def document_calls(engine: Any) -> dict[str, Callable[[], Any]]:
+    """get, upsert and delete of one document by name; each deletion takes another document, each upsert adds one."""
+    import scrubjay
+
+    small, large = (scrubjay.Scope("micro", user=user) for user in ("small", "large"))
+    text, vector = ZipfTexts(seed=3).text(30), vectors(1, seed=6)[0]
+    new, doomed = count(SMALL + LARGE), count(SMALL)
+
+    def upsert() -> Any:
+        engine.upsert(next(new), text, scope=small, vector=vector)
+
+    def delete() -> Any:
+        return engine.delete(next(doomed), scope=large)
+
+    return {GET: lambda: engine.get(SMALL + LARGE // 2, scope=large), UPSERT: upsert, DELETE: delete}
+
+
+def calls() -> dict[str, Callable[[], Any]]:
+    """All calls by name, in the order in which they are to run."""
+    engine = filled_engine()
+    return {**searches(engine), **document_calls(engine)}

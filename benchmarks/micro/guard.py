@@ -1,4 +1,4 @@
-"""Did a search come to need more instructions? Ten fixed ones, counted by callgrind, held against a stored baseline.
+"""Did a call come to need more instructions? Thirteen fixed ones, counted by callgrind, against a stored baseline.
 
     python -m benchmarks.micro instructions [--check | --update REASON] [--baseline FILE] [--json FILE]
 
@@ -51,7 +51,7 @@ def same(one: dict[str, Any], other: dict[str, Any]) -> bool:
 
 
 def changes(then: dict[str, int], now: dict[str, int]) -> list[tuple[str, int | None, int, bool]]:
-    """Of each search: instructions then (None: it is new) and now, and whether it grew by more than the tolerance."""
+    """Of each call: instructions then (None: it is new) and now, and whether it grew by more than the tolerance."""
     return [
         (name, then.get(name), count, name in then and count > then[name] * (1 + TOLERANCE))
         for name, count in now.items()

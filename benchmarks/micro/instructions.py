@@ -1,7 +1,7 @@
-"""How many instructions does a search take? The guard that a busy machine cannot blur.
+"""How many instructions does a call take? The guard that a busy machine cannot blur.
 
 A child process runs under callgrind; two functions of the C library that nothing else calls here (os.getsid and
-os.getpgid reach them by plain calls, unlike ctypes) mark where a search begins and ends. The cost of the markers
+os.getpgid reach them by plain calls, unlike ctypes) mark where a call begins and ends. The cost of the markers
 themselves is measured and taken off. Callgrind knows no AVX-512, so the child is held to AVX2, or to the level that
 SCRUBJAY_SIMD names.
 """
@@ -37,12 +37,12 @@ def count(n_documents: int) -> dict[str, int] | None:
 
 
 def count_cases() -> dict[str, int] | None:
-    """Instructions of one warm call of each of the ten fixed searches; None without valgrind."""
-    return counted([case.name for case in cases.CASES], "cases_child()")
+    """Instructions of one warm call of each of the fixed cases; None without valgrind."""
+    return counted(cases.NAMES, "cases_child()")
 
 
 def counted(names: Sequence[str], child: str) -> dict[str, int] | None:
-    """Runs a call of this module under callgrind, which has to run `measured` on as many searches."""
+    """Runs a call of this module under callgrind, which has to run `measured` on as many calls."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         return None
@@ -84,12 +84,12 @@ def lexical_child(n_documents: int) -> None:
 
 
 def cases_child() -> None:
-    """Runs inside callgrind: the ten fixed searches."""
-    measured(cases.searches())
+    """Runs inside callgrind: the fixed cases."""
+    measured(cases.calls())
 
 
-def measured(searches: Mapping[str, Callable[[], Any]]) -> None:
-    """An empty pair of markers to bind them, one to be measured, then one for each search, warmed."""
+def measured(calls: Mapping[str, Callable[[], Any]]) -> None:
+    """An empty pair of markers to bind them, one to be measured, then one for each call, warmed."""
     begin, end = os.getsid, os.getpgid
 
     def between(call: Callable[[], Any]) -> None:
@@ -102,7 +102,7 @@ def measured(searches: Mapping[str, Callable[[], Any]]) -> None:
 
     between(nothing)
     between(nothing)
-    for search in searches.values():
+    for call in calls.values():
         for _ in range(N_WARM):
-            search()
-        between(search)
+            call()
+        between(call)

@@ -8,8 +8,10 @@
 #include "bindings.hpp"
 #include "classes.hpp"
 #include "convert.hpp"
+#include "fast_method.hpp"
 #include "filter.hpp"
 #include "gil.hpp"
+#include "instances.hpp"
 #include "result.hpp"
 #include "sequences.hpp"
 #include "simd/kernels.hpp"
@@ -185,6 +187,44 @@ std::optional<Document> get(const Engine& engine, const py::object& id, const py
   return Document{std::move(*stored)};
 }
 
+// The calls about one document without pybind11's handling of arguments (see fast_method.hpp).
+struct FastGet {
+  static constexpr const char* kName = "get";
+  static constexpr auto kParameters = std::to_array<const char*>({"id", "scope"});
+  static constexpr size_t kNPositional = 1;
+  static constexpr uint32_t kRequired = 0b11;
+
+  static py::object call(Engine& engine, const FastArguments<2>& given) {
+    std::optional<Document> document = get(engine, given[0], given[1]);
+    if (!document) return py::none();
+    return Instances<Document>::make(std::make_unique<Document>(std::move(*document)));
+  }
+};
+
+struct FastDelete {
+  static constexpr const char* kName = "delete";
+  static constexpr auto kParameters = std::to_array<const char*>({"id", "scope"});
+  static constexpr size_t kNPositional = 1;
+  static constexpr uint32_t kRequired = 0b11;
+
+  static py::object call(Engine& engine, const FastArguments<2>& given) {
+    return py::bool_(remove(engine, given[0], given[1]));
+  }
+};
+
+struct FastUpsert {
+  static constexpr const char* kName = "upsert";
+  static constexpr auto kParameters =
+      std::to_array<const char*>({"id", "text", "scope", "vector", "payload"});
+  static constexpr size_t kNPositional = 2;
+  static constexpr uint32_t kRequired = 0b111;
+
+  static py::object call(Engine& engine, const FastArguments<5>& given) {
+    upsert(engine, given[0], given[1], given[2], given[3], given[4]);
+    return py::none();
+  }
+};
+
 py::dict stats(const Engine& engine, const py::object& scope) {
   ScopePtr keep = scope.is_none() ? nullptr : to_scope(scope, "scope");
   engine::EngineStats s;
@@ -222,8 +262,11 @@ py::object get_vector(const Document& document) {
 }
 
 void register_document(py::module_& module) {
-  export_class<Document>(module, "Document", "A stored document as it was when it was looked up.")
-      .def_property_readonly(
+  auto type =
+      export_class<Document>(module, "Document", "A stored document as it was when it was looked up.");
+  Instances<Document>::remember(type);
+  Instances<Document>::dispose_quickly();
+  type.def_property_readonly(
           "id",
           [](const Document& d) -> py::typing::Union<py::int_, py::str> {
             const base::EpochGuard guard;
@@ -454,6 +497,9 @@ candidates is approximate (search with recall="exact" to scan). Below some 20,00
         return "Engine(dim=" + dim + ", metric='" + metric_name(e.options().metric) +
                "', documents=" + std::to_string(n) + ")";
       });
+  FastMethod<FastGet>::install(type);
+  FastMethod<FastDelete>::install(type);
+  FastMethod<FastUpsert>::install(type);
   register_search(type);
   register_residence(type);
   register_lookup(type);

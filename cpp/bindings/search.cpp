@@ -6,6 +6,7 @@
 #include "convert.hpp"
 #include "embedder.hpp"
 #include "engine/engine.hpp"
+#include "fast_method.hpp"
 #include "filter.hpp"
 #include "gil.hpp"
 #include "instances.hpp"
@@ -142,80 +143,25 @@ std::vector<Result> search_batch(const Engine& engine, const py::object& texts, 
   return results;
 }
 
-// --- the fast way in -----------------------------------------------------------------------------
-// pybind11 builds a dict of the keyword arguments and probes it once per parameter, half a microsecond a
-// call. This entry compares interned names instead. Whatever is unusual, and every error, goes through
-// pybind11's entry, which stands behind it with the same signature and the same documentation.
-
-enum Parameter { kText, kScope, kK, kFilter, kVector, kQuery, kExplain, kEmbedder, kEntities, kNParameters };
-constexpr const char* kNames[kNParameters] = {"text",  "scope",   "k",        "filter",  "vector",
-                                              "query", "explain", "embedder", "entities"};
-
+// The same without pybind11's handling of arguments (see fast_method.hpp).
 struct FastSearch {
-  PyObject* names[kNParameters];
-  PyObject* slow;  // pybind11's entry
-  std::string documentation;
-  PyMethodDef definition;
-};
-FastSearch* fast_search_state = nullptr;  // lives as long as the process
+  enum Parameter : size_t { kText, kScope, kK, kFilter, kVector, kQuery, kExplain, kEmbedder, kEntities };
+  static constexpr const char* kName = "search";
+  static constexpr auto kParameters = std::to_array<const char*>(
+      {"text", "scope", "k", "filter", "vector", "query", "explain", "embedder", "entities"});
+  static constexpr size_t kNPositional = 1;
+  static constexpr uint32_t kRequired = 1u << kScope;
 
-PyObject* search_slowly(PyObject* self, PyObject* const* arguments, Py_ssize_t n_positional,
-                        PyObject* keywords) {
-  std::vector<PyObject*> all{self};
-  const Py_ssize_t n_keywords = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-  all.insert(all.end(), arguments, arguments + n_positional + n_keywords);
-  return PyObject_Vectorcall(fast_search_state->slow, all.data(), static_cast<size_t>(n_positional + 1),
-                             keywords);
-}
-
-PyObject* search_fast(PyObject* self, PyObject* const* arguments, Py_ssize_t n_positional,
-                      PyObject* keywords) {
-  try {
-    if (n_positional > 1) return search_slowly(self, arguments, n_positional, keywords);
-    PyObject* given[kNParameters] = {};
-    if (n_positional == 1) given[kText] = arguments[0];
-    const Py_ssize_t n_keywords = keywords ? PyTuple_GET_SIZE(keywords) : 0;
-    for (Py_ssize_t i = 0; i < n_keywords; ++i) {
-      PyObject* name = PyTuple_GET_ITEM(keywords, i);
-      int parameter = 0;
-      while (parameter < kNParameters && fast_search_state->names[parameter] != name) ++parameter;
-      if (parameter == kNParameters || given[parameter])
-        return search_slowly(self, arguments, n_positional, keywords);
-      given[parameter] = arguments[n_positional + i];
-    }
-    if (!given[kScope] || (given[kExplain] && !PyBool_Check(given[kExplain])))
-      return search_slowly(self, arguments, n_positional, keywords);
-    py::object objects[kNParameters];
-    for (int i = 0; i < kNParameters; ++i)
-      if (given[i]) objects[i] = py::reinterpret_borrow<py::object>(given[i]);
-    const py::object none = py::none();
-    const auto object = [&](Parameter parameter) -> const py::object& {
-      return given[parameter] ? objects[parameter] : none;
-    };
-    if (!given[kK]) objects[kK] = py::int_(kDefaultK);
-    const Engine* engine = Instances<Engine>::behind(self);
-    if (!engine) engine = &py::cast<const Engine&>(py::handle(self));
-    auto result = std::make_unique<Result>(
-        search(*engine, object(kText), object(kScope), objects[kK], object(kFilter), object(kVector),
-               object(kQuery), given[kExplain] == Py_True, object(kEmbedder), object(kEntities)));
-    return Instances<Result>::make(std::move(result)).release().ptr();
-  } catch (...) {  // pybind11's entry raises the same error properly
-    PyErr_Clear();
-    return search_slowly(self, arguments, n_positional, keywords);
+  static py::object call(Engine& engine, const FastArguments<kParameters.size()>& given) {
+    const py::object& explain = given[kExplain];
+    if (given.has(kExplain) && !PyBool_Check(explain.ptr())) return {};
+    const py::object k = given.has(kK) ? given[kK] : py::int_(kDefaultK);
+    auto result = std::make_unique<Result>(search(engine, given[kText], given[kScope], k, given[kFilter],
+                                                  given[kVector], given[kQuery], explain.ptr() == Py_True,
+                                                  given[kEmbedder], given[kEntities]));
+    return Instances<Result>::make(std::move(result));
   }
-}
-
-void install_fast_search(EngineClass& type) {
-  auto* state = new FastSearch;
-  for (int i = 0; i < kNParameters; ++i) state->names[i] = PyUnicode_InternFromString(kNames[i]);
-  state->slow = py::object(type.attr("search")).release().ptr();
-  state->documentation = py::cast<std::string>(type.attr("search").attr("__doc__"));
-  state->definition = {"search", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&search_fast)),
-                       METH_FASTCALL | METH_KEYWORDS, state->documentation.c_str()};
-  fast_search_state = state;
-  type.attr("search") = py::reinterpret_steal<py::object>(
-      PyDescr_NewMethod(reinterpret_cast<PyTypeObject*>(type.ptr()), &state->definition));
-}
+};
 
 constexpr const char* kSearchDoc = R"(The best k visible documents, by one native call without the GIL.
 
@@ -255,7 +201,7 @@ void register_search(EngineClass& type) {
           py::arg("embedder") = py::none(), py::arg("entities") = py::none(),
           "n searches on `threads` threads (None: as many as the machine has cores, which is also the most); "
           "texts (n,), vectors (n, dim), one scope or n, one query or n. See search().");
-  install_fast_search(type);
+  FastMethod<FastSearch>::install(type);
 }
 
 }  // namespace scrubjay::bindings

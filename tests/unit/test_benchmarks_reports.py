@@ -81,9 +81,9 @@ def test_no_valgrind_and_no_baseline_are_said(
     assert "no baseline for simd avx2, compiler Clang 99" in capsys.readouterr().out
 
 
-def test_the_stored_baseline_is_of_the_ten_searches() -> None:
+def test_the_stored_baseline_is_of_the_fixed_calls() -> None:
     for one in guard.stored(guard.BASELINE):
-        assert set(one["counts"]) == {case.name for case in cases.CASES}
+        assert set(one["counts"]) == set(cases.NAMES)
         assert one["reason"]
         assert set(guard.KEYS) <= set(one)
     assert len(cases.CASES) == 10
@@ -93,10 +93,24 @@ def test_the_stored_baseline_is_of_the_ten_searches() -> None:
 def test_the_ten_searches_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases, "SMALL", 60)
     monkeypatch.setattr(cases, "LARGE", 120)
-    found = {name: search()[0] for name, search in cases.searches().items()}
+    searches = cases.searches(cases.filled_engine())
+    found = {name: search()[0] for name, search in searches.items()}
     assert len(found) == 10
     assert len(found["hybrid, six words, an empty partition"]) == 0
     assert len(found["vector, 10,000"]) == 10
+
+
+def test_the_calls_about_one_document_find_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cases, "SMALL", 60)
+    monkeypatch.setattr(cases, "LARGE", 120)
+    engine = cases.filled_engine()
+    calls = cases.document_calls(engine)
+    assert set(cases.calls()) == set(cases.NAMES)
+    assert calls[cases.GET]().id == 120
+    for _ in range(2):
+        calls[cases.UPSERT]()
+        assert calls[cases.DELETE]() is True
+    assert len(engine) == 180
 
 
 @pytest.mark.long
