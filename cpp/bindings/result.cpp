@@ -200,6 +200,26 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
             return terms;
           },
           py::arg("i"), "The distinct query terms that hit i holds, in query order; empty without explain.")
+      .def(
+          "parts",
+          [](const Result& r, py::ssize_t i) -> py::typing::Dict<py::str, py::float_> {
+            const Hit& hit = hit_at(r, i);
+            py::dict out;
+            if (r.found.parts.empty()) return out;
+            const fusion::ScoreParts& parts = r.found.parts[static_cast<size_t>(&hit - r.found.hits.data())];
+            out["words"] = parts.words;
+            out["meaning"] = parts.meaning;
+            out["rankings"] = parts.rankings;
+            out["scaling"] = parts.scaling;
+            out["coverage"] = parts.coverage;
+            out["recency"] = parts.recency;
+            out["entities"] = parts.entities;
+            out["prior"] = parts.prior;
+            out["identifier"] = parts.identifier;
+            return out;
+          },
+          py::arg("i"),
+          "What the score of hit i is the sum of (see scrubjay.ScoreParts); empty without explain.")
       .def_property_readonly(
           "admitted", [](const Result& r) { return r.found.n_admitted; },
           "How many visible documents the search's filter admits; without one, how many are visible.")

@@ -103,3 +103,28 @@ TEST(rrf_of_one_ranking_keeps_its_order) {
   for (uint32_t i = 0; i < 1000; ++i) docs.push_back((i * 7919) % 65536 + (i % 3 << 16));
   check_fusion(fusion, {{docs, 0.5}}, 60.0);
 }
+
+TEST(parts_are_what_a_score_is_the_sum_of) {
+  std::mt19937 random(7);
+  std::uniform_real_distribution<double> number(-1.0, 1.0);
+  for (int round = 0; round < 200; ++round) {
+    Candidates candidates;
+    candidates.reset(0);
+    for (uint32_t doc = 0; doc < 8; ++doc) candidates.add_lexical(doc, 9.0 - doc);
+    for (uint32_t doc = 4; doc < 12; ++doc) candidates.add_vector(doc, number(random));
+    Options options;
+    options.method = static_cast<Method>(round % 5);
+    options.normalise = static_cast<Normalise>(round / 5 % 4);
+    options.literal = round % 3 == 0;
+    const std::vector<std::vector<uint32_t>> rankings = {{3, 20}, {20, 5}};
+    std::vector<ScoreParts> parts = {ScoreParts{1.0}};
+    Candidates plain = candidates;
+    fuse(options, rankings, 3, candidates, &parts);
+    fuse(options, rankings, 3, plain);
+    CHECK_EQ(parts.size(), candidates.all().size());
+    for (size_t i = 0; i < parts.size(); ++i) {
+      CHECK_EQ(candidates.all()[i].score, plain.all()[i].score);
+      CHECK(std::abs(parts[i].sum() - candidates.all()[i].score) < 1e-12);
+    }
+  }
+}

@@ -53,7 +53,7 @@ from scrubjay.fusion import (
     Relevance,
     Weighted,
 )
-from scrubjay.index import Admin, Hit, Hits, Index, ScopeView
+from scrubjay.index import Admin, Hit, Hits, Index, ScopeView, ScoreParts
 from scrubjay.initialised import guard_exports
 from scrubjay.records import Record
 from scrubjay.retrieval import Retriever
@@ -114,6 +114,7 @@ __all__ = [
     "Retriever",
     "Scope",
     "ScopeView",
+    "ScoreParts",
     "StaticEmbedder",
     "StoreBusyError",
     "StoreError",

@@ -148,6 +148,10 @@ class Result:
         """
         The distinct query terms that hit i holds, in query order; empty without explain.
         """
+    def parts(self, i: typing.SupportsInt | typing.SupportsIndex) -> dict[str, float]:
+        """
+        What the score of hit i is the sum of (see scrubjay.ScoreParts); empty without explain.
+        """
     def payload(self, i: typing.SupportsInt | typing.SupportsIndex) -> bytes | None:
         """
         The payload of hit i, bytes or None.

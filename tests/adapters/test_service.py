@@ -127,6 +127,7 @@ def test_a_memory_is_written_found_changed_and_deleted(callers: dict[str, Caller
         explained["identifier"] is True
         and explained["bm25"] > 0
         and "sk-stg-0041" in explained["matched_terms"]
+        and explained["parts"]["final"] == explained["score"]
     )
     assert jane.good("POST", "/v1/count", {"filter": {"kind": {"$exists": True}}}) == {"count": 1}
     changed = jane.good("PATCH", "/v1/memories/m1", {"metadata": None, "text": "It is sk-stg-0042."})

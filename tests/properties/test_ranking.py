@@ -5,6 +5,7 @@ Vectors are exact (see tests/data/strategies.py), so that the whole result is co
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from scrubjay import Entities, Index, Prior, Query, Recency, Scope, payload
+from scrubjay import Boost, Entities, Index, Prior, Query, Recency, Scope, payload
 from tests.data import strategies as draw
 from tests.data.engines import Kit
 from tests.data.replay import Pair
@@ -211,8 +212,41 @@ def test_recency_is_halved_with_every_half_life(
             lambda engine, id=id, encoded=encoded: engine.upsert(id, "jay", scope=scope, payload=encoded)
         )
     ranking = Options(recency=weight, half_life_us=hours * 3600e6, now_us=payload.microseconds(now))
-    given_result = pair.engine.search("jay", scope=scope, k=50, query=Asked(ranking))
-    judge.same_result(given_result, pair.model.search("jay", scope=scope, k=50, query=Asked(ranking)))
+    asked: dict[str, Any] = {"scope": scope, "k": 50, "query": Asked(ranking), "explain": True}
+    judge.same_result(pair.engine.search("jay", **asked), pair.model.search("jay", **asked), explain=True)
+
+
+def test_the_parts_of_a_score_are_named(kit: Kit) -> None:
+    """(Says it without the twin.) Two documents; a fusion whose parts can be computed in the head."""
+    if not kit.is_native:
+        pytest.skip("of the index")
+    index, scope = Index(dtype="f32"), Scope("acme")
+    now = datetime(2026, 1, 8, tzinfo=timezone.utc)
+    index.upsert(
+        1, "jay", scope=scope, vector=[1.0, 0.0], metadata={"importance": 0.5, "entities": ["ada"]},
+        created_at=now - timedelta(hours=168),
+    )  # fmt: skip
+    index.upsert(2, "oak", scope=scope, vector=[0.6, 0.8])
+    query = Query(
+        Boost(weight=0.5),
+        recency=Recency(weight=0.4, now=now),
+        prior=Prior(0.2),
+        entities=["ada"],
+        coverage=0.1,
+    )
+    first, second = index.search("jay", vector=[1.0, 0.0], scope=scope, query=query, explain=True)
+    width = 1.5 - 0.6
+    assert (first.id, second.id) == (1, 2)
+    assert first.parts.words == pytest.approx(0.5 / width)
+    assert first.parts.meaning == pytest.approx(1.0 / width)
+    assert first.parts.scaling == second.parts.scaling == pytest.approx(-0.6 / width, rel=1e-3)
+    assert first.parts.recency == pytest.approx(0.2)
+    assert (first.parts.prior, first.parts.coverage, first.parts.identifier) == (0.1, 0.1, 0.0)
+    assert first.parts.entities == pytest.approx(Entities().weight)
+    assert first.parts.boosts == pytest.approx(0.2 + Entities().weight)
+    for hit in (first, second):
+        judge.add_up(dataclasses.asdict(dataclasses.replace(hit.parts, final=0.0)), hit.score)
+    assert hit.parts.final == hit.score
 
 
 def test_the_clock_is_that_of_the_search(kit: Kit) -> None:
@@ -277,9 +311,9 @@ def test_entities_and_priors_are_what_their_twin_says(
     ranking = Options(entities=weight, entity_field=entity_field, prior=worth, prior_field=prior_field)
     options: dict[str, Any] = {
         "vector": vector, "scope": pair.scope(key), "k": 20,
-        "query": Asked(ranking, entities=asked, exclude=excluded),
+        "query": Asked(ranking, entities=asked, exclude=excluded), "explain": True,
     }  # fmt: skip
-    judge.same_result(pair.engine.search("jay", **options), pair.model.search("jay", **options))
+    judge.same_result(pair.engine.search("jay", **options), pair.model.search("jay", **options), explain=True)
 
 
 def test_the_rarer_entity_says_more(kit: Kit) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 Id = TypeVar("Id", bound=Hashable)
@@ -81,6 +81,8 @@ class Found(Generic[Id]):
     """Of those in `nearest`, and of others if the method wants them."""
     holders: Sequence[Id] = ()
     n_terms: int = 0
+    parts: dict[Id, dict[str, float]] = field(default_factory=dict)
+    """Filled by `fused_scores`: what each score is the sum of, as "words", "meaning", "rankings"."""
 
     @property
     def documents(self) -> list[Id]:
@@ -149,6 +151,14 @@ def fused_scores(options: Options, found: Found[Id]) -> tuple[dict[Id, float], s
         scores = reciprocal_rank_scores(
             [found.lexical, found.nearest, *found.rankings], weights, options.rrf_k
         )
+        for document in found.documents:
+            each = [
+                weight / (options.rrf_k + listed.index(document) + 1) if document in listed else 0.0
+                for listed, weight in zip(
+                    (found.lexical, found.nearest, *found.rankings), weights, strict=True
+                )
+            ]
+            found.parts[document] = _parts(each[0], each[1], sum(each[2:]))
         return {d: scores.get(d, 0.0) for d in found.documents}, refused, share
     lexical = Spread.of([found.bm25[d] for d in found.lexical], 1)
     nearest = Spread.of([found.similarity[d] for d in found.nearest], 0)
@@ -164,38 +174,48 @@ def fused_scores(options: Options, found: Found[Id]) -> tuple[dict[Id, float], s
         near = found.similarity[document] if in_nearest else nearest.least
         of_greatest = bm25 / greatest if greatest > 0 else 0.0
         if options.method == "auto" or (options.method == "weighted" and options.normalise == "zscore"):
-            score = lexical_weight * lexical.zscore(bm25) + vector_weight * nearest.zscore(near)
+            words, meaning = lexical_weight * lexical.zscore(bm25), vector_weight * nearest.zscore(near)
+            score = words + meaning
         elif options.method == "weighted":
             by_words, by_vector = {
                 "minmax": (of_greatest, _minmax(near, nearest) if in_nearest else 0.0),
                 "max": (of_greatest, near / nearest.greatest if nearest.greatest > 0 else 0.0),
                 "logistic": (logistic(bm25, found.n_terms), min(max(near, 0.0), 1.0)),
             }[options.normalise]
-            score = (lexical_weight * by_words if found.lexical else 0.0) + (
-                vector_weight * by_vector if found.nearest else 0.0
-            )
+            words = lexical_weight * by_words if found.lexical else 0.0
+            meaning = vector_weight * by_vector if found.nearest else 0.0
+            score = words + meaning
         elif options.method == "boost":
-            score = (0.0 if known is None else known) + options.boost * of_greatest
+            words, meaning = options.boost * of_greatest, 0.0 if known is None else known
+            score = meaning + words
             if found.nearest and document not in found.holders and (known is None or known < options.gate):
                 refused.add(document)
         else:
             similarity = 0.0 if known is None else max(known, 0.0)
-            score = vector_weight * similarity + lexical_weight * of_greatest
+            words, meaning = lexical_weight * of_greatest, vector_weight * similarity
+            score = meaning + words
             if options.literal:
                 if not in_nearest:
-                    score = 0.0
+                    words = meaning = score = 0.0
                 elif document not in found.lexical:
+                    words, meaning = 0.0, similarity
                     score = similarity
             below = score < options.floor if options.literal else max(similarity, of_greatest) < options.floor
             if below:
                 refused.add(document)
         scores[document] = score
+        found.parts[document] = _parts(words, meaning, 0.0)
     for ranking, weight in zip(
         found.rankings, [*options.weights[2:], *([1.0] * len(found.rankings))], strict=False
     ):
         for rank, document in enumerate(ranking, start=1):
             scores[document] += weight * 11.0 / (10.0 + rank)
+            found.parts[document]["rankings"] += weight * 11.0 / (10.0 + rank)
     return scores, refused, share
+
+
+def _parts(words: float, meaning: float, rankings: float) -> dict[str, float]:
+    return {"words": words + 0.0, "meaning": meaning + 0.0, "rankings": rankings}  # no zero with a sign
 
 
 def _minmax(score: float, spread: Spread) -> float:

@@ -9,6 +9,8 @@ What is compared are (exact scope, id) pairs: the same id in another scope is an
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ import numpy as np
 from scrubjay import Query
 from tests.reference import fusion, vectors
 from tests.reference.model import ModelEngine
+from tests.reference.ranking import PARTS
 from tests.reference.scopes import AnyScope, DocumentKey, key
 
 ALL = 10**9
@@ -59,6 +62,23 @@ def same_evidence(given: Any, expected: Any) -> None:
     for index in range(len(expected)):
         assert given.matched_terms(index) == expected.matched_terms(index)
         same_stored(given, expected, index)
+    same_parts(given, expected)
+
+
+def same_parts(given: Any, expected: Any) -> None:
+    """The parts of each score, which give it again."""
+    for index in range(len(expected)):
+        parts, twin = given.parts(index), expected.parts(index)
+        assert list(parts) == list(twin) == list(PARTS)
+        for name, part in parts.items():  # 2^-x: an ulp of x counts
+            assert math.isclose(part, twin[name], rel_tol=1e-12, abs_tol=1e-300), f"{parts}, expected {twin}"
+        add_up(parts, given.scores[index])
+
+
+def add_up(parts: Mapping[str, float], score: float) -> None:
+    """The sum is the score, up to rounding."""
+    size = sum(abs(part) for part in parts.values())
+    assert abs(sum(parts.values()) - score) <= 1e-12 * max(size, 1e-300), f"{parts} for {score}"
 
 
 def same_stored(given: Any, expected: Any, index: int) -> None:

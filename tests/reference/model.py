@@ -307,8 +307,10 @@ class ModelEngine:
             )
         else:
             scores = similarity_of if ran == "vector" else bm25_of
+            arm = "meaning" if ran == "vector" else "words"
             hits = [
-                ranking.Ranked(serial, scores[serial], False) for serial in self._ranking(rows, scores, k)
+                ranking.Ranked(serial, scores[serial], False, ranking.alone(scores[serial], arm))
+                for serial in self._ranking(rows, scores, k)
             ]
             share = math.nan
         # Evidence: an arm tells what it knows of the documents it returned; explain asks it about every hit.
@@ -326,9 +328,10 @@ class ModelEngine:
                 known_similarity.get(serial, math.nan),
                 self._coverage(row_of[serial], tokens) if explain else math.nan,
                 self._matched_terms(row_of[serial], tokens) if explain else (),
-                identifier,
+                hit.identifier,
+                hit.parts if explain else {},
             )
-            for serial, score, identifier in ((hit.document, hit.score, hit.identifier) for hit in hits)
+            for hit, serial, score in ((hit, hit.document, hit.score) for hit in hits)
         ]
         return Result(found, ran, share)
 

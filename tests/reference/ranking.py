@@ -9,13 +9,24 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Generic
 
 from tests.reference import bm25, filters
 from tests.reference.fusion import Found, Id, Options, fused_scores, marginal_relevance
 
 MOST_NEW_HOLDERS = 100
+PARTS = (
+    "words",
+    "meaning",
+    "rankings",
+    "scaling",
+    "coverage",
+    "recency",
+    "entities",
+    "prior",
+    "identifier",
+)
 TIERS = ("low", "standard", "high")
 
 
@@ -52,6 +63,13 @@ class Ranked(Generic[Id]):
     document: Id
     score: float
     identifier: bool
+    parts: dict[str, float] = field(default_factory=dict)
+    """What the score is the sum of, by the names of `PARTS`."""
+
+
+def alone(score: float, arm: str) -> dict[str, float]:
+    """The parts of a score of the one arm ("words", "meaning") that ran."""
+    return {part: score if part == arm else 0.0 for part in PARTS}
 
 
 def document_frequency(term: str, evidence: Evidence[Id]) -> int:
@@ -189,6 +207,8 @@ def rank(
     else:
         scores = dict(found.bm25 if lexical else found.similarity)
         refused = set()
+        found.parts.update({d: alone(scores[d], "words" if lexical else "meaning") for d in scores})
+    parts = {document: {**alone(0.0, "words"), **found.parts.get(document, {})} for document in scores}
     in_tier = set(found.holders)
 
     def best(documents: Sequence[Id], n: int) -> list[Id]:
@@ -198,17 +218,23 @@ def rank(
     if options.adjusts:
         hits = best(hits, depth)
         if options.has_signals:
-            scaled = scale([scores[document] for document in hits])
-            for document, value in zip(hits, scaled, strict=True):
+            before = [scores[document] for document in hits]
+            for document, value in zip(hits, scale(before), strict=True):
+                scale_parts(parts[document], scores[document], before)
+                signals = {}
                 covered = coverage(document, evidence)
                 if not math.isnan(covered) and options.coverage != 0:
-                    value += options.coverage * covered
+                    signals["coverage"] = options.coverage * covered
                 if options.recency != 0:
-                    value += options.recency * recency(document, evidence, options)
+                    signals["recency"] = options.recency * recency(document, evidence, options)
                 if options.entities != 0:
-                    value += options.entities * entity_boost(document, evidence, options)
+                    signals["entities"] = options.entities * entity_boost(document, evidence, options)
                 if options.prior != 0:
-                    value += min(max(options.prior * prior(document, evidence, options), -1e100), 1e100)
+                    worth = options.prior * prior(document, evidence, options)
+                    signals["prior"] = min(max(worth, -1e100), 1e100)
+                for part, signal in signals.items():
+                    value += signal
+                    parts[document][part] += signal
                 scores[document] = value
         if options.min_score is not None:
             hits = [document for document in hits if scores[document] >= options.min_score]
@@ -222,7 +248,11 @@ def rank(
         scaled = scale([scores[document] for document in hits])
         n_first = sum(document in in_tier for document in hits)
         hits = marginal_relevance(hits, scaled, options.mmr, k, evidence.cosine, n_first)
-    return [Ranked(d, scores[d] + bonus if d in in_tier else scores[d], d in in_tier) for d in hits], share
+    for document in in_tier & set(hits):
+        parts[document]["identifier"] = bonus
+    return [
+        Ranked(d, scores[d] + bonus if d in in_tier else scores[d], d in in_tier, parts[d]) for d in hits
+    ], share
 
 
 def scale(scores: Sequence[float]) -> list[float]:
@@ -233,6 +263,17 @@ def scale(scores: Sequence[float]) -> list[float]:
     if greatest == least:
         return [1.0] * len(scores)
     return [(score - least) / (greatest - least) for score in scores]
+
+
+def scale_parts(parts: dict[str, float], score: float, scores: Sequence[float]) -> None:
+    """What `scale` makes of the parts of one of the scores."""
+    least, greatest = min(scores), max(scores)
+    if greatest == least:
+        parts["scaling"] = 1.0 - score
+        return
+    for part in ("words", "meaning", "rankings"):
+        parts[part] /= greatest - least
+    parts["scaling"] = -least / (greatest - least)
 
 
 def holders(evidence: Evidence[Id], candidates: Sequence[Id]) -> list[Id]:

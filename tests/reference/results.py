@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -41,6 +41,7 @@ class Hit:
     coverage: float
     matched_terms: Sequence[str]
     identifier: bool = False
+    parts: Mapping[str, float] = field(default_factory=dict)
 
 
 class Result:
@@ -99,6 +100,9 @@ class Result:
 
     def matched_terms(self, index: int) -> list[str]:
         return list(self._hits[index].matched_terms)
+
+    def parts(self, index: int) -> dict[str, float]:
+        return dict(self._hits[index].parts)
 
     def __len__(self) -> int:
         return len(self._hits)

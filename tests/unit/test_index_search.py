@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import scrubjay
-from scrubjay import RRF, Index, Query, Record, Scope
+from scrubjay import RRF, Index, Query, Record, Scope, ScoreParts
 from scrubjay.embedders import Function
 
 ACME = Scope("acme")
@@ -69,6 +69,7 @@ def test_hybrid_finds_by_keyword_and_by_meaning(index: Index) -> None:
     assert first.bm25 is not None
     assert first.bm25 > 0
     assert (first.matched_terms, first.coverage) == (["hospit"], 0.5)
+    assert first.parts == ScoreParts(words=1 / 61, meaning=1 / 61, final=first.score)
     by_meaning = index.search("railway", scope=JANE)[0]
     assert (by_meaning.id, by_meaning.lexical_rank, by_meaning.vector_rank) == ("train", None, 1)
 
@@ -279,7 +280,7 @@ def test_hits_know_text_scope_and_metadata(index: Index) -> None:
 
 def test_evidence_needs_explain(index: Index) -> None:
     hit = index.search("trains", scope=JANE)[0]
-    for name in ("matched_terms", "coverage"):
+    for name in ("matched_terms", "coverage", "parts"):
         with pytest.raises(ValueError, match=f"{name}: known only to a search with explain=True"):
             getattr(hit, name)
 
@@ -294,6 +295,7 @@ def test_to_dicts_is_json(index: Index) -> None:
         "matched_terms",
         "coverage",
         "identifier",
+        "parts",
     }
     assert explained[0]["scope"] == {"tenant": "acme", "user": "jane", "agent": None}
 

@@ -26,10 +26,15 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, size_t depth, SearchResu
   if (fused) {
     if (options_.identifier_tier) add_holders(n_docs);
     if (fusion::wants_similarities(options_.fusion)) complete_similarities();
-    result.lexical_share = fusion::fuse(options_.fusion, s_.extra_docs, terms_.size(), s_.candidates);
+    result.lexical_share = fusion::fuse(options_.fusion, s_.extra_docs, terms_.size(), s_.candidates, parts_);
   } else {
     for (Candidate& candidate : s_.candidates.all())
       candidate.score = candidate.lexical_rank != 0 ? candidate.bm25 : candidate.similarity;
+    if (parts_) {
+      parts_->clear();
+      for (const Candidate& candidate : s_.candidates.all())
+        parts_->push_back(part_of_one_arm(candidate.lexical_rank != 0, candidate.score));
+    }
   }
   if (!any_identifier_ && !options_.adjusts() && !options_.diversifies()) {
     take_best(k);
@@ -163,13 +168,19 @@ std::span<const filter::Column* const> Ranker::columns_of(std::string_view field
   return s_.columns;
 }
 
-void Ranker::add_signals() {
+void Ranker::scale_scores() {
   const double least = least_score(), width = spread();
-  for (size_t i = 0; i < s_.ranked.size(); ++i) {
-    double& score = s_.ranked[i].score;
-    score = width > 0.0 ? (score - least) / width : 1.0;
-    if (options_.coverage_weight != 0.0 && total_idf_ != 0.0)
-      score += options_.coverage_weight * s_.coverages[i];
+  for (RankedCandidate& one : s_.ranked) {
+    if (parts_) (*parts_)[one.candidate].scale(one.score, least, width);
+    one.score = width > 0.0 ? (one.score - least) / width : 1.0;
+  }
+}
+
+void Ranker::add_signals() {
+  scale_scores();
+  if (options_.coverage_weight != 0.0 && total_idf_ != 0.0) {
+    for (size_t i = 0; i < s_.ranked.size(); ++i)
+      add(s_.ranked[i], &fusion::ScoreParts::coverage, options_.coverage_weight * s_.coverages[i]);
   }
   if (options_.recency_weight != 0.0) add_recency();
   if (options_.entity_weight != 0.0) add_entities();
@@ -194,7 +205,8 @@ void Ranker::add_recency() {
     const int64_t created = s_.times[i];
     if (created == filter::Track<int64_t>::kAbsent) continue;
     const double age_us = created < now_us ? static_cast<double>(now_us) - static_cast<double>(created) : 0.0;
-    s_.ranked[i].score += options_.recency_weight * std::exp2(-(age_us / options_.half_life_us));
+    add(s_.ranked[i], &fusion::ScoreParts::recency,
+        options_.recency_weight * std::exp2(-(age_us / options_.half_life_us)));
   }
 }
 
@@ -215,7 +227,8 @@ void Ranker::add_entities() {
       }
     }
   }
-  for (size_t i = 0; i < s_.ranked.size(); ++i) s_.ranked[i].score += options_.entity_weight * s_.boosts[i];
+  for (size_t i = 0; i < s_.ranked.size(); ++i)
+    add(s_.ranked[i], &fusion::ScoreParts::entities, options_.entity_weight * s_.boosts[i]);
 }
 
 void Ranker::add_priors() {
@@ -233,7 +246,7 @@ void Ranker::add_priors() {
       prior = filter::unsortable_real(real);
     }
     // Scores stay finite, so that what is made of their spread is a number.
-    one.score += std::clamp(options_.prior_weight * prior, -kMostPrior, kMostPrior);
+    add(one, &fusion::ScoreParts::prior, std::clamp(options_.prior_weight * prior, -kMostPrior, kMostPrior));
   }
 }
 
@@ -379,6 +392,9 @@ void Ranker::report(double identifier_bonus, SearchResult& result) const {
     if (candidate.lexical_rank != 0) hit.bm25 = candidate.bm25;
     if (candidate.vector_rank != 0) hit.similarity = candidate.similarity;
     hit.identifier = one.identifier;
+    if (!parts_) continue;
+    result.parts.push_back((*parts_)[one.candidate]);
+    if (one.identifier) result.parts.back().identifier = identifier_bonus;
   }
 }
 

@@ -26,14 +26,15 @@ class Ranker {
  public:
   Ranker(const RankingOptions& options, SearchScratch& scratch, const LexicalArm& lexical, VectorArm& vector,
          std::span<const lexical::TermCount> terms, std::span<const filter::Predicate> entities,
-         bool semantic)
+         bool semantic, bool explain)
       : options_(options),
         s_(scratch),
         lexical_(lexical),
         vector_(vector),
         terms_(terms),
         entities_(entities),
-        semantic_(semantic) {}
+        semantic_(semantic),
+        parts_(explain ? &scratch.parts : nullptr) {}
 
   // After both arms ranked. `fused`: there is more than one ranking; otherwise the scores are those of the
   // one. `depth`: how many of the best are looked at closely.
@@ -47,6 +48,12 @@ class Ranker {
   void compute_coverages();
   void add_coverages(uint32_t chunk, uint32_t first_term, std::span<const uint32_t> places);
   [[nodiscard]] std::span<const filter::Column* const> columns_of(std::string_view field);
+  void scale_scores();
+  // Adds to a score, and to a part of it.
+  void add(RankedCandidate& one, double fusion::ScoreParts::* part, double value) {
+    one.score += value;
+    if (parts_) (*parts_)[one.candidate].*part += value;
+  }
   void add_signals();
   void add_recency();
   void add_entities();
@@ -69,6 +76,7 @@ class Ranker {
   const std::span<const lexical::TermCount> terms_;
   const std::span<const filter::Predicate> entities_;
   const bool semantic_;
+  std::vector<fusion::ScoreParts>* const parts_;  // of each candidate; null unless the search explains
   double total_idf_ = 0.0;
   bool any_identifier_ = false;
 };

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "engine/chunk.hpp"
+#include "fusion/score_parts.hpp"
 
 namespace scrubjay::engine {
 
@@ -39,6 +40,13 @@ struct VectorWork {
   bool gathered = false;     // some chunk was gone through match by match of the filter
 };
 
+// What the score of an arm is made of that ran alone.
+[[nodiscard]] inline fusion::ScoreParts part_of_one_arm(bool lexical, double score) noexcept {
+  fusion::ScoreParts parts;
+  (lexical ? parts.words : parts.meaning) = score;
+  return parts;
+}
+
 // Owns references to the chunks of its hits, so texts can be read (under an epoch guard) as they were when
 // the search ran.
 struct SearchResult {
@@ -53,6 +61,7 @@ struct SearchResult {
   VectorWork vector_work;
   std::vector<std::string> terms;              // explain: the distinct query terms, in query order
   std::vector<std::vector<uint32_t>> matched;  // explain: per hit, indices into terms
+  std::vector<fusion::ScoreParts> parts;       // explain: per hit, of its score
 
   [[nodiscard]] const Chunk& chunk_of(const Hit& hit) const noexcept { return *chunks[hit.chunk].get(); }
 };

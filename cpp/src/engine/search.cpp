@@ -110,10 +110,13 @@ class Search {
                                         : Mode::none;
     if (ranked) {
       Ranker(*request_.ranking, s_, lexical_arm_, vector_arm_, terms_, request_.entities,
-             semantic_ && vectors.dim != 0)
+             semantic_ && vectors.dim != 0, request_.explain)
           .run(fused, n_live, k, std::max({k, n_lexical, n_vector}), result);
     } else {
       take_single(k, result);
+      if (request_.explain) {
+        for (const Hit& hit : result.hits) result.parts.push_back(part_of_one_arm(lexical_, hit.score));
+      }
     }
     if (request_.explain) explain(result, vectors);
     own_chunks(result);

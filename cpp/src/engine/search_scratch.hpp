@@ -15,6 +15,7 @@
 #include "filter/predicate.hpp"
 #include "fusion/candidates.hpp"
 #include "fusion/diversity.hpp"
+#include "fusion/score_parts.hpp"
 #include "lexical/pruned.hpp"
 #include "lexical/search.hpp"
 #include "lexical/term_counts.hpp"
@@ -90,6 +91,7 @@ struct SearchScratch {
   std::vector<std::vector<uint32_t>> extra_docs;
 
   fusion::Candidates candidates;
+  std::vector<fusion::ScoreParts> parts;          // explain: of each candidate
   std::vector<uint32_t> rare_terms, identifiers;  // indices of terms
   std::vector<double> term_idfs;
   std::vector<RankedCandidate> ranked, ranked_before;

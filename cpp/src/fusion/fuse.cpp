@@ -54,27 +54,52 @@ struct Spreads {
   }
 };
 
-void fuse_ranks(const Options& options, Candidates& candidates) {
+constexpr double kNothing = -0.0;  // adds nothing, not even the sign of a zero
+
+// What a method does with the two parts that it gives a candidate, words and meaning.
+struct Score {
+  void operator()(Candidate& candidate, double words, double meaning) const noexcept {
+    candidate.score = words + meaning;
+  }
+};
+
+// The same, and keeps the parts.
+struct ScoreAndParts {
+  const Candidate* first;
+  ScoreParts* parts;  // of the first and those behind it
+
+  void operator()(Candidate& candidate, double words, double meaning) const noexcept {
+    candidate.score = words + meaning;
+    ScoreParts& own = parts[&candidate - first];
+    own.words = words + 0.0;
+    own.meaning = meaning + 0.0;
+  }
+};
+
+template <class Give>
+void fuse_ranks(const Options& options, Candidates& candidates, Give give) {
+  const auto part = [&](double weight, uint32_t rank) {
+    return rank != 0 ? weight / (options.rrf_k + rank) : 0.0;
+  };
   for (Candidate& candidate : candidates.all()) {
-    candidate.score = 0.0;
-    if (candidate.lexical_rank != 0)
-      candidate.score += options.lexical_weight / (options.rrf_k + candidate.lexical_rank);
-    if (candidate.vector_rank != 0)
-      candidate.score += options.vector_weight / (options.rrf_k + candidate.vector_rank);
+    give(candidate, part(options.lexical_weight, candidate.lexical_rank),
+         part(options.vector_weight, candidate.vector_rank));
   }
 }
 
-void fuse_zscores(double lexical_weight, double vector_weight, Candidates& candidates) {
+template <class Give>
+void fuse_zscores(double lexical_weight, double vector_weight, Candidates& candidates, Give give) {
   const Spreads spreads(candidates);
   for (Candidate& candidate : candidates.all()) {
-    candidate.score = lexical_weight * spreads.lexical.zscore(candidate.bm25) +
-                      vector_weight * spreads.vector.zscore(spreads.similarity(candidate));
+    give(candidate, lexical_weight * spreads.lexical.zscore(candidate.bm25),
+         vector_weight * spreads.vector.zscore(spreads.similarity(candidate)));
   }
 }
 
-void fuse_scores(const Options& options, size_t n_terms, Candidates& candidates) {
+template <class Give>
+void fuse_scores(const Options& options, size_t n_terms, Candidates& candidates, Give give) {
   if (options.normalise == Normalise::zscore)
-    return fuse_zscores(options.lexical_weight, options.vector_weight, candidates);
+    return fuse_zscores(options.lexical_weight, options.vector_weight, candidates, give);
   const Spreads spreads(candidates);
   const bool has_lexical = !candidates.lexical().empty(), has_vector = !candidates.by_vector_rank().empty();
   for (Candidate& candidate : candidates.all()) {
@@ -96,36 +121,64 @@ void fuse_scores(const Options& options, size_t n_terms, Candidates& candidates)
       case Normalise::zscore:
         break;
     }
-    candidate.score = (has_lexical ? options.lexical_weight * lexical : 0.0) +
-                      (has_vector ? options.vector_weight * vector : 0.0);
+    give(candidate, has_lexical ? options.lexical_weight * lexical : 0.0,
+         has_vector ? options.vector_weight * vector : 0.0);
   }
 }
 
-void fuse_boosted(const Options& options, Candidates& candidates) {
+template <class Give>
+void fuse_boosted(const Options& options, Candidates& candidates, Give give) {
   const double greatest = candidates.lexical().empty() ? 0.0 : candidates.lexical()[0].bm25;
   const bool gated = !candidates.by_vector_rank().empty();
   for (Candidate& candidate : candidates.all()) {
     const bool known = !std::isnan(candidate.similarity);
     const double lexical = greatest > 0.0 ? candidate.bm25 / greatest : 0.0;
-    candidate.score = (known ? candidate.similarity : 0.0) + options.boost * lexical;
+    give(candidate, options.boost * lexical, known ? candidate.similarity : 0.0);
     candidate.refused = gated && !candidate.identifier && !(known && candidate.similarity >= options.gate);
   }
 }
 
-void fuse_as_production(const Options& options, Candidates& candidates) {
+template <class Give>
+void fuse_as_production(const Options& options, Candidates& candidates, Give give) {
   const double greatest = candidates.lexical().empty() ? 0.0 : candidates.lexical()[0].bm25;
   for (Candidate& candidate : candidates.all()) {
     const double lexical = greatest > 0.0 ? candidate.bm25 / greatest : 0.0;
     const double similarity = std::isnan(candidate.similarity) ? 0.0 : std::max(candidate.similarity, 0.0);
-    const double both = options.vector_weight * similarity + options.lexical_weight * lexical;
-    if (options.literal) {
-      candidate.score = candidate.vector_rank == 0 ? 0.0 : candidate.lexical_rank == 0 ? similarity : both;
-      candidate.refused = candidate.score < options.floor;
+    if (options.literal && candidate.vector_rank == 0) {
+      give(candidate, 0.0, 0.0);
+    } else if (options.literal && candidate.lexical_rank == 0) {
+      give(candidate, kNothing, similarity);
     } else {
-      candidate.score = both;
-      candidate.refused = similarity < options.floor && lexical < options.floor;
+      give(candidate, options.lexical_weight * lexical, options.vector_weight * similarity);
     }
+    candidate.refused = options.literal ? candidate.score < options.floor
+                                        : similarity < options.floor && lexical < options.floor;
   }
+}
+
+// Returns the lexical share (automatic), otherwise NaN.
+template <class Give>
+double fuse_arms(const Options& options, size_t n_terms, Candidates& candidates, Give give) {
+  double share = kNoEvidence;
+  switch (options.method) {
+    case Method::rrf:
+      fuse_ranks(options, candidates, give);
+      break;
+    case Method::weighted:
+      fuse_scores(options, n_terms, candidates, give);
+      break;
+    case Method::boost:
+      fuse_boosted(options, candidates, give);
+      break;
+    case Method::production:
+      fuse_as_production(options, candidates, give);
+      break;
+    case Method::automatic:
+      share = 0.7 - 0.4 * agreement(candidates);
+      fuse_zscores(share, 1.0 - share, candidates, give);
+      break;
+  }
+  return share;
 }
 
 }  // namespace
@@ -151,37 +204,29 @@ double logistic(double bm25, size_t n_terms) noexcept {
 }
 
 double fuse(const Options& options, std::span<const std::vector<uint32_t>> rankings, size_t n_terms,
-            Candidates& candidates) {
-  double share = kNoEvidence;
+            Candidates& candidates, std::vector<ScoreParts>* parts) {
   // Candidates of the caller alone are there before scores are given, so that each method says what they get.
   for (const std::vector<uint32_t>& docs : rankings) {
     for (const uint32_t doc : docs) candidates.at(doc);
   }
-  switch (options.method) {
-    case Method::rrf:
-      fuse_ranks(options, candidates);
-      break;
-    case Method::weighted:
-      fuse_scores(options, n_terms, candidates);
-      break;
-    case Method::boost:
-      fuse_boosted(options, candidates);
-      break;
-    case Method::production:
-      fuse_as_production(options, candidates);
-      break;
-    case Method::automatic:
-      share = 0.7 - 0.4 * agreement(candidates);
-      fuse_zscores(share, 1.0 - share, candidates);
-      break;
+  const Candidate* const first = candidates.all().data();  // no more are added
+  double share;
+  if (parts) {
+    parts->assign(candidates.all().size(), ScoreParts());
+    share = fuse_arms(options, n_terms, candidates, ScoreAndParts{first, parts->data()});
+  } else {
+    share = fuse_arms(options, n_terms, candidates, Score());
   }
   for (size_t r = 0; r < rankings.size(); ++r) {
     const double weight = r < options.ranking_weights.size() ? options.ranking_weights[r] : 1.0;
     for (size_t i = 0; i < rankings[r].size(); ++i) {
       const auto rank = static_cast<double>(i + 1);
-      candidates.find(rankings[r][i])->score += options.method == Method::rrf
-                                                    ? weight / (options.rrf_k + rank)
-                                                    : weight * (kRankDamping + 1.0) / (kRankDamping + rank);
+      const double part = options.method == Method::rrf
+                              ? weight / (options.rrf_k + rank)
+                              : weight * (kRankDamping + 1.0) / (kRankDamping + rank);
+      Candidate* const candidate = candidates.find(rankings[r][i]);
+      candidate->score += part;
+      if (parts) (*parts)[static_cast<size_t>(candidate - first)].rankings += part;
     }
   }
   return share;

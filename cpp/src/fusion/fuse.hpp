@@ -29,6 +29,7 @@
 #include <vector>
 
 #include "fusion/candidates.hpp"
+#include "fusion/score_parts.hpp"
 
 namespace scrubjay::fusion {
 
@@ -55,9 +56,10 @@ struct Options {
 
 // Fills the scores of all candidates, and `refused`. `rankings` are the caller's, each of distinct documents;
 // documents of them that are no candidates yet become some. `n_terms`: distinct terms of the query, for the
-// logistic. Returns the lexical share (automatic), otherwise NaN.
+// logistic. `parts`, if not null, becomes what the score of each candidate is made of, in their order.
+// Returns the lexical share (automatic), otherwise NaN.
 double fuse(const Options& options, std::span<const std::vector<uint32_t>> rankings, size_t n_terms,
-            Candidates& candidates);
+            Candidates& candidates, std::vector<ScoreParts>* parts = nullptr);
 
 // Half the mean reciprocal square root of two ranks from 1, 0 for "not there": 0 to 1.
 [[nodiscard]] double agreement(const Candidates& candidates) noexcept;

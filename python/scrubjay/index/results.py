@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, overload
 
@@ -19,7 +20,43 @@ from scrubjay._native import Result, Scope
 from scrubjay.embedders.protocol import ZERO_VECTOR
 from scrubjay.errors import CorruptIndexError
 
-__all__ = ["Hit", "Hits"]
+__all__ = ["Hit", "Hits", "ScoreParts"]
+
+
+@dataclass(frozen=True)
+class ScoreParts:
+    """What the score of a hit is the sum of, up to rounding: all but `final` add up to `final`.
+
+    `words` and `meaning` are the two arms as the fusion weighs them: reciprocal ranks (RRF), weighted z-scores (Auto;
+    they are negative below the average of the candidates), normalised scores (Weighted, Production), `weight` times the
+    share of the greatest BM25 and the similarity (Boost). Of one arm alone they are BM25 or the similarity. `rankings`
+    is what the caller's rankings add.
+
+    Signals are added to scores between 0 and 1. If there are any, the parts above are divided by the spread of the
+    candidates' scores, and `scaling` is what moves the least of them to 0 (the same for every hit; if all scores are
+    equal, what makes them 1). `coverage`, `recency`, `entities` and `prior` are the weighted signals, `identifier` what
+    puts the identifier tier before the others.
+
+    >>> parts = ScoreParts(words=0.4, meaning=0.3, recency=0.2, prior=0.1, final=1.0)
+    >>> round(parts.boosts, 3)
+    0.1
+    """
+
+    words: float = 0.0
+    meaning: float = 0.0
+    rankings: float = 0.0
+    scaling: float = 0.0
+    coverage: float = 0.0
+    recency: float = 0.0
+    entities: float = 0.0
+    prior: float = 0.0
+    identifier: float = 0.0
+    final: float = 0.0
+
+    @property
+    def boosts(self) -> float:
+        """Coverage, entities, prior and identifier together."""
+        return self.coverage + self.entities + self.prior + self.identifier
 
 
 class Hits:
@@ -217,6 +254,12 @@ class Hit:
         self._need_explain("coverage")
         return _known(self._hits._column("coverage")[self._position])
 
+    @property
+    def parts(self) -> ScoreParts:
+        """What its score is made of: words, meaning, recency, boosts and so on. Needs explain=True."""
+        self._need_explain("parts")
+        return ScoreParts(**self._hits._result.parts(self._position), final=self.score)
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything known about the hit in JSON's own types; the evidence is in it if the search explained."""
         created_at = self.created_at
@@ -237,6 +280,7 @@ class Hit:
             fields["matched_terms"] = self.matched_terms
             fields["coverage"] = self.coverage
             fields["identifier"] = self.identifier
+            fields["parts"] = asdict(self.parts)
         return fields
 
     def __repr__(self) -> str:

@@ -60,7 +60,7 @@ class Searcher:
             vector: (dim,) numbers in place of the text's embedding.
             query: all else that a search may be asked: mode, fusion, signals, candidates, recall, ids, rankings (see
                 :class:`scrubjay.Query`). Make it once and use it again.
-            explain: have BM25, similarity, matched terms and coverage for each hit.
+            explain: have BM25, similarity, matched terms, coverage and the parts of the score for each hit.
 
         One of text, vector, the query's keywords must be given. What is missing for the mode degrades the search
         instead of failing it (no embedder, an embedder that raises, no text): `hits.mode` says what ran,

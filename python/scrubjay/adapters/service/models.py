@@ -377,6 +377,9 @@ class HitOut(BaseModel):
     matched_terms: list[str] | None = None
     coverage: float | None = None
     identifier: bool | None = None
+    parts: Annotated[dict[str, float] | None, Field(description="what add up to the score, and `final`")] = (
+        None
+    )
 
 
 class Hits(BaseModel):
