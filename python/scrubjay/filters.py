@@ -5,7 +5,8 @@ A filter is a mapping; all of its entries must hold. `search`, `search_batch` an
 =================================  ====================================================================================
 ``{"field": value}``               short for ``{"field": {"$eq": value}}``
 ``$eq`` ``$ne``                    equal, not equal
-``$in`` ``$nin``                   equal to one of a list (or set, tuple, array), to none of it
+``$in`` ``$nin``                   equal to one of a list (or set, tuple, array), to none of it; of a list field:
+                                   one of its texts is in the list, or none is
 ``$gt`` ``$gte`` ``$lt`` ``$lte``  order: of numbers, of texts (by code point), of times
 ``$exists``                        True: the field has a value; False: it has none
 ``$contains``                      the field is a list that holds this text
@@ -70,13 +71,22 @@ Ids = Iterable[Any]
 
 
 def visible_to(
-    user: str, *, owner: str = "owner", shared_with: str = "shared_with", is_public: str = "is_public"
+    user: str | Iterable[str],
+    *,
+    owner: str = "owner",
+    shared_with: str = "shared_with",
+    is_public: str = "is_public",
 ) -> dict[str, Any]:
-    """Return the filter for what `user` may see among memories that users share within their tenant.
+    """Return the filter for what `user`, or any of several users, may see among memories that users share within
+    their tenant.
 
     Memories are written to the tenant's scope with an `owner`, perhaps `shared_with` (a list of users) and `is_public`:
-    visible are one's own, those shared with exactly this user, and the public ones. The other arguments name the
-    metadata fields.
+    visible are one's own, those shared with exactly this user, and the public ones. A list or set of users (a
+    team, a user and the groups that she is in) sees what one of them sees; nobody (an empty one) what is public. The
+    other arguments name the metadata fields.
+
+    Raises:
+        TypeError: a user is not a str.
 
     >>> from scrubjay import Index, Scope
     >>> index, acme = Index(), Scope("acme")
@@ -86,10 +96,14 @@ def visible_to(
     >>> index.upsert(4, "The plan", scope=acme, metadata={"owner": "jim", "is_public": True})
     >>> sorted(hit.id for hit in index.search("plan", scope=acme, filter=visible_to("jane")))
     [1, 2, 4]
+    >>> sorted(hit.id for hit in index.search("plan", scope=acme, filter=visible_to({"joe", "janet"})))
+    [2, 3, 4]
     """
-    if not isinstance(user, str):
-        raise TypeError(f"user: expected a str, got {type(user).__name__} {user!r}")
-    return {"$or": [{owner: user}, {shared_with: {"$contains": user}}, {is_public: True}]}
+    users = [user] if isinstance(user, str) or not isinstance(user, Iterable) else list(user)
+    for one in users:
+        if not isinstance(one, str):
+            raise TypeError(f"user: expected a str or several, got {type(one).__name__} {one!r}")
+    return {"$or": [{owner: {"$in": users}}, {shared_with: {"$in": users}}, {is_public: True}]}
 
 
 def both(*filters: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -115,9 +115,9 @@ def _operator(field: str, name: Any, operand: Any, attributes: Attributes) -> bo
         case "$ne":
             return not _equal(field, operand, attributes)
         case "$in":
-            return True in [_equal(field, one, attributes) for one in _items(operand)]
+            return _is_in(field, operand, attributes)
         case "$nin":
-            return True not in [_equal(field, one, attributes) for one in _items(operand)]
+            return not _is_in(field, operand, attributes)
         case "$gt":
             return _ordered(field, operand, value, lambda a, b: a > b)
         case "$gte":
@@ -144,6 +144,16 @@ def _operator(field: str, name: Any, operand: Any, attributes: Attributes) -> bo
 def _equal(field: str, operand: Any, attributes: Attributes) -> bool:
     pair = _comparable(field, operand, attributes.get(field))
     return pair is not None and pair[0] == pair[1]
+
+
+def _is_in(field: str, operand: Any, attributes: Attributes) -> bool:
+    """Whether the value is one of a list, or is a list that shares a text with it."""
+    operands = _items(operand)
+    value = attributes.get(field)
+    equal = [_equal(field, one, attributes) for one in operands]
+    texts = [one for one in operands if isinstance(one, str) and field not in TIMES]
+    shared = isinstance(value, list) and any(isinstance(one, str) and one in texts for one in value)
+    return True in equal or shared
 
 
 def _ordered(field: str, operand: Any, value: Any, order: Callable[[Any, Any], bool]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -265,5 +266,24 @@ def test_both_and_visible_to() -> None:
     index = filled(Index())
     assert found(index, filters.both(KEYS, None, {"uses": {"$gt": 5}})) == [2]
     assert found(index, filters.both()) == [1, 2, 3, 4]
-    with pytest.raises(TypeError, match="user: expected a str"):
-        filters.visible_to(None)  # type: ignore[arg-type]
+    for wrong in (None, ["jane", 1], 3):
+        with pytest.raises(TypeError, match=r"user: expected a str or several, got (NoneType|int)"):
+            filters.visible_to(wrong)  # type: ignore[arg-type]
+
+
+def test_a_set_of_users_sees_what_one_of_them_sees() -> None:
+    index, acme = Index(), Scope("acme")
+    users = [f"u{number}" for number in range(40)]
+    for number, owner in enumerate(users):
+        shared = [users[(number + step) % 40] for step in range(1, number % 4)]
+        metadata = {"owner": owner, "shared_with": shared, "is_public": number == 7}
+        index.upsert(number, "plan", scope=acme, metadata=metadata)
+
+    def seen(by: str | Iterable[str]) -> set[Any]:
+        return {hit.id for hit in index.search("plan", scope=acme, k=100, filter=filters.visible_to(by))}
+
+    assert seen([]) == {7}
+    for several in (users[:1], users[3:5], set(users[5:25]), tuple(users), iter(users[30:])):
+        team = list(several)
+        assert seen(team) == set().union(*(seen(user) for user in team))
+    assert seen(frozenset(users)) == set(range(40))

@@ -139,8 +139,16 @@ void Evaluation::add_test(const Test& test, uint64_t* out) {
     add_elements(test, *column, out);
   } else {
     add_codes(test, *column, out);
+    if (test.members) add_elements(test, *column, out);
   }
   add_spilled(test, *column, out);
+}
+
+// A bit for each of the codes.
+const uint32_t* Evaluation::set_of_codes() {
+  set_.assign(65536 / 32, 0);
+  for (const uint16_t code : codes_) set_[code / 32] |= 1u << (code % 32);
+  return set_.data();
 }
 
 // Equality and order on codes: the strings are decided once each, the documents by their codes.
@@ -178,30 +186,35 @@ void Evaluation::add_codes(const Test& test, const Column& column, uint64_t* out
     }
     return;
   }
-  set_.assign(65536 / 32, 0);
-  for (const uint16_t code : codes_) set_[code / 32] |= 1u << (code % 32);
+  const uint32_t* set = set_of_codes();
   if (view.dense) {
-    simd::kernels().match_code_set(view.values.data(), view.values.size(), set_.data(), out);
+    simd::kernels().match_code_set(view.values.data(), view.values.size(), set, out);
     return;
   }
   for (size_t i = 0; i < view.values.size(); ++i) {
-    if (((set_[view.values[i] / 32] >> (view.values[i] % 32)) & 1) != 0) set_bit(out, view.docs[i]);
+    if (((set[view.values[i] / 32] >> (view.values[i] % 32)) & 1) != 0) set_bit(out, view.docs[i]);
   }
 }
 
 void Evaluation::add_elements(const Test& test, const Column& column, uint64_t* out) {
   const RowList<uint16_t>::View view = column.elements.view(n_docs_);
   if (view.rows.empty()) return;
+  codes_.clear();
   for (const std::string& text : test.strings) {
     const uint32_t number = column.strings.find(text);
-    if (number == Interner::kNone) continue;
-    rows_.assign((view.rows.size() + 63) / 64, 0);
-    simd::kernels().match_codes(view.rows.data(), view.rows.size(),
-                                static_cast<uint16_t>(kFirstString + number), 0, rows_.data());
-    for (size_t w = 0; w < rows_.size(); ++w) {
-      for (uint64_t bits = rows_[w]; bits != 0; bits &= bits - 1)
-        set_bit(out, view.docs[64 * w + static_cast<size_t>(std::countr_zero(bits))]);
-    }
+    if (number != Interner::kNone) codes_.push_back(static_cast<uint16_t>(kFirstString + number));
+  }
+  if (codes_.empty()) return;
+  rows_.assign((view.rows.size() + 63) / 64, 0);
+  if (codes_.size() <= kMaxPasses) {
+    for (const uint16_t code : codes_)
+      simd::kernels().match_codes(view.rows.data(), view.rows.size(), code, 0, rows_.data());
+  } else {
+    simd::kernels().match_code_set(view.rows.data(), view.rows.size(), set_of_codes(), rows_.data());
+  }
+  for (size_t w = 0; w < rows_.size(); ++w) {
+    for (uint64_t bits = rows_[w]; bits != 0; bits &= bits - 1)
+      set_bit(out, view.docs[64 * w + static_cast<size_t>(std::countr_zero(bits))]);
   }
 }
 
@@ -209,7 +222,7 @@ void Evaluation::add_spilled(const Test& test, const Column& column, uint64_t* o
   const RowList<SpilledString>::View view = column.spilled.view(n_docs_);
   for (size_t i = 0; i < view.rows.size(); ++i) {
     const SpilledString& row = view.rows[i];
-    if (row.element != test.elements) continue;
+    if (row.element != test.elements && !(row.element && test.members)) continue;
     const bool passes =
         std::find(test.strings.begin(), test.strings.end(), row.text()) != test.strings.end() ||
         std::any_of(test.string_ranges.begin(), test.string_ranges.end(),

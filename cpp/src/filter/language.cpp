@@ -240,6 +240,7 @@ class Compiler {
     };
     if (!operand.each_element(std::ref(add)))
       refuse_type(Place{field, op}.text(), "a list of values", operand);
+    test.members = !test.strings.empty();
     return leaf(std::move(test));
   }
 

@@ -5,8 +5,8 @@
 //     operator   $eq $ne $gt $gte $lt $lte (value), $in $nin (list of values), $exists (bool),
 //                $contains (text), $not ({operator: operand, ...})
 //
-// The fields created_at and expires_at are compared with times: a time, an ISO 8601 text, or seconds since
-// 1970.
+// $in admits a list that holds one of its texts, too. The fields created_at and expires_at are compared with
+// times: a time, an ISO 8601 text, or seconds since 1970.
 #pragma once
 
 #include <memory>

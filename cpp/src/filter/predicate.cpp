@@ -195,7 +195,7 @@ namespace {
   const size_t n_ranges = test.integers.size() + test.reals.size() + test.times.size();
   size_t cost = 1 + 4 * n_ranges + std::min<size_t>(test.strings.size(), 16) + 40 * test.string_ranges.size();
   if (test.any) cost += 12;
-  if (test.elements) cost += 8;
+  if (test.elements || test.members) cost += 8;
   return static_cast<uint32_t>(std::min<size_t>(cost, 10'000));
 }
 

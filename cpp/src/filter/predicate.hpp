@@ -32,6 +32,7 @@ struct Test {
   uint64_t field_hash = 0;
   bool any = false;       // whatever it is
   bool elements = false;  // the strings below are looked for in lists
+  bool members = false;   // the strings below are looked for in lists as well
   bool yes = false, no = false;
   std::vector<std::string> strings;
   std::vector<StringRange> string_ranges;
@@ -82,6 +83,7 @@ class Evaluation {
  private:
   void evaluate(const Node& node, uint32_t depth, uint64_t* out);
   void add_test(const Test& test, uint64_t* out);
+  [[nodiscard]] const uint32_t* set_of_codes();
   void add_codes(const Test& test, const Column& column, uint64_t* out);
   void add_elements(const Test& test, const Column& column, uint64_t* out);
   void add_spilled(const Test& test, const Column& column, uint64_t* out);

@@ -6,7 +6,7 @@ have one subject: reading, writing, searching, collections, feedback, administra
 
 from scrubjay.index.admin import Admin
 from scrubjay.index.facade import Index
-from scrubjay.index.results import Hit, Hits
+from scrubjay.index.results import Hit, Hits, ScoreParts
 from scrubjay.index.view import ScopeView
 
-__all__ = ["Admin", "Hit", "Hits", "Index", "ScopeView"]
+__all__ = ["Admin", "Hit", "Hits", "Index", "ScopeView", "ScoreParts"]
