@@ -10,7 +10,7 @@ help: ## print this list
 
 dev: ## editable install with all tools; rebuilds on import
 	$(PYTHON) -m pip install "scikit-build-core>=0.11" "pybind11==3.1.0" cmake ninja
-	$(PYTHON) -m pip install --no-build-isolation -e ".[dev]"
+	$(PYTHON) -m pip install --no-build-isolation --config-settings=cmake.define.SCRUBJAY_UNITY=OFF -e ".[dev]"
 
 test: ## Python tests, the slow ones too: what CI runs
 	$(PYTHON) -m pytest --slow

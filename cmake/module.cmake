@@ -15,9 +15,16 @@ if(binding_sources)
   # NO_EXTRAS: pybind11 would switch on link-time optimisation (see compiler.cmake).
   pybind11_add_module(_native MODULE NO_EXTRAS ${binding_sources})
   target_link_libraries(_native PRIVATE scrubjay_core)
-  # One translation unit: reading pybind11's headers is most of the work, and nine times costs four times as long. So the
-  # unnamed namespaces of cpp/bindings share their names.
-  set_target_properties(_native PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  if(SCRUBJAY_UNITY)
+    # One translation unit: reading and instantiating pybind11 is most of the work. So the unnamed namespaces of cpp/bindings
+    # share their names.
+    set_target_properties(_native PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 0)
+  else()
+    # A file at a time, for developers: a change of one costs that one. pybind11 is read once, whatever the compiler cache
+    # makes of that.
+    target_precompile_headers(_native PRIVATE
+      <pybind11/numpy.h> <pybind11/pybind11.h> <pybind11/stl.h> <pybind11/typing.h>)
+  endif()
   install(TARGETS _native LIBRARY DESTINATION scrubjay RUNTIME DESTINATION scrubjay)
 else()
   message(STATUS "cpp/bindings holds no .cpp file: no Python module")

@@ -9,10 +9,12 @@
 
 #include "base/errors.hpp"
 #include "bindings.hpp"
+#include "classes.hpp"
 #include "convert.hpp"
 #include "filter/iso_time.hpp"
 #include "filter/language.hpp"
 #include "filter/value.hpp"
+#include "gil.hpp"
 
 namespace py = pybind11;
 
