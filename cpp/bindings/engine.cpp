@@ -132,6 +132,35 @@ size_t upsert_many(Engine& engine, const py::object& ids, const py::object& text
   return engine.upsert(batch.documents);
 }
 
+[[noreturn]] void raise_conflict(const Batch& batch, const engine::VersionConflict& conflict) {
+  const auto row = static_cast<size_t>(conflict.document - batch.documents.data());
+  const py::object type = py::module_::import("scrubjay.errors").attr("VersionConflictError");
+  PyErr_SetObject(type.ptr(),
+                  py::make_tuple(batch.ids[row], conflict.document->expected, conflict.found).ptr());
+  throw py::error_already_set();
+}
+
+py::typing::List<py::int_> upsert_versioned(Engine& engine, const py::object& ids, const py::object& texts,
+                                            const py::object& scope, const py::object& versions,
+                                            const py::object& vectors, const py::object& payloads) {
+  Batch batch(ids, texts, scope, vectors, payloads);
+  const py::tuple expected = items_of(versions, "versions");
+  check_length(expected, "versions", batch.documents.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (!expected[i].is_none()) batch.documents[i].expected = to_count(expected[i], at("versions", i), 0);
+  }
+  engine::Written written;
+  try {
+    const InterruptibleWithoutGil without_gil;
+    written = engine.write(batch.documents);
+  } catch (const engine::VersionConflict& conflict) {
+    raise_conflict(batch, conflict);
+  }
+  py::list out;
+  for (size_t i = 0; i < written.n_docs; ++i) out.append(written.first_version + i);
+  return out;
+}
+
 void validate(const Engine& engine, const py::object& ids, const py::object& texts, const py::object& scope,
               const py::object& vectors, const py::object& payloads) {
   const Batch batch(ids, texts, scope, vectors, payloads);
@@ -169,13 +198,21 @@ bool remove(Engine& engine, const py::object& id, const py::object& scope) {
   return engine.remove({&key, 1}) == 1;
 }
 
-size_t remove_many(Engine& engine, const py::object& ids, const py::object& scope) {
+size_t remove_many(Engine& engine, const py::object& ids, const py::object& scope,
+                   const py::object& versions) {
   const py::tuple items = items_of(ids, "ids");
   const std::vector<ScopePtr> scopes = to_scopes(scope, items.size());
   std::vector<engine::DocumentKey> keys(items.size());
   for (size_t i = 0; i < keys.size(); ++i) keys[i] = {scopes[i].get(), to_id(items[i], at("ids", i))};
+  std::vector<uint64_t> expected;
+  if (!versions.is_none()) {
+    const py::tuple given = items_of(versions, "versions");
+    check_length(given, "versions", items.size());
+    expected.reserve(given.size());
+    for (size_t i = 0; i < given.size(); ++i) expected.push_back(to_count(given[i], at("versions", i), 0));
+  }
   const WithoutGil without_gil;
-  return engine.remove(keys);
+  return engine.remove(keys, expected);
 }
 
 std::optional<Document> get(const Engine& engine, const py::object& id, const py::object& scope) {
@@ -251,16 +288,6 @@ py::dict stats(const Engine& engine, const py::object& scope) {
   return out;
 }
 
-py::object get_vector(const Document& document) {
-  const engine::Chunk& chunk = *document.stored.chunk.get();
-  const base::EpochGuard guard;
-  const vector::Column* column = chunk.vectors();
-  if (!column || !column->has(document.stored.offset)) return py::none();
-  py::array_t<float> out(static_cast<py::ssize_t>(column->options().dim));
-  column->read(document.stored.offset, {out.mutable_data(), static_cast<size_t>(out.size())});
-  return out;
-}
-
 void register_document(py::module_& module) {
   auto type =
       export_class<Document>(module, "Document", "A stored document as it was when it was looked up.");
@@ -293,8 +320,13 @@ void register_document(py::module_& module) {
           "The exact scope.")
       .def_property_readonly(
           "vector",
-          [](const Document& d) -> py::typing::Optional<py::array_t<float>> { return get_vector(d); },
+          [](const Document& d) -> py::typing::Optional<py::array_t<float>> {
+            return vector_object(*d.stored.chunk.get(), d.stored.offset);
+          },
           "float32 (dim,), as stored (rounded to the engine's dtype), or None.")
+      .def_property_readonly(
+          "version", [](const Document& d) { return d.stored.chunk->write(d.stored.offset); },
+          "The number of its last write.")
       .def("__repr__", [](const Document& d) {
         const base::EpochGuard guard;
         return "Document(" + d.stored.chunk->id(d.stored.offset).to_string() + ", " +
@@ -406,6 +438,14 @@ Raises: ValueError or TypeError for bad arguments; nothing is changed then.)")
 All or nothing, whatever fails: everything is checked before anything is written, and what was prepared is taken back. Of
 equal (scope, id) the last counts. Documents that are new to their partition appear at once. Returns how many distinct ones were written.)")
       .def(
+          "upsert_versioned", &upsert_versioned, py::arg("ids"), py::arg("texts"), py::kw_only(),
+          py::arg("scope"), py::arg("versions"), py::arg("vectors") = py::none(),
+          py::arg("payloads") = py::none(),
+          R"(upsert_many() under conditions: `versions` has for each document the version that it must have now, 0 if there must be
+none, None for no condition (of equal (scope, id) the last one's counts). Returns the versions of the distinct documents that were written.
+
+Raises: VersionConflictError for the first condition that does not hold; nothing is written then. Checked in the writer's turn.)")
+      .def(
           "prepare", &prepare, py::arg("ids"), py::arg("texts"), py::kw_only(), py::arg("scope"),
           py::arg("vectors") = py::none(), py::arg("payloads") = py::none(), py::keep_alive<0, 1>(),
           R"(The part of upsert_many() that needs no writer's turn: checks, copies and analyses documents; apply() does the rest.
@@ -424,8 +464,9 @@ Raises: TypeError or ValueError if other writers settled ids and dimension other
            "existed.")
       .def(
           "delete_many", &remove_many, py::arg("ids"), py::kw_only(), py::arg("scope"),
+          py::arg("versions") = py::none(),
           "Deletes documents of exactly this scope, or of one each of a sequence of scopes; returns how many "
-          "existed.")
+          "existed. With `versions`, one for each id, a document that has another version stays.")
       .def(
           "erase",
           [](Engine& e, const py::object& scope, bool exact) {

@@ -109,6 +109,15 @@ py::object payload_object(const engine::Chunk& chunk, uint32_t offset) {
   return py::bytes(payload->data(), payload->size());
 }
 
+py::object vector_object(const engine::Chunk& chunk, uint32_t offset) {
+  const base::EpochGuard guard;
+  const vector::Column* column = chunk.vectors();
+  if (!column || !column->has(offset)) return py::none();
+  py::array_t<float> out(static_cast<py::ssize_t>(column->options().dim));
+  column->read(offset, {out.mutable_data(), static_cast<size_t>(out.size())});
+  return out;
+}
+
 void register_result(py::module_& module) {
   auto type = export_class<Result>(
       module, "Result",
@@ -189,6 +198,20 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
             return std::const_pointer_cast<engine::Scope>(r.found.chunk_of(hit_at(r, i)).scope());
           },
           py::arg("i"), "The exact scope of hit i.")
+      .def(
+          "vector",
+          [](const Result& r, py::ssize_t i) -> py::typing::Optional<py::array_t<float>> {
+            const Hit& hit = hit_at(r, i);
+            return vector_object(r.found.chunk_of(hit), hit.offset);
+          },
+          py::arg("i"), "The vector of hit i as stored, float32 (dim,), or None.")
+      .def(
+          "version",
+          [](const Result& r, py::ssize_t i) {
+            const Hit& hit = hit_at(r, i);
+            return r.found.chunk_of(hit).write(hit.offset);
+          },
+          py::arg("i"), "The version of hit i: the number of its last write.")
       .def(
           "matched_terms",
           [](const Result& r, py::ssize_t i) -> py::typing::List<py::str> {

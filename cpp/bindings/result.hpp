@@ -12,5 +12,7 @@ struct Result {
 };
 
 [[nodiscard]] pybind11::object payload_object(const engine::Chunk& chunk, uint32_t offset);
+// A copy as float32, or None.
+[[nodiscard]] pybind11::object vector_object(const engine::Chunk& chunk, uint32_t offset);
 
 }  // namespace scrubjay::bindings

@@ -123,6 +123,35 @@ TEST(keys_in_one_batch_are_told_apart) {
 }
 
 // For every set of scopes that hold the id. In particular (tenant, user) comes before (tenant, agent).
+TEST(keys_conditional_writes_hold_in_the_writers_turn) {
+  Engine engine(small_chunks());
+  const auto write = [&](std::vector<DocumentInput> batch) { return engine.write(batch); };
+  const auto input = [](int64_t id, uint64_t expected) {
+    return DocumentInput{Id::of(id), "tea", std::nullopt, kUser, {}, expected};
+  };
+  const auto refused = [&](std::vector<DocumentInput> batch, uint64_t found) {
+    try {
+      static_cast<void>(engine.write(batch));
+    } catch (const VersionConflict& conflict) {
+      return conflict.found == found && conflict.document == &batch.back();
+    }
+    return false;
+  };
+  CHECK(refused({input(1, 5)}, kAbsent));
+  CHECK_EQ(engine.count(nullptr), 0);
+  CHECK(engine.id_kind() == IdKind::unset);
+  const Written first = write({input(1, kAbsent), input(2, kAnyVersion)});
+  CHECK_EQ(first.n_docs, 2);
+  CHECK(refused({input(3, kAbsent), input(1, kAbsent)}, first.first_version));
+  CHECK_EQ(engine.count(nullptr), 2);
+  const Written second = write({input(2, first.first_version + 1)});
+  CHECK(second.first_version > first.first_version + 1);
+  const DocumentKey keys[] = {{kUser.get(), Id::of(1)}, {kUser.get(), Id::of(2)}};
+  const uint64_t versions[] = {first.first_version, first.first_version + 1};
+  CHECK_EQ(engine.remove(keys, versions), 1);
+  CHECK(!owner_of(engine, 1, kUser) && owner_of(engine, 2, kUser));
+}
+
 TEST(keys_are_read_from_the_most_specific_scope) {
   for (uint32_t holders = 0; holders < 16; ++holders) {
     Twins t;

@@ -164,6 +164,14 @@ class Result:
         """
         The text of hit i.
         """
+    def vector(self, i: typing.SupportsInt | typing.SupportsIndex) -> numpy.typing.NDArray[numpy.float32] | None:
+        """
+        The vector of hit i as stored, float32 (dim,), or None.
+        """
+    def version(self, i: typing.SupportsInt | typing.SupportsIndex) -> int:
+        """
+        The version of hit i: the number of its last write.
+        """
     @property
     def admitted(self) -> int:
         """
@@ -288,6 +296,11 @@ class Document:
         """
         float32 (dim,), as stored (rounded to the engine's dtype), or None.
         """
+    @property
+    def version(self) -> int:
+        """
+        The number of its last write.
+        """
 class Engine:
     """
     BM25 and vector search over one set of documents, native, in memory, thread-safe.
@@ -372,9 +385,9 @@ class Engine:
         """
         Deletes the document of exactly this scope from every projection at once; returns whether it existed.
         """
-    def delete_many(self, ids: typing.Any, *, scope: typing.Any) -> int:
+    def delete_many(self, ids: typing.Any, *, scope: typing.Any, versions: typing.Any = None) -> int:
         """
-        Deletes documents of exactly this scope, or of one each of a sequence of scopes; returns how many existed.
+        Deletes documents of exactly this scope, or of one each of a sequence of scopes; returns how many existed. With `versions`, one for each id, a document that has another version stays.
         """
     def digest(self, scope: typing.Any) -> dict:
         """
@@ -502,6 +515,13 @@ class Engine:
 
         All or nothing, whatever fails: everything is checked before anything is written, and what was prepared is taken back. Of
         equal (scope, id) the last counts. Documents that are new to their partition appear at once. Returns how many distinct ones were written.
+        """
+    def upsert_versioned(self, ids: typing.Any, texts: typing.Any, *, scope: typing.Any, versions: typing.Any, vectors: typing.Any = None, payloads: typing.Any = None) -> list[int]:
+        """
+        upsert_many() under conditions: `versions` has for each document the version that it must have now, 0 if there must be
+        none, None for no condition (of equal (scope, id) the last one's counts). Returns the versions of the distinct documents that were written.
+
+        Raises: VersionConflictError for the first condition that does not hold; nothing is written then. Checked in the writer's turn.
         """
     def validate(self, ids: typing.Any, texts: typing.Any, *, scope: typing.Any, vectors: typing.Any = None, payloads: typing.Any = None) -> None:
         """

@@ -12,6 +12,7 @@ __all__ = [
     "ConflictError",
     "CorruptDataWarning",
     "CorruptIndexError",
+    "CursorError",
     "EmbedderError",
     "EmbedderMismatchError",
     "EncryptionError",
@@ -22,6 +23,7 @@ __all__ = [
     "StoreBusyError",
     "StoreError",
     "StoreFormatError",
+    "VersionConflictError",
 ]
 
 
@@ -44,6 +46,34 @@ class BudgetError(Error, ValueError):
 
 class ConflictError(Error):
     """A write that contradicts what is stored, e.g. a record of memory that would say what another one says."""
+
+
+class VersionConflictError(ConflictError):
+    """A conditional write to a memory that is not, or no longer, as its writer saw it. Nothing was written.
+
+    Attributes:
+        id: of the memory.
+        expected: the version that the writer named; 0: it was to be absent.
+        found: the version that it has; 0: it is absent.
+    """
+
+    def __init__(self, id: str | int, expected: int, found: int) -> None:
+        super().__init__(
+            f"version: expected {id!r} {_at(expected)}, found it {_at(found)}; read it again and decide anew"
+        )
+        self.id, self.expected, self.found = id, expected, found
+
+    def __reduce__(self) -> tuple[type[VersionConflictError], tuple[str | int, int, int]]:
+        """Return what it is made anew from, in another process."""
+        return (type(self), (self.id, self.expected, self.found))
+
+
+def _at(version: int) -> str:
+    return f"at version {version}" if version else "absent (version 0)"
+
+
+class CursorError(Error, ValueError):
+    """A cursor that is damaged, or that another index, scope or order made. Begin again without one."""
 
 
 class CorruptIndexError(Error):

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from scrubjay.errors import VersionConflictError
 from tests.reference import arguments, bm25, filters, fusion, ranking, scopes, vectors
 from tests.reference.query import asked
 from tests.reference.results import Document, Hit, Result
@@ -68,6 +69,8 @@ class Write:
     scope: AnyScope
     vector: NDArray[np.float64] | None
     payload: bytes | None
+    expected: int | None = None
+    """The version that it may replace, 0 if there must be none."""
 
     @property
     def key(self) -> DocumentKey:
@@ -131,6 +134,15 @@ class ModelEngine:
         self, ids: Any, texts: Any, *, scope: Any, vectors: Any = None, payloads: Any = None
     ) -> int:
         """As if each row were upserted in turn, but nothing is written unless everything is right."""
+        return len(
+            self.upsert_versioned(ids, texts, scope=scope, versions=None, vectors=vectors, payloads=payloads)
+        )
+
+    @alone
+    def upsert_versioned(
+        self, ids: Any, texts: Any, *, scope: Any, versions: Any, vectors: Any = None, payloads: Any = None
+    ) -> list[int]:
+        """The same where each document that counts has the version that is named for it; their new versions."""
         given_ids = arguments.sequence(ids, "ids")
         n_rows = len(given_ids)
         given_texts = arguments.same_length(arguments.sequence(texts, "texts"), n_rows, "texts")
@@ -138,6 +150,8 @@ class ModelEngine:
         checked_vectors = arguments.vectors(vectors, n_rows, self.dim)
         given_payloads = [None] * n_rows if payloads is None else arguments.sequence(payloads, "payloads")
         arguments.same_length(given_payloads, n_rows, "payloads")
+        given_versions = [None] * n_rows if versions is None else arguments.sequence(versions, "versions")
+        arguments.same_length(given_versions, n_rows, "versions")
         settled = self._id_type
         writes = []
         for index in range(n_rows):
@@ -150,11 +164,20 @@ class ModelEngine:
                     arguments.scope(given_scopes[index]),
                     checked_vectors[index],
                     arguments.payload(given_payloads[index], f"payloads[{index}]"),
+                    given_versions[index],
                 )
             )
+        last = {write.key: write for write in writes}
+        for write in writes:
+            found = self._version_of(write.key)
+            if last[write.key] is write and write.expected not in (None, found):
+                raise VersionConflictError(write.id, write.expected or 0, found)
         for write in writes:
             self._write(write)
-        return len({write.key for write in writes})
+        return [self._rows[write.key].serial for write in writes if last[write.key] is write]
+
+    def _version_of(self, key: DocumentKey) -> int:
+        return self._rows[key].serial if key in self._rows else 0
 
     def _write(self, write: Write) -> None:
         tokens = list(self._analyze(write.text))
@@ -167,7 +190,7 @@ class ModelEngine:
         self._id_type = type(write.id)
         self._n_writes += 1
         self._rows[write.key] = Row(
-            Document(write.id, write.text, write.scope, write.payload, stored),
+            Document(write.id, write.text, write.scope, write.payload, stored, self._n_writes),
             Counter(term for term, _ in tokens),
             self.formulas.decoded_length(self.formulas.length_code(n_counting)),
             write.vector,
@@ -180,14 +203,20 @@ class ModelEngine:
         return self._rows.pop((home, arguments.document_id(id, self._id_type)), None) is not None
 
     @alone
-    def delete_many(self, ids: Any, *, scope: Any) -> int:
+    def delete_many(self, ids: Any, *, scope: Any, versions: Any = None) -> int:
         given_ids = arguments.sequence(ids, "ids")
         given_scopes = arguments.scopes_of(scope, len(given_ids))
         checked = [
             (arguments.document_id(id, self._id_type, f"ids[{index}]"), arguments.scope(own_scope))
             for index, (id, own_scope) in enumerate(zip(given_ids, given_scopes, strict=True))
         ]
-        return sum(self.delete(id, scope=own_scope) for id, own_scope in checked)
+        wanted = [None] * len(checked) if versions is None else arguments.sequence(versions, "versions")
+        arguments.same_length(wanted, len(checked), "versions")
+        return sum(
+            version in (None, self._version_of((scopes.key(own_scope), id)))
+            and self.delete(id, scope=own_scope)
+            for (id, own_scope), version in zip(checked, wanted, strict=True)
+        )
 
     @alone
     def erase(self, scope: AnyScope, *, exact: bool = False) -> int:

@@ -22,6 +22,7 @@ class Document:
     scope: AnyScope
     payload: bytes | None
     vector: NDArray[np.float32] | None
+    version: int = 0
 
     @property
     def key(self) -> DocumentKey:

@@ -14,6 +14,7 @@ from tests.data.replay import Pair
 from tests.stateful import invariants
 
 vectors = draw.some_exact_vectors
+CONDITIONS = [None, "absent", "current", "stale"]
 payloads = st.one_of(st.none(), st.binary(max_size=5))
 
 
@@ -90,6 +91,57 @@ class EngineMachine(RuleBasedStateMachine):
         scopes = [self.pair.scope(key) for _, key in rows]
         scope = scopes[0] if one_scope and scopes else scopes
         self.pair.both(lambda e: e.delete_many([self.ids[id] for id, _ in rows], scope=scope))
+
+    def versions(self, engine: Any, keys: list[tuple[int, tuple]], conditions: list[str | None]) -> list[Any]:
+        """What conditional writes name, in the engine's own versions."""
+        found = []
+        for (id, key), condition in zip(keys, conditions, strict=True):
+            scope = self.pair.scope(key)
+            try:
+                document = engine.get(self.ids[id], scope=scope)
+            except TypeError:  # ids of the other kind
+                document = None
+            current = document.version if document is not None and document.scope == scope else 0
+            found.append({"absent": 0, "current": current, "stale": current + 1}.get(condition or ""))
+        return found
+
+    @rule(
+        rows=st.lists(
+            st.tuples(places, draw.texts, draw.scope_keys, vectors, st.sampled_from(CONDITIONS)), max_size=8
+        )
+    )
+    def upsert_versioned(self, rows: list[tuple[int, str, tuple, Any, str | None]]) -> None:
+        keys, conditions = [(id, key) for id, _, key, *_ in rows], [row[-1] for row in rows]
+
+        def write(engine: Any) -> int:
+            written = engine.upsert_versioned(
+                [self.ids[id] for id, _ in keys],
+                [text for _, text, *_ in rows],
+                scope=[self.pair.scope(key) for _, key in keys],
+                versions=self.versions(engine, keys, conditions),
+                vectors=[vector for _, _, _, vector, _ in rows],
+            )
+            last = {key: i for i, key in enumerate(keys)}
+            current = self.versions(engine, [keys[i] for i in sorted(last.values())], ["current"] * len(last))
+            assert written == current
+            return len(written)
+
+        self.pair.both(write)
+
+    @rule(
+        rows=st.lists(
+            st.tuples(places, draw.scope_keys, st.sampled_from(CONDITIONS[1:])), max_size=8, unique=True
+        )
+    )
+    def delete_versions(self, rows: list[tuple[int, tuple, str]]) -> None:
+        keys, conditions = [(id, key) for id, key, _ in rows], [row[-1] for row in rows]
+        self.pair.both(
+            lambda e: e.delete_many(
+                [self.ids[id] for id, _ in keys],
+                scope=[self.pair.scope(key) for _, key in keys],
+                versions=self.versions(e, keys, conditions),
+            )
+        )
 
     @rule(key=draw.scope_keys, exact=st.booleans())
     def erase(self, key: tuple, exact: bool) -> None:

@@ -15,15 +15,15 @@ constexpr size_t kMostDeadPostings = 4096;
 
 }  // namespace
 
-void Engine::BatchWrite::run() {
+uint64_t Engine::BatchWrite::run() {
   do find_partitions();
   while (!turns_.take(partitions_));
   has_turns_ = true;
   // With the turns: numbers ascend along each partition.
   first_write_ = engine_.next_write_.fetch_add(rows_.size(), std::memory_order_relaxed);
-  engine_.settle(batch_.id_kind_, batch_.vectors_.dim);
   scratch_.late.clear();
   for (Row& row : rows_) look_up(row);
+  engine_.settle(batch_.id_kind_, batch_.vectors_.dim);
   for (Row& row : rows_) {
     base::interruption_point();
     store(row);
@@ -32,6 +32,7 @@ void Engine::BatchWrite::run() {
   announce();
   publish();
   hint_upkeep();
+  return first_write_;
 }
 
 void Engine::BatchWrite::find_partitions() {
@@ -67,9 +68,10 @@ void Engine::BatchWrite::find_partitions() {
 // What the row replaces, and its terms: those that were prepared, if the document is still where it was.
 void Engine::BatchWrite::look_up(Row& row) {
   const std::optional<Location> old = engine_.ids_.find(*row.partition, row.id());
-  if (!old) return;
+  if (!old) return check_version(row);
   row.old_chunk = &row.partition->chunk(serial_of(old->doc));
   row.old_offset = offset_of(old->doc);
+  check_version(row);
   const PreparedBatch::Document& document = *row.document;
   if (document.old_chunk.get() == row.old_chunk && document.old_offset == row.old_offset) {
     row.old_terms = document.old_terms;
@@ -78,6 +80,13 @@ void Engine::BatchWrite::look_up(Row& row) {
   row.late = true;
   row.old_terms =
       scratch_.analyze(engine_.analyzer_, row.old_chunk->text(row.old_offset), scratch_.late).terms;
+}
+
+void Engine::BatchWrite::check_version(const Row& row) const {
+  const DocumentInput& input = *row.document->input;
+  if (input.expected == kAnyVersion) return;
+  const uint64_t found = row.old_chunk ? row.old_chunk->write(row.old_offset) : kAbsent;
+  if (found != input.expected) throw VersionConflict(input, found);
 }
 
 void Engine::BatchWrite::store(Row& row) {

@@ -1,7 +1,7 @@
 // Batch write: a prepared batch becomes part of its partitions, whole or not at all.
 //
 //  1. The partitions are found or made, and their turns taken (turn.hpp).
-//  2. What each document replaces is looked up.
+//  2. What each document replaces is looked up; a condition on its version that does not hold ends the write.
 //  3. The documents are stored at the tails of the chunks, where nobody sees them.
 //  4. The bitmaps of the dead are copied, one for each publication.
 //  5. New ids are announced in the id index, which may need memory.
@@ -29,7 +29,8 @@ class Engine::BatchWrite {
   BatchWrite(const BatchWrite&) = delete;
   BatchWrite& operator=(const BatchWrite&) = delete;
 
-  void run();
+  // Returns the version of the first document.
+  uint64_t run();
 
  private:
   struct Row {
@@ -60,6 +61,7 @@ class Engine::BatchWrite {
 
   void find_partitions();
   void look_up(Row& row);
+  void check_version(const Row& row) const;
   void store(Row& row);
   void plan();
   void mark_dead(const Row& row, size_t first_dead, size_t first_of_partition);

@@ -17,6 +17,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/errors.hpp"
 #include "base/fork.hpp"
 #include "embed/static_embedder.hpp"
 #include "engine/id_index.hpp"
@@ -51,6 +52,11 @@ struct EngineOptions {
   bool background = false;  // compact and build graphs on a thread of the engine's (upkeep.cpp)
 };
 
+// A document's version is the number of its last write, at least 1 and ascending over an engine. What a
+// conditional write expects: a version, absence (0), or nothing.
+inline constexpr uint64_t kAbsent = 0;
+inline constexpr uint64_t kAnyVersion = UINT64_MAX;
+
 // The key of a document.
 struct DocumentKey {
   const Scope* scope = nullptr;  // exactly
@@ -63,8 +69,22 @@ struct DocumentInput {
   std::optional<std::string_view> payload;
   ScopeRef scope;
   std::span<const float> vector;  // empty: none
+  uint64_t expected = kAnyVersion;
 
   [[nodiscard]] DocumentKey key() const noexcept { return {scope.get(), id}; }
+};
+
+// A conditional write that was refused: the document is not, or no longer, as its writer saw it.
+struct VersionConflict : base::Error {
+  VersionConflict(const DocumentInput& written, uint64_t found_version);
+  const DocumentInput* document;  // of the batch
+  uint64_t found;                 // version; kAbsent: there is none
+};
+
+// What a batch wrote: the distinct documents, in order, have consecutive versions.
+struct Written {
+  size_t n_docs = 0;
+  uint64_t first_version = 0;
 };
 
 // Which of the visible documents may be found: those that the predicate admits, whose id is in `ids` and is
@@ -129,7 +149,10 @@ class Engine {
   // fails. Everything is checked before anything is written: base::InvalidArgument (with the row),
   // base::WrongType. Within a partition new documents appear at once, those that replace others in groups.
   // Returns how many distinct keys were written.
-  size_t upsert(std::span<const DocumentInput> documents);
+  size_t upsert(std::span<const DocumentInput> documents) { return write(documents).n_docs; }
+  // The same, telling the versions. Conditions (`DocumentInput::expected`; of equal keys those of the last
+  // one) hold in the writer's turn, or VersionConflict is thrown and nothing is written.
+  Written write(std::span<const DocumentInput> documents);
   // The same in two steps: all that needs no writer's turn, and the rest, which is short. `documents` and
   // what they refer to live until after apply(), which may be called once or never; it checks again what
   // other writers may have changed.
@@ -137,7 +160,9 @@ class Engine {
   size_t apply(const PreparedBatch& batch);
   // How many of the keys existed (base::WrongType for an id of the other kind); each is gone from every
   // projection when this returns. One after the other.
-  size_t remove(std::span<const DocumentKey> keys);
+  size_t remove(std::span<const DocumentKey> keys) { return remove(keys, {}); }
+  // The same; with `versions`, one a key, a document that has another version stays.
+  size_t remove(std::span<const DocumentKey> keys, std::span<const uint64_t> versions);
   // Removes every partition that agrees with all components of `scope` (`exact`: only the one with exactly
   // this scope).
   size_t erase(const Scope& scope, bool exact);
@@ -227,12 +252,12 @@ class Engine {
   void find_old(PreparedBatch::Document& document, WriterScratch& scratch, PreparedBatch& out) const;
   void prepare_with(std::span<const DocumentInput> documents, WriterScratch& scratch,
                     PreparedBatch& out) const;
-  size_t apply_with(const PreparedBatch& batch, WriterScratch& scratch);
+  Written apply_with(const PreparedBatch& batch, WriterScratch& scratch);
   void settle(IdKind kind, uint32_t dim);
   void settle_images(std::span<const ChunkRef> chunks);
   [[nodiscard]] Partition& partition_for(const ScopeRef& scope, bool& made);
   void take_from_table(Partition& partition) noexcept;
-  [[nodiscard]] bool remove(const DocumentKey& key, WriterScratch& scratch);
+  [[nodiscard]] bool remove(const DocumentKey& key, uint64_t expected, WriterScratch& scratch);
   [[nodiscard]] std::unique_ptr<WriterScratch> take_scratch() const;
   void keep_scratch(std::unique_ptr<WriterScratch> scratch) const noexcept;
   // compaction.cpp

@@ -158,7 +158,13 @@ void Engine::WriterScratch::trim() noexcept {
   if (late.memory_bytes() > kUsualBytes) (void)std::exchange(late, lexical::KeptTerms());
 }
 
-size_t Engine::upsert(std::span<const DocumentInput> documents) {
+VersionConflict::VersionConflict(const DocumentInput& written, uint64_t found_version)
+    : base::Error("id " + written.id.to_string() + ": expected version " + std::to_string(written.expected) +
+                  ", found " + std::to_string(found_version)),
+      document(&written),
+      found(found_version) {}
+
+Written Engine::write(std::span<const DocumentInput> documents) {
   Writing writing(*this);
   WriterScratch& scratch = writing.scratch();
   prepare_with(documents, scratch, scratch.batch);
@@ -173,15 +179,17 @@ void Engine::prepare(std::span<const DocumentInput> documents, PreparedBatch& ou
 size_t Engine::apply(const PreparedBatch& batch) {
   if (batch.engine() != this) throw base::InvalidArgument("prepared: expected documents of this engine");
   Writing writing(*this);
-  return apply_with(batch, writing.scratch());
+  return apply_with(batch, writing.scratch()).n_docs;
 }
 
-size_t Engine::apply_with(const PreparedBatch& batch, WriterScratch& scratch) {
-  if (!batch.documents().empty()) BatchWrite(*this, batch, scratch).run();
+Written Engine::apply_with(const PreparedBatch& batch, WriterScratch& scratch) {
+  Written written;
+  if (!batch.documents().empty())
+    written = {batch.documents().size(), BatchWrite(*this, batch, scratch).run()};
   // A huge text replaces much: whoever wrote it gives it back, not the next writer.
   constexpr size_t kHuge = size_t{1} << 18;
   if (batch.memory_bytes() > kHuge) base::collect_retired();
-  return batch.documents().size();
+  return written;
 }
 
 void Engine::prepare_with(std::span<const DocumentInput> documents, WriterScratch& scratch,
@@ -312,18 +320,19 @@ void Engine::take_from_table(Partition& partition) noexcept {
   partitions_.remove(partition);
 }
 
-size_t Engine::remove(std::span<const DocumentKey> keys) {
+size_t Engine::remove(std::span<const DocumentKey> keys, std::span<const uint64_t> versions) {
   for (size_t i = 0; i < keys.size(); ++i) check_kind(keys[i].id, "id", keys.size() == 1 ? kOnlyRow : i);
   Writing writing(*this);
   size_t n_removed = 0;
-  for (const DocumentKey& key : keys) {
+  for (size_t i = 0; i < keys.size(); ++i) {
     base::interruption_point();
-    n_removed += remove(key, writing.scratch()) ? 1 : 0;
+    const uint64_t expected = versions.empty() ? kAnyVersion : versions[i];
+    n_removed += remove(keys[i], expected, writing.scratch()) ? 1 : 0;
   }
   return n_removed;
 }
 
-bool Engine::remove(const DocumentKey& key, WriterScratch& scratch) {
+bool Engine::remove(const DocumentKey& key, uint64_t expected, WriterScratch& scratch) {
   const Id& id = key.id;
   lexical::KeptTerms& kept = scratch.late;
   const base::EpochGuard guard;
@@ -351,6 +360,7 @@ bool Engine::remove(const DocumentKey& key, WriterScratch& scratch) {
     if (!now) continue;
     Chunk& chunk = partition->chunk(serial_of(now->doc));
     const uint32_t offset = offset_of(now->doc);
+    if (expected != kAnyVersion && chunk.write(offset) != expected) return false;
     if (&chunk != analysed.get() || now->doc != *doc) {
       kept.clear();
       terms = scratch.analyze(analyzer_, chunk.text(offset), kept).terms;
