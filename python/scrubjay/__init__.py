@@ -30,6 +30,7 @@ from scrubjay.errors import (
     ConflictError,
     CorruptDataWarning,
     CorruptIndexError,
+    CursorError,
     EmbedderError,
     EmbedderMismatchError,
     EncryptionError,
@@ -40,6 +41,7 @@ from scrubjay.errors import (
     StoreBusyError,
     StoreError,
     StoreFormatError,
+    VersionConflictError,
 )
 from scrubjay.fusion import (
     RRF,
@@ -55,7 +57,7 @@ from scrubjay.fusion import (
 )
 from scrubjay.index import Admin, Hit, Hits, Index, ScopeView, ScoreParts
 from scrubjay.initialised import guard_exports
-from scrubjay.records import Record
+from scrubjay.records import Cursor, Page, Record
 from scrubjay.retrieval import Retriever
 from scrubjay.stemming import snowball
 
@@ -83,6 +85,8 @@ __all__ = [
     "ConflictError",
     "CorruptDataWarning",
     "CorruptIndexError",
+    "Cursor",
+    "CursorError",
     "Decay",
     "DefaultJudge",
     "EmbedderError",
@@ -100,6 +104,7 @@ __all__ = [
     "KeyErasedError",
     "Memory",
     "MissingExtraError",
+    "Page",
     "PolicyCandidate",
     "PreferenceCandidate",
     "Prior",
@@ -119,6 +124,7 @@ __all__ = [
     "StoreBusyError",
     "StoreError",
     "StoreFormatError",
+    "VersionConflictError",
     "Weighted",
     "__version__",
     "analyze",

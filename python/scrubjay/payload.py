@@ -18,10 +18,13 @@ from scrubjay.errors import CorruptIndexError
 __all__ = [
     "DAMAGED",
     "CreatedAt",
+    "checked_metadata",
     "decode",
     "encode",
+    "encode_fields",
     "expiry",
     "expiry_of",
+    "fields_of",
     "microseconds",
     "times_of",
     "to_utc",
@@ -95,16 +98,40 @@ def encode(
         return None
     fields: dict[str, Any] = {}
     if metadata is not None:
-        if not isinstance(metadata, Mapping):
-            raise TypeError(
-                f"metadata: expected a mapping of str to JSON values, got {type(metadata).__name__}"
-            )
-        fields["metadata"] = _checked(metadata, "metadata", 0)
+        fields["metadata"] = checked_metadata(metadata)
     if moment is not None:
         fields["created_at"] = moment.isoformat()
     if expires_at is not None:
         fields["expires_at"] = expires_at.isoformat()
-    return _encode_json(fields).encode("utf-8", "surrogatepass")
+    return encode_fields(fields)
+
+
+def checked_metadata(metadata: Any) -> dict[str, Any]:
+    """Return metadata in JSON's own types.
+
+    Raises:
+        TypeError, ValueError: as :func:`encode`.
+    """
+    if not isinstance(metadata, Mapping):
+        raise TypeError(f"metadata: expected a mapping of str to JSON values, got {type(metadata).__name__}")
+    checked: dict[str, Any] = _checked(metadata, "metadata", 0)
+    return checked
+
+
+def encode_fields(fields: Mapping[str, Any]) -> bytes | None:
+    """Return payload bytes with these fields, in JSON's own types; None without any."""
+    return _encode_json(fields).encode("utf-8", "surrogatepass") if fields else None
+
+
+def fields_of(payload: bytes | None) -> dict[str, Any]:
+    """Return the fields of payload bytes, `metadata` and what is beside it, as JSON has them.
+
+    Raises:
+        CorruptIndexError: they are not what :func:`encode` made.
+    """
+    decode(payload)
+    times_of(payload)
+    return {} if payload is None else dict(_decode_json(payload.decode("utf-8", "surrogatepass"))[0])
 
 
 def decode(payload: bytes | None) -> tuple[dict[str, Any], datetime | None]:

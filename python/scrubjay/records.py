@@ -7,9 +7,9 @@ dataclass and any mapping with the same field names.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NewType
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,8 @@ from scrubjay.entities import with_entities
 from scrubjay.errors import CorruptIndexError
 
 __all__ = [
+    "Cursor",
+    "Page",
     "Record",
     "Row",
     "VectorRule",
@@ -28,6 +30,8 @@ __all__ = [
     "check_row",
     "checked_ids",
     "checked_scope",
+    "checked_vector",
+    "checked_version",
     "read_rows",
     "to_record",
 ]
@@ -38,7 +42,8 @@ class Record:
     """One memory: the caller's id (str or int), its text and scope, and what is optional.
 
     `vector` is a float32 array of shape (dim,), or None; `created_at` and
-    `expires_at` are aware datetimes in UTC or None. Two records are equal if everything but the vector is.
+    `expires_at` are aware datetimes in UTC or None. `version` is the number of the last write, for writes that are to
+    happen only if the memory is still the same. Two records are equal if everything but vector and version is.
     """
 
     id: str | int
@@ -48,6 +53,25 @@ class Record:
     created_at: payload.CreatedAt | None = None
     vector: ArrayLike | None = dataclasses.field(default=None, compare=False, repr=False)
     expires_at: payload.CreatedAt | None = None
+    version: int | None = dataclasses.field(default=None, compare=False, repr=False)
+
+
+Cursor = NewType("Cursor", str)
+"""Where the next page of a scroll begins: a text of letters, digits, `-` and `_`, made by `Index.scroll` alone."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Page:
+    """Some memories of a scroll in order, and where the next ones begin; `cursor` None: there are no more."""
+
+    records: list[Record]
+    cursor: Cursor | None = None
+
+    def __iter__(self) -> Iterator[Record]:
+        return iter(self.records)
+
+    def __len__(self) -> int:
+        return len(self.records)
 
 
 @dataclasses.dataclass(slots=True)
@@ -60,6 +84,7 @@ class Row:
     vector: NDArray[Any] | None
     payload: bytes | None
     expires_at: int | None = None  # microseconds since 1970; in the payload, too
+    version: int | None = None  # that the memory must have now, 0: none may be there; None: no condition
 
 
 class VectorRule(NamedTuple):
@@ -69,7 +94,18 @@ class VectorRule(NamedTuple):
     metric: str
 
 
-_FIELDS = ("id", "text", "scope", "vector", "metadata", "created_at", "expires_at", "ttl", "entities")
+_FIELDS = (
+    "id",
+    "text",
+    "scope",
+    "vector",
+    "metadata",
+    "created_at",
+    "expires_at",
+    "ttl",
+    "entities",
+    "version",
+)
 _MAX_TEXT_BYTES = 16 << 20  # as the native engine's
 _SCOPE_FIELDS = ("tenant", "user", "agent")
 
@@ -95,6 +131,17 @@ def checked_scope(value: Any, name: str = "scope") -> Scope:
     return value
 
 
+def checked_version(value: Any, *, at_least: int = 0) -> int | None:
+    """Return the version that a write expects, or None, or raise TypeError or ValueError."""
+    if value is None:
+        return None
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"version: expected an int or None, got {type(value).__name__}")
+    if not at_least <= value < 2**62:
+        raise ValueError(f"version: expected {at_least} or more, as get() returns it, got {value}")
+    return int(value)
+
+
 def checked_ids(ids: Any) -> list[str | int]:
     """Return several ids as a list, or raise TypeError."""
     if isinstance(ids, (str, bytes)) or not isinstance(ids, Iterable):
@@ -113,6 +160,7 @@ def check_row(
     expires_at: Any = None,
     ttl: Any = None,
     entities: Any = None,
+    version: Any = None,
 ) -> Row:
     """Check the fields of one record; the messages begin with the field."""
     if isinstance(id, (bool, np.bool_)) or not isinstance(id, (str, int, np.integer)):
@@ -125,9 +173,10 @@ def check_row(
         id=id if isinstance(id, str) else int(id),
         text=text,
         scope=as_scope(scope),
-        vector=None if vector is None else _check_vector(vector, rule),
+        vector=None if vector is None else checked_vector(vector, rule),
         payload=payload.encode(with_entities(metadata, entities), created_at, expiry),
         expires_at=None if expiry is None else payload.microseconds(expiry),
+        version=checked_version(version),
     )
 
 
@@ -152,8 +201,9 @@ def read_record(record: Any, default_scope: Scope | None, rule: VectorRule) -> R
                 raise ValueError(f"{key}: unknown field, expected {', '.join(_FIELDS)}")
         fields: Mapping[str, Any] = record
     elif dataclasses.is_dataclass(record) and not isinstance(record, type):
-        # a caller's dataclass may have fields of its own; only the known ones are read
-        fields = {name: getattr(record, name, None) for name in _FIELDS}
+        # A caller's dataclass may have fields of its own; only the known ones are read. The version of a Record is no
+        # condition: it can be written to another index as it came.
+        fields = {name: getattr(record, name, None) for name in _FIELDS if name != "version"}
     else:
         raise TypeError(f"expected a mapping or a dataclass instance, got {type(record).__name__}")
     for required in ("id", "text"):
@@ -177,6 +227,7 @@ def read_record(record: Any, default_scope: Scope | None, rule: VectorRule) -> R
         fields.get("expires_at"),
         fields.get("ttl"),
         fields.get("entities"),
+        fields.get("version"),
     )
 
 
@@ -206,10 +257,20 @@ def to_record(document: Any) -> Record:
     except CorruptIndexError as error:
         raise error.located(id=document.id, scope=document.scope) from None
     moment: datetime | None = created_at
-    return Record(document.id, document.text, document.scope, metadata, moment, document.vector, expires_at)
+    return Record(
+        document.id,
+        document.text,
+        document.scope,
+        metadata,
+        moment,
+        document.vector,
+        expires_at,
+        document.version,
+    )
 
 
-def _check_vector(vector: ArrayLike, rule: VectorRule) -> NDArray[Any]:
+def checked_vector(vector: ArrayLike, rule: VectorRule) -> NDArray[Any]:
+    """Return a copy of a vector that an index of this rule can hold, or raise TypeError or ValueError."""
     dim = rule.dim
     try:
         array = np.array(vector)  # a copy, so that later changes of the caller's array have no effect

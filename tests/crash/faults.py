@@ -110,6 +110,13 @@ OPERATIONS: dict[str, Callable[[Index], Any]] = {
     "upsert": lambda index: index.upsert(7, "a new oak", scope=JANE, vector=np.ones(8)),
     "upsert_many": lambda index: index.upsert_many(rows(20, 60, JANE, "many oaks")),
     "delete": lambda index: index.delete(20, scope=JANE),
+    "delete by filter": lambda index: index.delete_many(
+        range(25, 99), filter={"stars": {"$exists": False}}, scope=JANE
+    ),
+    "patch": lambda index: index.patch(20, scope=JANE, metadata={"stars": 5}, vector=np.ones(8)),
+    "versioned": lambda index: index.upsert_many(
+        [{**row, "version": 0} for row in rows(200, 60, JANE, "new oaks")]
+    ),
     "erase": lambda index: index.erase(Scope("acme")),
     "erase everywhere": lambda index: index.erase(JANE, everywhere=True),
     "erase names": lambda index: index.erase(JANE, names=True),

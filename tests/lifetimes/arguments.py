@@ -274,6 +274,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Hits": _hits,
     "Hit": lambda world: _hits(world)[0],
     "Record": lambda _: Record("m1", "text", JANE),
+    "Page": lambda world: world.index_in_memory().scroll(scope=JANE),
     "Query": lambda _: fusion.Query(),
     "RRF": lambda _: fusion.RRF(),
     "Auto": lambda _: fusion.Auto(),
@@ -366,6 +367,7 @@ VALUES: dict[str, Callable[[World, Any], Any]] = {
     "folder": lambda world, _: _notes(world),
     "generation": lambda *_: 1,
     "hit": lambda *_: "m1",
+    "field": lambda *_: "kind",
     "id": lambda world, _: world.id,
     "identifier": lambda *_: True,
     "idle_days": lambda *_: 1.0,
@@ -481,6 +483,11 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     "Memory.expiry": lambda _, made: made.expiry(None, 60.0),
     "Engine.upsert": lambda _, engine: engine.upsert("m1", "prefers trains", scope=JANE),
     "Engine.search_batch": lambda _, engine: engine.search_batch(["trains"], scope=JANE),
+    "Engine.upsert_versioned": lambda _, engine: engine.upsert_versioned(
+        ["m1"], ["prefers trains"], scope=JANE, versions=[None]
+    ),
+    "Index.delete_many": lambda _, index: index.delete_many(["m9", "m1"], scope=JANE),
+    "ScopeView.delete_many": lambda _, view: view.delete_many(["m9", "m1"]),
     "Engine.delete_many": lambda _, engine: engine.delete_many(["m9", "m1"], scope=[JANE, Scope("acme")]),
     "Engine.search": lambda _, engine: engine.search("trains", scope=JANE),
     "Engine.build_graphs": lambda _, engine: engine.build_graphs(2),

@@ -39,13 +39,17 @@ class Expiry:
 
     def add(self, rows: Iterable[Row]) -> None:
         """Remember when rows that were just written expire."""
-        if self._engine is None:
-            return
         for row in rows:
             if row.expires_at is not None:
-                with self._lock:
-                    self._n_added += 1  # ids of two kinds do not compare
-                    heapq.heappush(self._heap, (row.expires_at, self._n_added, row.scope, row.id))
+                self.note(row.scope, row.id, row.expires_at)
+
+    def note(self, scope: Scope, id: str | int, expires_at: int) -> None:
+        """Remember when a document expires (microseconds since 1970)."""
+        if self._engine is None:
+            return
+        with self._lock:
+            self._n_added += 1  # ids of two kinds do not compare
+            heapq.heappush(self._heap, (expires_at, self._n_added, scope, id))
 
     def remove_due(self) -> int:
         """Delete what has expired; return how many documents."""

@@ -34,8 +34,10 @@ from scrubjay.index.view import ScopeView, as_view_scope
 from scrubjay.index.writer import Writer
 from scrubjay.initialised import unset
 from scrubjay.payload import CreatedAt
-from scrubjay.records import Record
+from scrubjay.records import Cursor, Page, Record
 from scrubjay.store.encryption import KeyProvider
+from scrubjay.store.facets import Value
+from scrubjay.store.patching import KEEP, Keep
 from scrubjay.store.protocol import Identity
 
 __all__ = ["Index"]
@@ -163,8 +165,7 @@ class Index:
 
     @property
     def embedder(self) -> Embedder | None:
-        """The embedder. Assigning another model than that whose vectors the index holds, or one of another dimension,
-        raises EmbedderMismatchError; the message names the remedy."""
+        """The embedder. Assigning one of another model or dimension raises EmbedderMismatchError, with the remedy."""
         return self._collection.embedder
 
     @embedder.setter
@@ -178,8 +179,8 @@ class Index:
 
     @documented(Collections.open)
     def collection(
-        self: Self, name: str, *, embedder: Embedder | None = None, dim: int | None = None,
-        metric: str | None = None, dtype: str | None = None, analyzer: str | None = None,
+        self: Self, name: str, *, embedder: Embedder | None = None, dim: int | None = None, metric: str | None = None,
+        dtype: str | None = None, analyzer: str | None = None,
     ) -> Self:  # fmt: skip
         """Return the index of another collection of this file; it is made if there is none."""
         return self._of(self._collections.open(name, embedder, dim, metric, dtype, analyzer))
@@ -188,9 +189,8 @@ class Index:
 
     @documented(Searcher.search)
     def search(
-        self, text: str | bytes | None = None, *, scope: Scope, k: int = 10,
-        filter: FilterLike | None = None, vector: ArrayLike | None = None, query: Query | None = None,
-        explain: bool = False,
+        self, text: str | bytes | None = None, *, scope: Scope, k: int = 10, filter: FilterLike | None = None,
+        vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False,
     ) -> Hits:  # fmt: skip
         """Return the k best memories that `scope` may see: its own and those shared with it."""
         return self._searcher.search(text, scope, k, filter, vector, query, explain)
@@ -212,11 +212,9 @@ class Index:
 
     @documented(Searcher.search_batch)
     def search_batch(
-        self, texts: Sequence[str | bytes | None] | None = None, *, scope: Scope | Sequence[Scope],
-        k: int = 10, filter: FilterLike | None = None,
-        vectors: ArrayLike | Sequence[ArrayLike | None] | None = None,
-        query: Query | Sequence[Query | None] | None = None, explain: bool = False,
-        threads: int | None = None,
+        self, texts: Sequence[str | bytes | None] | None = None, *, scope: Scope | Sequence[Scope], k: int = 10,
+        filter: FilterLike | None = None, vectors: ArrayLike | Sequence[ArrayLike | None] | None = None,
+        query: Query | Sequence[Query | None] | None = None, explain: bool = False, threads: int | None = None,
     ) -> builtins.list[Hits]:  # fmt: skip
         """Answer several questions at once."""
         return self._searcher.search_batch(texts, scope, k, filter, vectors, query, explain, threads)
@@ -255,12 +253,27 @@ class Index:
 
     @documented(Reader.list)
     def list(
-        self, scope: Scope, *, filter: FilterLike | None = None, ids: Ids | None = None,
-        exact: bool = False, limit: int | None = None, offset: int = 0,
-        order: Literal["newest", "oldest"] = "newest",
+        self, scope: Scope, *, filter: FilterLike | None = None, ids: Ids | None = None, exact: bool = False,
+        limit: int | None = None, offset: int = 0, order: Literal["newest", "oldest"] = "newest",
     ) -> builtins.list[Record]:  # fmt: skip
         """Return the memories that a search from `scope` would look at, without ranking them."""
         return self._reader.list(scope, filter, ids, exact, limit, offset, order)
+
+    @documented(Reader.scroll)
+    def scroll(
+        self, *, scope: Scope, limit: int = 100, cursor: Cursor | str | None = None, filter: FilterLike | None = None,
+        order_by: str | None = None, descending: bool = False, vectors: bool = False, exact: bool = False,
+    ) -> Page:  # fmt: skip
+        """Return one page of the memories that `scope` sees, and the cursor of the next page."""
+        return self._reader.scroll(scope, limit, cursor, filter, order_by, descending, vectors, exact)
+
+    @documented(Reader.values)
+    def values(
+        self, field: str, *, scope: Scope, filter: FilterLike | None = None, limit: int | None = 100,
+        exact: bool = False,
+    ) -> dict[Value, int]:  # fmt: skip
+        """Return the distinct values of a field, each with the number of memories that have it."""
+        return self._reader.values(field, scope, filter, limit, exact)
 
     @documented(Reader.scopes)
     def scopes(self, within: Scope | None = None) -> builtins.list[Scope]:
@@ -274,18 +287,27 @@ class Index:
         self, id: str | int, text: str | bytes, *, scope: Scope, vector: ArrayLike | None = None,
         metadata: Mapping[str, Any] | None = None, created_at: CreatedAt | None = None,
         expires_at: CreatedAt | None = None, ttl: timedelta | float | None = None,
-        entities: Sequence[str] | None = None,
+        entities: Sequence[str] | None = None, version: int | None = None,
     ) -> None:  # fmt: skip
         """Write one memory; one with this id in this scope is replaced whole."""
-        self._writer.upsert(id, text, scope, vector, metadata, created_at, expires_at, ttl, entities)
+        self._writer.upsert(id, text, scope, vector, metadata, created_at, expires_at, ttl, entities, version)
 
     @documented(Writer.upsert_many)
     def upsert_many(
-        self, records: Iterable[Mapping[str, Any] | Any], *, scope: Scope | None = None,
-        progress: bool | None = None, batch_size: int = 256,
+        self, records: Iterable[Mapping[str, Any] | Any], *, scope: Scope | None = None, progress: bool | None = None,
+        batch_size: int = 256,
     ) -> int:  # fmt: skip
         """Write many memories: all, or none whatever fails."""
         return self._writer.upsert_many(records, scope, progress, batch_size)
+
+    @documented(Writer.patch)
+    def patch(
+        self, id: str | int, *, scope: Scope, metadata: Mapping[str, Any] | None = None,
+        created_at: CreatedAt | Keep | None = KEEP, expires_at: CreatedAt | Keep | None = KEEP,
+        vector: ArrayLike | Keep | None = KEEP, version: int | None = None,
+    ) -> int | None:  # fmt: skip
+        """Change one memory but not its text; return its new version, None if there is none."""
+        return self._writer.patch(id, scope, metadata, created_at, expires_at, vector, version)
 
     @documented(Writer.delete)
     def delete(self, id: str | int, *, scope: Scope, reason: str = "delete") -> bool:
@@ -293,9 +315,12 @@ class Index:
         return self._writer.delete(id, scope, reason)
 
     @documented(Writer.delete_many)
-    def delete_many(self, ids: Iterable[str | int], *, scope: Scope, reason: str = "delete") -> int:
+    def delete_many(
+        self, ids: Iterable[str | int] | None = None, *, scope: Scope, filter: FilterLike | None = None,
+        reason: str = "delete",
+    ) -> int:  # fmt: skip
         """Delete memories at once."""
-        return self._writer.delete_many(ids, scope, reason)
+        return self._writer.delete_many(ids, scope, filter, reason)
 
     @documented(Writer.erase)
     def erase(

@@ -1,4 +1,4 @@
-"""Looking at a collection without ranking: by id, in order of writing, by scope."""
+"""Looking at a collection without ranking: by id, page by page, by scope, by the values of a field."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from scrubjay._native import Scope
 from scrubjay.filters import FilterLike, Ids, lasting
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.initialised import guarded
-from scrubjay.records import Record, checked_ids, checked_scope, to_record
+from scrubjay.records import Cursor, Page, Record, checked_ids, checked_scope, to_record
+from scrubjay.store.facets import Value
+from scrubjay.store.listing import checked_count
+from scrubjay.store.scrolling import read_cursor, scroll_of, write_cursor
 from scrubjay.store.writing import checked_id
 
 __all__ = ["Reader"]
@@ -109,6 +112,105 @@ class Reader:
             scope, filter=filter, ids=ids, exact=exact, limit=limit, offset=offset, order=order
         )
         return [to_record(document) for document in found]
+
+    def scroll(
+        self,
+        scope: Scope,
+        limit: int,
+        cursor: Cursor | str | None,
+        filter: FilterLike | None,
+        order_by: str | None,
+        descending: bool,
+        vectors: bool,
+        exact: bool,
+    ) -> Page:
+        """Return one page of the memories that `scope` sees, and the cursor of the next page.
+
+        Args:
+            scope: who asks; sees what it sees in :meth:`Index.search`.
+            limit: how many memories a page has at most.
+            cursor: of the page before; None: the first page. It holds for this index, `scope`, `exact`, `order_by` and
+                `descending`, also after the file was closed; filter, limit and vectors may change. It tells the
+                position, with it the value of the field that the page ended at, so it is as secret as the memories.
+            filter: conditions on metadata, created_at and expires_at (see :mod:`scrubjay.filters`).
+            order_by: a key of the metadata, "created_at", "expires_at", or "updated_at", which is the same as None: the
+                order in which memories were last written. Numbers come before texts (by code point, of which the first
+                256 count), and those before booleans. Memories without such a value (lists and objects are none) come
+                last, whatever the direction. Ties in the order of writing.
+            descending: the greatest value, or the last written, first.
+            vectors: whether records have their vectors.
+            exact: only memories of precisely this scope, not those shared with it.
+
+        Pages are stable beside writers: what nobody writes to meanwhile comes once, and a memory that is written anew
+        stands where it belongs from then on. In the ascending order of writing that is at the end, so beside a writer
+        who is faster than the reader there is no last page (descending there is). A page is of one moment (in memory of
+        one for each exact scope). In the order of writing pages cost what they return and what the filter passes over,
+        in another one what the scope holds. From a file only rows are read. The pages that begin with `cursor` None and
+        go on to a `cursor` None are everything.
+
+        Raises:
+            CursorError: the cursor is damaged, or of another index, scope or order.
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+
+        >>> from scrubjay import Index
+        >>> index, jane = Index(), Scope("acme", user="jane")
+        >>> for number in range(5):
+        ...     index.upsert(number, f"Note {number}", scope=jane, metadata={"stars": number % 3})
+        >>> page = index.scroll(scope=jane, limit=3)
+        >>> [record.id for record in page], [record.id for record in index.scroll(scope=jane, cursor=page.cursor)]
+        ([0, 1, 2], [3, 4])
+        >>> best = index.scroll(scope=jane, order_by="stars", descending=True, limit=2)
+        >>> [record.id for record in best]
+        [2, 1]
+        """
+        wanted = scroll_of(
+            scope,
+            exact=exact,
+            filter=filter,
+            order_by=order_by,
+            descending=descending,
+            limit=limit,
+            vectors=vectors,
+        )
+        engine = self._collection.engine
+        after = None if cursor is None else read_cursor(cursor, wanted, engine.lineage)
+        self._collection.expiry.remove_due()
+        documents, last = engine.page(wanted, after)
+        following = None if last is None else write_cursor(wanted, last, engine.lineage)
+        return Page([to_record(document) for document in documents], following)
+
+    def values(
+        self, field: str, scope: Scope, filter: FilterLike | None, limit: int | None, exact: bool
+    ) -> dict[Value, int]:
+        """Return the distinct values of a field, each with the number of memories that have it.
+
+        Args:
+            field: a key of the metadata, "created_at" or "expires_at". Of a list each element counts, once a memory;
+                objects and missing values do not.
+            scope: who asks; memories count that it sees in :meth:`Index.search`.
+            filter: conditions on metadata, created_at and expires_at (see :mod:`scrubjay.filters`).
+            limit: how many values at most; None: all.
+            exact: only memories of precisely this scope, not those shared with it.
+
+        The most frequent value comes first; ties by value, numbers before texts before booleans before times. 1 and 1.0
+        are one value. A dict holds one of 1 and True (and of 0 and False): the more frequent one, with the count of
+        both. Costs what the scope holds.
+
+        >>> from scrubjay import Index
+        >>> index, jane = Index(), Scope("acme", user="jane")
+        >>> for number, kind in enumerate(["keys", "trips", "trips", "bills"]):
+        ...     index.upsert(number, "A note", scope=jane, metadata={"kind": kind})
+        >>> index.values("kind", scope=jane)
+        {'trips': 2, 'bills': 1, 'keys': 1}
+        """
+        if not isinstance(field, str):
+            raise TypeError(f"field: expected a str, got {type(field).__name__}")
+        if not field:
+            raise ValueError("field: expected the name of a field, got ''")
+        wanted = scroll_of(scope, exact=exact, filter=filter)
+        n = None if limit is None else checked_count(limit, "limit", at_least=1)
+        self._collection.expiry.remove_due()
+        return self._collection.engine.values(field, wanted).most_common(n)
 
     def count(
         self,

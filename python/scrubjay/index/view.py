@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 from scrubjay._native import Scope
 from scrubjay.index.results import Hit, Hits
-from scrubjay.records import Record, as_scope
+from scrubjay.records import Page, Record, as_scope
+from scrubjay.store.facets import Value
 
 __all__ = ["ScopeView", "as_view_scope"]
 
@@ -30,6 +31,12 @@ class Viewed(Protocol):
     def list(self) -> Callable[..., builtins.list[Record]]: ...
     @property
     def count(self) -> Callable[..., int]: ...
+    @property
+    def scroll(self) -> Callable[..., Page]: ...
+    @property
+    def values(self) -> Callable[..., dict[Value, int]]: ...
+    @property
+    def patch(self) -> Callable[..., int | None]: ...
     @property
     def upsert(self) -> Callable[..., None]: ...
     @property
@@ -102,6 +109,14 @@ class ScopeView:
         """List memories; see :meth:`scrubjay.Index.list`."""
         return self._index.list(self._scope, **options)
 
+    def scroll(self, **options: Any) -> Page:
+        """Return a page of memories; see :meth:`scrubjay.Index.scroll`."""
+        return self._index.scroll(scope=self._scope, **options)
+
+    def values(self, field: str, **options: Any) -> dict[Value, int]:
+        """Count the values of a field; see :meth:`scrubjay.Index.values`."""
+        return self._index.values(field, scope=self._scope, **options)
+
     def count(self, **options: Any) -> int:
         """Count what a search would look at; see :meth:`scrubjay.Index.count`."""
         return self._index.count(self._scope, **options)
@@ -130,11 +145,15 @@ class ScopeView:
                 raise ValueError(f"records[{i}]: scope: expected {self._scope!r} or none, got {own!r}")
         return self._index.upsert_many(rows, scope=self._scope, **options)
 
+    def patch(self, id: str | int, **fields: Any) -> int | None:
+        """Change a memory of exactly this scope in part; see :meth:`scrubjay.Index.patch`."""
+        return self._index.patch(id, scope=self._scope, **fields)
+
     def delete(self, id: str | int, **options: Any) -> bool:
         """Delete one memory of exactly this scope; see :meth:`scrubjay.Index.delete`."""
         return self._index.delete(id, scope=self._scope, **options)
 
-    def delete_many(self, ids: Iterable[str | int], **options: Any) -> int:
+    def delete_many(self, ids: Iterable[str | int] | None = None, **options: Any) -> int:
         """Delete memories of exactly this scope at once; see :meth:`scrubjay.Index.delete_many`."""
         return self._index.delete_many(ids, scope=self._scope, **options)
 

@@ -1,4 +1,4 @@
-"""Writing to a collection: upserting, deleting, erasing."""
+"""Writing to a collection: upserting, changing in part, deleting, erasing."""
 
 from __future__ import annotations
 
@@ -8,15 +8,26 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from scrubjay._native import Scope
+from scrubjay._native import Filter, Scope
+from scrubjay.filters import FilterLike
 from scrubjay.index.feedback import has_document
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.initialised import guarded
 from scrubjay.payload import CreatedAt
 from scrubjay.progress import open_progress
-from scrubjay.records import VectorRule, check_row, checked_ids, checked_scope, read_rows
+from scrubjay.records import (
+    Row,
+    VectorRule,
+    check_row,
+    checked_ids,
+    checked_scope,
+    checked_vector,
+    checked_version,
+    read_rows,
+)
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.writing import checked_reason
+from scrubjay.store.patching import Keep, Patch
+from scrubjay.store.writing import checked_id, checked_reason
 
 __all__ = ["Writer"]
 
@@ -41,6 +52,7 @@ class Writer:
         expires_at: CreatedAt | None,
         ttl: timedelta | float | None,
         entities: Sequence[str] | None,
+        version: int | None,
     ) -> None:
         """Write one memory; one with this id in this scope is replaced whole.
 
@@ -57,23 +69,44 @@ class Writer:
             or seconds).
             entities: who and what it is about; kept in the metadata under `entities` as they are compared (see
                 :mod:`scrubjay.entities`), for searches that weigh them.
+            version: write only if the memory is still at this version (`Record.version`, as :meth:`Index.get` returned
+                it); 0: only if this scope has no memory with this id. None: in any case.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
+            VersionConflictError: the memory is at another version; `found` says which (0: it is absent).
             EmbedderError: the embedder failed.
             StoreError, StoreBusyError: the file could not be written.
             In each case nothing was written.
+
+        >>> from scrubjay import Index, VersionConflictError
+        >>> index, jane = Index(), Scope("acme", user="jane")
+        >>> index.upsert("m1", "Prefers trains.", scope=jane, version=0)
+        >>> seen = index.get("m1", scope=jane)
+        >>> index.upsert("m1", "Prefers planes.", scope=jane, version=seen.version)
+        >>> try:
+        ...     index.upsert("m1", "Prefers ships.", scope=jane, version=seen.version)
+        ... except VersionConflictError as conflict:
+        ...     conflict.expected == seen.version, conflict.found == index.get("m1", scope=jane).version
+        (True, True)
         """
         collection = self._collection
         semantics = collection.semantics
         rule = _vector_rule(collection)
-        row = check_row(id, text, scope, vector, metadata, created_at, rule, expires_at, ttl, entities)
+        row = check_row(
+            id, text, scope, vector, metadata, created_at, rule, expires_at, ttl, entities, version
+        )
         if vector is None and semantics.embedder is not None:
             row.vector = semantics.documents([text], 1, open_progress(False, total=0, what="", unit=""))[0]
             embedded = row.vector is not None
         else:
             embedded = False
-        collection.engine.upsert(row.id, row.text, scope=row.scope, vector=row.vector, payload=row.payload)
+        if row.version is None:
+            collection.engine.upsert(
+                row.id, row.text, scope=row.scope, vector=row.vector, payload=row.payload
+            )
+        else:
+            _write_versioned(collection, [row])
         collection.expiry.add([row])
         if embedded:
             semantics.wrote()
@@ -90,8 +123,10 @@ class Writer:
         Args:
             records: mappings or dataclass instances (:class:`Record`, or one of yours) with the fields of
                 :meth:`Index.upsert`: id, text, scope, vector, metadata, created_at, expires_at, ttl, entities. A
-                mapping's `scope` may itself be a mapping of tenant, user, agent. Of several records of one scope with
-                one id the last one counts.
+                mapping's `scope` may itself be a mapping of tenant, user, agent; its `version` is a condition as for
+                :meth:`Index.upsert`, that of a dataclass is not (`vars(record)` of a :class:`Record` that was read is
+                the mapping that is written only if the memory is unchanged since). Of several records of one scope with
+                one id the last one counts, its `version` too.
             scope: for the records that have none.
             progress: show a bar on standard error; None: if that is a terminal.
             batch_size: texts the embedder gets at a time.
@@ -101,6 +136,7 @@ class Writer:
 
         Raises:
             TypeError, ValueError: the message names the record's position, the field, what was expected and given.
+            VersionConflictError: a memory is not at the `version` of its record; `id` says which.
             EmbedderError: the embedder failed.
 
         All records and their vectors are in memory at once; write a larger stream in slices.
@@ -127,16 +163,70 @@ class Writer:
             bar.close()
         for row, vector in zip(to_embed, vectors, strict=True):
             row.vector = vector
-        written = collection.engine.upsert_many(
-            [row.id for row in rows],
-            [row.text for row in rows],
-            scope=[row.scope for row in rows],
-            vectors=[row.vector for row in rows],
-            payloads=[row.payload for row in rows],
-        )
+        if any(row.version is not None for row in rows):
+            written = _write_versioned(collection, rows)
+        else:
+            written = collection.engine.upsert_many(
+                [row.id for row in rows],
+                [row.text for row in rows],
+                scope=[row.scope for row in rows],
+                vectors=[row.vector for row in rows],
+                payloads=[row.payload for row in rows],
+            )
         collection.expiry.add(rows)
         if any(vector is not None for vector in vectors):
             semantics.wrote()
+        return written
+
+    def patch(
+        self,
+        id: str | int,
+        scope: Scope,
+        metadata: Mapping[str, Any] | None,
+        created_at: CreatedAt | Keep | None,
+        expires_at: CreatedAt | Keep | None,
+        vector: ArrayLike | Keep | None,
+        version: int | None,
+    ) -> int | None:
+        """Change one memory but not its text; return its new version, None if there is none.
+
+        Args:
+            id, scope: of the memory, which is in exactly this scope. What is shared with it stays as it is.
+            metadata: merged with what is there key by key (a value replaces the whole value of its key, also where both
+                are objects); None as a value removes the key.
+            created_at, expires_at: as for :meth:`Index.upsert`; None takes the time away.
+            vector: (dim,) numbers; None takes the vector away. Nothing is embedded.
+            version: change only if the memory is still at this version, as for :meth:`Index.upsert`.
+
+        What is not named stays. A change is a write like any other: all or nothing, the version is a new one, and in
+        the order of writing the memory is the last.
+
+        Raises:
+            VersionConflictError: the memory is at another version, or absent (`found` is 0).
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+            CorruptIndexError: the memory is damaged; it stays as it is.
+
+        >>> from scrubjay import Index
+        >>> index, jane = Index(), Scope("acme", user="jane")
+        >>> index.upsert("m1", "Prefers trains.", scope=jane, metadata={"stars": 2, "draft": True})
+        >>> before = index.get("m1", scope=jane).version
+        >>> after = index.patch("m1", scope=jane, metadata={"stars": 5, "draft": None}, version=before)
+        >>> record = index.get("m1", scope=jane)
+        >>> record.metadata, record.version == after > before
+        ({'stars': 5}, True)
+        >>> index.patch("m2", scope=jane, metadata={"stars": 5}) is None
+        True
+        """
+        collection, scope = self._collection, checked_scope(scope)
+        change = Patch.of(metadata, created_at, expires_at)
+        if not isinstance(vector, Keep):
+            rule = _vector_rule(collection)
+            change = change.with_vector(None if vector is None else checked_vector(vector, rule))
+        expected = checked_version(version, at_least=1)
+        collection.expiry.remove_due()
+        written = collection.engine.patch(checked_id(id, None), change, scope=scope, version=expected)
+        if written is not None and change.expiry is not None:
+            collection.expiry.note(scope, id, change.expiry)
         return written
 
     def delete(self, id: str | int, scope: Scope, reason: str) -> bool:
@@ -157,12 +247,21 @@ class Writer:
         collection.notes.forget(lambda note: note.id == id and note.document_scope == scope)
         return deleted
 
-    def delete_many(self, ids: Iterable[str | int], scope: Scope, reason: str) -> int:
+    def delete_many(
+        self, ids: Iterable[str | int] | None, scope: Scope, filter: FilterLike | None, reason: str
+    ) -> int:
         """Delete memories at once: in a file in one transaction, so that all are gone or none; return how many existed.
 
         Args:
             ids: of the memories; what is not there is passed over.
             scope, reason: as for :meth:`Index.delete`.
+            filter: conditions on metadata, created_at and expires_at; what it admits goes, of `ids` if they are given
+                as well. Looks at every memory of the scope (other writers of a file wait). Damaged ones stay in a file,
+                and are named in a :class:`~scrubjay.CorruptDataWarning`.
+
+        Raises:
+            TypeError: neither ids nor a filter.
+            ValueError: an empty filter; :meth:`Index.erase` deletes everything.
 
         >>> from scrubjay import Index
         >>> index = Index()
@@ -170,9 +269,16 @@ class Writer:
         ...     index.upsert(id, "Prefers trains.", scope=Scope("acme"))
         >>> index.delete_many(["m1", "m3", "m9"], scope=Scope("acme")), len(index)
         (2, 1)
+        >>> index.upsert("m4", "Paid in May.", scope=Scope("acme"), metadata={"kind": "invoice"})
+        >>> index.delete_many(filter={"kind": "invoice"}, scope=Scope("acme")), len(index)
+        (1, 1)
         """
         collection = self._collection
         engine = collection.engine
+        if filter is not None:
+            return _delete_matching(collection, ids, filter, checked_scope(scope), checked_reason(reason))
+        if ids is None:
+            raise TypeError("ids: expected several, or a filter in their place, got neither")
         gone, scope = checked_ids(ids), checked_scope(scope)
         if isinstance(engine, DurableEngine):
             return engine.delete_many(gone, scope=scope, reason=reason) if gone else 0
@@ -215,6 +321,39 @@ class Writer:
             n_erased += int(member.engine.erase(scope, exact=exact))
             _forget_notes(member, scope, exact)
         return n_erased
+
+
+def _write_versioned(collection: OpenCollection, rows: Sequence[Row]) -> int:
+    """Write rows of which some have a condition; return how many distinct ones."""
+    collection.expiry.remove_due()  # what has expired is absent
+    written = collection.engine.upsert_versioned(
+        [row.id for row in rows],
+        [row.text for row in rows],
+        scope=[row.scope for row in rows],
+        versions=[row.version for row in rows],
+        vectors=[row.vector for row in rows],
+        payloads=[row.payload for row in rows],
+    )
+    return len(written)
+
+
+def _delete_matching(
+    collection: OpenCollection,
+    ids: Iterable[str | int] | None,
+    filter: FilterLike,
+    scope: Scope,
+    reason: str,
+) -> int:
+    """Delete what a filter admits, of `ids` if they are given; return how many."""
+    if isinstance(filter, Mapping) and not filter:
+        raise ValueError("filter: expected conditions, got {}; erase(scope, exact=True) deletes everything")
+    compiled = filter if isinstance(filter, Filter) else Filter(filter)
+    wanted = None if ids is None else checked_ids(ids)
+    collection.expiry.remove_due()
+    gone = set(collection.engine.delete_matching(compiled, scope=scope, ids=wanted, reason=reason))
+    if not isinstance(collection.engine, DurableEngine):
+        collection.notes.forget(lambda note: note.id in gone and note.document_scope == scope)
+    return len(gone)
 
 
 def _vector_rule(collection: OpenCollection) -> VectorRule:

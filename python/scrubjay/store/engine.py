@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
-from scrubjay._native import Engine, Result, Scope
+from scrubjay._native import Engine, Filter, Result, Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError, Error
 from scrubjay.filters import FilterLike, Ids
 from scrubjay.locks import is_mine
@@ -24,15 +24,17 @@ from scrubjay.progress import Progress
 from scrubjay.store.budget import Budget
 from scrubjay.store.connections import size_of
 from scrubjay.store.decoding import vector_of
+from scrubjay.store.facets import Facet, facet_of
 from scrubjay.store.feedback import Feedback, read_notes, write_note
 from scrubjay.store.files import rewrite_file
 from scrubjay.store.filling import graph_lost
 from scrubjay.store.listing import Asked, admitted, asked, slices, undamaged, warn_of
 from scrubjay.store.partition import Partition
-from scrubjay.store.place import place_of
+from scrubjay.store.place import name_of, place_of
 from scrubjay.store.protocol import RowId, StoredDocument, StoredRow
 from scrubjay.store.residency import Residency
 from scrubjay.store.scopes import Sight, sight_of
+from scrubjay.store.scrolling import Position, Scroll, first_of
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.together import Change, changing
 from scrubjay.store.transaction import Transaction
@@ -83,6 +85,7 @@ class DurableEngine(WritingEngine):
         self.on_new_model: Callable[[str | None], None] = lambda model: None
         self._sights: dict[Scope, Sight] = {}
         self._place: str | None = None  # asked for when it is first needed
+        self._lineage: str | None = None  # the same
         self._closed = False
         _opened.add(self)
 
@@ -260,7 +263,7 @@ class DurableEngine(WritingEngine):
         """
         self._check_scope(within, "within")
         found = self.store.find(checked_id(id, self.identity.id_kind), within, now=self.clock())
-        return [StoredDocument(row.id, row.text, scope, row.payload, None) for row, scope in found]
+        return [_without_vector(row, scope) for row, scope in found]
 
     def document(self, row: StoredRow, scope: Scope) -> StoredDocument:
         """Return a row as a document, with its vector.
@@ -272,7 +275,7 @@ class DurableEngine(WritingEngine):
             vector = None if row.vector is None else vector_of(row.vector, self.dim, self.dtype)
         except CorruptIndexError as error:
             raise error.located(path=self.store.path, id=row.id, scope=scope) from None
-        return StoredDocument(row.id, row.text, scope, row.payload, vector)
+        return StoredDocument(row.id, row.text, scope, row.payload, vector, row.seq)
 
     def _sight(self, scope: Scope) -> Sight:
         if len(self._sights) >= _MAX_SIGHTS:
@@ -330,15 +333,91 @@ class DurableEngine(WritingEngine):
         warn_of(damaged, self.store.path)
         return found
 
-    def _listed(self, wanted: Asked, ids: set[RowId] | None, damaged: list[str]) -> Iterator[StoredDocument]:
-        every = self.store.rows_in(wanted.scopes, now=self.clock(), newest=wanted.newest, ids=ids)
+    def _listed(
+        self, wanted: Asked, ids: set[RowId] | None, damaged: list[str], *, after: int = 0
+    ) -> Iterator[StoredDocument]:
+        every = self.store.rows_in(
+            wanted.scopes, now=self.clock(), newest=wanted.newest, ids=ids, after=after
+        )
         rows = undamaged(every, damaged)
         for part in slices(rows):
             kept = part
             if wanted.filter is not None:
                 kept = [part[i] for i in admitted(wanted.filter, [row.payload for row, _ in part])]
             for row, scope in kept:
-                yield StoredDocument(row.id, row.text, scope, row.payload, None)
+                yield _without_vector(row, scope)
+
+    @property
+    def lineage(self) -> str | None:
+        """The random name of the file and collection, by which a cursor of another is told; None if it has none yet and
+        cannot get one now."""
+        if self._lineage is None:
+            self._lineage = name_of(self.store)
+        return self._lineage
+
+    def page(self, wanted: Scroll, after: Position | None) -> tuple[list[StoredDocument], Position | None]:
+        """Return the documents of a page that begins behind a position, and where the next one begins (None: nowhere).
+
+        Read from one state of the rows; no partition is loaded. In the order of writing it costs what it reads, in
+        another one what the scope holds. Damaged documents are left out, and named in a CorruptDataWarning.
+        """
+        self.check_open()
+        damaged: list[str] = []
+        newest = wanted.descending and wanted.by_writes
+        rows = Asked(wanted.scopes, wanted.filter, newest, 0, None)
+        with self.store.snapshot():
+            if wanted.by_writes:
+                start = 0 if after is None else after.version
+                listed = list(islice(self._listed(rows, None, damaged, after=start), wanted.limit + 1))
+                found = listed[: wanted.limit]
+                last = Position(None, found[-1].version) if len(listed) > wanted.limit else None
+            else:
+                every = self._listed(rows, None, damaged)
+                places = first_of(((one.payload, one.version, one) for one in every), wanted, after)
+                found = [one for _, one in places[: wanted.limit]]
+                last = places[wanted.limit - 1][0] if len(places) > wanted.limit else None
+            if wanted.vectors:
+                found = [self._with_vector(one) for one in found]
+        warn_of(damaged, self.store.path)
+        return found, last
+
+    def values(self, field: str, wanted: Scroll) -> Facet:
+        """Count the values of a field of the documents that a scroll goes through, of one state of the rows."""
+        self.check_open()
+        damaged: list[str] = []
+        rows = Asked(wanted.scopes, wanted.filter, False, 0, None)
+        with self.store.snapshot():
+            facet = facet_of((one.payload for one in self._listed(rows, None, damaged)), field)
+        warn_of(damaged, self.store.path)
+        return facet
+
+    def delete_matching(
+        self, filter: Filter, *, scope: Scope, ids: Sequence[RowId] | None, reason: str
+    ) -> list[RowId]:
+        """Delete what a filter admits of exactly this scope, of `ids` if they are given, in one transaction; return the
+        ids that are gone.
+
+        Damaged documents stay, and are named in a CorruptDataWarning. Other writers wait until every document was
+        looked at.
+        """
+        self._check_scope(scope)
+        checked = None if ids is None else {checked_id(id, self.identity.id_kind) for id in ids}
+        if self.store.cipher.ring is not None:  # asked before the writer's turn
+            self.store.cipher.readable(scope.tenant)
+        damaged: list[str] = []
+        with self.store.writing("deleting") as transaction:
+            with self.store.snapshot():  # in the writer's turn: what is read is what the transaction changes
+                listed = self._listed(Asked([scope], filter, False, 0, None), checked, damaged)
+                found = [document.id for document in listed]
+            written = self._delete(transaction, {scope: found}, reason, now=self.clock())
+            if written:
+                self._commit(transaction, written)
+        warn_of(damaged, self.store.path)
+        return [id for one in written for id in one.deleted]
+
+    def _with_vector(self, document: StoredDocument) -> StoredDocument:
+        at = self.store.at(document.version)
+        return document if at is None else self.document(*at)
 
     def scopes(self, within: Scope | None = None) -> list[Scope]:
         """Return every scope that has documents which have not expired; see `erase` for `within`."""
@@ -473,6 +552,10 @@ class DurableEngine(WritingEngine):
         """After a fork, in the child: SQLite's connections must not be used or closed here."""
         self._closed = True
         self.store.abandon()
+
+
+def _without_vector(row: StoredRow, scope: Scope) -> StoredDocument:
+    return StoredDocument(row.id, row.text, scope, row.payload, None, row.seq)
 
 
 # Indexes of this process, for its children: a connection that two processes share would corrupt the file.

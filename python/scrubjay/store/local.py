@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator
 from typing import Any
 
-from scrubjay._native import Engine, Scope
+from scrubjay._native import Engine, Filter, Scope
+from scrubjay.errors import VersionConflictError
 from scrubjay.filters import FilterLike, Ids
+from scrubjay.store.facets import Facet, facet_of
 from scrubjay.store.listing import asked
-from scrubjay.store.protocol import StoredDocument
+from scrubjay.store.patching import Keep, Patch
+from scrubjay.store.protocol import RowId, StoredDocument
+from scrubjay.store.scrolling import Position, Scroll, first_of
 
 __all__ = ["LocalEngine"]
 
@@ -52,6 +57,83 @@ class LocalEngine(Engine):
         )
         return list(_documents(result))
 
+    @property
+    def lineage(self) -> str:
+        """A random name of this engine, by which a cursor of another is told."""
+        name: str = self.__dict__.setdefault("_lineage", secrets.token_hex(16))
+        return name
+
+    def page(self, wanted: Scroll, after: Position | None) -> tuple[list[StoredDocument], Position | None]:
+        """Return the documents of a page that begins behind a position, and where the next one begins (None: nowhere).
+
+        In the order of writing it costs what it returns, in another one what the scope holds.
+        """
+        listed: dict[str, Any] = {"filter": wanted.filter, "exact": wanted.exact}
+        if wanted.by_writes:
+            start = 0 if after is None else after.version
+            result = self.scroll(
+                wanted.scope, newest=wanted.descending, after=start, limit=wanted.limit + 1, **listed
+            )
+            chosen = list(range(min(len(result), wanted.limit)))
+            last = Position(None, result.version(chosen[-1])) if len(result) > wanted.limit else None
+        else:
+            result = self.scroll(wanted.scope, newest=False, **listed)
+            each = ((result.payload(i), result.version(i), i) for i in range(len(result)))
+            places = first_of(each, wanted, after)
+            chosen = [i for _, i in places[: wanted.limit]]
+            last = places[wanted.limit - 1][0] if len(places) > wanted.limit else None
+        return [_document(result, i, wanted.vectors) for i in chosen], last
+
+    def values(self, field: str, wanted: Scroll) -> Facet:
+        """Count the values of a field of the documents that a scroll goes through."""
+        result = self.scroll(wanted.scope, filter=wanted.filter, exact=wanted.exact)
+        return facet_of((result.payload(i) for i in range(len(result))), field)
+
+    def patch(self, id: RowId, change: Patch, *, scope: Scope, version: int | None = None) -> int | None:
+        """Change a document of exactly this scope; return its new version, None if there is none.
+
+        Raises:
+            VersionConflictError: it has not the `version` that was given.
+        """
+        while True:
+            document = self.get(id, scope=scope)
+            if document is None or document.scope != scope:
+                if version is not None:
+                    raise VersionConflictError(id, version, 0)
+                return None
+            vector = document.vector if isinstance(change.vector, Keep) else change.vector
+            try:
+                written = self.upsert_versioned(
+                    [id],
+                    [document.text],
+                    scope=scope,
+                    versions=[document.version if version is None else version],
+                    vectors=[vector],
+                    payloads=[change.applied(document.payload)],
+                )
+            except VersionConflictError:
+                if version is not None:
+                    raise
+            else:
+                return int(written[0])
+
+    def delete_matching(
+        self, filter: Filter, *, scope: Scope, ids: list[RowId] | None, reason: str
+    ) -> list[RowId]:
+        """Delete what a filter admits of exactly this scope, of `ids` if they are given; return the ids that are gone.
+
+        What is written meanwhile is looked at again: nothing goes that the filter does not admit.
+        """
+        gone: list[RowId] = []
+        while True:
+            result = self.scroll(scope, filter=filter, ids=ids, exact=True)
+            found = [result.id(i) for i in range(len(result))]
+            versions = [result.version(i) for i in range(len(result))]
+            n_deleted = self.delete_many(found, scope=scope, versions=versions)
+            gone += found
+            if n_deleted == len(found):
+                return gone
+
     def found(self, id: Any, *, within: Scope) -> list[Any]:
         """Return the documents with this id in scopes that agree with `within`, in order of scope, without vectors."""
         scopes: list[Scope] = sorted(self.scopes(within))
@@ -61,4 +143,11 @@ class LocalEngine(Engine):
 
 def _documents(result: Any) -> Iterator[StoredDocument]:
     for i in range(len(result)):
-        yield StoredDocument(result.id(i), result.text(i), result.scope(i), result.payload(i), None)
+        yield _document(result, i)
+
+
+def _document(result: Any, i: int, vectors: bool = False) -> StoredDocument:
+    vector = result.vector(i) if vectors else None
+    return StoredDocument(
+        result.id(i), result.text(i), result.scope(i), result.payload(i), vector, result.version(i)
+    )

@@ -16,7 +16,7 @@ from scrubjay.store.decoding import shown
 from scrubjay.store.schema import Tables
 from scrubjay.store.sqlite import SqliteStore
 
-__all__ = ["FILE_ID", "place_of"]
+__all__ = ["FILE_ID", "name_of", "place_of"]
 
 FILE_ID = "file_id"
 
@@ -26,6 +26,23 @@ def place_of(store: SqliteStore) -> str | None:
 
     None: the file has no name yet and cannot be given one now, because another writer is active.
     """
+    name = _file_name(store)
+    if name is None:
+        return None
+    status = store.path.stat()
+    return f"{name}:{status.st_dev}:{status.st_ino}{store.tables.suffix}"
+
+
+def name_of(store: SqliteStore) -> str | None:
+    """Return the same for everybody who has this collection open, wherever the file was moved; not for a backup of it.
+
+    None: as for :func:`place_of`.
+    """
+    name = _file_name(store)
+    return None if name is None else name + store.tables.suffix
+
+
+def _file_name(store: SqliteStore) -> str | None:
     whole = Tables()
     query = f"SELECT value FROM {whole.meta} WHERE name = ?"
     with translated(store.path, "reading"):
@@ -42,5 +59,5 @@ def place_of(store: SqliteStore) -> str | None:
             return None
     if found[0].__class__ is not str:
         raise CorruptIndexError(f"meta.{FILE_ID}: expected a text, got {shown(found[0])}", path=store.path)
-    status = store.path.stat()
-    return f"{found[0]}:{status.st_dev}:{status.st_ino}{store.tables.suffix}"
+    name: str = found[0]
+    return name

@@ -59,6 +59,8 @@ class NewRow(NamedTuple):
     vector: bytes | None
     created_at: int | None
     expires_at: int | None
+    expected: int | None = None
+    """The version that the document must have to be replaced, 0 if there must be none; None: whichever."""
 
 
 class StoredRow(NamedTuple):
@@ -78,13 +80,15 @@ class StoredRow(NamedTuple):
 
 
 class StoredDocument(NamedTuple):
-    """A document as an index gives it back; `vector` None: it has none, or it was not asked for."""
+    """A document as an index gives it back; `vector` None: it has none, or it was not asked for. `version` is the
+    number of its last write."""
 
     id: RowId
     text: str
     scope: Scope
     payload: bytes | None
     vector: NDArray[np.float32] | None
+    version: int
 
 
 class ScopeState(NamedTuple):

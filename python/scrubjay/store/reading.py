@@ -217,19 +217,26 @@ class ReadingStore:
         return row_reader(scope, opened, current, self.path)
 
     def rows_in(
-        self, scopes: Sequence[Scope], *, now: int, newest: bool, ids: Collection[RowId] | None = None
+        self,
+        scopes: Sequence[Scope],
+        *,
+        now: int,
+        newest: bool,
+        ids: Collection[RowId] | None = None,
+        after: int = 0,
     ) -> Iterator[tuple[StoredRow, Scope]]:
         """Yield the unexpired documents of the exact scopes, without vectors, in order of writing or the reverse.
 
-        With `ids` only those of them. To be gone through inside :meth:`snapshot`.
+        With `ids` only those of them; without, with `after`, only what comes behind the row with this number. To be
+        gone through inside :meth:`snapshot`.
         """
         states = [(scope, self.scope_state(scope)) for scope in scopes if self.cipher.readable(scope.tenant)]
         keys = [(state.key, scope) for scope, state in states if state is not None and state.documents]
-        one_by_one = [self._rows_of(key, scope, now, newest, ids) for key, scope in keys]
+        one_by_one = [self._rows_of(key, scope, now, newest, ids, after) for key, scope in keys]
         return heapq.merge(*one_by_one, key=lambda pair: pair[0].seq, reverse=newest)
 
     def _rows_of(
-        self, key: int, scope: Scope, now: int, newest: bool, ids: Collection[RowId] | None
+        self, key: int, scope: Scope, now: int, newest: bool, ids: Collection[RowId] | None, after: int
     ) -> Iterator[tuple[StoredRow, Scope]]:
         t = self.tables
         question = (
@@ -240,7 +247,10 @@ class ReadingStore:
         opened = self.row_opener(scope)
         with translated(self.path, "reading"):
             if ids is None:
-                found = self._reader.execute(question + order, (key, now))
+                behind = f" AND seq {'<' if newest else '>'} ?" if after else ""
+                found = self._reader.execute(
+                    question + behind + order, (key, now, after) if after else (key, now)
+                )
                 while batch := found.fetchmany(100):
                     for row in batch:
                         yield opened(row), scope

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from scrubjay._native import Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay.errors import CorruptIndexError, VersionConflictError
 from scrubjay.store import feedback, schema
 from scrubjay.store.cipher import Cipher
 from scrubjay.store.decoding import Checksum, integer, marked, scope_of
@@ -97,6 +97,7 @@ class Transaction:
 
         Raises:
             EncryptionError: a tenant's key cannot be had.
+            VersionConflictError: a row is to replace another version than the one that is there (expired: none is).
         """
         t = self.tables
         execute = self.connection.execute
@@ -114,6 +115,8 @@ class Transaction:
             old = execute(
                 f"SELECT seq FROM {t.document} WHERE id = ? AND scope = ?", (row.id, state.key)
             ).fetchone()
+            if row.expected is not None:
+                self._check_version(row.id, row.expected, 0 if old is None else old[0], now)
             if old is None:
                 state.n_new += 1
             else:
@@ -159,6 +162,16 @@ class Transaction:
             written.append(Written(scope, state.version, state.last, state.documents))
         self._count(sum(state.n_new for state in touched.values()))
         return written
+
+    def _check_version(self, id: RowId, expected: int, seq: int, now: int) -> None:
+        """Hold a condition to the row with this number (0: there is none)."""
+        t = self.tables
+        expired = self.connection.execute(
+            f"SELECT 1 FROM {t.document} WHERE seq = ? AND expires_at <= ?", (seq, now)
+        ).fetchone()
+        found = 0 if expired is not None else seq
+        if found != expected:
+            raise VersionConflictError(id, expected, found)
 
     def sealed_vector(self, seq: int, vector: bytes) -> bytes | None:
         """Return a vector of a document as its row keeps it, or None if there is no such document."""

@@ -13,12 +13,14 @@ from typing import Any
 import numpy as np
 
 from scrubjay._native import Engine, PreparedDocuments, Scope
-from scrubjay.errors import ClosedError, CorruptIndexError, EmbedderMismatchError
+from scrubjay.errors import ClosedError, CorruptIndexError, EmbedderMismatchError, VersionConflictError
 from scrubjay.payload import times_of
 from scrubjay.records import as_text
-from scrubjay.store.protocol import Identity, NewRow, RowId, Written
+from scrubjay.store.patching import Keep, Patch
+from scrubjay.store.protocol import Identity, NewRow, RowId, StoredDocument, StoredRow, Written
 from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.residency import Residency
+from scrubjay.store.scopes import exactly
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.transaction import Transaction
 from scrubjay.store.vectors import encode_many
@@ -33,6 +35,7 @@ class WritingEngine:
     residency: Residency
     model: Callable[[], str | None]
     clock: Callable[[], int]
+    document: Callable[[StoredRow, Scope], StoredDocument]
     _identity: Identity
     _closed: bool
 
@@ -79,9 +82,91 @@ class WritingEngine:
         n = len(ids)
         scopes = [scope] * n if isinstance(scope, Scope) else list(scope)
         nothing: list[None] = [None] * n
-        return self._write(
-            ids, texts, scopes, nothing if vectors is None else vectors, payloads or nothing, many=True
+        return len(
+            self._write(
+                ids, texts, scopes, nothing if vectors is None else vectors, payloads or nothing, many=True
+            )
         )
+
+    def upsert_versioned(
+        self,
+        ids: Sequence[RowId],
+        texts: Sequence[str | bytes],
+        *,
+        scope: Scope | Sequence[Scope],
+        versions: Sequence[int | None],
+        vectors: Any = None,
+        payloads: Sequence[bytes | None] | None = None,
+    ) -> list[int]:
+        """:meth:`upsert_many` under conditions: `versions` has for each document the version that it must have now, 0
+        if there must be none, None for no condition (of equal ids in a scope the last one's counts). Return the
+        versions of the distinct documents that were written.
+
+        Raises:
+            VersionConflictError: a condition does not hold; nothing is written.
+        """
+        n = len(ids)
+        scopes = [scope] * n if isinstance(scope, Scope) else list(scope)
+        nothing: list[None] = [None] * n
+        if len(versions) != n:
+            raise ValueError(f"versions: expected {n} like the ids, got {len(versions)}")
+        return list(
+            self._write(
+                ids,
+                texts,
+                scopes,
+                nothing if vectors is None else vectors,
+                payloads or nothing,
+                many=n != 1,
+                versions=versions,
+            )
+        )
+
+    def patch(self, id: RowId, change: Patch, *, scope: Scope, version: int | None = None) -> int | None:
+        """Change a document of exactly this scope; return its new version, None if there is none.
+
+        Read and written in one transaction, as a new row with the text, and unless the change has another the vector,
+        of the old one.
+
+        Raises:
+            VersionConflictError: it has not the `version` that was given.
+            CorruptIndexError: it is not what was written.
+        """
+        self.check_open()
+        id = checked_id(id, self.identity.id_kind)
+        if not isinstance(change.vector, Keep):
+            self.native.validate([id], [""], scope=[scope], vectors=[change.vector], payloads=[None])
+        if self.store.cipher.ring is not None:
+            self.store.cipher.require({scope.tenant})
+        with self.store.writing("patching") as transaction:
+            now = self.clock()
+            found = self.store.get(id, exactly([scope]), now=now)
+            if found is None or version not in (None, found[0].seq):
+                if version is not None:
+                    raise VersionConflictError(id, version, 0 if found is None else found[0].seq)
+                return None
+            row = self._patched(found[0], scope, change)
+            if not isinstance(change.vector, Keep):
+                self._settle(transaction, [row], many=False)
+            written = transaction.upsert([row], now=now)
+            self._commit(transaction, written, {scope: [row]})
+        self.residency.evict()
+        return written[0].after
+
+    def _patched(self, old: StoredRow, scope: Scope, change: Patch) -> NewRow:
+        """Return the row that takes the place of a row that was read in the writer's turn."""
+        self.document(old, scope)  # refuses a vector that is not what was written
+        try:
+            payload = change.applied(old.payload)
+        except CorruptIndexError as error:
+            raise error.located(path=self.store.path, id=old.id, scope=scope) from None
+        vector = old.vector
+        if not isinstance(change.vector, Keep):
+            vector = None
+            if change.vector is not None:
+                (vector,) = encode_many(np.asarray([change.vector], dtype=np.float32), self.dtype)
+        created_at, expires_at = times_of(payload)
+        return NewRow(old.id, scope, old.text, payload, vector, created_at, expires_at, expected=old.seq)
 
     def _write(
         self,
@@ -91,13 +176,15 @@ class WritingEngine:
         vectors: Any,
         payloads: Sequence[bytes | None],
         many: bool = False,
-    ) -> int:
+        versions: Sequence[int | None] | None = None,
+    ) -> range:
+        """Write documents; return the versions of the distinct ones."""
         self.check_open()
         # From here on the documents cannot be refused for what they are, neither by the rows nor by the engine.
         self.native.validate(ids, texts, scope=scopes, vectors=vectors, payloads=payloads)
-        rows = self._rows(ids, texts, scopes, vectors, payloads)
+        rows = self._rows(ids, texts, scopes, vectors, payloads, versions)
         if not rows:
-            return 0
+            return range(0)
         prepared = self.residency.prepare(rows)  # other writers do not wait for the analysis of these texts
         now = self.clock()
         if self.store.cipher.ring is not None:
@@ -110,7 +197,8 @@ class WritingEngine:
                 by_scope.setdefault(row.scope, []).append(row)
             self._commit(transaction, written, by_scope, prepared)
         self.residency.evict()
-        return len(rows)
+        last = max(one.after for one in written)
+        return range(last - len(rows) + 1, last + 1)
 
     def _rows(
         self,
@@ -119,6 +207,7 @@ class WritingEngine:
         scopes: Sequence[Scope],
         vectors: Any,
         payloads: Sequence[bytes | None],
+        versions: Sequence[int | None] | None = None,
     ) -> list[NewRow]:
         """Return the rows to write, the last of those with one id in a scope, where that one stands."""
         last = {key: i for i, key in enumerate(zip(scopes, ids, strict=True))}
@@ -145,6 +234,7 @@ class WritingEngine:
                     encoded.get(i),
                     created_at,
                     expires_at,
+                    None if versions is None else versions[i],
                 )
             )
         return rows

@@ -1,0 +1,89 @@
+"""A change to a document whose text stays: which of its metadata, times and vector become what."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from numpy.typing import NDArray
+
+from scrubjay import payload as payloads
+from scrubjay.payload import CreatedAt
+
+__all__ = ["KEEP", "Keep", "Patch"]
+
+
+class Keep(enum.Enum):
+    """The type of :data:`KEEP`."""
+
+    KEEP = "keep"
+
+    def __repr__(self) -> str:
+        return "KEEP"
+
+
+KEEP = Keep.KEEP
+"""In place of a value: what is there stays."""
+
+
+@dataclass(frozen=True, eq=False)
+class Patch:
+    """A checked change. None in `metadata` removes its key; None for a time or the vector takes it away."""
+
+    metadata: Mapping[str, Any]
+    created_at: datetime | Keep | None
+    expires_at: datetime | Keep | None
+    vector: NDArray[Any] | Keep | None = KEEP
+
+    @staticmethod
+    def of(
+        metadata: Mapping[str, Any] | None,
+        created_at: CreatedAt | Keep | None,
+        expires_at: CreatedAt | Keep | None,
+    ) -> Patch:
+        """Check the parts of a change.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        return Patch(
+            {} if metadata is None else payloads.checked_metadata(metadata),
+            created_at if isinstance(created_at, Keep) else payloads.to_utc(created_at),
+            expires_at if isinstance(expires_at, Keep) else payloads.to_utc(expires_at, "expires_at"),
+        )
+
+    def with_vector(self, vector: NDArray[Any] | None) -> Patch:
+        """Return the change that gives the document this vector, or takes its vector away."""
+        return replace(self, vector=vector)
+
+    @property
+    def expiry(self) -> int | None:
+        """When the document expires from now on, in microseconds; None if the change does not say."""
+        return payloads.microseconds(self.expires_at) if isinstance(self.expires_at, datetime) else None
+
+    def applied(self, payload: bytes | None) -> bytes | None:
+        """Return what the payload of a document becomes.
+
+        Raises:
+            CorruptIndexError: it is not what was written.
+
+        >>> Patch.of({"b": 2, "a": None}, KEEP, 0).applied(b'{"metadata":{"a":1}}')
+        b'{"metadata":{"b":2},"expires_at":"1970-01-01T00:00:00+00:00"}'
+        """
+        fields = payloads.fields_of(payload)
+        metadata = {**fields.get("metadata", {}), **self.metadata}
+        changed: dict[str, Any] = {
+            "metadata": {
+                key: value for key, value in metadata.items() if key not in self.metadata or value is not None
+            }
+        }
+        for name, moment in (("created_at", self.created_at), ("expires_at", self.expires_at)):
+            if not isinstance(moment, Keep):
+                changed[name] = None if moment is None else moment.isoformat()
+        if not changed["metadata"] and "metadata" not in fields:
+            del changed["metadata"]
+        kept = {name: value for name, value in {**fields, **changed}.items() if value is not None}
+        return payloads.encode_fields(kept)
