@@ -64,6 +64,9 @@ TEST(filter_language_admits) {
   CHECK_EQ(admitted(of("n", Object{{"$gt", 3}, {"$lte", 4.5}})), 0b0010);
   CHECK_EQ(admitted(of("n", of("$in", List{4.5, 3, "x"}))), 0b0011);
   CHECK_EQ(admitted(of("n", of("$nin", List{4.5, 3}))), 0b1100);
+  CHECK_EQ(admitted(of("tags", of("$in", List{"b", "z"}))), 0b0001);
+  CHECK_EQ(admitted(of("tags", of("$in", List{"z", 3}))), 0b0000);
+  CHECK_EQ(admitted(of("tags", of("$nin", List{"a"}))), 0b1110);
   CHECK_EQ(admitted(of("n", of("$exists", true))), 0b0111);
   CHECK_EQ(admitted(of("tags", of("$contains", "b"))), 0b0001);
   CHECK_EQ(admitted(of("done", true)), 0b0010);
