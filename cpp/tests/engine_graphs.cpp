@@ -231,7 +231,11 @@ TEST(engine_builds_graphs_beside_writes_and_searches) {
   };
   find_themselves();
   write(2100);
-  wait_for([&] { return n_in_graphs() >= 4096; });
+  // The last occasion to look is the 4,096th document; a small share of what was there then may stay beside.
+  wait_for([&] {
+    const uint64_t n_held = n_in_graphs(), n_seen = 4096;
+    return n_held >= n_seen || (n_seen - n_held) * planner::kBesideShare <= n_held;
+  });
   CHECK_EQ(engine.stats(nullptr).n_graphs, 1);
   CHECK(engine.stats(nullptr).n_graph_extensions >= 1);
   find_themselves();
@@ -240,9 +244,9 @@ TEST(engine_builds_graphs_beside_writes_and_searches) {
     const DocumentKey removed{scope.get(), Id::of(id)};
     if (id % 5 < 2) CHECK_EQ(engine.remove({&removed, 1}), 1);
   }
-  // Two fifths are dead. A quarter was enough for a new graph, which then holds what lived at that moment.
-  wait_for([&] { return n_in_graphs() <= n_held - n_held / 4; });
-  CHECK_EQ(engine.stats(nullptr).n_graph_extensions, 0);
+  // Two fifths are dead. A quarter was enough for a new graph, which holds whatever lived at that moment.
+  wait_for([&] { return engine.stats(nullptr).n_graph_extensions == 0; });
+  CHECK(n_in_graphs() <= static_cast<uint64_t>(n_written) - n_held / planner::kDeadShare);
   find_themselves();
   write(3000);  // perhaps in the middle of an extension
 }

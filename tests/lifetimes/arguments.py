@@ -273,6 +273,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "StaticEmbedder": lambda _: _trained(),
     "Hits": _hits,
     "Hit": lambda world: _hits(world)[0],
+    "ScoreParts": lambda world: _hits(world)[0].parts,
     "Record": lambda _: Record("m1", "text", JANE),
     "Page": lambda world: world.index_in_memory().scroll(scope=JANE),
     "Query": lambda _: fusion.Query(),
