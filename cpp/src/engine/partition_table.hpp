@@ -73,7 +73,7 @@ class PartitionTable {
   }
   [[nodiscard]] size_t n_partitions() const noexcept { return n_partitions_; }
   [[nodiscard]] size_t memory_bytes() const noexcept {
-    const Table* table = table_.load(std::memory_order_relaxed);
+    const Table* table = table_.load(std::memory_order_acquire);
     return table ? (table->mask + 1) * sizeof(std::atomic<Partition*>) : 0;
   }
 
