@@ -1,0 +1,99 @@
+"""Is the default as good as its better arm and as rank fusion, on every judged set, with both kinds of vectors?
+
+    python -m benchmarks.quality.acceptance [--data DIR] [--set NAME ...] [--json FILE]
+
+For each set and model: nDCG@10, recall@10 and recall@100 of both arms, RRF(10), RRF(60) and the default, by the public
+search of the engine. SHORT: the default is more than .002 below the best of the others in nDCG@10 or recall@10, or more
+than .005 below RRF(60) in recall@100. Exit code 1 if one is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from benchmarks.quality import metrics
+from benchmarks.quality.judged import VECTOR_SETS, JudgedSet, data_folder, judged_sets
+from benchmarks.quality.rankers import native_engine, native_scope
+
+SETS = (
+    "locomo_dev", "lme_user_dev", "ident_dev", "techcodes", "scifact_dev",
+    "beam_dev", "realtalk_dev", "typo_dev", "dated_dev", "multilingual_dev",
+)  # fmt: skip
+DEPTH = 100
+MOST_BELOW = {"ndcg@10": 0.002, "recall@10": 0.002, "recall@100": 0.005}
+
+
+def asked() -> dict[str, Any]:
+    """The compared searches; the last one is the default."""
+    from scrubjay import RRF, Query
+
+    plain = {"identifier_tier": False, "candidates": DEPTH}
+    return {
+        "lexical": Query(mode="lexical"),
+        "vector": Query(mode="vector"),
+        "RRF(10)": Query(RRF(10), **plain),
+        "RRF(60)": Query(RRF(60), **plain),
+        "default": Query(),
+    }
+
+
+def figures(judged: JudgedSet, model: str) -> dict[str, dict[str, float]]:
+    """Means over the judged queries, by search."""
+    engine, vectors = native_engine(judged, model), judged.query_vectors(model)
+    sums = {name: dict.fromkeys(MOST_BELOW, 0.0) for name in asked()}
+    for name, query in asked().items():
+        for one in judged.queries:
+            scope = native_scope(one.scope)
+            found = list(
+                engine.search(one.text, vector=vectors[one.row], scope=scope, k=DEPTH, query=query).ids
+            )
+            sums[name]["ndcg@10"] += metrics.ndcg(found[:10], one.relevant)
+            sums[name]["recall@10"] += metrics.recall(found[:10], one.relevant)
+            sums[name]["recall@100"] += len(one.relevant & set(found)) / len(one.relevant)
+    n = len(judged.queries)
+    return {name: {what: total / n for what, total in each.items()} for name, each in sums.items()}
+
+
+def short_by(found: dict[str, dict[str, float]]) -> dict[str, float]:
+    """The default less what it is held to; negative beyond MOST_BELOW is short."""
+    others = [each for name, each in found.items() if name != "default"]
+    held_to = {what: max(each[what] for each in others) for what in ("ndcg@10", "recall@10")}
+    held_to["recall@100"] = found["RRF(60)"]["recall@100"]
+    return {what: found["default"][what] - least for what, least in held_to.items()}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.quality.acceptance", description=__doc__)
+    parser.add_argument("--data", type=Path, help="folder of the judged sets")
+    parser.add_argument("--set", action="append", dest="sets", choices=SETS, help="only this set")
+    parser.add_argument("--json", type=Path, help="write the figures to this file")
+    options = parser.parse_args(arguments)
+    sets = judged_sets(data_folder(options.data), tuple(options.sets or SETS))
+    if not sets:
+        print(f"no judged sets in {data_folder(options.data)}; name the folder with --data", file=sys.stderr)
+        return 2
+    report, n_short = {}, 0
+    print(f"{'nDCG@10 / recall@10 / recall@100':32}" + "".join(f"{name:>19}" for name in asked()))
+    for judged in sets:
+        for model in VECTOR_SETS:
+            found = report[f"{judged.name}, {model}"] = figures(judged, model)
+            below = [what for what, by in short_by(found).items() if by < -MOST_BELOW[what]]
+            n_short += bool(below)
+            cells = "".join(
+                "  " + "/".join(f"{value:.3f}" for value in each.values()) for each in found.values()
+            )
+            print(
+                f"{judged.name + ', ' + model:32}{cells}" + (f"  SHORT {', '.join(below)}" if below else "")
+            )
+    print(f"{n_short} of {len(report)} short")
+    if options.json:
+        options.json.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    return 1 if n_short else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
