@@ -47,9 +47,16 @@ const char* metric_name(vector::Metric metric) {
   return metric == vector::Metric::cosine ? "cosine" : metric == vector::Metric::inner_product ? "ip" : "l2";
 }
 
+// None where the average length decides.
+std::optional<double> parameter(double value) {
+  if (value == lexical::Bm25Parameters::kByLength) return std::nullopt;
+  return value;
+}
+
 EngineHolder make_engine(const py::object& dim, const std::string& metric, const std::string& dtype,
-                         const std::string& analyzer, const py::object& stemmer, double k1, double b,
-                         uint32_t chunk_docs, const std::string& vector_plan, bool background) {
+                         const std::string& analyzer, const py::object& stemmer, std::optional<double> k1,
+                         std::optional<double> b, uint32_t chunk_docs, const std::string& vector_plan,
+                         bool background) {
   engine::EngineOptions options;
   if (!dim.is_none()) {
     const size_t n = to_count(dim, "dim", 1);
@@ -61,7 +68,13 @@ EngineHolder make_engine(const py::object& dim, const std::string& metric, const
     throw py::value_error("dtype: expected 'f16' or 'f32', got '" + dtype + "'");
   options.storage = dtype == "f16" ? vector::Storage::f16 : vector::Storage::f32;
   options.analyzer = {analyzer, to_stemmer(stemmer)};
-  options.bm25 = {k1, b};
+  // A number that stands for "by the length" is none of the caller's.
+  if (k1 && !(*k1 >= 0.0))
+    throw py::value_error("k1: expected None or a finite number >= 0, got " + std::to_string(*k1));
+  if (b && !(*b >= 0.0))
+    throw py::value_error("b: expected None or a number from 0 to 1, got " + std::to_string(*b));
+  if (k1) options.bm25.k1 = *k1;
+  if (b) options.bm25.b = *b;
   if (chunk_docs < 1 || chunk_docs > engine::kMaxChunkDocs)
     throw py::value_error("chunk_docs: expected 1 to 65536, got " + std::to_string(chunk_docs));
   options.chunk_docs = chunk_docs;
@@ -348,7 +361,8 @@ Args:
         vectors) to 48 (of a million) more.
     analyzer: 'english', 'plain' (no stemming), or a name of your own together with `stemmer`.
     stemmer: called with a folded word, returns its stem; must be a pure function.
-    k1, b: the parameters of BM25 (Robertson and Zaragoza 2009), k1 >= 0, 0 <= b <= 1.
+    k1, b: the parameters of BM25 (Robertson and Zaragoza 2009), k1 >= 0, 0 <= b <= 1. None: by the average length of the
+        texts that a search sees, 0.4 and 0.2 up to 30 words, 1.2 and 0.75 from 60, linear between.
     chunk_docs: documents per chunk, 1 to 65536; for tests, which make it small.
     vector_plan: for tests and benchmarks: 'rows', 'codes' or 'graph' takes this way to the nearest vectors wherever it is
         there; 'auto' the cheapest.
@@ -399,8 +413,9 @@ void register_engine(py::module_& module) {
           py::arg("engine"), "Whether this engine prepared them: no other one can write them.");
   type.def(py::init(&make_engine), py::arg("dim") = py::none(), py::arg("metric") = "cosine", py::kw_only(),
            py::arg("dtype") = "f16", py::arg("analyzer") = "english", py::arg("stemmer") = py::none(),
-           py::arg("k1") = 1.2, py::arg("b") = 0.75, py::arg("chunk_docs") = engine::kMaxChunkDocs,
-           py::arg("vector_plan") = "auto", py::arg("background") = true)
+           py::arg("k1") = py::none(), py::arg("b") = py::none(),
+           py::arg("chunk_docs") = engine::kMaxChunkDocs, py::arg("vector_plan") = "auto",
+           py::arg("background") = true)
       .def_property_readonly(
           "dim",
           [](const Engine& e) -> py::typing::Optional<py::int_> {
@@ -419,9 +434,11 @@ void register_engine(py::module_& module) {
           "analyzer", [](const Engine& e) { return std::string(e.analyzer().name()); },
           "The versioned name of the analyzer.")
       .def_property_readonly(
-          "k1", [](const Engine& e) { return e.options().bm25.k1; }, "BM25's k1.")
+          "k1", [](const Engine& e) { return parameter(e.options().bm25.k1); },
+          "BM25's k1; None: by the average length of what a search sees.")
       .def_property_readonly(
-          "b", [](const Engine& e) { return e.options().bm25.b; }, "BM25's b.")
+          "b", [](const Engine& e) { return parameter(e.options().bm25.b); },
+          "BM25's b; None: by the average length of what a search sees.")
       .def(
           "upsert", &upsert, py::arg("id"), py::arg("text"), py::kw_only(), py::arg("scope"),
           py::arg("vector") = py::none(), py::arg("payload") = py::none(),

@@ -22,6 +22,7 @@
 #include "base/epoch.hpp"
 #include "engine/engine.hpp"
 #include "text/analyzer.hpp"
+#include "text/function_words.hpp"
 #include "text/utf8.hpp"
 
 namespace scrubjay::engine {
@@ -119,6 +120,19 @@ class Model {
            std::pair(visible_rank(from, *second.scope), second.written);
   }
 
+  // Which terms of a query weigh little: none where it has no others.
+  [[nodiscard]] std::vector<bool> function_words(const std::vector<std::pair<std::string, uint32_t>>& terms,
+                                                 std::string_view query) const {
+    if (options_.analyzer.name != "english") return std::vector<bool>(terms.size());
+    text::FunctionWords finder;
+    const auto keys = finder.find(query);
+    std::vector<bool> found;
+    for (const auto& [term, count] : terms)
+      found.push_back(std::find(keys.begin(), keys.end(), text::term_key(term)) != keys.end());
+    if (std::find(found.begin(), found.end(), false) == found.end()) found.assign(found.size(), false);
+    return found;
+  }
+
   // Every visible match, best first.
   [[nodiscard]] std::vector<Ranked> rank_lexically(const Scope& from, std::string_view query) const {
     std::vector<std::pair<std::string, uint32_t>> terms;
@@ -149,7 +163,8 @@ class Model {
     int bits = 20;
     while (std::ldexp(idf_total, bits) >= 0x1p30) --bits;
     const double average = n == 0 ? 0.0 : static_cast<double>(total_length) / static_cast<double>(n);
-    const auto& [k1, b] = options_.bm25;
+    const auto [k1, b] = options_.bm25.resolved(average);
+    const std::vector<bool> little = function_words(terms, query);
     std::vector<Ranked> ranked;
     for (const auto& [key, document] : documents_) {
       if (visible_rank(from, *document.scope) < 0) continue;
@@ -160,7 +175,8 @@ class Model {
         const auto found = document.tfs.find(terms[t].first);
         if (found == document.tfs.end()) continue;
         const auto tf = static_cast<float>(std::min(found->second, 31u));
-        const float weight = static_cast<float>(std::ldexp(idfs[t], bits)), product = weight * tf,
+        const double idf = little[t] ? std::min(idfs[t], 0.5) : idfs[t];
+        const float weight = static_cast<float>(std::ldexp(idf, bits)), product = weight * tf,
                     sum = tf + norm;
         score += terms[t].second * static_cast<uint64_t>(std::max(1L, std::lrint(product / sum)));
       }

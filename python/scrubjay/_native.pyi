@@ -316,7 +316,8 @@ class Engine:
             vectors) to 48 (of a million) more.
         analyzer: 'english', 'plain' (no stemming), or a name of your own together with `stemmer`.
         stemmer: called with a folded word, returns its stem; must be a pure function.
-        k1, b: the parameters of BM25 (Robertson and Zaragoza 2009), k1 >= 0, 0 <= b <= 1.
+        k1, b: the parameters of BM25 (Robertson and Zaragoza 2009), k1 >= 0, 0 <= b <= 1. None: by the average length of the
+            texts that a search sees, 0.4 and 0.2 up to 30 words, 1.2 and 0.75 from 60, linear between.
         chunk_docs: documents per chunk, 1 to 65536; for tests, which make it small.
         vector_plan: for tests and benchmarks: 'rows', 'codes' or 'graph' takes this way to the nearest vectors wherever it is
             there; 'auto' the cheapest.
@@ -353,7 +354,7 @@ class Engine:
         """
         Gives memory that was freed in this process back to the system, where the C library can.
         """
-    def __init__(self, dim: typing.Any = None, metric: str = 'cosine', *, dtype: str = 'f16', analyzer: str = 'english', stemmer: typing.Any = None, k1: typing.SupportsFloat | typing.SupportsIndex = 1.2, b: typing.SupportsFloat | typing.SupportsIndex = 0.75, chunk_docs: typing.SupportsInt | typing.SupportsIndex = 65536, vector_plan: str = 'auto', background: bool = True) -> None:
+    def __init__(self, dim: typing.Any = None, metric: str = 'cosine', *, dtype: str = 'f16', analyzer: str = 'english', stemmer: typing.Any = None, k1: typing.SupportsFloat | typing.SupportsIndex | None = None, b: typing.SupportsFloat | typing.SupportsIndex | None = None, chunk_docs: typing.SupportsInt | typing.SupportsIndex = 65536, vector_plan: str = 'auto', background: bool = True) -> None:
         ...
     def __len__(self) -> int:
         ...
@@ -533,9 +534,9 @@ class Engine:
         The versioned name of the analyzer.
         """
     @property
-    def b(self) -> float:
+    def b(self) -> float | None:
         """
-        BM25's b.
+        BM25's b; None: by the average length of what a search sees.
         """
     @property
     def dim(self) -> int | None:
@@ -548,9 +549,9 @@ class Engine:
         'f16' or 'f32'.
         """
     @property
-    def k1(self) -> float:
+    def k1(self) -> float | None:
         """
-        BM25's k1.
+        BM25's k1; None: by the average length of what a search sees.
         """
     @property
     def metric(self) -> str:

@@ -76,6 +76,59 @@ def test_parameters_are_those_of_the_engine(
 
 
 @HEAVY
+@given(st.lists(st.integers(1, 120), min_size=1, max_size=8), st.booleans(), st.booleans())
+@example([29, 31], True, True)
+@example([59, 61], True, True)
+@example([45, 45, 45], True, False)
+@example([45, 46, 45], False, True)
+def test_parameters_follow_the_average_length(
+    kit: Kit, lengths: list[int], open_k1: bool, open_b: bool
+) -> None:
+    pair = Pair(kit, k1=None if open_k1 else 0.9, b=None if open_b else 0.4)
+    for id, length in enumerate(lengths):
+        pair.step(Put(id, " ".join(["jay", *["oak"] * (length - 1)]), HOME, None))
+    check(pair, "jay oak", HOME)
+
+
+FUNCTION = [
+    "what",
+    "did",
+    "What",
+    "The",
+    "the",
+    "WHO",
+    "who",
+    "I",
+    "it",
+    "IT",
+    "us",
+    "don't",
+    "Didn\u2019t",
+    "who's",
+]
+CONTENT = ["jay", "Jay", "oak-tree", "TS-999", "itself_2", "caf\u00e9", "'the'", "them\u00e9", "they'ren't"]
+BETWEEN = [" ", " ", " ", ". ", "? ", ', "', ") ", " - ", "\n", "."]
+
+
+@given(
+    st.lists(st.sampled_from(FUNCTION + CONTENT), min_size=1, max_size=6),
+    st.lists(
+        st.tuples(st.sampled_from(FUNCTION + CONTENT), st.sampled_from(BETWEEN)), min_size=1, max_size=8
+    ),
+)
+@example(["the", "jay"], [("the", " "), ("jay", " ")])
+@example(["who", "did"], [("did", " "), ("The", " "), ("WHO", " "), ("jay", " ")])
+@example(["who", "did", "what"], [("jay", ". "), ("What", " "), ("did", " "), ("who", " ")])
+@example(["who", "did"], [("who", " "), ("did", " ")])
+def test_function_words_weigh_little(kit: Kit, words: list[str], query: list[tuple[str, str]]) -> None:
+    pair = Pair(kit)
+    for id, word in enumerate(words):
+        pair.step(Put(id, f"{word} oak", HOME, None))
+        pair.step(Put(len(words) + id, " ".join(words[id:]), HOME, None))
+    check(pair, "".join(word + between for word, between in query), HOME)
+
+
+@HEAVY
 @given(
     draw.histories(texts=st.one_of(draw.texts, draw.long_texts()), max_size=8), draw.queries, draw.scope_keys
 )

@@ -50,6 +50,15 @@ def idf(n_documents: int, document_frequency: int) -> float:
     return math.log(1.0 + (n_documents - document_frequency + 0.5) / (document_frequency + 0.5))
 
 
+def parameters(average_length: float, k1: float | None, b: float | None) -> tuple[float, float]:
+    """k1 and b; what the caller left open by the average length: short turns to 30 words, long texts from 60."""
+    share = min(max((average_length - 30.0) / (60.0 - 30.0), 0.0), 1.0)
+    return (
+        0.4 + share * (1.2 - 0.4) if k1 is None else k1,
+        0.2 + share * (0.75 - 0.2) if b is None else b,
+    )
+
+
 def fraction_bits(idf_of_term: Mapping[str, float], count_in_query: Mapping[str, int]) -> int:
     """How many fractional bits a query's scores have: 20, fewer where the largest possible score would overflow."""
     largest = 0.0

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from scrubjay.errors import VersionConflictError
 from tests.reference import arguments, bm25, filters, fusion, ranking, scopes, vectors
+from tests.reference.function_words import MOST_IDF, marked
 from tests.reference.query import asked
 from tests.reference.results import Document, Hit, Result
 from tests.reference.scopes import AnyScope, DocumentKey
@@ -91,8 +92,8 @@ class ModelEngine:
         dtype: str = "f16",
         analyzer: str = "english",
         stemmer: Callable[[str], str] | None = None,
-        k1: float = 1.2,
-        b: float = 0.75,
+        k1: float | None = None,
+        b: float | None = None,
         analyze: Callable[[str], Iterable[tuple[str, str]]] = analyze_english,
     ) -> None:
         if dim is not None and arguments.positive(dim, "dim") < 1:
@@ -101,9 +102,9 @@ class ModelEngine:
             raise ValueError(f"metric: expected one of {vectors.METRICS}, got {metric!r}")
         if dtype not in vectors.RELATIVE_BOUND:
             raise ValueError(f"dtype: expected f16 or f32, got {dtype!r}")
-        if not (math.isfinite(k1) and k1 >= 0):
+        if k1 is not None and not (math.isfinite(k1) and k1 >= 0):
             raise ValueError(f"k1: expected a finite number >= 0, got {k1}")
-        if not 0 <= b <= 1:
+        if b is not None and not 0 <= b <= 1:
             raise ValueError(f"b: expected a number from 0 to 1, got {b}")
         self.dim, self.metric, self.dtype, self.k1, self.b = dim, metric, dtype, k1, b
         self.analyzer = analyzer
@@ -308,7 +309,7 @@ class ModelEngine:
         ranked = fused or options.adjusts
         n_lexical, n_nearest = (n_lexical, n_nearest) if ranked else (k, k)
         depth = max(n_lexical, n_nearest)
-        bm25_of = self._bm25(rows, [term for term, _ in tokens]) if text is not None else {}
+        bm25_of = self._bm25(rows, [term for term, _ in tokens], text) if text is not None else {}
         similarity_of = self._similarities(rows, direction) if direction is not None else {}
         attributes_of = {row.serial: filters.attributes_of(row.document.payload) for row in rows}
         frequencies_of = {row.serial: set(row.frequencies) for row in rows}
@@ -439,7 +440,7 @@ class ModelEngine:
     def _average_length(self, rows: Sequence[Row]) -> float:
         return sum(row.length for row in rows) / len(rows)
 
-    def _bm25(self, rows: Sequence[Row], query: Sequence[str]) -> dict[int, float]:
+    def _bm25(self, rows: Sequence[Row], query: Sequence[str], text: str) -> dict[int, float]:
         """The score of every document that holds a term of the query; the statistics are those of `rows` alone."""
         count_in_query = Counter(query)  # keeps the order of first appearance
         holders = {term: [row for row in rows if term in row.frequencies] for term in count_in_query}
@@ -452,13 +453,15 @@ class ModelEngine:
             return {}
         bits = self.formulas.fraction_bits(idf_of, count_in_query)
         average = self._average_length(rows)
+        k1, b = self.formulas.parameters(average, self.k1, self.b)
+        english = self.analyzer.split("-")[0] == "english"
+        little = marked(text, count_in_query) if english else set()
         total: dict[int, int] = {}
         for term, idf in idf_of.items():
-            norms = np.array(
-                [self.formulas.length_norm(row.length, average, self.k1, self.b) for row in holders[term]]
-            )
+            worth = min(idf, MOST_IDF) if term in little else idf
+            norms = np.array([self.formulas.length_norm(row.length, average, k1, b) for row in holders[term]])
             frequencies = [row.frequencies[term] for row in holders[term]]
-            gains = self.formulas.contributions(self.formulas.weight(idf, bits), frequencies, norms)
+            gains = self.formulas.contributions(self.formulas.weight(worth, bits), frequencies, norms)
             for row, gain in zip(holders[term], gains.tolist(), strict=True):
                 total[row.serial] = total.get(row.serial, 0) + count_in_query[term] * gain
         return {serial: self.formulas.reported_score(score, bits) for serial, score in total.items()}

@@ -129,8 +129,27 @@ class AllTokensCount(ModelEngine):
 
 @caught_by(LEXICAL)
 class RepeatedTermsOnce(ModelEngine):
-    def _bm25(self, rows: Any, query: Any) -> dict[int, float]:
-        return super()._bm25(rows, list(dict.fromkeys(query)))
+    def _bm25(self, rows: Any, query: Any, text: str) -> dict[int, float]:
+        return super()._bm25(rows, list(dict.fromkeys(query)), text)
+
+
+@caught_by(LEXICAL)
+class FunctionWordsInFull(ModelEngine):
+    def _bm25(self, rows: Any, query: Any, text: str) -> dict[int, float]:
+        return super()._bm25(rows, query, "")
+
+
+@caught_by(LEXICAL)
+class NamesAreFunctionWords(ModelEngine):
+    def _bm25(self, rows: Any, query: Any, text: str) -> dict[int, float]:
+        return super()._bm25(rows, query, text.lower())
+
+
+@caught_by(LEXICAL)
+class ParametersOfLongTexts(ModelEngine):
+    formulas = formulas(
+        parameters=lambda average, k1, b: (1.2 if k1 is None else k1, 0.75 if b is None else b)
+    )
 
 
 @caught_by(LEXICAL, ISOLATION, SCOPES)

@@ -20,7 +20,7 @@ def home(kit: Kit) -> Any:
 @pytest.fixture
 def engine(kit: Kit, home: Any) -> Any:
     """Three memories of jane's, two with vectors."""
-    engine = kit.Engine(dim=2, metric="ip")
+    engine = kit.Engine(dim=2, metric="ip", k1=1.2, b=0.75)
     engine.upsert("m1", "jay", scope=home, vector=[1.0, 0.0])
     engine.upsert("m2", "jay jay oak", scope=home, vector=[0.0, 2.0], payload=b"\x00two")
     engine.upsert("m3", "oak acorn", scope=home)
@@ -33,6 +33,21 @@ def test_lexical_scores_by_hand(engine: Any, home: Any) -> None:
     idf = math.log(1 + 1.5 / 2.5)
     assert list(ids) == ["m1", "m2"]
     assert scores == pytest.approx([idf / (1 + 0.75), idf * 2 / (2 + 1.65)], abs=1e-6)
+
+
+def test_parameters_by_the_average_length(kit: Kit, home: Any) -> None:
+    """Halfway from 30 to 60 words they are halfway from 0.4 and 0.2 to 1.2 and 0.75."""
+    engine = kit.Engine()
+    assert (engine.k1, engine.b) == (None, None)
+    engine.upsert("m1", "jay" + " oak" * 44, scope=home)
+    idf = math.log(1 + 0.5 / 1.5)
+    scores = engine.search("jay", scope=home, query=Query(mode="lexical")).scores
+    assert scores == pytest.approx([idf / (1 + 0.8)], abs=1e-6)
+    engine.upsert("m2", "fir" + " oak" * 24, scope=home)
+    share = 5 / 30
+    k1, b = 0.4 + 0.8 * share, 0.2 + 0.55 * share
+    scores = engine.search("jay", scope=home, query=Query(mode="lexical")).scores
+    assert scores == pytest.approx([math.log(2) / (1 + k1 * (1 - b + b * 45 / 35))], abs=1e-6)
 
 
 def test_vector_scores_by_hand(engine: Any, home: Any) -> None:

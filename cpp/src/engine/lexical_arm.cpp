@@ -36,7 +36,7 @@ void LexicalArm::prepare_weights(const lexical::Bm25Parameters& bm25) {
     s_.chunk_postings.push_back({chunk.n_docs, chunk.dead, postings});
     if (s_.filtered) choose_way(c);
   }
-  s_.weighting.prepare(bm25, statistics, s_.dfs, s_.counts, max_length_code);
+  s_.weighting.prepare(bm25, statistics, s_.dfs, s_.counts, max_length_code, s_.is_function_word);
 }
 
 // Match by match of the filter, where there are few, or through all postings.

@@ -46,6 +46,7 @@ class Search {
       : request_(request),
         s_(scratch),
         lexical_(request.lexical && request.text),
+        english_(analyzer.english()),
         semantic_(request.semantic && !request.vector.empty()),
         terms_(lexical_ ? terms_of(*request.text, analyzer, scratch) : std::span<const lexical::TermCount>()),
         lexical_arm_(scratch, terms_),
@@ -97,7 +98,10 @@ class Search {
 
     s_.lexical_docs.clear();
     s_.vector_docs.clear();
-    if (lexical_) lexical_arm_.rank(bm25, n_lexical);
+    if (lexical_) {
+      mark_function_words();
+      lexical_arm_.rank(bm25, n_lexical);
+    }
     if (semantic_ && vectors.dim != 0) vector_arm_.rank(vector, length, vectors, n_vector, request_.recall);
 
     SearchResult result;
@@ -133,6 +137,21 @@ class Search {
       throw base::InvalidArgument(std::string("text: ") + error.what());
     }
     return scratch.counter.count(scratch.tokens);
+  }
+
+  // None where the query has no other words.
+  void mark_function_words() {
+    std::vector<uint8_t>& is_one = s_.is_function_word;
+    is_one.clear();
+    if (!english_ || s_.chunks.empty()) return;
+    const std::span<const uint64_t> keys = s_.function_words.find(*request_.text);
+    if (keys.empty()) return;
+    bool others = false;
+    for (const lexical::TermCount& term : terms_) {
+      is_one.push_back(std::find(keys.begin(), keys.end(), term.key) != keys.end() ? 1 : 0);
+      others = others || is_one.back() == 0;
+    }
+    if (!others) is_one.clear();
   }
 
   void take_single(size_t k, SearchResult& result) {
@@ -198,6 +217,7 @@ class Search {
   const SearchRequest& request_;
   SearchScratch& s_;
   const bool lexical_;
+  const bool english_;
   const bool semantic_;
   const std::span<const lexical::TermCount> terms_;
   LexicalArm lexical_arm_;

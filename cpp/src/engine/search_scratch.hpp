@@ -20,6 +20,7 @@
 #include "lexical/search.hpp"
 #include "lexical/term_counts.hpp"
 #include "text/analyzer.hpp"
+#include "text/function_words.hpp"
 #include "vector/code_scan.hpp"
 #include "vector/column.hpp"
 #include "vector/graph.hpp"
@@ -75,6 +76,8 @@ struct SearchScratch {
   std::vector<lexical::ChunkPostings> chunk_postings;
   std::vector<uint64_t> dfs;
   std::vector<uint32_t> counts;
+  text::FunctionWords function_words;
+  std::vector<uint8_t> is_function_word;  // of each term; empty: none is
   lexical::Weighting weighting;
   lexical::PrunedSearch pruned;
   base::TopK lexical_best;

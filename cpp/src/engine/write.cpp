@@ -50,9 +50,10 @@ Engine::Engine(EngineOptions options)
     throw base::InvalidArgument("dim: expected 1 to 4096, got " + std::to_string(options_.dim));
   }
   const auto [k1, b] = options_.bm25;
-  if (!(k1 >= 0.0) || !std::isfinite(k1))
+  constexpr double kByLength = lexical::Bm25Parameters::kByLength;
+  if (k1 != kByLength && (!(k1 >= 0.0) || !std::isfinite(k1)))
     throw base::InvalidArgument("k1: expected a finite number >= 0, got " + std::to_string(k1));
-  if (!(b >= 0.0 && b <= 1.0))
+  if (b != kByLength && !(b >= 0.0 && b <= 1.0))
     throw base::InvalidArgument("b: expected a number from 0 to 1, got " + std::to_string(b));
   idle_scratch_.reserve(4);  // as many as are kept: more writers at once are rare
 }

@@ -8,6 +8,12 @@
 // point (20 fractional bits unless the query is so long that the sum could overflow); scores are sums of
 // integers. So every order of evaluation and every SIMD level gives the same bits, and pruning bounds need no
 // slack.
+//
+// k1 and b follow the average length of the visible documents unless the caller says them: .4 and .2 up to 30
+// words, 1.2 and .75 from 60, linear between. In short turns a second occurrence and a few words more say
+// little; in long texts they do. Chosen from a small grid over ten judged sets (benchmarks/quality).
+// The idf of a function word of the query (text/function_words.hpp) is at most that of a term in three of five
+// documents: in a small scope "did" may be rare, and still says nothing.
 #pragma once
 
 #include <algorithm>
@@ -21,9 +27,21 @@
 namespace scrubjay::lexical {
 
 struct Bm25Parameters {
-  double k1 = 1.2;
-  double b = 0.75;
+  static constexpr double kByLength = -1.0;  // chosen by the average length
+
+  double k1 = kByLength;
+  double b = kByLength;
+
+  [[nodiscard]] Bm25Parameters resolved(double average_length) const noexcept {
+    constexpr double kShort = 30.0, kLong = 60.0;
+    const double share = std::clamp((average_length - kShort) / (kLong - kShort), 0.0, 1.0);
+    return {k1 == kByLength ? 0.4 + share * (1.2 - 0.4) : k1,
+            b == kByLength ? 0.2 + share * (0.75 - 0.2) : b};
+  }
 };
+
+// What the idf of a function word is worth at most.
+inline constexpr double kFunctionWordIdf = 0.5;
 
 // What the visible, live documents of a search add up to.
 struct Statistics {
@@ -53,9 +71,11 @@ class Weighting {
   static constexpr unsigned kFractionBits = 20;
 
   // `dfs[t]` and `counts[t]`: live document frequency and occurrences in the query of term t.
-  // `max_length_code`: the greatest length code that will be looked up.
+  // `max_length_code`: the greatest length code that will be looked up. `function_words[t]`: whether term t is
+  // one; empty: none is.
   void prepare(const Bm25Parameters& parameters, const Statistics& statistics, std::span<const uint64_t> dfs,
-               std::span<const uint32_t> counts, uint32_t max_length_code) {
+               std::span<const uint32_t> counts, uint32_t max_length_code,
+               std::span<const uint8_t> function_words = {}) {
     idfs_.resize(dfs.size());
     weights_.resize(dfs.size());
     double total = 0.0;
@@ -69,11 +89,16 @@ class Weighting {
     unit_ = std::ldexp(1.0, -static_cast<int>(fraction_bits_));
     const double scale = std::ldexp(1.0, static_cast<int>(fraction_bits_));  // a power of two: exact
     greatest_score_ = static_cast<uint32_t>(total * scale);
-    for (size_t t = 0; t < dfs.size(); ++t) weights_[t] = static_cast<float>(idfs_[t] * scale);
+    for (size_t t = 0; t < dfs.size(); ++t) {
+      const bool is_function_word = !function_words.empty() && function_words[t] != 0;
+      weights_[t] =
+          static_cast<float>((is_function_word ? std::min(idfs_[t], kFunctionWordIdf) : idfs_[t]) * scale);
+    }
     prepare_norms(parameters, statistics, max_length_code);
   }
 
   [[nodiscard]] float weight(size_t term) const noexcept { return weights_[term]; }
+  // Of a function word, too, in full.
   [[nodiscard]] double idf_of(size_t term) const noexcept { return idfs_[term]; }
   // What no score of the query much exceeds.
   [[nodiscard]] uint32_t greatest_score() const noexcept { return greatest_score_; }
@@ -83,11 +108,11 @@ class Weighting {
 
  private:
   // Whoever asks again in the same scope finds them as they are.
-  void prepare_norms(const Bm25Parameters& parameters, const Statistics& statistics,
-                     uint32_t max_length_code) {
+  void prepare_norms(const Bm25Parameters& given, const Statistics& statistics, uint32_t max_length_code) {
     const double average = statistics.n_docs == 0 ? 0.0
                                                   : static_cast<double>(statistics.total_length) /
                                                         static_cast<double>(statistics.n_docs);
+    const Bm25Parameters parameters = given.resolved(average);
     if (!norms_.empty() && max_length_code == max_length_code_ && average == average_ &&
         parameters.k1 == parameters_.k1 && parameters.b == parameters_.b)
       return;

@@ -111,6 +111,7 @@ Analyzer::Analyzer(AnalyzerOptions options) : state_(std::make_unique<State>()) 
 Analyzer::~Analyzer() = default;
 
 std::string_view Analyzer::name() const noexcept { return state_->name; }
+bool Analyzer::english() const noexcept { return state_->rules.stemming == Stemming::english; }
 
 // One text on its way into tokens.
 class Analyzer::Scanner {

@@ -28,7 +28,8 @@
 //
 // Files: utf8 (validation), unicode (the third-party tables), characters (our own), fold, word_terms
 // (folding and stemming one word), porter2, identifiers (one compound), runs (text between separators),
-// surface_cache (what was seen before), analyzer (the scanner in front), term_key.
+// surface_cache (what was seen before), analyzer (the scanner in front), function_words
+// (of queries), term_key.
 #pragma once
 
 #include <cstddef>
@@ -90,6 +91,8 @@ class Analyzer {
 
   // The versioned name, for example "english-1"; stored with an index, which no other analyzer may then read.
   [[nodiscard]] std::string_view name() const noexcept;
+  // Whether it is the built-in one for English, whose function words are known.
+  [[nodiscard]] bool english() const noexcept;
 
   // Any bytes are accepted. `out` is cleared first; its views live until the next analyze with the same
   // scratch. What the stemmer throws passes through, and the scratch stays usable. TextTooLarge.

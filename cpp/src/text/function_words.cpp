@@ -1,0 +1,156 @@
+#include "text/function_words.hpp"
+
+#include <algorithm>
+#include <array>
+#include <string>
+
+#include "base/hash.hpp"
+#include "text/characters.hpp"
+#include "text/porter2.hpp"
+#include "text/term_key.hpp"
+
+namespace scrubjay::text {
+namespace {
+
+constexpr size_t kMaxBytes = 10;  // themselves
+
+constexpr std::string_view kWords =
+    "i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers "
+    "herself it its itself they them their theirs themselves what which who whom this that these those am is "
+    "are was were be been being have has had having do does did doing a an the and but if or because as "
+    "until "
+    "while of at by for with about against between into through during before after above below to from up "
+    "down in out on off over under again further then once here there when where why how all any both each "
+    "few more most other some such no nor not only own same so than too very s t can will just don should "
+    "now "
+    "dont doesnt didnt isnt wasnt arent werent hasnt havent hadnt wont wouldnt couldnt shouldnt cant";
+
+// An open-addressing table of the words, and the key of the stem of each.
+class Table {
+ public:
+  static constexpr uint32_t kNone = 0xffffffffu;
+
+  Table() {
+    slots_.fill(kNone);
+    for (size_t from = 0; from < kWords.size();) {
+      const size_t end = std::min(kWords.find(' ', from), kWords.size());
+      const std::string_view word = kWords.substr(from, end - from);
+      size_t slot = slot_of(word);
+      while (slots_[slot] != kNone) slot = (slot + 1) % kSlots;
+      slots_[slot] = static_cast<uint32_t>(entries_.size());
+      entries_.push_back({word, term_key(porter2(word))});
+      from = end + 1;
+    }
+  }
+  [[nodiscard]] uint32_t find(std::string_view word) const noexcept {
+    for (size_t slot = slot_of(word); slots_[slot] != kNone; slot = (slot + 1) % kSlots)
+      if (entries_[slots_[slot]].word == word) return slots_[slot];
+    return kNone;
+  }
+  [[nodiscard]] uint64_t key(uint32_t word) const noexcept { return entries_[word].key; }
+
+ private:
+  static constexpr size_t kSlots = 1024;
+  struct Entry {
+    std::string_view word;
+    uint64_t key;
+  };
+  // By the first seven bytes of a word, and how many there are.
+  [[nodiscard]] static size_t slot_of(std::string_view word) noexcept {
+    const uint64_t bytes = base::load_bytes(word.data(), std::min<size_t>(word.size(), 7)) + word.size();
+    return (bytes * 0x9e3779b97f4a7c15ull) >> 54;
+  }
+  std::array<uint32_t, kSlots> slots_{};
+  std::vector<Entry> entries_;
+};
+
+const Table& table() {
+  static const auto* const words = new Table;  // never destroyed: threads may outlive statics
+  return *words;
+}
+
+bool in_word(char c) noexcept {
+  return (byte_class(c) & (kAlnum | kBeyondAscii)) != 0 || c == '_' || c == '\'';
+}
+
+bool is_curly_apostrophe(std::string_view at) noexcept { return at.starts_with("\xe2\x80\x99"); }
+
+}  // namespace
+
+std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
+  const Table& words = table();
+  found_.clear();
+  keys_.clear();
+  bool any_small = false;      // a word that begins with a small letter
+  bool sentence_start = true;  // nothing but quotes and spaces since the end of a sentence, or no word yet
+  bool first = true;
+  for (size_t at = 0; at < utf8.size();) {
+    if (!in_word(utf8[at])) {
+      const char c = utf8[at++];
+      if (c == '.' || c == '?' || c == '!' || c == ':') {
+        sentence_start = true;
+      } else if (c != ' ' && c != '\t' && c != '\r' && c != '\n' && c != '"' && c != ')') {
+        sentence_start = first;
+      }
+      continue;
+    }
+    const size_t from = at;
+    const bool starts = sentence_start;
+    sentence_start = false;
+    first = false;
+    while (at < utf8.size() && is_lower(utf8[at])) ++at;
+    if (at != from) {
+      any_small = true;
+      // The usual word: small letters and nothing else.
+      if (at == utf8.size() || !in_word(utf8[at])) {
+        const uint32_t found =
+            at - from <= kMaxBytes ? words.find(utf8.substr(from, at - from)) : Table::kNone;
+        if (found != Table::kNone) found_.push_back({found, false});
+        continue;
+      }
+      at = from;
+    }
+    char word[kMaxBytes];
+    size_t n = 0, n_letters = 0, n_capitals = 0, apostrophe = 0, n_apostrophes = 0;
+    bool plain = true;  // letters and at most one apostrophe between them
+    for (; at < utf8.size(); ++at) {
+      char c = utf8[at];
+      if (c == '\xe2' && is_curly_apostrophe(utf8.substr(at))) {
+        c = '\'';
+        at += 2;
+      }
+      const uint8_t letter = byte_class(c) & (kLower | kUpper);
+      if (letter != 0) {
+        n_capitals += n_apostrophes == 0 && letter == kUpper ? 1 : 0;
+        if (n < kMaxBytes) word[n] = to_lower(c);
+        ++n;
+        ++n_letters;
+      } else if (c == '\'') {
+        plain = plain && n_letters != 0 && ++n_apostrophes == 1;
+        apostrophe = n;
+      } else if ((byte_class(c) & (kDigit | kBeyondAscii)) != 0 || c == '_') {
+        plain = false;
+      } else {
+        break;
+      }
+    }
+    if (!plain || n == 0 || (n_apostrophes != 0 && apostrophe == n)) continue;
+    const bool negation = n_apostrophes != 0 && n == apostrophe + 1 && n <= kMaxBytes && word[n - 1] == 't' &&
+                          word[apostrophe - 1] == 'n';
+    if (n_apostrophes != 0 && !negation) n = apostrophe;
+    if (n > kMaxBytes) continue;
+    const uint32_t found = words.find({word, n});
+    if (found == Table::kNone) continue;
+    const bool capital = is_upper(utf8[from]) && !(n == 1 && word[0] == 'i');
+    const size_t n_before = n_apostrophes != 0 ? apostrophe : n;
+    found_.push_back({found, capital && (!starts || (n_before > 1 && n_capitals == n_before))});
+  }
+  const auto is_name = [&](const Occurrence& one) { return any_small && one.named; };
+  for (const Occurrence& one : found_)
+    if (!is_name(one)) keys_.push_back(words.key(one.word));
+  for (const Occurrence& one : found_)
+    if (is_name(one)) std::erase(keys_, words.key(one.word));
+  return keys_;
+}
+
+}  // namespace scrubjay::text

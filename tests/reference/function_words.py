@@ -1,0 +1,48 @@
+"""Which terms of a query are function words? The twin of `cpp/src/text/function_words.hpp`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from tests.reference.analyzer import stem_english
+
+WORDS = frozenset(
+    """i me my myself we our ours ourselves you your yours yourself yourselves he him his himself she her hers herself
+    it its itself they them their theirs themselves what which who whom this that these those am is are was were be been
+    being have has had having do does did doing a an the and but if or because as until while of at by for with about
+    against between into through during before after above below to from up down in out on off over under again further
+    then once here there when where why how all any both each few more most other some such no nor not only own same so
+    than too very s t can will just don should now
+    dont doesnt didnt isnt wasnt arent werent hasnt havent hadnt wont wouldnt couldnt shouldnt cant""".split()
+)
+MOST_IDF = 0.5
+"""What the idf of a function word is worth at most: that of a term in three of five documents."""
+
+
+def function_words(text: str) -> set[str]:
+    """The stems of the text's function words, but for those that look like a name somewhere in it."""
+    text = text.replace("\u2019", "'")
+    written = list(re.finditer(r"[A-Za-z0-9_'\x80-\U0010ffff]+", text))
+    any_small = any("a" <= word[0][0] <= "z" for word in written)
+    found, names = set(), set()
+    for place, word in enumerate(written):
+        parts = re.fullmatch("([A-Za-z]+)(?:'([A-Za-z]+))?", word[0])
+        if parts is None:
+            continue
+        left, right = parts[1], parts[2]
+        negation = right is not None and right in "tT" and left[-1] in "nN"
+        lower = (left + right if negation else left).lower()
+        if lower not in WORDS:
+            continue
+        starts = place == 0 or re.search(r"[.?!:][\")\s]*\Z", text[: word.start()]) is not None
+        shouted = len(left) > 1 and left.isupper()
+        is_name = any_small and lower != "i" and left[0].isupper() and (shouted or not starts)
+        (names if is_name else found).add(stem_english(lower))
+    return found - names
+
+
+def marked(text: str, terms: Iterable[str]) -> set[str]:
+    """Which of the query's terms weigh no more than MOST_IDF; none where it has no others."""
+    terms, words = set(terms), function_words(text)
+    return terms & words if terms - words else set()

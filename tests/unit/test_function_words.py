@@ -1,0 +1,63 @@
+"""Do function words leave content first, and are they found where nothing else is asked?"""
+
+from __future__ import annotations
+
+import pytest
+
+from scrubjay import Query
+from tests.data.engines import Kit
+
+LEXICAL = Query(mode="lexical")
+
+
+def first(kit: Kit, texts: list[str], query: str) -> str:
+    engine, home = kit.Engine(), kit.Scope("acme")
+    engine.upsert_many(list(range(len(texts))), texts, scope=home)
+    ids = engine.search(query, scope=home, query=LEXICAL).ids
+    return texts[next(iter(ids))]
+
+
+FACTS = [
+    "I did the rollout on Tuesday.",
+    "User's staging prefix is sk-stg-0041.",
+    "Staging runs in the eu-central cluster.",
+    "The prefix of invoices is INV.",
+    "Staging is green.",
+    "Each team has a prefix.",
+]
+
+
+def test_a_rare_function_word_does_not_outrank_content(kit: Kit) -> None:
+    """I, did and for are as rare as it gets in six facts."""
+    assert first(kit, FACTS, "What prefix did I use for staging?") == FACTS[1]
+
+
+@pytest.mark.parametrize(
+    ("query", "texts"),
+    [
+        (
+            "to be or not to be",
+            ["To be, or not to be, that is the question.", "The question is open.", "Be quick."],
+        ),
+        ("The Who", ["Saw The Who in Leeds.", "The concert in Leeds.", "A concert in Leeds."]),
+        (
+            "did IT approve the laptop?",
+            ["IT says the laptop is fine", "did the laptop arrive", "the laptop broke"],
+        ),
+        (
+            "when did we see The Who?",
+            ["We saw who? The Who!", "when we did the laundry", "when did we go to the sea"],
+        ),
+    ],
+)
+def test_words_that_are_asked_for_are_found(kit: Kit, query: str, texts: list[str]) -> None:
+    assert first(kit, list(reversed(texts)), query) == texts[0]
+
+
+def test_other_analyzers_know_no_function_words(kit: Kit) -> None:
+    """As rare as another word, it weighs as much."""
+    for analyzer, more in (("plain", True), ("english", False)):
+        engine, home = kit.Engine(analyzer=analyzer), kit.Scope("acme")
+        engine.upsert_many([1, 2, 3, 4], ["did", "jay", "oak", "fir"], scope=home)
+        scores = dict(zip(*engine.search("did jay", scope=home, query=LEXICAL), strict=True))
+        assert bool(scores[1] == scores[2]) is more, analyzer
