@@ -49,7 +49,7 @@ class Scrubjay:
         self._texts: dict[str, str] = {}
 
     def build(self, memories: Memories) -> None:
-        self.engine = self._scrubjay.Engine(memories.vectors.shape[1])
+        self.engine = self._scrubjay.Engine(memories.vectors.shape[1], k1=1.2, b=0.75)
         memories_of.write_blocks(self.engine, memories, memories.blocks)
 
     def use(self, setting: Any) -> None:
@@ -90,7 +90,9 @@ class ScrubjayFile:
         self._path = folder / "memories.scrubjay"
 
     def build(self, memories: Memories) -> None:
-        self._index = self._open(self._path, dim=memories.vectors.shape[1], durability="normal")
+        self._index = self._open(
+            self._path, dim=memories.vectors.shape[1], durability="normal", k1=1.2, b=0.75
+        )
         for block in memories.blocks:
             for rows in packages.batches(block):
                 records = [
@@ -99,7 +101,7 @@ class ScrubjayFile:
                 self._index.upsert_many(records, scope=scope_of(block), progress=False)
 
     def open(self) -> None:
-        self._index = self._open(self._path, durability="normal")
+        self._index = self._open(self._path, durability="normal", k1=1.2, b=0.75)
 
     def use(self, setting: Any) -> None:
         pass

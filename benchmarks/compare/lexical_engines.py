@@ -40,7 +40,7 @@ class Scrubjay:
     def __init__(self) -> None:
         import scrubjay
 
-        self.engine = scrubjay.Engine()
+        self.engine = scrubjay.Engine(k1=1.2, b=0.75)
         self.scope = scrubjay.Scope("benchmark")
         self._query = scrubjay.Query(mode="lexical")
 
