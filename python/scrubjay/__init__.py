@@ -55,7 +55,7 @@ from scrubjay.fusion import (
     Relevance,
     Weighted,
 )
-from scrubjay.index import Admin, Hit, Hits, Index, ScopeView, ScoreParts
+from scrubjay.index import Admin, AsyncIndex, BackfillReport, Hit, Hits, Index, ScopeView, ScoreParts
 from scrubjay.initialised import guard_exports
 from scrubjay.records import Cursor, Page, Record
 from scrubjay.retrieval import Retriever
@@ -78,7 +78,9 @@ __version__: str = _native.show_config_dict()["version"]
 __all__ = [
     "RRF",
     "Admin",
+    "AsyncIndex",
     "Auto",
+    "BackfillReport",
     "Boost",
     "BudgetError",
     "ClosedError",

@@ -25,6 +25,7 @@ from scrubjay.fusion import Query
 from scrubjay.index import Hits, Index
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.initialised import guarded
+from scrubjay.payload import with_pending
 from scrubjay.progress import open_progress
 from scrubjay.records import Row
 from scrubjay.store.engine import DurableEngine
@@ -155,6 +156,26 @@ class Backend:
         silent = open_progress(False, total=0, what="", unit="")
         return self._collection.semantics.documents(texts, batch_size, silent)
 
+    def embed_or_mark(
+        self, texts: Sequence[str], payloads: Sequence[bytes | None], *, batch_size: int = 256
+    ) -> tuple[list[NDArray[np.float32] | None], list[bytes | None]]:
+        """Return vectors as :meth:`embed` does, and the payloads, marked as pending where the embedder does not answer:
+        what is written with them is embedded later, once :meth:`wrote_pending` was called.
+
+        Raises:
+            EmbedderError: the embedder failed, and the index was made with `on_embedder_error="raise"`; or it returned
+                something else than vectors.
+        """
+        self._collection.check_open()
+        silent = open_progress(False, total=0, what="", unit="")
+        vectors, n_tried = self._collection.semantics.embed(texts, batch_size, silent)
+        return vectors, [*payloads[:n_tried], *map(with_pending, payloads[n_tried:])]
+
+    def wrote_pending(self) -> None:
+        """Have what was written as pending in a file embedded in the background."""
+        self._collection.check_open()
+        self._collection.backfill.look()
+
     @contextmanager
     def changing(self, doing: str) -> Iterator[Change]:
         """Write several things at once, all or nothing: documents, and rows of the caller's tables in the same file.
@@ -198,6 +219,7 @@ class Backend:
             payloads=[row.payload for row in rows],
         )
         self._collection.expiry.add(rows)
+        self._collection.backfill.note(rows)
         return written
 
     def delete_keys(self, keys: Sequence[tuple[Scope, str | int]]) -> int:

@@ -1,8 +1,8 @@
 """Metadata and times as the bytes that the engine stores beside a document, and back.
 
 The engine stores them uninterpreted, as one UTF-8 JSON object with the keys that are present: ``metadata`` (an object),
-``created_at`` and ``expires_at`` (ISO 8601, UTC). A document with none of them stores nothing. Everything is
-checked before it is written.
+``created_at`` and ``expires_at`` (ISO 8601, UTC), ``pending`` (true: the text is still to be embedded). A document with
+none of them stores nothing. Everything is checked before it is written.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ __all__ = [
     "expiry",
     "expiry_of",
     "fields_of",
+    "is_pending",
     "microseconds",
     "times_of",
     "to_utc",
+    "with_pending",
 ]
 
 CreatedAt = datetime | str | int | float
@@ -36,6 +38,7 @@ CreatedAt = datetime | str | int | float
 DAMAGED = b"\xff"
 """Begins what the engine is given for a payload that the file does not have any more; the path of the file follows."""
 
+_PENDING = b'"pending":true'
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _MAX_DEPTH = 100
 _decode_json = json.JSONDecoder().raw_decode
@@ -229,6 +232,39 @@ def expiry(payload: bytes | None) -> datetime | None:
         return None if moment is None else _moment(moment)
     except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise _damaged(payload, error) from None
+
+
+def with_pending(payload: bytes | None, pending: bool = True) -> bytes | None:
+    """Return payload bytes that say whether the document's text is still to be embedded.
+
+    Raises:
+        CorruptIndexError: they are not what :func:`encode` made.
+
+    >>> with_pending(None), with_pending(with_pending(encode({"a": 1}, None)), False)
+    (b'{"pending":true}', b'{"metadata":{"a":1}}')
+    """
+    if pending == is_pending(payload):
+        return payload
+    fields = fields_of(payload)
+    if pending:
+        fields["pending"] = True
+    else:
+        del fields["pending"]
+    return encode_fields(fields)
+
+
+def is_pending(payload: bytes | None) -> bool:
+    """Whether payload bytes say that the document's text is still to be embedded.
+
+    >>> is_pending(with_pending(None)), is_pending(encode({"pending": True}, None))
+    (True, False)
+    """
+    if payload is None or _PENDING not in payload:  # nearly all: no need to parse
+        return False
+    try:
+        return _decode_json(payload.decode("utf-8", "surrogatepass"))[0].get("pending") is True
+    except (ValueError, AttributeError, RecursionError):
+        return False  # who reads the metadata is told
 
 
 def _checked(value: Any, path: str, depth: int) -> Any:

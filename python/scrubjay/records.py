@@ -43,7 +43,8 @@ class Record:
 
     `vector` is a float32 array of shape (dim,), or None; `created_at` and
     `expires_at` are aware datetimes in UTC or None. `version` is the number of the last write, for writes that are to
-    happen only if the memory is still the same. Two records are equal if everything but vector and version is.
+    happen only if the memory is still the same. `pending`: its vector comes later, since the embedder did not answer.
+    Two records are equal if everything but vector, version and pending is.
     """
 
     id: str | int
@@ -54,6 +55,7 @@ class Record:
     vector: ArrayLike | None = dataclasses.field(default=None, compare=False, repr=False)
     expires_at: payload.CreatedAt | None = None
     version: int | None = dataclasses.field(default=None, compare=False, repr=False)
+    pending: bool = dataclasses.field(default=False, compare=False, repr=False)
 
 
 Cursor = NewType("Cursor", str)
@@ -197,7 +199,7 @@ def read_record(record: Any, default_scope: Scope | None, rule: VectorRule) -> R
     """
     if isinstance(record, Mapping):
         for key in record:
-            if key not in _FIELDS:
+            if key not in _FIELDS and key != "pending":  # of a Record: the writer finds out
                 raise ValueError(f"{key}: unknown field, expected {', '.join(_FIELDS)}")
         fields: Mapping[str, Any] = record
     elif dataclasses.is_dataclass(record) and not isinstance(record, type):
@@ -266,6 +268,7 @@ def to_record(document: Any) -> Record:
         document.vector,
         expires_at,
         document.version,
+        payload.is_pending(document.payload),
     )
 
 

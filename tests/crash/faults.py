@@ -85,6 +85,19 @@ def save_images(index: Index) -> None:
             raise scrubjay.StoreError("images were not written")
 
 
+class Away(Toy):
+    """The same embedder, which does not answer."""
+
+    def embed_documents(self, texts: Any) -> Any:
+        raise ConnectionError("no route to host")
+
+
+def write_pending(index: Index) -> None:
+    """Write what cannot be embedded now."""
+    index.embedder = Away()
+    index.upsert_many([{**row, "vector": None} for row in rows(20, 60, JANE, "pending oaks")])
+
+
 def change_together(index: Index) -> None:
     """Several writes as one, as a layer above makes them."""
     with Backend.of(index).changing("changing") as change:
@@ -109,6 +122,7 @@ KEYED = ("first key", "encrypt")
 OPERATIONS: dict[str, Callable[[Index], Any]] = {
     "upsert": lambda index: index.upsert(7, "a new oak", scope=JANE, vector=np.ones(8)),
     "upsert_many": lambda index: index.upsert_many(rows(20, 60, JANE, "many oaks")),
+    "first pending": write_pending,
     "delete": lambda index: index.delete(20, scope=JANE),
     "delete by filter": lambda index: index.delete_many(
         range(25, 99), filter={"stars": {"$exists": False}}, scope=JANE

@@ -258,6 +258,9 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Admin in memory": lambda world: world.index_in_memory().admin,
     "Backend": lambda world: Backend.of(world.index()),
     "Backend in memory": lambda world: Backend.of(world.index_in_memory()),
+    "AsyncIndex": lambda world: scrubjay.AsyncIndex(world.index()),
+    "AsyncIndex in memory": lambda world: scrubjay.AsyncIndex(world.index_in_memory()),
+    "BackfillReport": lambda _: scrubjay.BackfillReport(0, 0, 0),
     "ScopeView": lambda world: world.index().scope(JANE),
     "ScopeView in memory": lambda world: world.index_in_memory().scope("acme", user="jane"),
     "Memory": World.memory,
@@ -487,6 +490,7 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     "Engine.upsert_versioned": lambda _, engine: engine.upsert_versioned(
         ["m1"], ["prefers trains"], scope=JANE, versions=[None]
     ),
+    "Backend.embed_or_mark": lambda _, backend: backend.embed_or_mark(["trains"], [None]),
     "Index.delete_many": lambda _, index: index.delete_many(["m9", "m1"], scope=JANE),
     "ScopeView.delete_many": lambda _, view: view.delete_many(["m9", "m1"]),
     "Engine.delete_many": lambda _, engine: engine.delete_many(["m9", "m1"], scope=[JANE, Scope("acme")]),
@@ -503,6 +507,14 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     "Recalled.index": lambda _, found: found.index(found[0]),
 }
 """By class and method: (world, object) -> the call itself."""
+
+OF_METHODS.update(  # an async twin is called with what its method is called with, and awaited by `finished`
+    {
+        f"Async{name}": call
+        for name, call in OF_METHODS.items()
+        if name.startswith("Index.") and name != "Index.open"
+    }
+)
 
 
 def _notes(world: World) -> Path:

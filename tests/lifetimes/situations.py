@@ -26,6 +26,8 @@ TYPED = (scrubjay.Error, TypeError, ValueError, KeyError, IndexError)
 CLOSABLE = (
     "Index",
     "Index in memory",
+    "AsyncIndex",
+    "AsyncIndex in memory",
     "Admin",
     "Admin in memory",
     "Backend",
@@ -51,6 +53,7 @@ NATIVE = (
 
 STILL_ANSWER = {  # after close: what asks neither for memories nor for the file
     "Index": {"close", "__repr__", "__enter__", "name", "path", "embedder", "open", "admin"},
+    "AsyncIndex": {"close", "__repr__", "open", "index", "admin"},
     "Admin": {"__repr__", "query_cache_stats", "repair", "salvage"},
     "Backend": {"of", "engine", "is_closed", "dim", "metric", "dtype", "id_kind"},
     "ScopeView": {"exact_scope", "index"},
@@ -212,7 +215,7 @@ def _fork(case: Case, world: World) -> None:
     child = os.fork()
     if child == 0:
         _failures.clear()
-        in_file = case.subject in ("Index", "Admin", "Backend", "ScopeView", "Memory")
+        in_file = case.subject in ("Index", "AsyncIndex", "Admin", "Backend", "ScopeView", "Memory")
         closed = in_file and case.member not in STILL_ANSWER.get(case.subject, ())
         attempt(call, expect=scrubjay.ClosedError if closed else None)
         attempt(world.reopen)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scrubjay.embedders.protocol import Vectors, as_list
+from scrubjay.embedders.protocol import Vectors, as_list, as_vectors
 
 __all__ = ["Function"]
 
@@ -44,17 +44,20 @@ class Function:
 
     def embed_documents(self, texts: list[str]) -> Vectors:
         """Return what the callable returns, as float32 (n, dim)."""
-        return np.asarray(self._documents(as_list(texts)), dtype=np.float32)
+        vectors: Vectors = as_vectors(self._documents(as_list(texts)))
+        return vectors
 
     def embed_queries(self, texts: list[str]) -> Vectors:
         """Return float32 (n, dim) from the callable for queries."""
-        return np.asarray(self._query(as_list(texts)), dtype=np.float32)
+        vectors: Vectors = as_vectors(self._query(as_list(texts)))
+        return vectors
 
     def embed_query(self, text: str) -> Vectors:
         """Return float32 (dim,)."""
         vectors = self.embed_queries([text])
         # a wrong shape is returned as it is: the index reports it with what it expected
-        return vectors[0] if vectors.ndim == 2 and len(vectors) == 1 else vectors
+        is_one = isinstance(vectors, np.ndarray) and vectors.ndim == 2 and len(vectors) == 1
+        return vectors[0] if is_one else vectors
 
     def __repr__(self) -> str:
         return f"<scrubjay.embedders.Function {self.name!r}, dim {self.dim}>"

@@ -15,6 +15,7 @@ __all__ = [
     "Embedder",
     "Vectors",
     "as_list",
+    "as_vectors",
     "checked_matrix",
     "checked_vector",
     "embed_queries",
@@ -97,6 +98,18 @@ def _checked(output: Any, shape: tuple[int, ...], name: str) -> Vectors:
         row = "" if array.ndim == 1 else f" in row {int(np.argmin(np.isfinite(array).all(axis=1)))}"
         raise EmbedderError(f"embedder {name!r}: expected finite numbers, got NaN or infinity{row}")
     return array
+
+
+def as_vectors(output: Any) -> Any:
+    """Return what a model answered as float32, or as it is if that is not possible.
+
+    For embedders around other code: one that raises did not answer, and texts wait for it; what is no vector is to be
+    returned, so that the index refuses it.
+    """
+    try:
+        return np.asarray(output, dtype=np.float32)
+    except (TypeError, ValueError):
+        return output
 
 
 def as_list(texts: Sequence[str]) -> list[str]:

@@ -5,8 +5,21 @@ have one subject: reading, writing, searching, collections, feedback, administra
 """
 
 from scrubjay.index.admin import Admin
+from scrubjay.index.backfill import BackfillReport
 from scrubjay.index.facade import Index
 from scrubjay.index.results import Hit, Hits, ScoreParts
+from scrubjay.index.twins import AsyncAdmin, AsyncIndex, AsyncScopeView
 from scrubjay.index.view import ScopeView
 
-__all__ = ["Admin", "Hit", "Hits", "Index", "ScopeView", "ScoreParts"]
+__all__ = [
+    "Admin",
+    "AsyncAdmin",
+    "AsyncIndex",
+    "AsyncScopeView",
+    "BackfillReport",
+    "Hit",
+    "Hits",
+    "Index",
+    "ScopeView",
+    "ScoreParts",
+]

@@ -12,11 +12,13 @@ from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
 from scrubjay.embedders.protocol import Embedder
+from scrubjay.errors import EmbedderError
 from scrubjay.index import rescue
+from scrubjay.index.backfill import BackfillReport
 from scrubjay.index.collections import Collections
 from scrubjay.index.feedback import FeedbackBook
 from scrubjay.index.open_collection import OpenCollection
-from scrubjay.index.semantic import Semantics, checked_embedder
+from scrubjay.index.semantic import Semantics, checked_embedder, checked_policy
 from scrubjay.index.transfer import export_collection, import_collection
 from scrubjay.initialised import guarded
 from scrubjay.progress import open_progress
@@ -69,11 +71,15 @@ class Admin:
     # ------------------------------------------------------------------ looking
 
     def stats(self) -> dict[str, int | float | str | None]:
-        """Return the engine's counts (documents, partitions, vectors, memory_bytes, ...), embedder and query cache."""
+        """Return the engine's counts (documents, partitions, vectors, memory_bytes, ...), embedder and query cache.
+
+        `pending` memories were written while the embedder did not answer (:meth:`backfill`).
+        """
         engine, semantics = self._collection.engine, self._collection.semantics
         cache = semantics.cache.stats()
         return {
             **engine.stats(),
+            "pending": self._collection.backfill.count(),
             "embedder": semantics.model,
             "dim": engine.dim,
             "metric": engine.metric,
@@ -212,7 +218,10 @@ class Admin:
         finally:
             bar.close()
 
-    def reembed(self, embedder: Embedder, *, progress: bool | None = None, batch_size: int = 256) -> int:
+    def reembed(
+        self, embedder: Embedder, *, progress: bool | None = None, batch_size: int = 256,
+        on_embedder_error: str = "raise",
+    ) -> int:  # fmt: skip
         """Change the model: give every memory a vector of `embedder`, then search with it; return how many
         were embedded.
 
@@ -221,13 +230,24 @@ class Admin:
         answer by keywords until they open it with the new embedder. Vectors that callers gave are replaced, too.
         Memories of a tenant whose key was destroyed have none from then on.
 
+        Args:
+            embedder: the new one.
+            progress: whether to show a progress bar; None: if the terminal can.
+            batch_size: texts the embedder gets at a time.
+            on_embedder_error: what happens if it raises. "raise": the old vectors stay, which is why it is the default,
+                and what was embedded is kept for the next call. "pending": the model is changed all the same, and what
+                has no vector yet is pending.
+
+        What is pending already is embedded with the new model at the end (:meth:`backfill`).
+
         Raises:
             EmbedderError: the embedder failed; the index is as it was.
             EncryptionError: a tenant's key cannot be had; what was embedded is kept for the next call.
         """
         checked_embedder(embedder)
+        checked_policy(on_embedder_error)
         checked_count(batch_size, "batch_size", at_least=1)
-        engine = self._collection.durable("reembed")
+        collection, engine = self._collection, self._collection.durable("reembed")
         fresh = Semantics(embedder, None, 0)
         silent = open_progress(False, total=0, what="", unit="")
         bar = open_progress(progress, total=len(engine), what="reembedding", unit="texts")
@@ -239,11 +259,52 @@ class Admin:
                 lambda texts: fresh.documents(texts, batch_size, silent),
                 bar,
                 batch_size=batch_size,
+                failing=(EmbedderError,) if on_embedder_error == "pending" else (),
             )
         finally:
             bar.close()
-        self._collection.semantics.replace(embedder)
-        return n_embedded
+        collection.semantics.replace(embedder)
+        collection.backfill.look()
+        return n_embedded + (self.backfill(progress=progress).embedded if collection.backfill.any else 0)
+
+    def backfill(self, *, progress: bool | None = None, batch_size: int = 256) -> BackfillReport:
+        """Embed what is pending: memories that were written while the embedder did not answer.
+
+        This happens by itself in the background, when the embedder answers again or at most a minute after; a call does
+        it now. It ends when the embedder fails on any text; texts on which it fails although it answers for others are
+        passed over and stay pending. A process that is killed loses nothing, the next call goes on. Each memory gets a
+        new version and comes last in the order of writing; one that is written or deleted meanwhile stays as it is.
+
+        Args:
+            progress: whether to show a progress bar; None: if the terminal can.
+            batch_size: texts the embedder gets at a time.
+
+        Raises:
+            EmbedderError: the embedder returned something else than vectors of its dimension.
+            StoreError, StoreBusyError: the file could not be written; what was embedded until then is.
+
+        >>> from scrubjay import Index
+        >>> from scrubjay.embedders import Function
+        >>> def ones(texts):
+        ...     if not is_up:
+        ...         raise ConnectionError("no route to host")
+        ...     return [[1.0, 1.0] for text in texts]
+        >>> is_up, index = False, Index(Function(ones, dim=2, name="ones"))
+        >>> index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
+        >>> index.search("train", scope=Scope("acme"))[0].pending, index.admin.backfill().pending
+        (True, 1)
+        >>> is_up = True
+        >>> index.admin.backfill()
+        BackfillReport(embedded=1, refused=0, pending=0)
+        """
+        checked_count(batch_size, "batch_size", at_least=1)
+        self._collection.check_open()
+        backfill = self._collection.backfill
+        bar = open_progress(progress, total=backfill.count(), what="embedding", unit="texts")
+        try:
+            return backfill.fill(batch_size, bar)
+        finally:
+            bar.close()
 
     # ------------------------------------------------------------------ keys
 

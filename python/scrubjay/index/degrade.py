@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from scrubjay._native import StaticEmbedder
 from scrubjay.index.semantic import Semantics
 
-__all__ = ["Plan", "damaged", "make_plan", "make_plans"]
+__all__ = ["Plan", "damaged", "incomplete", "make_plan", "make_plans"]
 
 _NO_TEXT = "no_text: the search gave neither text nor keywords, only the vectors were ranked"
 _KEYWORDS_ONLY = (
@@ -63,6 +63,14 @@ def damaged(plan: Plan, counts: tuple[int, int]) -> Plan:
             "names them",
         )
     return plan if reasons is plan.degraded else plan._replace(degraded=reasons)
+
+
+def incomplete(plan: Plan, n_pending: int) -> Plan:
+    """Add how many of the visible memories are still to be embedded, if the search was to use vectors."""
+    if n_pending == 0 or plan.mode == "lexical":
+        return plan
+    reason = f"vectors_pending: {n_pending:,} memories are still to be embedded, only words find them"
+    return plan._replace(degraded=(*plan.degraded, reason))
 
 
 def make_plans(

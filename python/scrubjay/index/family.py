@@ -31,10 +31,18 @@ class Family(Generic[M]):
         path: the file; None: there is none.
         query_cache: how many query vectors each keeps.
         options: of :func:`scrubjay.store.open.open_engine`, or the constructor, the same for all of them.
+        on_embedder_error: "pending" or "raise".
     """
 
-    def __init__(self, path: Path | None, query_cache: int, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        query_cache: int,
+        options: Mapping[str, Any],
+        on_embedder_error: str = "pending",
+    ) -> None:
         self.path = path
+        self.on_embedder_error = on_embedder_error
         self.query_cache = query_cache
         self.options = options
         self.lock = threading.RLock()  # one opens a collection at a time

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 from scrubjay._native import Scope
 from scrubjay.embedders.protocol import Embedder
-from scrubjay.errors import ClosedError, StoreError
+from scrubjay.errors import ClosedError, CorruptIndexError, StoreError
+from scrubjay.index.backfill import Backfill
 from scrubjay.index.expiry import Expiry
 from scrubjay.index.family import Family, checked_name
-from scrubjay.index.semantic import Semantics, checked_embedder
+from scrubjay.index.semantic import Semantics, checked_embedder, checked_policy
 from scrubjay.initialised import Unusable, unset
 from scrubjay.store.encryption import MODES, KeyProvider, KeyRing
 from scrubjay.store.engine import DurableEngine
@@ -61,12 +63,14 @@ class OpenCollection:
     """
 
     __slots__ = (
-        "__weakref__", "engine", "expiry", "facade", "family", "is_root", "name", "notes", "residency", "semantics",
+        "__weakref__", "backfill", "engine", "expiry", "facade", "family", "is_root", "name", "notes", "residency",
+        "semantics",
     )  # fmt: skip
 
     engine: DurableEngine | LocalEngine
     semantics: Semantics
     expiry: Expiry
+    backfill: Backfill
     notes: FeedbackLog
     """The feedback of a collection in memory; a file has its own."""
     residency: Residency | Unchanging
@@ -81,7 +85,7 @@ class OpenCollection:
         collection = super().__new__(cls)
         absent: Any = unset(cls)
         collection.engine = collection.semantics = collection.expiry = collection.family = absent
-        collection.notes = collection.residency = absent
+        collection.notes = collection.residency = collection.backfill = absent
         return collection
 
     def __init__(
@@ -96,6 +100,7 @@ class OpenCollection:
         self.engine = engine
         self.semantics = semantics
         self.expiry = Expiry(engine)
+        self.backfill = Backfill(engine, semantics, is_read_only=bool(family.options.get("read_only")))
         self.notes = FeedbackLog()
         self.residency = engine.residency if isinstance(engine, DurableEngine) else Unchanging()
         self.is_root = False
@@ -130,6 +135,7 @@ class OpenCollection:
         if len(self.engine) == 0:
             self.semantics.forget()
         self.semantics.use(embedder, self.engine.dim)
+        self.backfill.look()
 
     def count(self) -> int:
         """Return how many memories there are."""
@@ -183,6 +189,7 @@ class OpenCollection:
         """
         members = self.family.close() if self.is_root else ()
         self.family.forget(self)
+        self.backfill.stop()
         for member in members:
             member.close()
         if isinstance(self.engine, DurableEngine):
@@ -199,6 +206,7 @@ def open_root(
     asked: Identity,
     query_cache: int,
     options: Mapping[str, Any],
+    on_embedder_error: str = "pending",
 ) -> OpenCollection:
     """Open the index in a file, or create it; what is written survives.
 
@@ -233,6 +241,7 @@ def open_root(
             :meth:`Admin.encrypt`.
         read_only: the file must be there, and nothing in it is changed: what would write raises StoreError. A
             file on a read-only medium can be opened so, unless it was not closed properly.
+        on_embedder_error: as in the constructor. What is pending in the file is embedded in the background.
 
     A partition is read when a search first needs it. Use the index as a context manager, or :meth:`Index.close` it.
 
@@ -252,7 +261,9 @@ def open_root(
     'm1'
     >>> folder.cleanup()
     """
-    family: Family[OpenCollection] = Family(Path(path), query_cache, options)
+    family: Family[OpenCollection] = Family(
+        Path(path), query_cache, options, checked_policy(on_embedder_error)
+    )
     name = "" if collection is None else checked_name(collection)
     opened = open_in_file(family, name, asked, embedder, _NEW)
     opened.is_root = True
@@ -261,10 +272,14 @@ def open_root(
 
 
 def make_root(
-    embedder: Embedder | None, identity: Identity, query_cache: int, options: Mapping[str, Any]
+    embedder: Embedder | None,
+    identity: Identity,
+    query_cache: int,
+    options: Mapping[str, Any],
+    on_embedder_error: str = "pending",
 ) -> OpenCollection:
     """Make an index in memory; see :class:`scrubjay.Index`."""
-    family: Family[OpenCollection] = Family(None, query_cache, options)
+    family: Family[OpenCollection] = Family(None, query_cache, options, checked_policy(on_embedder_error))
     opened = make_in_memory(family, "", identity, embedder)
     opened.is_root = True
     family.add_root(opened)
@@ -292,8 +307,8 @@ def asked_identity(
 
 def file_options(
     stemmer: Callable[[str], str] | None = None,
-    k1: float = 1.2,
-    b: float = 0.75,
+    k1: float | None = None,
+    b: float | None = None,
     durability: str = "full",
     busy_timeout: float = 5.0,
     memory_budget: int | None = None,
@@ -321,7 +336,7 @@ def open_in_file(
     family: Family[OpenCollection], name: str, asked: Identity, embedder: Embedder | None, usual: Identity
 ) -> OpenCollection:
     """Open a collection that is as `asked`; a new one has the rest of what is usual."""
-    semantics = Semantics(None, None, family.query_cache)
+    semantics = Semantics(None, None, family.query_cache, family.on_embedder_error)
     new = Identity(
         embedder.dim if embedder is not None else usual.dim if asked.dim is None else asked.dim,
         asked.metric or usual.metric,
@@ -341,6 +356,8 @@ def open_in_file(
         semantics.restore(engine.identity.model)
         semantics.use(embedder, engine.dim)
         engine.on_new_model = semantics.restore
+        with suppress(CorruptIndexError):  # who reads what is damaged is told
+            opened.backfill.look()
     except BaseException:
         opened.close()
         raise
@@ -353,7 +370,7 @@ def make_in_memory(
     """Make an empty collection that lasts as long as the index."""
     if embedder is not None:
         checked_embedder(embedder)
-    semantics = Semantics(embedder, identity.dim, family.query_cache)
+    semantics = Semantics(embedder, identity.dim, family.query_cache, family.on_embedder_error)
     dim = identity.dim if embedder is None else embedder.dim
     engine = LocalEngine(
         dim, identity.metric, dtype=identity.dtype, analyzer=identity.analyzer, **family.options

@@ -225,6 +225,11 @@ class Hit:
         return self._decoded()[1]
 
     @property
+    def pending(self) -> bool:
+        """Whether its text was still to be embedded when it was found: only words can have found it."""
+        return payload.is_pending(self._hits._result.payload(self._position))
+
+    @property
     def bm25(self) -> float | None:
         """Its BM25 score, from 0 up; None if no query term matches (or, without explain, if it is not known)."""
         return _known(self._hits._column("bm25")[self._position])
@@ -261,7 +266,8 @@ class Hit:
         return ScoreParts(**self._hits._result.parts(self._position), final=self.score)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return everything known about the hit in JSON's own types; the evidence is in it if the search explained."""
+        """Return everything known about the hit in JSON's own types; the evidence is in it if the search explained,
+        `pending` if it is."""
         created_at = self.created_at
         scope = self.scope
         fields: dict[str, Any] = {
@@ -274,6 +280,8 @@ class Hit:
             "metadata": self.metadata,
             "created_at": None if created_at is None else created_at.isoformat(),
         }
+        if self.pending:
+            fields["pending"] = True
         if self._hits._explained:
             fields["bm25"] = self.bm25
             fields["similarity"] = self.similarity

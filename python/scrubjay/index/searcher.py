@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
 
 from numpy.typing import ArrayLike
 
@@ -11,15 +11,27 @@ from scrubjay._native import Scope
 from scrubjay.entities import mentioned
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Entities, Query
-from scrubjay.index.degrade import Plan, damaged, make_plan, make_plans
+from scrubjay.index.degrade import Plan, damaged, incomplete, make_plan, make_plans
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.results import Hits
 from scrubjay.initialised import unset
 from scrubjay.records import as_scope
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.residency import View
 
 __all__ = ["Searcher"]
 
 _USUAL = Query()
+_OPTIONS = frozenset(("scope", "k", "filter", "vector", "query", "explain"))
+# What a search in the thread of an event loop may look at: some hundred microseconds.
+_MOST_DOCUMENTS, _MOST_CHARACTERS = 20_000, 2_000
+
+
+class Ready(NamedTuple):
+    """What a search that must not wait has: the partitions, if there is a file, and the text's vector or why not."""
+
+    seen: View | None
+    embedded: tuple[Any, tuple[str, ...]]
 
 
 class Searcher:
@@ -48,6 +60,7 @@ class Searcher:
         vector: ArrayLike | None,
         query: Query | None,
         explain: bool,
+        ready: Ready | None = None,
     ) -> Hits:
         """Return the k best memories that `scope` may see: its own and those shared with it.
 
@@ -89,7 +102,7 @@ class Searcher:
         if native is not None:
             plan = Plan(asked.mode, text, None, (), native)
         elif embeds and text is not None:
-            embedded, degraded = semantics.query(text)
+            embedded, degraded = semantics.query(text) if ready is None else ready.embedded
             embeds = embedded is not None
             plan = make_plan(asked.mode, text, embedded, asked.keywords, degraded)
         else:
@@ -102,6 +115,8 @@ class Searcher:
             options = {"query": _planned(asked, plan), "filter": filter, "explain": explain}
             if isinstance(asked.entities, Entities) and asked.entities.names is None:
                 options["entities"] = mentioned(text, asked.keywords)
+        if ready is not None and ready.seen is not None:
+            options["seen"] = ready.seen
         try:
             result = collection.engine.search(
                 plan.lexical_text, vector=plan.vector, scope=scope, k=k, embedder=plan.embedder, **options
@@ -115,7 +130,58 @@ class Searcher:
             return self.search(text, scope, k, filter, None, query, explain)
         if residency.n_damaged:
             plan = damaged(plan, residency.damage(scope))
+        if collection.backfill.any:
+            plan = incomplete(plan, collection.backfill.count(scope.visible()))
         return Hits(result, plan.degraded, explain)
+
+    def search_now(self, text: str | bytes | None, options: Mapping[str, Any]) -> Hits | None:
+        """Return what :meth:`search` does, or None where that might keep an event loop waiting: partitions to be read,
+        an embedder, a stemmer, keys or a filter that is not native code, work in the order of a millisecond, or options
+        that are refused."""
+        collection, scope = self._collection, options.get("scope")
+        query, vector = options.get("query"), options.get("vector")
+        engine, semantics = collection.engine, collection.semantics
+        if (
+            not isinstance(scope, Scope)
+            or not options.keys() <= _OPTIONS
+            or collection.is_closed
+            or collection.expiry.pending
+            or collection.backfill.any
+            or collection.family.options["stemmer"] is not None
+            or (text is not None and not (isinstance(text, (str, bytes)) and len(text) <= _MOST_CHARACTERS))
+        ):
+            return None
+        if query is not None and (
+            not isinstance(query, Query) or query.ids is not None or query.exclude is not None
+        ):
+            return None
+        seen = None
+        if isinstance(engine, DurableEngine):
+            seen = engine.residency.view_now(scope)
+            if seen is None:
+                return None
+        if (engine.residency.engine if isinstance(engine, DurableEngine) else engine).count(
+            scope
+        ) > _MOST_DOCUMENTS:
+            return None
+        embedded: tuple[Any, tuple[str, ...]] = (None, ())
+        mode, keywords = ("hybrid", None) if query is None else (query.mode, query.keywords)
+        embeds = vector is None and text is not None and mode != "lexical"
+        if text is not None and embeds and (semantics.native is None or keywords is not None):
+            known = semantics.known_query(text)
+            if known is None:
+                return None
+            embedded = known
+        return self.search(
+            text,
+            scope,
+            options.get("k", 10),
+            options.get("filter"),
+            vector,
+            query,
+            options.get("explain", False),
+            Ready(seen, embedded),
+        )
 
     def search_batch(
         self,
@@ -203,10 +269,11 @@ class Searcher:
             if residency.generation != generation:
                 return again()
             for row, result in zip(rows, found, strict=True):
-                plan = plans[row]
+                plan, own = plans[row], cast(Scope, scope if scopes is None else scopes[row])
                 if residency.n_damaged:
-                    own = scope if scopes is None else scopes[row]
-                    plan = damaged(plan, residency.damage(own))  # type: ignore[arg-type]
+                    plan = damaged(plan, residency.damage(own))
+                if collection.backfill.any:
+                    plan = incomplete(plan, collection.backfill.count(own.visible()))
                 results[row] = Hits(result, plan.degraded, explain)
         return [hits for hits in results if hits is not None]
 

@@ -1,12 +1,14 @@
 """The embedder of an index: vectors for documents and queries, of one model throughout.
 
-A failing embedder is an error while writing (nothing is written then) and a reason to degrade while searching.
+A failing embedder is a reason to degrade while searching; while writing either texts stay pending, to be embedded later
+(:mod:`scrubjay.index.backfill`), or nothing is written. What is not a vector of its model is an error in any case.
 """
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -21,19 +23,38 @@ from scrubjay.embedders.protocol import (
     embed_queries,
 )
 from scrubjay.errors import EmbedderError, EmbedderMismatchError
+from scrubjay.index.outage import Outage
 from scrubjay.progress import Progress
 from scrubjay.records import as_text
 
-__all__ = ["Semantics", "checked_embedder"]
+__all__ = ["Embedded", "Semantics", "checked_embedder", "checked_policy"]
 
 _NO_EMBEDDER = "no_embedder: the index has no embedder and the search gave no vector"
 
 
-class Semantics:
-    """An embedder, what is remembered of it, and the cache of query vectors. Thread-safe if the embedder is."""
+class Embedded(NamedTuple):
+    """Vectors of texts, None where the embedder finds nothing in a text; the texts from `n_tried` on are pending."""
 
-    def __init__(self, embedder: Embedder | None, dim: int | None, cache_size: int) -> None:
+    vectors: list[Vectors | None]
+    n_tried: int
+
+
+class Semantics:
+    """An embedder, what is remembered of it, and the cache of query vectors. Thread-safe if the embedder is.
+
+    Args:
+        embedder: the embedder.
+        dim: of the index.
+        cache_size: how many query vectors are kept.
+        on_error: "pending" or "raise": what :meth:`embed` does if the embedder raises.
+    """
+
+    def __init__(
+        self, embedder: Embedder | None, dim: int | None, cache_size: int, on_error: str = "pending"
+    ) -> None:
         self.cache = QueryCache(cache_size)
+        self.outage = Outage()
+        self.on_error = on_error
         self._embedder: Embedder | None = None
         self._native: StaticEmbedder | None = None
         self._native_name: str | None = None
@@ -90,23 +111,45 @@ class Semantics:
         Raises:
             EmbedderError: the embedder failed; its own exception is the cause.
         """
-        embedder = self._embedder
-        if embedder is None:
-            return [None] * len(texts)
+        return self._embed(texts, batch_size, progress, "raise").vectors
+
+    def embed(self, texts: Sequence[str | bytes], batch_size: int, progress: Progress) -> Embedded:
+        """Embed `texts` that are to be written. Those after the first failure are pending, with the policy "pending",
+        and so is every text if vectors of a model are stored and no embedder is at hand.
+
+        Raises:
+            EmbedderError: the embedder failed, with the policy "raise"; or it returned something else than vectors.
+        """
+        return self._embed(texts, batch_size, progress, self.on_error)
+
+    def _embed(
+        self, texts: Sequence[str | bytes], batch_size: int, progress: Progress, on_error: str
+    ) -> Embedded:
+        embedder, outage = self._embedder, self.outage
         vectors: list[Vectors | None] = []
+        if embedder is None:
+            return Embedded([None] * len(texts), len(texts) if self._written_by is None else 0)
         for start in range(0, len(texts), batch_size):
+            if outage.is_on and on_error == "pending" and outage.rests:
+                break
             batch = [as_text(text) for text in texts[start : start + batch_size]]
+            begun = time.monotonic()
             try:
                 output = embedder.embed_documents(batch)
             except Exception as error:
+                if on_error == "pending":
+                    outage.failed(embedder.name, _brief(error), time.monotonic() - begun)
+                    break
                 raise EmbedderError(
                     f"embedder {embedder.name!r} failed on the batch of {len(batch)} texts from position {start}, "
                     f"nothing was written: {_brief(error)}"
                 ) from error
             matrix = checked_matrix(output, len(batch), embedder)
+            outage.answered()
             vectors.extend(row if row.any() else None for row in matrix)
             progress.update(len(batch))
-        return vectors
+        n_tried = len(vectors)
+        return Embedded(vectors + [None] * (len(texts) - n_tried), n_tried)
 
     def restore(self, model: str | None) -> None:
         """Remember the model of the vectors that a store holds. Another embedder answers no query from then on."""
@@ -119,6 +162,7 @@ class Semantics:
 
     def _take(self, embedder: Embedder | None) -> None:
         self.cache.clear()
+        self.outage.forget()
         self._embedder = embedder
         native = getattr(embedder, "native", None)
         self._native = native if isinstance(native, StaticEmbedder) else None
@@ -132,6 +176,16 @@ class Semantics:
     def forget(self) -> None:
         """Forget the model: no vector is stored any more."""
         self._written_by = None
+
+    def known_query(self, text: str | bytes) -> tuple[Vectors | None, tuple[str, ...]] | None:
+        """Return what :meth:`query` does, or None if the embedder would have to be called."""
+        embedder = self._embedder
+        if embedder is None:
+            return None, (_NO_EMBEDDER,)
+        if self._written_by is not None and self._written_by != embedder.name:
+            return None, (_other_model(embedder, self._written_by),)
+        vector = self.cache.get(as_text(text))
+        return None if vector is None else (vector, ())
 
     def query(self, text: str | bytes) -> tuple[Vectors | None, tuple[str, ...]]:
         """Return (vector, ()) or (None, reasons); never raises what the embedder raises."""
@@ -147,6 +201,7 @@ class Semantics:
                 vector = checked_vector(embedder.embed_query(key), embedder)
             except Exception as error:  # noqa: BLE001 - whatever it is, keywords still answer
                 return None, (_failed(embedder, error),)
+            self.outage.answered()
             if not vector.any():
                 return None, (ZERO_VECTOR,)
             self.cache.put(key, vector)
@@ -173,6 +228,7 @@ class Semantics:
             except Exception as error:  # noqa: BLE001 - whatever it is, keywords still answer
                 matrix, failure = None, _failed(embedder, error)
             if matrix is not None:
+                self.outage.answered()
                 for key, row in zip(missing, matrix, strict=True):
                     if row.any():
                         known[key] = vector = row.copy()
@@ -192,6 +248,13 @@ def checked_embedder(embedder: Any) -> None:
             "embedder: expected an object with name, dim, embed_documents and embed_query, got "
             f"{type(embedder).__name__}"
         )
+
+
+def checked_policy(on_embedder_error: str) -> str:
+    """Return "pending" or "raise", or raise ValueError."""
+    if on_embedder_error not in ("pending", "raise"):
+        raise ValueError(f"on_embedder_error: expected 'pending' or 'raise', got {on_embedder_error!r}")
+    return on_embedder_error
 
 
 def _other_model(embedder: Embedder, model: str) -> str:

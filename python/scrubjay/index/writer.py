@@ -13,7 +13,7 @@ from scrubjay.filters import FilterLike
 from scrubjay.index.feedback import has_document
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.initialised import guarded
-from scrubjay.payload import CreatedAt
+from scrubjay.payload import CreatedAt, with_pending
 from scrubjay.progress import open_progress
 from scrubjay.records import (
     Row,
@@ -72,10 +72,15 @@ class Writer:
             version: write only if the memory is still at this version (`Record.version`, as :meth:`Index.get` returned
                 it); 0: only if this scope has no memory with this id. None: in any case.
 
+        An embedder that raises does not stop a write: the memory is stored without its vector, `pending`
+        (`Record.pending`, `Hit.pending`), words find it at once, and its text is embedded later
+        (:meth:`Admin.backfill`), which is a write of its own: the version is a new one.
+
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
             VersionConflictError: the memory is at another version; `found` says which (0: it is absent).
-            EmbedderError: the embedder failed.
+            EmbedderError: the embedder returned something else than a vector of its dimension, or it raised and the
+                index was made with `on_embedder_error="raise"`.
             StoreError, StoreBusyError: the file could not be written.
             In each case nothing was written.
 
@@ -96,11 +101,12 @@ class Writer:
         row = check_row(
             id, text, scope, vector, metadata, created_at, rule, expires_at, ttl, entities, version
         )
-        if vector is None and semantics.embedder is not None:
-            row.vector = semantics.documents([text], 1, open_progress(False, total=0, what="", unit=""))[0]
-            embedded = row.vector is not None
-        else:
-            embedded = False
+        if vector is None:
+            (row.vector,), n_tried = semantics.embed(
+                [text], 1, open_progress(False, total=0, what="", unit="")
+            )
+            if n_tried == 0:
+                row.payload = with_pending(row.payload)
         if row.version is None:
             collection.engine.upsert(
                 row.id, row.text, scope=row.scope, vector=row.vector, payload=row.payload
@@ -108,7 +114,8 @@ class Writer:
         else:
             _write_versioned(collection, [row])
         collection.expiry.add([row])
-        if embedded:
+        collection.backfill.note([row])
+        if vector is None and row.vector is not None:
             semantics.wrote()
 
     def upsert_many(
@@ -137,7 +144,7 @@ class Writer:
         Raises:
             TypeError, ValueError: the message names the record's position, the field, what was expected and given.
             VersionConflictError: a memory is not at the `version` of its record; `id` says which.
-            EmbedderError: the embedder failed.
+            EmbedderError: as for :meth:`Index.upsert`.
 
         All records and their vectors are in memory at once; write a larger stream in slices.
 
@@ -155,14 +162,16 @@ class Writer:
         if batch_size < 1:
             raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
         rows = read_rows(records, scope, _vector_rule(collection))
-        to_embed = [row for row in rows if row.vector is None] if semantics.embedder is not None else []
+        to_embed = [row for row in rows if row.vector is None]
         bar = open_progress(progress, total=len(to_embed), what="embedding", unit="texts")
         try:
-            vectors = semantics.documents([row.text for row in to_embed], batch_size, bar)
+            vectors, n_tried = semantics.embed([row.text for row in to_embed], batch_size, bar)
         finally:
             bar.close()
         for row, vector in zip(to_embed, vectors, strict=True):
             row.vector = vector
+        for row in to_embed[n_tried:]:
+            row.payload = with_pending(row.payload)
         if any(row.version is not None for row in rows):
             written = _write_versioned(collection, rows)
         else:
@@ -174,6 +183,7 @@ class Writer:
                 payloads=[row.payload for row in rows],
             )
         collection.expiry.add(rows)
+        collection.backfill.note(rows)
         if any(vector is not None for vector in vectors):
             semantics.wrote()
         return written
@@ -195,7 +205,8 @@ class Writer:
             metadata: merged with what is there key by key (a value replaces the whole value of its key, also where both
                 are objects); None as a value removes the key.
             created_at, expires_at: as for :meth:`Index.upsert`; None takes the time away.
-            vector: (dim,) numbers; None takes the vector away. Nothing is embedded.
+            vector: (dim,) numbers; None takes the vector away. Nothing is embedded, and a memory that was pending
+                is not any more.
             version: change only if the memory is still at this version, as for :meth:`Index.upsert`.
 
         What is not named stays. A change is a write like any other: all or nothing, the version is a new one, and in

@@ -32,7 +32,7 @@ from scrubjay.store.listing import Asked, admitted, asked, slices, undamaged, wa
 from scrubjay.store.partition import Partition
 from scrubjay.store.place import name_of, place_of
 from scrubjay.store.protocol import RowId, StoredDocument, StoredRow
-from scrubjay.store.residency import Residency
+from scrubjay.store.residency import Residency, View
 from scrubjay.store.scopes import Sight, sight_of
 from scrubjay.store.scrolling import Position, Scroll, first_of
 from scrubjay.store.sqlite import SqliteStore
@@ -112,13 +112,13 @@ class DurableEngine(WritingEngine):
         return self.native.analyzer
 
     @property
-    def k1(self) -> float:
-        """BM25's k1."""
+    def k1(self) -> float | None:
+        """BM25's k1; None: by the average length of what a search sees."""
         return self.native.k1
 
     @property
-    def b(self) -> float:
-        """BM25's b."""
+    def b(self) -> float | None:
+        """BM25's b; None: by the average length of what a search sees."""
         return self.native.b
 
     # ------------------------------------------------------------------ searching
@@ -131,9 +131,14 @@ class DurableEngine(WritingEngine):
         vector: Any = None,
         k: Any = 10,
         embedder: Any = None,
+        seen: View | None = None,
         **options: Any,
     ) -> Result:
-        """Search what `scope` sees; its partitions are read in first if they are not in memory."""
+        """Search what `scope` sees; its partitions are read in first if they are not in memory.
+
+        Args:
+            seen: what :meth:`Residency.view_now` just returned; unless these partitions leave meanwhile, nothing waits.
+        """
         residency = self.residency
         if not isinstance(scope, Scope) or self._closed:
             self.check_open()
@@ -141,7 +146,8 @@ class DurableEngine(WritingEngine):
                 text, vector=vector, scope=scope, k=k, embedder=embedder, **options
             )
         for _ in range(_PATIENCE):
-            view, stamp = residency.view(scope)
+            view, stamp = residency.view(scope) if seen is None else seen
+            seen = None
             engine = residency.engine  # only now: looking may have replaced it
             if not view:
                 engine = self.empty_native()  # the tenant's key was destroyed, whatever is still in memory
@@ -151,13 +157,13 @@ class DurableEngine(WritingEngine):
                 result = engine.search(text, vector=vector, scope=scope, k=k, embedder=embedder)
             if residency.held(view, stamp):
                 return result
-        (seen,), result = self._settled(
+        (partitions,), result = self._settled(
             [scope],
             lambda: residency.engine.search(
                 text, vector=vector, scope=scope, k=k, embedder=embedder, **options
             ),
         )
-        if not seen:
+        if not partitions:
             return self.empty_native().search(
                 text, vector=vector, scope=scope, k=k, embedder=embedder, **options
             )

@@ -29,7 +29,8 @@ class Tidied(Protocol):
 class Housekeeper:
     """A thread that calls `tidy` a second after :meth:`note`, again and again while there is more."""
 
-    def __init__(self, house: Tidied) -> None:
+    def __init__(self, house: Tidied, name: str = "scrubjay-housekeeping") -> None:
+        self._name = name
         self._house = weakref.ref(house)
         self._lock = threading.Lock()
         self._thread: threading.Thread | None = None
@@ -48,12 +49,16 @@ class Housekeeper:
                     thread = threading.Thread(
                         target=_keep,
                         args=(self._house, self._notes),
-                        name="scrubjay-housekeeping",
+                        name=self._name,
                         daemon=True,
                     )
                     with suppress(RuntimeError):  # the interpreter ends, or there are no more threads
                         thread.start()
                         self._thread = thread  # only now: one that has not started cannot be waited for
+
+    def hurry(self) -> None:
+        """After :meth:`note`: do it now, not after the pause."""
+        self._notes.queue.put(True)
 
     def stop(self, *, wait: bool = True) -> None:
         """End the thread, and wait for what it is doing; without `wait` it ends by itself."""

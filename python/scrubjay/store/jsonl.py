@@ -115,7 +115,9 @@ def write_tables(store: SqliteStore, file: TextIO) -> int:
     n_written = 0
     with store.snapshot():
         connection = store.reading_connection()
-        own = {name for tables in all_tables(connection) for name in tables.all()} | {
+        own = {
+            name for tables in all_tables(connection) for name in (*tables.all(), f"pending{tables.suffix}")
+        } | {
             "collection",
             "data_key",
         }

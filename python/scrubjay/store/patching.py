@@ -83,6 +83,8 @@ class Patch:
         for name, moment in (("created_at", self.created_at), ("expires_at", self.expires_at)):
             if not isinstance(moment, Keep):
                 changed[name] = None if moment is None else moment.isoformat()
+        if not isinstance(self.vector, Keep):
+            changed["pending"] = None  # the vector is what the caller says
         if not changed["metadata"] and "metadata" not in fields:
             del changed["metadata"]
         kept = {name: value for name, value in {**fields, **changed}.items() if value is not None}

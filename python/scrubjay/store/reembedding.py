@@ -7,14 +7,17 @@ partition is read again. Documents written meanwhile get vectors of the old mode
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from scrubjay.errors import CorruptIndexError, StoreError
+from scrubjay.errors import CorruptIndexError, StoreError, VersionConflictError
+from scrubjay.payload import with_pending
 from scrubjay.progress import Progress
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.pending import not_pending
 from scrubjay.store.reading import scope_of
 from scrubjay.store.schema import Tables, has_data_keys
 from scrubjay.store.transaction import Transaction
@@ -25,19 +28,29 @@ __all__ = ["reembed_store"]
 Embed = Callable[[Sequence[str]], Sequence[NDArray[np.float32] | None]]
 
 
-def _missing_rows(t: Tables, join: str = "") -> str:
+def _missing_rows(connection: sqlite3.Connection, t: Tables, join: str = "") -> str:
+    """Documents without a new vector; what is pending is embedded after the change."""
     return (
-        f"FROM {t.document} d {join} WHERE NOT EXISTS(SELECT 1 FROM {t.staged_vector} n WHERE n.seq = d.seq)"
+        f"FROM {t.document} d {join} WHERE NOT EXISTS(SELECT 1 FROM {t.staged_vector} n WHERE n.seq = d.seq) "
+        f"AND {not_pending(connection, t)}"
     )
 
 
 def reembed_store(
-    engine: DurableEngine, model: str, dim: int, embed: Embed, progress: Progress, *, batch_size: int
+    engine: DurableEngine,
+    model: str,
+    dim: int,
+    embed: Embed,
+    progress: Progress,
+    *,
+    batch_size: int,
+    failing: tuple[type[Exception], ...] = (),
 ) -> int:
     """Give every document a vector of `model`; return how many documents were embedded by this call.
 
     `embed` returns a vector for each text, or None for one in which the model finds nothing. Whatever it
-    raises ends the call; what was embedded until then is kept for the next one with the same model.
+    raises ends the call; what was embedded until then is kept for the next one with the same model. But after one
+    of `failing` what is not embedded yet becomes pending, and the model is changed.
     """
     t = engine.store.tables
     store = engine.store
@@ -48,17 +61,22 @@ def reembed_store(
             transaction.settle(reembedding=goal)
     n_embedded = 0
     last: int | None = None
-    refused = False
+    refused = is_down = False
     while True:
         missing = _missing(engine, batch_size)
         if missing:
             if last is not None and missing[0][0] <= last:
                 raise CorruptIndexError("a vector that was staged is gone again", path=store.path)
             last = missing[0][0]
-            rows = _embed(missing, embed, dim, engine.dtype)
+            try:
+                rows = [] if is_down else _embed(missing, embed, dim, engine.dtype)
+            except failing:
+                is_down = True
+            if is_down:
+                rows = [(seq, None) for seq, _ in missing if not _make_pending(engine, seq)]
             with store.writing("reembedding") as transaction:
                 _stage(transaction, rows, goal)
-            n_embedded += len(rows)
+            n_embedded += 0 if is_down else len(rows)
             progress.update(len(rows))
             refused = False
             continue
@@ -77,7 +95,7 @@ def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, str | None]]:
     with store.snapshot():
         found = connection.execute(
             f"SELECT d.seq, d.id, d.text, d.payload, NULL, d.hash, s.tenant, s.user, s.agent "
-            f"{_missing_rows(t, f'LEFT JOIN {t.scope} s ON s.key = d.scope')} ORDER BY d.seq LIMIT ?",
+            f"{_missing_rows(connection, t, f'LEFT JOIN {t.scope} s ON s.key = d.scope')} ORDER BY d.seq LIMIT ?",
             (limit,),
         ).fetchall()
         return [(row[0], store.text(row[:6], scope_of(*row[6:]))) for row in found]
@@ -114,7 +132,7 @@ def _swap(engine: DurableEngine, model: str, dim: int, goal: str) -> bool:
         execute = transaction.connection.execute
         if transaction.meta("reembedding") != goal:
             raise StoreError("reembedding: another process began to change to another model")
-        if execute(f"SELECT 1 {_missing_rows(t)} LIMIT 1").fetchone() is not None:
+        if execute(f"SELECT 1 {_missing_rows(transaction.connection, t)} LIMIT 1").fetchone() is not None:
             return False
         _count_vectors(transaction)
         execute(f"DELETE FROM {t.vector}")
@@ -149,3 +167,26 @@ def _count_vectors(transaction: Transaction) -> None:
                 "WHERE v.data IS NOT NULL AND typeof(d.text) = 'blob'"
             ):
                 transaction.exchange_vector(key, sign, seq, tag)
+
+
+def _make_pending(engine: DurableEngine, seq: int) -> bool:
+    """Write a document anew, as a pending one with the vector that it has; False if it cannot be read or is gone."""
+    try:
+        found = engine.store.at(seq)
+        if found is None:
+            return False
+        document = engine.document(*found)
+        engine.upsert_versioned(
+            [document.id],
+            [document.text],
+            scope=document.scope,
+            versions=[seq],
+            vectors=[document.vector],
+            payloads=[with_pending(document.payload)],
+        )
+    except (
+        VersionConflictError,
+        CorruptIndexError,
+    ):  # written anew, deleted or expired meanwhile; or damaged
+        return False
+    return True

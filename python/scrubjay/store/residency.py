@@ -26,7 +26,10 @@ from scrubjay.store.partition import NEVER, Partition
 from scrubjay.store.protocol import NewRow, Written
 from scrubjay.store.sqlite import SqliteStore
 
-__all__ = ["Residency"]
+__all__ = ["Residency", "View"]
+
+View = tuple[tuple[Partition, ...], int]
+"""The partitions that a scope sees, and a stamp for :meth:`Residency.held`."""
 
 _MAX_KNOWN = 20_000  # partitions that are remembered without being resident
 _MAX_BLOB_BYTES = 900_000_000  # SQLite takes a little more
@@ -73,7 +76,7 @@ class Residency(Filling):
 
     # ------------------------------------------------------------------ before a search
 
-    def view(self, scope: Scope) -> tuple[tuple[Partition, ...], int]:
+    def view(self, scope: Scope) -> View:
         """Return the partitions that `scope` sees, resident and current, and a stamp for :meth:`held`.
 
         No partitions if the tenant's key was destroyed.
@@ -103,6 +106,22 @@ class Residency(Filling):
         if brought:
             self.evict(keep=view)
             return self.view(scope)
+        return view, stamp
+
+    def view_now(self, scope: Scope) -> View | None:
+        """Return what :meth:`view` does, or None if that might read the file, ask for a key or wait for a lock."""
+        if self._keyed or self._store.glance() != self._glance:
+            return None
+        view = self._views.get(scope)
+        if view is None:
+            return None
+        stamp, tick = self._n_departures, self.budget.tick()
+        for partition in view:
+            if not partition.ready or (
+                partition.next_expiry != NEVER and partition.next_expiry <= self._clock()
+            ):
+                return None
+            partition.last_used = tick
         return view, stamp
 
     def _readable(self, scope: Scope) -> bool:

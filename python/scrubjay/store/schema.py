@@ -255,9 +255,8 @@ def drop_collection(connection: sqlite3.Connection, name: str) -> None:
     if tables is not None:
         for table in tables.all():
             connection.execute(f"DROP TABLE {table}")
-        connection.execute(
-            f"DROP TABLE IF EXISTS feedback{tables.suffix}"
-        )  # made by the first note, see feedback.py
+        for table in ("feedback", "pending"):  # made by the first note, see feedback.py and pending.py
+            connection.execute(f"DROP TABLE IF EXISTS {table}{tables.suffix}")
         connection.execute("DELETE FROM table_digest WHERE name = ?", (f"feedback{tables.suffix}",))
         connection.execute("DELETE FROM collection WHERE name = ?", (name,))
 

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, VersionConflictError
-from scrubjay.store import feedback, schema
+from scrubjay.payload import is_pending
+from scrubjay.store import feedback, pending, schema
 from scrubjay.store.cipher import Cipher
 from scrubjay.store.decoding import Checksum, integer, marked, scope_of
 from scrubjay.store.digests import Digests
@@ -106,6 +107,7 @@ class Transaction:
         touched: dict[Scope, _Touched] = {}
         documents: list[tuple[object, ...]] = []
         vectors: list[tuple[int, bytes]] = []
+        to_embed: list[int] = []
         for row in rows:
             state = touched.get(row.scope)
             if state is None:
@@ -148,11 +150,15 @@ class Transaction:
             if vector is not None:
                 vectors.append((seq, vector))
                 state.n_vectors += 1
+            if is_pending(row.payload):
+                to_embed.append(seq)
             state.last = seq
         for scope, state in touched.items():
             state.n_vectors -= self._remove(state.key, state.replaced, sealed=boxes[scope] is not None)
         self.connection.executemany(f"INSERT INTO {t.document} VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", documents)
         self.connection.executemany(f"INSERT INTO {t.vector} VALUES (?, ?)", vectors)
+        if to_embed:
+            pending.note(self.connection, t, to_embed)
         written = []
         for scope, state in touched.items():
             execute(

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from scrubjay.embedders.protocol import Embedder
+from scrubjay.embedders.protocol import Embedder, as_vectors
 from scrubjay.embedders.wordllama import default
 from scrubjay.records import as_text
 
@@ -60,8 +60,8 @@ class FromLangChain:
         """Return float32 (n, dim)."""
         made = _made.get()
         if made is not None:
-            return np.asarray([made[text] for text in texts], dtype=np.float32)
-        return np.asarray(self._embeddings.embed_documents(list(texts)), dtype=np.float32)
+            return as_vectors([made[text] for text in texts])
+        return as_vectors(self._embeddings.embed_documents(list(texts)))
 
     def embed_query(self, text: str) -> Any:
         """Return float32 (dim,)."""

@@ -1,0 +1,240 @@
+"""Embedding later what was written while the embedder did not answer.
+
+The payload of a pending document says so. Which documents those are is in the file (:mod:`scrubjay.store.pending`) or,
+without a file, in a table here. A vector is filled in by a conditional write of the same document: what was written
+or deleted meanwhile stays as it is, and a process that is killed has lost nothing, the next one goes on.
+
+A thread tries again after a second, then with growing pauses of at most 64 seconds, until nothing is pending; it starts
+with the first pending document, and begins at once when the embedder has answered a write or a search.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import weakref
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from scrubjay import payload
+from scrubjay._native import Scope
+from scrubjay.embedders.protocol import Vectors, checked_matrix
+from scrubjay.errors import EmbedderError, VersionConflictError
+from scrubjay.index.semantic import Semantics
+from scrubjay.locks import is_mine, renew_in_children
+from scrubjay.progress import Progress, open_progress
+from scrubjay.records import Row
+from scrubjay.store import pending
+from scrubjay.store.engine import DurableEngine
+from scrubjay.store.housekeeping import Housekeeper
+from scrubjay.store.local import LocalEngine
+from scrubjay.store.protocol import StoredDocument
+
+__all__ = ["Backfill", "BackfillReport"]
+
+_BATCH = 64  # texts at a time in the background
+
+
+@dataclass(frozen=True)
+class BackfillReport:
+    """What :meth:`Admin.backfill` did."""
+
+    embedded: int
+    """Texts that were embedded; those in which the embedder finds nothing are among them."""
+    refused: int
+    """Texts on which the embedder fails although it answers for others. They stay pending."""
+    pending: int
+    """Memories that are pending now, those that were refused among them."""
+
+
+class _Down(Exception):  # noqa: N818 - the end of a pass, not an error
+    """The embedder does not answer."""
+
+
+class Backfill:
+    """The pending documents of one collection, and the thread that embeds them. Thread-safe.
+
+    Args:
+        engine: of the collection.
+        semantics: its embedder.
+        is_read_only: nothing is written, so nothing is filled in.
+    """
+
+    def __init__(
+        self, engine: DurableEngine | LocalEngine, semantics: Semantics, *, is_read_only: bool = False
+    ) -> None:
+        self._engine = engine
+        self._semantics = semantics
+        self._is_read_only = is_read_only
+        self._keys: dict[tuple[Scope, str | int], None] = {}  # without a file
+        self._turn = threading.RLock()  # the embedder is called by one thread at a time for what is pending
+        renew_in_children(self, "_turn")
+        self._keeper: Housekeeper | None = None
+        self._pid = os.getpid()
+        self.any = False
+        """Whether this process knows of anything pending."""
+        me = weakref.ref(self)
+
+        def hurry() -> None:
+            backfill = me()
+            if backfill is not None and backfill.any and not is_mine(backfill._turn):
+                backfill.start(hurry=True)
+
+        semantics.outage.on_end = hurry
+
+    # ------------------------------------------------------------------ what is pending
+
+    def note(self, rows: Iterable[Row]) -> None:
+        """Rows were written; remember those that are pending."""
+        found = [row for row in rows if payload.is_pending(row.payload)]
+        if found:
+            if not isinstance(self._engine, DurableEngine):
+                self._keys.update(((row.scope, row.id), None) for row in found)
+            self.any = True
+            self.start()
+
+    def look(self) -> None:
+        """Find out whether anything is pending that was written before, and go on with it."""
+        if isinstance(self._engine, DurableEngine):
+            self.any = self.count() > 0
+        if self.any:
+            self.start()
+
+    def count(self, scopes: Sequence[Scope] | None = None) -> int:
+        """Return how many memories are pending, of these exact scopes or of all."""
+        engine = self._engine
+        if isinstance(engine, DurableEngine):
+            return pending.count(engine.store, now=engine.clock(), scopes=scopes)
+        keys = list(self._keys)
+        return sum(
+            (scopes is None or scope in scopes) and self._pending_at(scope, id) is not None
+            for scope, id in keys
+        )
+
+    def _pending_at(self, scope: Scope, id: str | int) -> Any:
+        """Return a document of an index without a file if it is pending; otherwise it is remembered no longer."""
+        document: Any = self._engine.get(id, scope=scope)
+        if document is not None and document.scope == scope and payload.is_pending(document.payload):
+            return document
+        self._keys.pop((scope, id), None)
+        return None
+
+    def _pages(self, size: int) -> Iterator[list[StoredDocument]]:
+        engine = self._engine
+        if isinstance(engine, DurableEngine):
+            for page in pending.pages(engine.store, size, now=engine.clock()):
+                yield [engine.document(*found) for found in page if payload.is_pending(found[0].payload)]
+            return
+        keys = list(self._keys)
+        for start in range(0, len(keys), size):
+            found = (self._pending_at(*key) for key in keys[start : start + size])
+            yield [document for document in found if document is not None]
+
+    # ------------------------------------------------------------------ filling in
+
+    def fill(self, batch_size: int, progress: Progress) -> BackfillReport:
+        """Embed what is pending, as :meth:`Admin.backfill` says."""
+        with self._turn:
+            return self._fill(batch_size, progress)
+
+    def _fill(self, batch_size: int, progress: Progress) -> BackfillReport:
+        n_embedded = n_refused = 0
+        if self._semantics.embedder is not None:
+            try:
+                for page in self._pages(batch_size):
+                    for batch, vectors in self._embed(page):
+                        if vectors is None:
+                            n_refused += len(batch)
+                        else:
+                            n_embedded += self._write(batch, vectors)
+                        progress.update(len(batch))
+            except _Down:
+                pass
+        engine = self._engine
+        if n_embedded and isinstance(engine, DurableEngine):
+            with engine.store.writing("filling in vectors") as transaction:
+                pending.forget_stale(transaction.connection, transaction.tables)
+        n_left = self.count()
+        self.any = n_left > 0
+        return BackfillReport(n_embedded, n_refused, n_left)
+
+    def _embed(
+        self, batch: list[StoredDocument]
+    ) -> Iterator[tuple[list[StoredDocument], list[Vectors | None] | None]]:
+        """Yield parts of a batch with their vectors; None for a document on which the embedder fails, and only on it.
+
+        Raises:
+            _Down: the embedder fails on any text.
+            EmbedderError: it returned something else than vectors.
+        """
+        if not batch:
+            return
+        embedder, outage = self._semantics.embedder, self._semantics.outage
+        if embedder is None:
+            raise _Down
+        try:
+            output = embedder.embed_documents([document.text for document in batch])
+        except Exception as error:  # noqa: BLE001 - whatever it is: the texts stay pending
+            try:
+                embedder.embed_documents(["text"])
+            except Exception:  # noqa: BLE001
+                raise _Down from error
+            if len(batch) == 1:
+                yield batch, None
+                return
+            middle = len(batch) // 2
+            yield from self._embed(batch[:middle])
+            yield from self._embed(batch[middle:])
+            return
+        matrix = checked_matrix(output, len(batch), embedder)
+        outage.answered()
+        yield batch, [row if row.any() else None for row in matrix]
+
+    def _write(self, batch: Sequence[StoredDocument], vectors: Sequence[Vectors | None]) -> int:
+        """Fill in vectors; return how many documents were still as they had been read."""
+        try:
+            self._engine.upsert_versioned(
+                [document.id for document in batch],
+                [document.text for document in batch],
+                scope=[document.scope for document in batch],
+                versions=[document.version for document in batch],
+                vectors=list(vectors),
+                payloads=[payload.with_pending(document.payload, False) for document in batch],
+            )
+        except VersionConflictError:
+            if len(batch) == 1:
+                return 0
+            return sum(self._write([one], [vector]) for one, vector in zip(batch, vectors, strict=True))
+        if any(vector is not None for vector in vectors):
+            self._semantics.wrote()
+        return len(batch)
+
+    # ------------------------------------------------------------------ in the background
+
+    def start(self, *, hurry: bool = False) -> None:
+        """Let the thread go to work in a second, with `hurry` now."""
+        if self._is_read_only or self._semantics.embedder is None:
+            return
+        if self._keeper is None or self._pid != os.getpid():  # the thread of the parent is not in its fork
+            self._keeper, self._pid = Housekeeper(self, "scrubjay-backfill"), os.getpid()
+        self._keeper.note()
+        if hurry:
+            self._keeper.hurry()
+
+    def stop(self) -> None:
+        """End the thread, which may still be waiting for the embedder: what it does then is refused or too late."""
+        if self._keeper is not None and self._pid == os.getpid():
+            self._keeper.stop(wait=False)
+
+    def tidy(self) -> bool | None:
+        """Embed what is pending; True: again soon, None: later, False: all is done that can be done."""
+        if not self._turn.acquire(blocking=False):
+            return True
+        try:
+            report = self._fill(_BATCH, open_progress(False, total=0, what="", unit=""))
+        except EmbedderError:
+            return False  # what it returns is wrong: the next write says so
+        finally:
+            self._turn.release()
+        return None if report.pending > report.refused else False

@@ -1,0 +1,232 @@
+"""Async twins: every method of an index, its views and its administration that may wait, for an event loop.
+
+A twin takes, returns and raises what its method does. It runs the method on a thread of the loop's own pool
+(:func:`asyncio.to_thread`), so that the loop goes on; searches of a scope that is in memory are plain calls
+(:meth:`Index.asearch`). If the awaiting task is cancelled, the call runs to its end: a write may have happened.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+from scrubjay._native import Scope
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.index.admin import Admin
+from scrubjay.index.facade import Index
+from scrubjay.index.results import Hits
+from scrubjay.index.view import ScopeView
+from scrubjay.initialised import guarded
+
+__all__ = ["AsyncAdmin", "AsyncIndex", "AsyncScopeView", "twin"]
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+class Twinned(Generic[T]):
+    """Has the object whose methods it awaits."""
+
+    __slots__ = ("_sync",)
+
+    def __init__(self, sync: T) -> None:
+        self._sync = sync
+
+
+def twin(
+    method: Callable[Concatenate[T, P], R],
+) -> Callable[Concatenate[Twinned[T], P], Coroutine[Any, Any, R]]:
+    """Return the async twin of a method."""
+
+    @functools.wraps(method)
+    async def run(self: Twinned[T], /, *args: P.args, **kwargs: P.kwargs) -> R:
+        import asyncio  # a third of the time of `import scrubjay`
+
+        return await asyncio.to_thread(method, self._sync, *args, **kwargs)
+
+    return _documented(run, method)
+
+
+def _twin_of_function(function: Callable[P, R]) -> Callable[P, Coroutine[Any, Any, R]]:
+    """Return the async twin of a static method."""
+
+    @functools.wraps(function)
+    async def run(*args: P.args, **kwargs: P.kwargs) -> R:
+        import asyncio
+
+        return await asyncio.to_thread(function, *args, **kwargs)
+
+    return _documented(run, function)
+
+
+def _loose_twin(method: Callable[..., R]) -> Callable[..., Coroutine[Any, Any, R]]:
+    """Return the async twin of a method that takes any options, which cannot be said with a parameter before them."""
+    return twin(method)
+
+
+def _documented(run: F, method: Callable[..., Any]) -> F:
+    owner, _, name = method.__qualname__.rpartition(".")
+    run.__qualname__ = f"Async{owner}.{name}"
+    run.__doc__ = f"Await what :meth:`{owner}.{name}` does."
+    return run
+
+
+@guarded
+class AsyncScopeView(Twinned[ScopeView]):
+    """The async twins of :class:`scrubjay.ScopeView`; made by :meth:`AsyncIndex.scope`."""
+
+    __slots__ = ()
+
+    @property
+    def exact_scope(self) -> Scope:
+        """The scope."""
+        return self._sync.exact_scope
+
+    async def search(self, text: str | bytes | None = None, **options: Any) -> Hits:
+        """Await what :meth:`ScopeView.asearch` does."""
+        return await self._sync.asearch(text, **options)
+
+    search_batch = _loose_twin(ScopeView.search_batch)
+    get = _loose_twin(ScopeView.get)
+    get_many = _loose_twin(ScopeView.get_many)
+    list = _loose_twin(ScopeView.list)
+    scroll = _loose_twin(ScopeView.scroll)
+    values = _loose_twin(ScopeView.values)
+    count = _loose_twin(ScopeView.count)
+    upsert = _loose_twin(ScopeView.upsert)
+    upsert_many = _loose_twin(ScopeView.upsert_many)
+    patch = _loose_twin(ScopeView.patch)
+    delete = _loose_twin(ScopeView.delete)
+    delete_many = _loose_twin(ScopeView.delete_many)
+    erase = _loose_twin(ScopeView.erase)
+    feedback = _loose_twin(ScopeView.feedback)
+
+
+@guarded
+class AsyncAdmin(Twinned[Admin]):
+    """The async twins of :class:`scrubjay.Admin`; `AsyncIndex.admin`."""
+
+    __slots__ = ()
+
+    stats = twin(Admin.stats)
+    query_cache_stats = twin(Admin.query_cache_stats)
+    feedbacks = twin(Admin.feedbacks)
+    events = twin(Admin.events)
+    check = twin(Admin.check)
+    verify_erased = twin(Admin.verify_erased)
+    collections = twin(Admin.collections)
+    drop_collection = twin(Admin.drop_collection)
+    warm = twin(Admin.warm)
+    sweep = twin(Admin.sweep)
+    compact = twin(Admin.compact)
+    reembed = twin(Admin.reembed)
+    backfill = twin(Admin.backfill)
+    encrypted_tenants = twin(Admin.encrypted_tenants)
+    encrypt = twin(Admin.encrypt)
+    rotate_key = twin(Admin.rotate_key)
+    forget_keys = twin(Admin.forget_keys)
+    backup = twin(Admin.backup)
+    export = twin(Admin.export)
+    import_ = twin(Admin.import_)
+    repair = staticmethod(_twin_of_function(Admin.repair))
+    salvage = staticmethod(_twin_of_function(Admin.salvage))
+
+
+class AsyncIndex(Twinned[Index]):
+    """The async twins of an index: the same verbs, to be awaited.
+
+    Args:
+        index: what they work on. Any number of these may stand for one index, and be used beside it.
+
+    :meth:`scope` and :attr:`admin` have twins of theirs. What a property of the index says is in :attr:`index`.
+
+    >>> import asyncio
+    >>> async def main():
+    ...     index = AsyncIndex(Index())
+    ...     jane = index.scope("acme", user="jane")
+    ...     await jane.upsert("m1", "Prefers trains to planes.")
+    ...     hits = await jane.search("train")
+    ...     return hits[0].id, await index.count(), (await index.admin.stats())["documents"]
+    >>> asyncio.run(main())
+    ('m1', 1, 1)
+    """
+
+    __slots__ = ()
+
+    def __init__(self, index: Index) -> None:
+        if not isinstance(index, Index):
+            raise TypeError(f"index: expected a scrubjay.Index, got {type(index).__name__}")
+        super().__init__(index)
+
+    @classmethod
+    async def open(cls, path: str | Path, embedder: Embedder | None = None, **options: Any) -> AsyncIndex:
+        """Await what :meth:`Index.open` does; ``async with await AsyncIndex.open(path) as index`` closes it again."""
+        import asyncio
+
+        return cls(await asyncio.to_thread(Index.open, path, embedder, **options))
+
+    @property
+    def index(self) -> Index:
+        """The index."""
+        return self._sync
+
+    @property
+    def admin(self) -> AsyncAdmin:
+        """What an operator does."""
+        return AsyncAdmin(self._sync.admin)
+
+    def scope(
+        self, tenant: str | Scope, *, user: str | None = None, agent: str | None = None
+    ) -> AsyncScopeView:
+        """Return the async twins as one scope has them."""
+        return AsyncScopeView(self._sync.scope(tenant, user=user, agent=agent))
+
+    async def collection(self, name: str, **options: Any) -> AsyncIndex:
+        """Await what :meth:`Index.collection` does."""
+        import asyncio
+
+        return AsyncIndex(await asyncio.to_thread(self._sync.collection, name, **options))
+
+    async def use(self, embedder: Embedder | None) -> None:
+        """Await what assigning :attr:`Index.embedder` does."""
+        import asyncio
+
+        await asyncio.to_thread(setattr, self._sync, "embedder", embedder)
+
+    async def search(self, text: str | bytes | None = None, **options: Any) -> Hits:
+        """Await what :meth:`Index.asearch` does."""
+        return await self._sync.asearch(text, **options)
+
+    search_batch = twin(Index.search_batch)
+    feedback = twin(Index.feedback)
+    get = twin(Index.get)
+    get_many = twin(Index.get_many)
+    find = twin(Index.find)
+    count = twin(Index.count)
+    list = twin(Index.list)
+    scroll = twin(Index.scroll)
+    values = twin(Index.values)
+    scopes = twin(Index.scopes)
+    upsert = twin(Index.upsert)
+    upsert_many = twin(Index.upsert_many)
+    patch = twin(Index.patch)
+    delete = twin(Index.delete)
+    delete_many = twin(Index.delete_many)
+    erase = twin(Index.erase)
+    close = twin(Index.close)
+
+    async def __aenter__(self) -> AsyncIndex:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.AsyncIndex of {self._sync!r}>"
