@@ -43,7 +43,7 @@ def filled(memories: Memories, blocks: Sequence[Any] | None = None) -> Any:
     """An engine with the memories (of some blocks)."""
     import scrubjay
 
-    engine = scrubjay.Engine(memories.vectors.shape[1])
+    engine = scrubjay.Engine(memories.vectors.shape[1], k1=1.2, b=0.75)
     write_blocks(engine, memories, memories.blocks if blocks is None else blocks)
     return engine
 

@@ -30,7 +30,7 @@ def signals(sizes: Sizes) -> Part:
         0, 0, sizes.large, sizes.dim, use_system=sizes.use_system, seed=sizes.seed
     )
     numbers = random.Random(sizes.seed)
-    engine = scrubjay.Engine(sizes.dim)
+    engine = scrubjay.Engine(sizes.dim, k1=1.2, b=0.75)
     scope = memories_of.scope_of(memories.blocks[0])
     payloads = [
         encode({"category": "note"}, EPOCH + timedelta(seconds=numbers.randrange(30_000_000)))

@@ -124,7 +124,7 @@ def fixed_cost(sizes: Sizes) -> Part:
 
     vector = np.zeros(sizes.dim, dtype=np.float32)
     vector[0] = 1.0
-    engine, index = scrubjay.Engine(sizes.dim), scrubjay.Index(dim=sizes.dim)
+    engine, index = scrubjay.Engine(sizes.dim, k1=1.2, b=0.75), scrubjay.Index(dim=sizes.dim)
     scope = scrubjay.Scope(memories_of.TENANT)
     text = "what did she say about the trip last summer"
 

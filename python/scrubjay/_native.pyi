@@ -317,7 +317,8 @@ class Engine:
         analyzer: 'english', 'plain' (no stemming), or a name of your own together with `stemmer`.
         stemmer: called with a folded word, returns its stem; must be a pure function.
         k1, b: the parameters of BM25 (Robertson and Zaragoza 2009), k1 >= 0, 0 <= b <= 1. None: by the average length of the
-            texts that a search sees, 0.4 and 0.2 up to 30 words, 1.2 and 0.75 from 60, linear between.
+            texts that a search sees, 0.4 and 0.2 up to 30 words, 1.2 and 0.75 from 60, linear between. With both given the
+            formula is the textbook's: English function words of a query weigh as other words do, not little.
         chunk_docs: documents per chunk, 1 to 65536; for tests, which make it small.
         vector_plan: for tests and benchmarks: 'rows', 'codes' or 'graph' takes this way to the nearest vectors wherever it is
             there; 'auto' the cheapest.

@@ -455,7 +455,8 @@ class ModelEngine:
         average = self._average_length(rows)
         k1, b = self.formulas.parameters(average, self.k1, self.b)
         english = self.analyzer.split("-")[0] == "english"
-        little = marked(text, count_in_query) if english else set()
+        textbook = self.k1 is not None and self.b is not None
+        little = marked(text, count_in_query) if english and not textbook else set()
         total: dict[int, int] = {}
         for term, idf in idf_of.items():
             worth = min(idf, MOST_IDF) if term in little else idf

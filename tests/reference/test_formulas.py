@@ -70,7 +70,7 @@ def test_bits_are_lowered_until_the_sum_fits() -> None:
 
 def test_bm25_of_three_documents_by_hand() -> None:
     """N = 3, avg = 2; 'jay' has df 2. Norms: 1.2 * (0.25 + 0.75 * len / 2)."""
-    engine = ModelEngine(analyze=words)
+    engine = ModelEngine(k1=1.2, b=0.75, analyze=words)
     home = Scope("acme")
     engine.upsert_many([1, 2, 3], ["jay", "jay jay oak", "oak acorn"], scope=home)
     ids, scores = engine.search("jay", scope=home, query=Query(mode="lexical"))

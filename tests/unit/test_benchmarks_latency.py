@@ -66,7 +66,7 @@ def test_real_vectors_are_left_out_where_there_are_none(tmp_path: Path) -> None:
 def test_the_exact_answer_is_the_oracles() -> None:
     whole = memories.shared(60, 30, 20, 16, use_system=False)
     everybody = memories.Block(0, 110, "jane", "coder")
-    oracle = ModelEngine(16, dtype="f32")
+    oracle = ModelEngine(16, dtype="f32", k1=1.2, b=0.75)
     for block in whole.blocks:
         rows = range(block.first, block.last)
         scope = ModelScope(memories.TENANT, user=block.user, agent=block.agent)

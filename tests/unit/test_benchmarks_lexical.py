@@ -98,7 +98,7 @@ def test_queries_are_seeded_and_have_known_terms(kind: str) -> None:
 
 
 def test_the_exhaustive_formula_is_the_oracle() -> None:
-    oracle, scope = ModelEngine(), Scope("benchmark")
+    oracle, scope = ModelEngine(k1=1.2, b=0.75), Scope("benchmark")
     oracle.upsert_many(list(range(len(DOCUMENTS))), DOCUMENTS, scope=scope)
     whole = exact.Exhaustive(TERMS)
     for query in workload.queries("nat", 10, HELD_OUT, TERMS):

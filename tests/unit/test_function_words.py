@@ -61,3 +61,12 @@ def test_other_analyzers_know_no_function_words(kit: Kit) -> None:
         engine.upsert_many([1, 2, 3, 4], ["did", "jay", "oak", "fir"], scope=home)
         scores = dict(zip(*engine.search("did jay", scope=home, query=LEXICAL), strict=True))
         assert bool(scores[1] == scores[2]) is more, analyzer
+
+
+def test_given_k1_and_b_mean_the_textbooks_formula(kit: Kit) -> None:
+    """Its peers know no function words; who fixes one parameter only keeps ours."""
+    for parameters, same in (({"k1": 1.2, "b": 0.75}, True), ({"k1": 1.2}, False), ({"b": 0.75}, False)):
+        engine, home = kit.Engine(**parameters), kit.Scope("acme")
+        engine.upsert_many([1, 2, 3, 4], ["did", "jay", "oak", "fir"], scope=home)
+        scores = dict(zip(*engine.search("did jay", scope=home, query=LEXICAL), strict=True))
+        assert bool(scores[1] == scores[2]) is same, parameters

@@ -99,7 +99,7 @@ class Search {
     s_.lexical_docs.clear();
     s_.vector_docs.clear();
     if (lexical_) {
-      mark_function_words();
+      mark_function_words(bm25);
       lexical_arm_.rank(bm25, n_lexical);
     }
     if (semantic_ && vectors.dim != 0) vector_arm_.rank(vector, length, vectors, n_vector, request_.recall);
@@ -140,10 +140,10 @@ class Search {
   }
 
   // None where the query has no other words.
-  void mark_function_words() {
+  void mark_function_words(const lexical::Bm25Parameters& bm25) {
     std::vector<uint8_t>& is_one = s_.is_function_word;
     is_one.clear();
-    if (!english_ || s_.chunks.empty()) return;
+    if (!english_ || bm25.is_textbook() || s_.chunks.empty()) return;
     const std::span<const uint64_t> keys = s_.function_words.find(*request_.text);
     if (keys.empty()) return;
     bool others = false;

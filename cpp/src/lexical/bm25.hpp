@@ -13,7 +13,8 @@
 // words, 1.2 and .75 from 60, linear between. In short turns a second occurrence and a few words more say
 // little; in long texts they do. Chosen from a small grid over ten judged sets (benchmarks/quality).
 // The idf of a function word of the query (text/function_words.hpp) is at most that of a term in three of five
-// documents: in a small scope "did" may be rare, and still says nothing.
+// documents: in a small scope "did" may be rare, and still says nothing. With both k1 and b given, the formula is
+// the textbook's, for every word.
 #pragma once
 
 #include <algorithm>
@@ -31,6 +32,8 @@ struct Bm25Parameters {
 
   double k1 = kByLength;
   double b = kByLength;
+
+  [[nodiscard]] bool is_textbook() const noexcept { return k1 != kByLength && b != kByLength; }
 
   [[nodiscard]] Bm25Parameters resolved(double average_length) const noexcept {
     constexpr double kShort = 30.0, kLong = 60.0;

@@ -58,7 +58,7 @@ class Index:
         analyzer: "english" (Porter2 stems), "plain" (no stems), or any name of yours along with `stemmer`.
         stemmer: word -> stem, for other languages (:func:`scrubjay.snowball`); called once per distinct word.
         k1, b: of BM25. None: by the average length of the texts that a search sees: 0.4 and 0.2 up to 30 words,
-            1.2 and 0.75 from 60, linear between.
+            1.2 and 0.75 from 60, linear between. With both given, function words weigh as other words do.
         query_cache: how many query vectors are kept; 0 for none. An embedder that is native code needs none.
         on_embedder_error: what a write does if the embedder raises. "pending": the memory is stored without a vector,
             words find it, and it is embedded later (:meth:`Admin.backfill`). "raise": EmbedderError, and nothing is
