@@ -123,7 +123,8 @@ class Model {
   // Which terms of a query weigh little: none where it has no others.
   [[nodiscard]] std::vector<bool> function_words(const std::vector<std::pair<std::string, uint32_t>>& terms,
                                                  std::string_view query) const {
-    if (options_.analyzer.name != "english" || options_.bm25.is_textbook()) return std::vector<bool>(terms.size());
+    if (options_.analyzer.name != "english" || options_.bm25.is_textbook())
+      return std::vector<bool>(terms.size());
     text::FunctionWords finder;
     const auto keys = finder.find(query);
     std::vector<bool> found;
