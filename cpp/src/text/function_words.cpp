@@ -39,10 +39,13 @@ class Table {
       while (slots_[slot] != kNone) slot = (slot + 1) % kSlots;
       slots_[slot] = static_cast<uint32_t>(entries_.size());
       entries_.push_back({word, term_key(porter2(word))});
+      lengths_[first_of(word)] |= 1u << word.size();
       from = end + 1;
     }
   }
+  // `word`: not empty.
   [[nodiscard]] uint32_t find(std::string_view word) const noexcept {
+    if (word.size() > kMaxBytes || (lengths_[first_of(word)] >> word.size() & 1) == 0) return kNone;
     for (size_t slot = slot_of(word); slots_[slot] != kNone; slot = (slot + 1) % kSlots)
       if (entries_[slots_[slot]].word == word) return slots_[slot];
     return kNone;
@@ -60,6 +63,12 @@ class Table {
     const uint64_t bytes = base::load_bytes(word.data(), std::min<size_t>(word.size(), 7)) + word.size();
     return (bytes * 0x9e3779b97f4a7c15ull) >> 54;
   }
+  [[nodiscard]] static size_t first_of(std::string_view word) noexcept {
+    return static_cast<unsigned char>(word.front()) % kLetters;
+  }
+  static constexpr size_t kLetters = 32;
+
+  std::array<uint32_t, kLetters> lengths_{};  // of the words that begin with a letter: most others stop here
   std::array<uint32_t, kSlots> slots_{};
   std::vector<Entry> entries_;
 };
@@ -103,8 +112,7 @@ std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
       any_small = true;
       // The usual word: small letters and nothing else.
       if (at == utf8.size() || !in_word(utf8[at])) {
-        const uint32_t found =
-            at - from <= kMaxBytes ? words.find(utf8.substr(from, at - from)) : Table::kNone;
+        const uint32_t found = words.find(utf8.substr(from, at - from));
         if (found != Table::kNone) found_.push_back({found, false});
         continue;
       }
