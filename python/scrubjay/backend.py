@@ -160,7 +160,7 @@ class Backend:
         self, texts: Sequence[str], payloads: Sequence[bytes | None], *, batch_size: int = 256
     ) -> tuple[list[NDArray[np.float32] | None], list[bytes | None]]:
         """Return vectors as :meth:`embed` does, and the payloads, marked as pending where the embedder does not answer:
-        what is written with them is embedded later, once :meth:`wrote_pending` was called.
+        what is written with them is embedded later, in the background or by `index.admin.backfill()`.
 
         Raises:
             EmbedderError: the embedder failed, and the index was made with `on_embedder_error="raise"`; or it returned
@@ -170,11 +170,6 @@ class Backend:
         silent = open_progress(False, total=0, what="", unit="")
         vectors, n_tried = self._collection.semantics.embed(texts, batch_size, silent)
         return vectors, [*payloads[:n_tried], *map(with_pending, payloads[n_tried:])]
-
-    def wrote_pending(self) -> None:
-        """Have what was written as pending in a file embedded in the background."""
-        self._collection.check_open()
-        self._collection.backfill.look()
 
     @contextmanager
     def changing(self, doing: str) -> Iterator[Change]:
@@ -208,6 +203,8 @@ class Backend:
             yield change
         if change.embedded:
             self._collection.semantics.wrote()
+        if change.pending:
+            self._collection.backfill.look()
 
     def write_rows(self, rows: Sequence[Row]) -> int:
         """Write rows that are checked, encoded and embedded already, all or none; return how many keys."""

@@ -496,10 +496,13 @@ def test_an_embedder_or_judge_that_fails_leaves_nothing(tmp_path: Path) -> None:
             raise OSError("no verdict")
 
     with open_memory(tmp_path / "a.scrubjay", embedder=Failing()) as memory:
+        assert lives(memory, "Oslo").active  # embedded later: test_embedder_away.py
+        assert memory.prefer("tone", "brief", scope=JANE)  # needs no vector
+        assert len(memory.list(JANE, hidden=True)) == 2
+    with open_memory(tmp_path / "c.scrubjay", embedder=Failing(), on_embedder_error="raise") as memory:
         with pytest.raises(scrubjay.EmbedderError):
             lives(memory, "Oslo")
-        assert memory.prefer("tone", "brief", scope=JANE)  # needs no vector
-        assert len(memory.list(JANE, hidden=True)) == 1
+        assert memory.list(JANE, hidden=True) == []
     with open_memory(tmp_path / "b.scrubjay", judge=Angry()) as memory:
         lives(memory, "Oslo")
         with pytest.raises(OSError, match="no verdict"):

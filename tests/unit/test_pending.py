@@ -375,7 +375,6 @@ def test_the_seam_of_layers_above(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         vectors, payloads = backend.embed_or_mark(["oak"], [None])
         with backend.changing("test") as change:
             change.upsert(["m1"], ["oak"], scopes=[JANE], vectors=vectors, payloads=payloads)
-        backend.wrote_pending()
         assert n_pending(index) == 1
         embedder.is_up = True
         vectors, payloads = backend.embed_or_mark(["oak"], [b'{"metadata":{"a":1}}'])

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from numpy.typing import NDArray
 
@@ -24,13 +24,20 @@ from scrubjay.store.connections import translated
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.together import Change
 
-__all__ = ["COLLECTION", "RESERVED", "Ground", "absent", "checked_scope", "drop", "log", "remove"]
+__all__ = ["COLLECTION", "RESERVED", "Embedded", "Ground", "absent", "checked_scope", "drop", "log", "remove"]
 
 COLLECTION = "memory"
 """The collection of an index's file whose documents are the facts and episodes in force."""
 
 RESERVED = ("kind", "record", "subject", "predicate", "confidence", "task_type", "outcome", "faded")
 """What a document's metadata says of its record, beside what the caller gave."""
+
+
+class Embedded(NamedTuple):
+    """What the embedder made of a text: a vector, nothing (None), or no answer yet (`pending`)."""
+
+    vector: NDArray[Any] | None
+    pending: bool = False
 
 
 class Ground:
@@ -106,7 +113,17 @@ class Ground:
         lasts = ttl if isinstance(ttl, timedelta) else timedelta(seconds=ttl)
         return self.clock() + lasts // timedelta(microseconds=1)
 
-    def put(self, change: Change, row: FactRow | EpisodeRow, vector: NDArray[Any] | None) -> None:
+    def embed(self, texts: Sequence[str]) -> list[Embedded]:
+        """Embed texts that are to be written. An embedder that does not answer stops no write: they are pending then.
+
+        Raises:
+            EmbedderError: it failed, and the index was opened with `on_embedder_error="raise"`; or what it returned is
+                no vector of its dimension.
+        """
+        vectors, marks = self._backend.embed_or_mark(texts, [None] * len(texts))
+        return [Embedded(vector, mark is not None) for vector, mark in zip(vectors, marks, strict=True)]
+
+    def put(self, change: Change, row: FactRow | EpisodeRow, embedded: Embedded) -> None:
         """Write the document of a fact or episode that is in force, in the place of what its slot holds."""
         metadata = {**loaded(row.metadata), "kind": row.kind, "record": row.id}
         if isinstance(row, FactRow):
@@ -116,12 +133,13 @@ class Ground:
             given = {"outcome": row.outcome, "task_type": row.task_type}
         metadata.update({name: value for name, value in given.items() if value})
         until = None if row.expires_at is None else as_moment(row.expires_at)
+        said = payload.encode(metadata, as_moment(row.created_at), until)
         change.upsert(
             [row.slot],
             [row.text],
             scopes=[scope_in(row)],
-            vectors=[vector],
-            payloads=[payload.encode(metadata, as_moment(row.created_at), until)],
+            vectors=[embedded.vector],
+            payloads=[payload.with_pending(said) if embedded.pending else said],
         )
 
     def put_again(self, change: Change, row: FactRow | EpisodeRow) -> None:
@@ -130,8 +148,10 @@ class Ground:
         # As committed: this change may have given the slot away since.
         found = self._backend.engine.get(row.slot, scope=scope)
         same = found is not None and (found.scope, found.text) == (scope, row.text)
-        vector = found.vector if found is not None and same else self._backend.embed([row.text])[0]
-        self.put(change, row, vector)
+        if found is not None and same:
+            self.put(change, row, Embedded(found.vector, payload.is_pending(found.payload)))
+        else:
+            self.put(change, row, self.embed([row.text])[0])
 
 
 def checked_scope(scope: Any) -> Scope:

@@ -201,10 +201,10 @@ class Crud(KnownScopes):
             raise ValueError("expires_at: expected a time to come; to let a record go, delete or revoke it")
         candidate = self._changed(seen, changes)
         metadata = encoded(candidate.metadata) if seen.kind != "preference" else None
-        vector = None
+        embedded = None
         rewritten = isinstance(seen, (FactRow, EpisodeRow)) and _text(candidate) != seen.text
         if rewritten:
-            vector = self._backend.embed([_text(candidate)])[0]
+            embedded = self.embed([_text(candidate)])[0]
         verdicts: dict[str, bool] = {}
         if isinstance(seen, FactRow):
             with self.reading() as connection:
@@ -223,8 +223,8 @@ class Crud(KnownScopes):
                     change.delete([slot], scope=scope_in(seen), reason="superseded")
             fresh = self._rewrite(change, seen, candidate, until, metadata)
             if isinstance(fresh, (FactRow, EpisodeRow)):
-                if rewritten:
-                    self.put(change, fresh, vector)
+                if embedded is not None:
+                    self.put(change, fresh, embedded)
                 else:
                     self.put_again(change, fresh)
             log(change, id, "updated", by, ", ".join(sorted(changes)) or "expires_at")

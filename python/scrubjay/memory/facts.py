@@ -10,10 +10,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from numpy.typing import NDArray
-
 from scrubjay._native import Scope
-from scrubjay.memory.base import Ground, checked_scope, drop, log, remove
+from scrubjay.memory.base import Embedded, Ground, checked_scope, drop, log, remove
 from scrubjay.memory.checking import content_of
 from scrubjay.memory.making import record_of
 from scrubjay.memory.records import Fact, FactCandidate, Outcome, Provenance
@@ -48,8 +46,7 @@ class Proposal:
     metadata: bytes | None = None
     hash: bytes = b""  # of the content in its target
     topic: bytes = b""
-    vector: NDArray[Any] | None = None
-    embedded: bool = False
+    embedded: Embedded | None = None
     verdicts: dict[str, bool] = field(default_factory=dict)  # id of a known fact -> contradicted?
 
 
@@ -90,15 +87,15 @@ class Facts(Ground):
                     if known is None:
                         fresh.append(one)
         if fresh:
-            vectors = self._backend.embed([content_of(one.kind, one.candidate) for one in fresh])
-            for one, vector in zip(fresh, vectors, strict=True):
-                one.vector, one.embedded = vector, True
+            texts = [content_of(one.kind, one.candidate) for one in fresh]
+            for one, embedded in zip(fresh, self.embed(texts), strict=True):
+                one.embedded = embedded
 
-    def vector_for(self, one: Proposal) -> NDArray[Any] | None:
-        """Return the vector of a proposal's text; embedded now if it was taken for a duplicate before."""
-        if not one.embedded:
-            one.vector, one.embedded = self._backend.embed([content_of(one.kind, one.candidate)])[0], True
-        return one.vector
+    def embedded(self, one: Proposal) -> Embedded:
+        """Return what a proposal's text became; embedded now if it was taken for a duplicate before."""
+        if one.embedded is None:
+            one.embedded = self.embed([content_of(one.kind, one.candidate)])[0]
+        return one.embedded
 
     def _judge(self, proposals: Sequence[Proposal]) -> None:
         """Have the judge compare known facts, before the file is locked."""
@@ -160,8 +157,8 @@ class Facts(Ground):
                 status = "written"
             else:
                 status = "deduplicated"
-            vector = self.vector_for(one)
-            superseded = self._promote(change, held, one.candidate, one.verdicts, None, vector)
+            embedded = self.embedded(one)
+            superseded = self._promote(change, held, one.candidate, one.verdicts, None, embedded)
             status = "superseded" if superseded else status
             outcome = Outcome(status, "fact", held.id, "promoted: independent runs observed it", superseded)
         change.connection.execute(
@@ -215,7 +212,7 @@ class Facts(Ground):
         log(change, id, "written", one.source.author)
         if not active:
             return Outcome("written", "fact", id, _PROVISIONAL, active=False)
-        self.put(change, row, self.vector_for(one))
+        self.put(change, row, self.embedded(one))
         if superseded is None:
             return Outcome("written", "fact", id)
         return Outcome("superseded", "fact", id, "contradicts what was known", superseded)
@@ -298,7 +295,7 @@ class Facts(Ground):
         candidate: FactCandidate,
         verdicts: dict[str, bool],
         by: str | None,
-        vector: NDArray[Any] | None,
+        embedded: Embedded,
     ) -> str | None:
         """Bring a tenant's provisional fact into force; the copies in the scopes that observed it make room."""
         tenant = scope_in(row)
@@ -323,7 +320,7 @@ class Facts(Ground):
             )
             remove(change, copy, "promoted")
             log(change, copy.id, "superseded", by, row.id)
-        self.put(change, row._replace(status="active", slot=slot, decided_by=by), vector)
+        self.put(change, row._replace(status="active", slot=slot, decided_by=by), embedded)
         log(change, row.id, "promoted" if by is None else "confirmed", by)
         return superseded
 

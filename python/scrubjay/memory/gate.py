@@ -79,7 +79,8 @@ class Gate(Standing):
 
         Raises:
             TypeError, ValueError: an argument of a wrong type, metadata that cannot be kept.
-            EmbedderError, StoreError: nothing was written.
+            EmbedderError, StoreError: nothing was written. An embedder that does not answer is no error: words find the
+                record, and it is embedded later.
         """
         return self.propose_all([(candidate, scope, source)])[0]
 
@@ -351,7 +352,7 @@ class Gate(Standing):
             hash=one.hash,
         )
         insert(connection, "memory_episode", row)
-        self.put(change, row, self.vector_for(one))
+        self.put(change, row, self.embedded(one))
         log(change, id, "written", one.source.author)
         return Outcome("written", "episode", id)
 

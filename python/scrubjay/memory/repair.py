@@ -48,12 +48,12 @@ class Repair(Ground):
         """Make documents again that are missing or old, delete those of no record; return how many there were.
 
         Raises:
-            EmbedderError: the embedder failed; nothing was written.
+            EmbedderError: the embedder made no vectors; nothing was written. One that does not answer is no error.
         """
         with self.snapshot() as connection:
             found = self._compare(connection, self.clock())
-        vectors = self._backend.embed([row.text for row in found.missing]) if found.missing else []
-        known = dict(zip(found.missing, vectors, strict=True))
+        embedded = self.embed([row.text for row in found.missing]) if found.missing else []
+        known = dict(zip(found.missing, embedded, strict=True))
         with self._backend.changing("reindexing memory") as change:
             found = self._compare(change.connection, change.now)
             if found.stray:
@@ -63,7 +63,7 @@ class Repair(Ground):
                 if row in known:
                     self.put(change, row, known[row])
                 else:  # written meanwhile, past the memory again
-                    self.put(change, row, self._backend.embed([row.text])[0])
+                    self.put(change, row, self.embed([row.text])[0])
         return len(found.missing) + len(found.stray)
 
     def _compare(self, connection: sqlite3.Connection, now: int) -> _Found:

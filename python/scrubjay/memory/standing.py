@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.memory.base import absent, checked_scope, log, remove
+from scrubjay.memory.base import Embedded, absent, checked_scope, log, remove
 from scrubjay.memory.content import checked_str
 from scrubjay.memory.facts import Facts
 from scrubjay.memory.records import FactCandidate, Outcome
@@ -34,7 +34,7 @@ class Standing(Facts):
         by = _named(by, "by")
         with self.reading() as connection:
             seen = find_row(connection, id)
-        vector = self._backend.embed([seen.text])[0] if isinstance(seen, FactRow) else None
+        embedded = self.embed([seen.text])[0] if isinstance(seen, FactRow) else Embedded(None)
         with self.changing("confirming", [scope.tenant]) as change:
             row = find_row(change.connection, id)
             if row is None or not belongs_to(row, scope):
@@ -53,7 +53,7 @@ class Standing(Facts):
             if row.expires_at is not None and row.expires_at <= change.now:
                 raise absent(id)
             candidate = FactCandidate(row.content, row.subject, row.predicate, row.confidence)
-            superseded = self._promote(change, row, candidate, {}, by, vector)
+            superseded = self._promote(change, row, candidate, {}, by, embedded)
         status = "superseded" if superseded else "written"
         return Outcome(status, "fact", id, f"confirmed by {by}", superseded)
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import StoreError
+from scrubjay.payload import is_pending
 from scrubjay.store.protocol import NewRow, RowId, Written
 from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.transaction import Transaction
@@ -34,6 +35,8 @@ class Change:
         """Microseconds since 1970: one time for everything in the change."""
         self.embedded = False
         """Whether a vector was written."""
+        self.pending = False
+        """Whether a text was written that is still to be embedded."""
         self._engine = engine
         self._transaction = transaction
         self._net: dict[Scope, _Net] = {}
@@ -66,6 +69,7 @@ class Change:
             for row in rows:
                 self._net[row.scope].put(row)
             self.embedded = self.embedded or any(row.vector is not None for row in rows)
+            self.pending = self.pending or any(is_pending(row.payload) for row in rows)
 
     def delete(self, ids: Sequence[RowId], *, scope: Scope | Sequence[Scope], reason: str) -> int:
         """Delete documents of exactly this scope, or of a scope for each id, with an event for each scope; how many
