@@ -16,7 +16,7 @@ from tests.crash import workload
 from tests.crash.both_workload import EMBEDDERS, World
 from tests.data.keys import provider
 from tests.memory.model import Entry, key_of, seen_from
-from tests.memory.setting import EVERYWHERE, Clock
+from tests.memory.setting import EVERYWHERE, ONE_AT_A_TIME, Clock
 
 ALL = 1000  # more than there is
 
@@ -33,6 +33,7 @@ def open_memory(path: Path, clock: Clock, durability: str, keyed: bool, worlds: 
         durability=durability,
         memory_budget=workload.LIMIT_BYTES,
         keys=provider if keyed else None,
+        judge=ONE_AT_A_TIME,
         decay=Decay(sink_below=0, expire_below=0),
     )
     for name in dict.fromkeys(world.embedder for world in worlds):

@@ -326,9 +326,45 @@ MUTANTS: dict[str, Mutant] = {
     "supersede": Mutant(
         "a contradicting fact takes the place of the old one",
         _M + "judge:DefaultJudge.contradicts",
-        "return normalised(known.content) != normalised(candidate.content)",
-        "return False",
+        "return self.is_single(candidate) and",
+        "return False and",
         f"{FACTS}::test_the_new_fact_takes_the_place_of_the_old",
+    ),
+    "accumulate": Mutant(
+        "facts stand side by side unless their predicate has one value at a time",
+        _M + "judge:DefaultJudge.contradicts",
+        "return self.is_single(candidate) and",
+        "return",
+        f"{FACTS}::test_what_nobody_contradicted_stands",
+    ),
+    "told_single": Mutant(
+        "what a candidate says of its predicate goes before the lists",
+        _M + "judge:DefaultJudge.is_single",
+        "if candidate.single is not None:",
+        "if False:",
+        f"{FACTS}::test_a_candidate_says_whether_its_predicate_is_single",
+    ),
+    "besides": Mutant(
+        "a statement that adds to what is known contradicts nothing",
+        _M + "cardinality:is_single",
+        "if _BESIDES.intersection(",
+        "if set().intersection(",
+        f"{FACTS}::test_predicates_with_one_value_are_known",
+    ),
+    # ------------------------------------------------------------------ the embedder
+    "pending": Mutant(
+        "what the embedder did not answer for is embedded later",
+        _M + "base:Ground.put",
+        "payload.with_pending(said) if embedded.pending else said",
+        "said",
+        "tests/memory/test_embedder_away.py::test_what_is_proposed_meanwhile_is_found_by_words_and_embedded_later",
+    ),
+    "stays_pending": Mutant(
+        "what is written anew stays pending",
+        _M + "base:Ground.put_again",
+        "payload.is_pending(found.payload)",
+        "False",
+        "tests/memory/test_embedder_away.py::test_what_changes_a_pending_record_leaves_it_pending",
     ),
     "slot": Mutant(
         "the successor takes over the slot",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay import Scope
-from scrubjay.memory import FactCandidate, Memory, Outcome
+from scrubjay.memory import DefaultJudge, FactCandidate, Memory, Outcome
 
 ACME, GLOBEX = Scope("acme"), Scope("globex")
 JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")
@@ -16,6 +16,9 @@ EVERYWHERE = [ACME, JANE, JOE, CODER, JANES_CODER, GLOBEX, Scope("globex", user=
 
 DAY = 86_400_000_000
 START = 1_800_000_000_000_000
+
+ONE_AT_A_TIME = DefaultJudge(single=["likes", "ships", "ships on", "sells", "sails", "has", "is"])
+"""The predicates of these tests that nobody's list has: one value at a time, so that they supersede."""
 
 
 class Clock:
@@ -34,7 +37,7 @@ class Clock:
 
 def open_memory(path: Path, clock: Clock | None = None, **options: Any) -> Memory:
     """Open a memory as the tests use it: found by keywords, quickly written."""
-    return Memory.open(path, clock=clock, durability="normal", **options)
+    return Memory.open(path, clock=clock, durability="normal", **{"judge": ONE_AT_A_TIME, **options})
 
 
 def lives(memory: Memory, where: str, scope: Scope = JANE, run: str = "r", **options: Any) -> Outcome:

@@ -69,9 +69,17 @@ def test_an_answer_becomes_candidates(endpoint: Endpoint) -> None:
                 "content": "Jane lives in Oslo.",
                 "subject": "Jane",
                 "predicate": "lives in",
+                "single": True,
                 "confidence": 0.9,
                 "line": 4,
-            }
+            },
+            {
+                "content": "Jane sails.",
+                "subject": "Jane",
+                "predicate": "hobby",
+                "single": "no",
+                "confidence": 1,
+            },
         ],
         "preferences": [{"key": "tone", "text": "Brief.", "stated": True, "confidence": 1, "line": "4"}],
         "retracted": [{"subject": "Jane", "predicate": "works at", "line": 4}],
@@ -80,7 +88,8 @@ def test_an_answer_becomes_candidates(endpoint: Endpoint) -> None:
     extractor = OpenAIExtractor("m", base_url=endpoint.url, api_key="secret")
     assert as_extraction(extractor, TRANSCRIPT) == Extraction(
         (
-            Found(FactCandidate("Jane lives in Oslo.", "Jane", "lives in", 0.9), 4),
+            Found(FactCandidate("Jane lives in Oslo.", "Jane", "lives in", 0.9, single=True), 4),
+            Found(FactCandidate("Jane sails.", "Jane", "hobby", 1.0), None),
             Found(PreferenceCandidate("tone", "Brief.", "user_stated", 1.0), None),
             Found(EpisodeCandidate("Moved.", "completed", task_type="move", steps=("packed",))),
         ),

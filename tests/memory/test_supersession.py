@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from scrubjay import Scope
-from scrubjay.memory import DefaultJudge, Fact, FactCandidate, Memory
+from scrubjay.memory import DefaultJudge, Fact, FactCandidate, Memory, Outcome
 from tests.memory.setting import ACME, JANE, JANES_CODER, JOE, Clock, lives, open_memory, row_count, texts
 
 
@@ -93,8 +93,44 @@ def test_a_judge_may_let_both_stand(tmp_path: Path) -> None:
         lives(memory, "Oslo")
         assert lives(memory, "Rome").status == "written"
         assert len(memory.recall("lives", JANE)) == 2
-    with pytest.raises(TypeError, match="several: expected a collection"):
-        DefaultJudge(several="likes")
+    for name in ("several", "single"):
+        with pytest.raises(TypeError, match=f"{name}: expected a collection of str, got one str"):
+            DefaultJudge(**{name: "likes"})  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="single: expected other predicates than in several, got 'likes'"):
+        DefaultJudge(["Likes", "owns"], ["likes"])
+
+
+def allergic(memory: Memory, what: str, predicate: str = "allergic to", **options: Any) -> Outcome:
+    candidate = FactCandidate(f"Jane is allergic to {what}", "Jane", predicate, **options)
+    return memory.propose(candidate, scope=JANE, source="r")
+
+
+@pytest.mark.parametrize("predicate", ["allergic to", "allergy", "is_allergic_to", "reacts to"])
+def test_what_nobody_contradicted_stands(memory: Memory, predicate: str) -> None:
+    """Predicates have several values unless something says otherwise, those that no list has, too."""
+    said = [allergic(memory, what, predicate).status for what in ("penicillin", "peanuts", "cats", "cats")]
+    assert said == ["written", "written", "written", "deduplicated"]
+    assert len(texts(memory, "allergic", JANE)) == 3
+
+
+def test_a_candidate_says_whether_its_predicate_is_single(memory: Memory) -> None:
+    first, second = allergic(memory, "penicillin"), allergic(memory, "peanuts", single=True)
+    assert (second.status, second.superseded) == ("superseded", first.id)
+    assert lives(memory, "Oslo").status == lives(memory, "Rome", single=False).status == "written"
+    assert len(texts(memory, "lives", JANE)) == 2
+    with pytest.raises(TypeError, match="single: expected a bool or None, got str"):
+        allergic(memory, "cats", single="yes")
+
+
+@pytest.mark.parametrize(
+    "predicate", ["works at", "Works_At", "age", "current plan", "is married to", "employer"]
+)
+def test_predicates_with_one_value_are_known(memory: Memory, predicate: str) -> None:
+    first = memory.propose(FactCandidate("It is 31", "Jane", predicate), scope=JANE, source="r1")
+    second = memory.propose(FactCandidate("It is 32", "Jane", predicate), scope=JANE, source="r2")
+    assert (second.status, second.superseded) == ("superseded", first.id)
+    also = memory.propose(FactCandidate("She also has 33", "Jane", predicate), scope=JANE, source="r3")
+    assert also.status == "written", "it says that it adds to what is known"
 
 
 def test_a_judge_of_ones_own_may_find_several_contradictions(tmp_path: Path) -> None:

@@ -224,7 +224,17 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     add.add_argument("--key", help="of a preference or policy; a new one replaces the old one of its key")
     add.add_argument("--subject", default="", help="the subject of a fact: a person or thing")
     add.add_argument(
-        "--predicate", default="", help="what it says of it; a fact replaces that of equal subject"
+        "--predicate", default="", help='what it says of it; "lives in" and the like replace what is known'
+    )
+    cardinality = add.add_mutually_exclusive_group()
+    cardinality.add_argument(
+        "--single",
+        action="store_true",
+        default=None,
+        help="the predicate has one value at a time: replace it",
+    )
+    cardinality.add_argument(
+        "--several", dest="single", action="store_false", help="it has several at once: replace nothing"
     )
     add.add_argument("--outcome", default="success", help="how an episode ended (default: success)")
     add.add_argument("--confidence", type=float, default=1.0, help="0 to 1; facts need 0.7, preferences 0.5")

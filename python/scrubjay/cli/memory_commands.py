@@ -51,7 +51,11 @@ def _add(arguments: argparse.Namespace) -> int:
                 candidate = EpisodeCandidate(text, arguments.outcome)
             else:
                 candidate = FactCandidate(
-                    text, arguments.subject, arguments.predicate, confidence=arguments.confidence
+                    text,
+                    arguments.subject,
+                    arguments.predicate,
+                    confidence=arguments.confidence,
+                    single=arguments.single,
                 )
             outcome = memory.propose(candidate, scope=scope, source=source)
     if arguments.json:

@@ -135,6 +135,8 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
     if not source.run:
         raise Unfit("source.run: every record needs the run that it comes from")
     if kind == "fact":
+        if candidate.single is not None and not isinstance(candidate.single, bool):
+            raise TypeError(f"single: expected a bool or None, got {type(candidate.single).__name__}")
         _confident(candidate, MIN_FACT_CONFIDENCE, "a fact")
     elif kind == "preference":
         _confident(candidate, MIN_PREFERENCE_CONFIDENCE, "a preference")

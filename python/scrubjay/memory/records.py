@@ -66,6 +66,9 @@ class FactCandidate:
         content: the statement; what is searched and shown.
         subject, predicate: what it is about ("Jane", "lives in"). Facts with the same of both are held against each
             other by the judge; without them nothing is superseded.
+        single: whether the predicate has one value at a time, so that this takes the place of what is known. None:
+            the judge decides; its default knows "lives in" and the like, and lets all else stand side by side. It is
+            not kept: when a tenant's provisional fact comes into force the judge decides by the words.
         confidence: 0 to 1; facts need 0.7.
         evidence: the words that it was taken from.
         expires_at, ttl: from when on it does not hold any more.
@@ -80,6 +83,7 @@ class FactCandidate:
     expires_at: CreatedAt | None = None
     ttl: timedelta | float | None = None
     metadata: Mapping[str, Any] | None = None
+    single: bool | None = None
 
 
 @dataclass(frozen=True)
