@@ -242,7 +242,7 @@ DISTIL = """
         memory.distil(
             f"run {number}",
             lambda transcript: [
-                FactCandidate(f"Fact {number} {i}.", "Jane", f"topic {i}") for i in range(5)
+                FactCandidate(f"Fact {number} {i}.", "Jane", f"topic {i}", single=True) for i in range(5)
             ],
             scope=scope,
         )

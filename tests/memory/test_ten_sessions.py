@@ -35,7 +35,13 @@ class Rule:
 
 
 def fact(speaker: str, pattern: str, predicate: str, content: str) -> Rule:
-    return Rule(speaker, pattern, lambda when: FactCandidate(content.format(when=when), speaker, predicate))
+    """A rule for facts; what is said of a matter that goes on takes the place of what was said before."""
+    single = predicate in ("career", "adoption", "conference")
+    return Rule(
+        speaker,
+        pattern,
+        lambda when: FactCandidate(content.format(when=when), speaker, predicate, single=single),
+    )
 
 
 DATE = r".*?\((?:week of )?(?P<when>\d{4}(?:-\d\d){0,2})\)"
