@@ -42,19 +42,42 @@ class Rewriter(Protocol):
 
 
 def as_rewritten(rewriter: Rewriter | Callable[[str], Any], query: str) -> Rewritten:
-    """Ask a rewriter, or a function that returns what one returns, or a list of expansions."""
+    """Ask a rewriter, or a function that returns what one returns.
+
+    A function may return a :class:`Rewritten`, a list of expansions, or a mapping with some of `keywords` (a str or a
+    list of words), `semantic` (or `searchQuery`, `search_query`, `query`) and `expansions` (or `queries`).
+
+    Raises:
+        TypeError: it returned something else.
+        ValueError: a mapping with none of these names.
+
+    >>> as_rewritten(lambda _: {"keywords": ["Oslo", "trip"], "searchQuery": "Jane travels to Oslo"}, "where to?")
+    Rewritten(keywords='Oslo trip', semantic='Jane travels to Oslo', expansions=())
+    """
     answer = rewriter.rewrite(query) if isinstance(rewriter, Rewriter) else rewriter(query)
     if isinstance(answer, Rewritten):
         return answer
     if isinstance(answer, Mapping):
-        return Rewritten(
-            str(answer.get("keywords") or ""),
-            str(answer.get("semantic") or ""),
-            tuple(str(text) for text in answer.get("expansions") or ()),
-        )
+        names = ("keywords", *_SEMANTIC, *_EXPANSIONS)
+        if answer and not any(name in answer for name in names):
+            raise ValueError(
+                f"rewriter: expected some of {', '.join(names)}, got {', '.join(map(str, answer))}"
+            )
+        semantic = (text for name in _SEMANTIC for text in _texts(answer.get(name)))
+        expansions = (text for name in _EXPANSIONS for text in _texts(answer.get(name)))
+        return Rewritten(" ".join(_texts(answer.get("keywords"))), next(semantic, ""), tuple(expansions))
     if isinstance(answer, (list, tuple)):
-        return Rewritten(expansions=tuple(str(text) for text in answer))
+        return Rewritten(expansions=tuple(_texts(answer)))
     raise TypeError(f"rewriter: expected Rewritten, a mapping or a list, got {type(answer).__name__}")
+
+
+_SEMANTIC, _EXPANSIONS = ("semantic", "searchQuery", "search_query", "query"), ("expansions", "queries")
+
+
+def _texts(given: Any) -> list[str]:
+    """One text, or several; models answer either way."""
+    given = given if isinstance(given, (list, tuple)) else [given]
+    return [str(text) for text in given if text]
 
 
 PROMPT = """You help to search a person's own notes and conversations. Rewrite the question into what that person \
