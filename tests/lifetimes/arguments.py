@@ -24,6 +24,7 @@ from scrubjay import Engine, Filter, Index, Record, Scope, embedders, fusion, me
 from scrubjay._native import CompiledRanking
 from scrubjay.backend import Backend
 from scrubjay.memory import records
+from scrubjay.memory.base import Embedded
 from scrubjay.memory.extractors import Found
 from scrubjay.memory.session import Session
 from scrubjay.records import Row
@@ -427,12 +428,6 @@ VALUES: dict[str, Callable[[World, Any], Any]] = {
 """By parameter: (world, object) -> a small value that is right. Called for every call anew."""
 
 
-def _proposal(made: Any) -> Any:
-    from scrubjay.memory.facts import Proposal
-
-    return Proposal("fact", memory.FactCandidate("Jane sings"), JANE, _WHO)
-
-
 def _in_change(call: Callable[[Any, Any, Any], Any]) -> Callable[[World, Any], Any]:
     """Methods of a memory that take part in a change of its own: (memory, change, row)."""
 
@@ -468,7 +463,7 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     ),
     "Admin.verify_erased": lambda _, admin: admin.verify_erased(["never written"]),
     "Memory.open": lambda world, made: type(made).open(world.folder / f"new{next(_numbers)}").close(),
-    "Memory.put": _in_change(lambda made, change, row: made.put(change, row, None)),
+    "Memory.put": _in_change(lambda made, change, row: made.put(change, row, Embedded(None))),
     "Memory.put_again": _in_change(lambda made, change, row: made.put_again(change, row)),
     "Memory.remove_document": _in_change(
         lambda made, change, row: made.remove_document(change, row, "testing")
@@ -476,7 +471,6 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     "Memory.note_deletion": _in_change(
         lambda made, change, _: made.note_deletion(change, JANE, "testing", None, {"fact": 1})
     ),
-    "Memory.vector_for": lambda _, made: made.vector_for(_proposal(made)),
     "Memory.forget": lambda _, made: made.forget("nobody", tenant="acme"),
     "Memory.policy": lambda _, made: made.policy("refunds", "Never.", tenant="acme", by="legal"),
     "Memory.propose": lambda _, made: made.propose(

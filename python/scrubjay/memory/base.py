@@ -113,7 +113,7 @@ class Ground:
         lasts = ttl if isinstance(ttl, timedelta) else timedelta(seconds=ttl)
         return self.clock() + lasts // timedelta(microseconds=1)
 
-    def embed(self, texts: Sequence[str]) -> list[Embedded]:
+    def _embed_texts(self, texts: Sequence[str]) -> list[Embedded]:
         """Embed texts that are to be written. An embedder that does not answer stops no write: they are pending then.
 
         Raises:
@@ -151,7 +151,7 @@ class Ground:
         if found is not None and same:
             self.put(change, row, Embedded(found.vector, payload.is_pending(found.payload)))
         else:
-            self.put(change, row, self.embed([row.text])[0])
+            self.put(change, row, self._embed_texts([row.text])[0])
 
 
 def checked_scope(scope: Any) -> Scope:

@@ -204,7 +204,7 @@ class Crud(KnownScopes):
         embedded = None
         rewritten = isinstance(seen, (FactRow, EpisodeRow)) and _text(candidate) != seen.text
         if rewritten:
-            embedded = self.embed([_text(candidate)])[0]
+            embedded = self._embed_texts([_text(candidate)])[0]
         verdicts: dict[str, bool] = {}
         if isinstance(seen, FactRow):
             with self.reading() as connection:

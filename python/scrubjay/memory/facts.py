@@ -88,13 +88,13 @@ class Facts(Ground):
                         fresh.append(one)
         if fresh:
             texts = [content_of(one.kind, one.candidate) for one in fresh]
-            for one, embedded in zip(fresh, self.embed(texts), strict=True):
+            for one, embedded in zip(fresh, self._embed_texts(texts), strict=True):
                 one.embedded = embedded
 
-    def embedded(self, one: Proposal) -> Embedded:
+    def _embedded(self, one: Proposal) -> Embedded:
         """Return what a proposal's text became; embedded now if it was taken for a duplicate before."""
         if one.embedded is None:
-            one.embedded = self.embed([content_of(one.kind, one.candidate)])[0]
+            one.embedded = self._embed_texts([content_of(one.kind, one.candidate)])[0]
         return one.embedded
 
     def _judge(self, proposals: Sequence[Proposal]) -> None:
@@ -157,7 +157,7 @@ class Facts(Ground):
                 status = "written"
             else:
                 status = "deduplicated"
-            embedded = self.embedded(one)
+            embedded = self._embedded(one)
             superseded = self._promote(change, held, one.candidate, one.verdicts, None, embedded)
             status = "superseded" if superseded else status
             outcome = Outcome(status, "fact", held.id, "promoted: independent runs observed it", superseded)
@@ -212,7 +212,7 @@ class Facts(Ground):
         log(change, id, "written", one.source.author)
         if not active:
             return Outcome("written", "fact", id, _PROVISIONAL, active=False)
-        self.put(change, row, self.embedded(one))
+        self.put(change, row, self._embedded(one))
         if superseded is None:
             return Outcome("written", "fact", id)
         return Outcome("superseded", "fact", id, "contradicts what was known", superseded)

@@ -352,7 +352,7 @@ class Gate(Standing):
             hash=one.hash,
         )
         insert(connection, "memory_episode", row)
-        self.put(change, row, self.embedded(one))
+        self.put(change, row, self._embedded(one))
         log(change, id, "written", one.source.author)
         return Outcome("written", "episode", id)
 

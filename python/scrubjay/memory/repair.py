@@ -52,7 +52,7 @@ class Repair(Ground):
         """
         with self.snapshot() as connection:
             found = self._compare(connection, self.clock())
-        embedded = self.embed([row.text for row in found.missing]) if found.missing else []
+        embedded = self._embed_texts([row.text for row in found.missing]) if found.missing else []
         known = dict(zip(found.missing, embedded, strict=True))
         with self._backend.changing("reindexing memory") as change:
             found = self._compare(change.connection, change.now)
@@ -63,7 +63,7 @@ class Repair(Ground):
                 if row in known:
                     self.put(change, row, known[row])
                 else:  # written meanwhile, past the memory again
-                    self.put(change, row, self.embed([row.text])[0])
+                    self.put(change, row, self._embed_texts([row.text])[0])
         return len(found.missing) + len(found.stray)
 
     def _compare(self, connection: sqlite3.Connection, now: int) -> _Found:

@@ -34,7 +34,7 @@ class Standing(Facts):
         by = _named(by, "by")
         with self.reading() as connection:
             seen = find_row(connection, id)
-        embedded = self.embed([seen.text])[0] if isinstance(seen, FactRow) else Embedded(None)
+        embedded = self._embed_texts([seen.text])[0] if isinstance(seen, FactRow) else Embedded(None)
         with self.changing("confirming", [scope.tenant]) as change:
             row = find_row(change.connection, id)
             if row is None or not belongs_to(row, scope):
