@@ -476,8 +476,8 @@ MUTANTS: dict[str, Mutant] = {
     "reembeds": Mutant(
         "an update embeds anew",
         _M + "crud:Crud.update",
-        "vector = self._backend.embed([_text(candidate)])[0]",
-        "vector = self._backend.engine.get(seen.slot, scope=scope_in(seen)).vector",
+        "embedded = self._embed_texts([_text(candidate)])[0]",
+        "embedded = self._embed_texts([seen.text])[0]",
         f"{RECORDS}::test_an_update_is_embedded_and_indexed_anew",
     ),
     "lost_update": Mutant(
