@@ -68,7 +68,7 @@ EngineHolder make_engine(const py::object& dim, const std::string& metric, const
     throw py::value_error("dtype: expected 'f16' or 'f32', got '" + dtype + "'");
   options.storage = dtype == "f16" ? vector::Storage::f16 : vector::Storage::f32;
   options.analyzer = {analyzer, to_stemmer(stemmer)};
-  // A number that stands for "by the length" is none of the caller's.
+  // -1 means "by the average length" inside; from a caller it is an error.
   if (k1 && !(*k1 >= 0.0))
     throw py::value_error("k1: expected None or a finite number >= 0, got " + std::to_string(*k1));
   if (b && !(*b >= 0.0))

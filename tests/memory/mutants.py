@@ -625,7 +625,7 @@ MUTANTS: dict[str, Mutant] = {
     "keyed_hashes": Mutant(
         "hashes cannot be guessed",
         _M + "sealing:keyed",
-        "return cipher.digest(tenant, hash) if sealed else hash",
+        "return cipher.digest(tenant, hash) if settle(connection, tenant) else hash",
         "return hash",
         f"{SEALING}::test_equal_contents_have_hashes_that_cannot_be_guessed",
     ),

@@ -18,7 +18,7 @@ DAY = 86_400_000_000
 START = 1_800_000_000_000_000
 
 ONE_AT_A_TIME = DefaultJudge(single=["likes", "ships", "ships on", "sells", "sails", "has", "is"])
-"""The predicates of these tests that nobody's list has: one value at a time, so that they supersede."""
+"""A judge for which these predicates of the tests, absent from the library's list, have one value at a time."""
 
 
 class Clock:

@@ -1,4 +1,4 @@
-"""Does the projection keep what nobody contradicted, whatever the order of telling, at every date?"""
+"""Does the projection keep every statement that was not contradicted, in any order of telling, at every date?"""
 
 from __future__ import annotations
 

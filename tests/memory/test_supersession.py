@@ -96,6 +96,8 @@ def test_a_judge_may_let_both_stand(tmp_path: Path) -> None:
     for name in ("several", "single"):
         with pytest.raises(TypeError, match=f"{name}: expected a collection of str, got one str"):
             DefaultJudge(**{name: "likes"})  # type: ignore[arg-type]
+        with pytest.raises(TypeError, match=f"{name}: a predicate: expected a str, got int"):
+            DefaultJudge(**{name: [3]})  # type: ignore[arg-type,list-item]
     with pytest.raises(ValueError, match="single: expected other predicates than in several, got 'likes'"):
         DefaultJudge(["Likes", "owns"], ["likes"])
 

@@ -1,6 +1,6 @@
-"""Which predicates hold one value at a time, where nobody says so.
+"""Which predicates have one value at a time, by their words; asked where neither candidate nor caller says it.
 
-The safe default is that values stand beside each other: a second allergy does not end the first. A predicate is single
+By default values accumulate: a second allergy does not end the first. A predicate is single
 if its words are listed here, or in the judge's own list, unless the statement's words say that it adds to what is known
 ("also", "at weekends") or that it is one of several.
 """

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Protocol, runtime_checkable
 
 from scrubjay.memory.cardinality import is_single, words_of
-from scrubjay.memory.content import normalised
+from scrubjay.memory.content import checked_str, normalised
 from scrubjay.memory.records import Fact, FactCandidate
 
 __all__ = ["DefaultJudge", "Judge"]
@@ -47,6 +47,8 @@ class DefaultJudge:
         for name, given in (("several", several), ("single", single)):
             if isinstance(given, str):
                 raise TypeError(f"{name}: expected a collection of str, got one str")
+            for one in given:
+                checked_str(one, f"{name}: a predicate")
         self.several = frozenset(words_of(predicate) for predicate in several)
         self.single = frozenset(words_of(predicate) for predicate in single)
         both = sorted(self.several & self.single)

@@ -13,6 +13,8 @@ what holds when is computed from all of them, so that the order in which they we
 - An end or a correction that finds no statement changes nothing.
 
 `known_at` leaves out what was recorded later: what was believed at a time never changes afterwards.
+
+Not used yet: the gate still supersedes row by row (:mod:`scrubjay.memory.facts`), without dates.
 """
 
 from __future__ import annotations
@@ -207,7 +209,7 @@ def _close(
 
 
 def _accumulate(claims: Sequence[_Claim], held: dict[str, Held], closed: Mapping[str, str]) -> None:
-    """Values stand beside each other; claims of one value that meet are one, the first of which stands for all."""
+    """Several values hold at once; claims of the same value that touch or overlap are merged into the first."""
     of_value: dict[str, list[_Claim]] = {}
     for claim in sorted(claims, key=lambda claim: claim.order):
         of_value.setdefault(claim.statement.value, []).append(claim)
