@@ -17,6 +17,7 @@ from functools import cache
 
 from scrubjay.errors import CorruptIndexError, StoreFormatError
 from scrubjay.memory import sealing, trace
+from scrubjay.memory.upgrade import upgrade
 from scrubjay.store.connections import translated
 from scrubjay.store.decoding import integer
 from scrubjay.store.rebuilding import KNOWN_TABLES
@@ -34,7 +35,7 @@ __all__ = [
     "prepare",
 ]
 
-FORMAT = 1
+FORMAT = 2
 MIN_FACT_CONFIDENCE = 0.7
 MIN_PREFERENCE_CONFIDENCE = 0.5
 
@@ -230,6 +231,17 @@ def _prepare(store: SqliteStore, connection: sqlite3.Connection) -> None:
                     register(transaction.connection, rules)
                 transaction.connection.execute("INSERT INTO memory_meta VALUES ('format', ?)", (FORMAT,))
     found = _format(connection)
+    if found is not None and 1 <= found < FORMAT:
+        with store.writing("bringing the tables of memory up to date") as transaction:
+            found = _format(transaction.connection)  # another process may have been first
+            if found is not None and 1 <= found < FORMAT:
+                upgrade(transaction.connection, found, TABLES)
+                for rules in sealing.RULES:
+                    register(transaction.connection, rules)
+                transaction.connection.execute(
+                    "UPDATE memory_meta SET value = ? WHERE name = 'format'", (FORMAT,)
+                )
+        found = _format(connection)
     if found is None or found > FORMAT:
         raise StoreFormatError(
             f"path: expected memory of format {FORMAT} or older, got format {found} of a newer Scrubjay: {store.path}"

@@ -75,8 +75,10 @@ TABLE = (
 
 
 def _rules(table: str) -> Rules:
-    key = "number" if table == "memory_rejection" else "id"
-    return Rules(table, (key,), (key, *BOUND[table]), sealed=SEALED[table], hashes=_HASHES.get(table, ()))
+    key, grown = ("number", False) if table == "memory_rejection" else ("id", True)
+    return Rules(
+        table, (key,), (key, *BOUND[table]), sealed=SEALED[table], hashes=_HASHES.get(table, ()), grown=grown
+    )
 
 
 RULES = (

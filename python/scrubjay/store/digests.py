@@ -186,6 +186,7 @@ class Digests:
             tuple[str, int], tuple[tuple[Any, ...], ScopeDigest]
         ] = {}  # what was sealed, unopened
         self._schema: int | None = None  # for which the triggers are made
+        self._grown: frozenset[str] = frozenset()
         self._connection: sqlite3.Connection | None = None
         self.active = False
 
@@ -216,6 +217,7 @@ class Digests:
         if version == self._schema:
             return
         connection.create_function(_FUNCTION, -1, self._note)
+        self._grown = _grown_tables(connection)
         for table in _counted_tables(connection):
             found = connection.execute(f"PRAGMA main.table_info({table})")
             columns = [name_of(name) for _, name, *_ in found]
@@ -383,7 +385,11 @@ class Digests:
         total = _table_total(connection, box, tenant, table)
         come, gone = box.totals(
             *(
-                b"".join(_row_block(box, table, values) for own, values in changes if own == sign)
+                b"".join(
+                    _row_block(box, table, values, table in self._grown)
+                    for own, values in changes
+                    if own == sign
+                )
                 for sign in (1, -1)
             )
         )
@@ -448,18 +454,30 @@ def _counted_tables(connection: sqlite3.Connection) -> list[str]:
     return [one.name for one in registry.rules(connection) if one.counted]
 
 
+def _grown_tables(connection: sqlite3.Connection) -> frozenset[str]:
+    return frozenset(one.name for one in registry.rules(connection) if one.grown)
+
+
 def _rows_of_table(connection: sqlite3.Connection, box: Box, tenant: str, table: str) -> bytes:
-    owned = {one.name: one.owned for one in registry.rules(connection)}[table]
+    rules = next(one for one in registry.rules(connection) if one.name == table)
     return b"".join(
-        _row_block(box, table, row)
-        for row in connection.execute(f"SELECT * FROM {table} WHERE {owned}", (tenant,))
+        _row_block(box, table, row, rules.grown)
+        for row in connection.execute(f"SELECT * FROM {table} WHERE {rules.owned}", (tenant,))
     )
 
 
-def _row_block(box: Box, table: str, row: Sequence[Any]) -> bytes:
-    """Return what a row of another table adds to its digest. Of feedback that a file of format 3 brought along the two
-    last columns, the document's scope and that very fact, are not counted."""
+def _row_block(box: Box, table: str, row: Sequence[Any], grown: bool) -> bytes:
+    """Return what a row of another table adds to its digest.
+
+    Not counted are, of feedback that a file of format 3 brought along, the two last columns (the document's scope and
+    that very fact), and of a table that has grown, trailing NULLs.
+    """
     counted = row[:-2] if table.partition("_")[0] == "feedback" and row[-1] == 0 else row
+    if grown:
+        n_columns = len(counted)
+        while n_columns and counted[n_columns - 1] is None:
+            n_columns -= 1
+        counted = counted[:n_columns]
     return box.block((table, *counted))
 
 

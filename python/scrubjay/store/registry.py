@@ -13,6 +13,8 @@ store's own and have no row.) The rules are data, read with every identifier che
     owner    how a row is a tenant's: by its column `tenant` (empty), or by other rows: [[column, table, column], ..]
     counted  whether the rows are in a digest (:mod:`scrubjay.store.digests`); they have a column `tenant`
     marker   a table in which format 2 noted the tenants whose rows it had sealed
+    grown    whether columns were added behind the last one, which was never NULL: trailing NULLs are not in the digest,
+             so rows from before have the digest that they had
 """
 
 from __future__ import annotations
@@ -58,6 +60,7 @@ class Rules(NamedTuple):
     owner: tuple[tuple[str, str, str], ...] = ()
     counted: bool = True
     marker: str | None = None
+    grown: bool = False
 
     @property
     def owned(self) -> str:
@@ -114,6 +117,7 @@ def _read(name: Any, said: Any) -> Rules:
         columns = {field: tuple(given[field]) for field in ("key", "bound", "sealed", "hashes")}
         owner = tuple((str(a), str(b), str(c)) for a, b, c in given["owner"])
         form, empty, counted, marker = given["form"], given["empty"], given["counted"], given["marker"]
+        grown = bool(given.get("grown", False))  # files of before do not say it
     except (TypeError, ValueError, KeyError, RecursionError):
         raise CorruptIndexError(f"what is sealed of table {name!r} was changed in the file") from None
     identifiers = [name, *(one for way in owner for one in way)]
@@ -125,7 +129,14 @@ def _read(name: Any, said: Any) -> Rules:
     ):
         raise CorruptIndexError(f"what is sealed of table {name!r} was changed in the file")
     return Rules(
-        name, **columns, form=form, empty=bool(empty), owner=owner, counted=bool(counted), marker=marker
+        name,
+        **columns,
+        form=form,
+        empty=bool(empty),
+        owner=owner,
+        counted=bool(counted),
+        marker=marker,
+        grown=grown,
     )
 
 

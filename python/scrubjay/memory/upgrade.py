@@ -1,0 +1,44 @@
+"""Migration of memory's tables from older formats, inside one transaction.
+
+No key is asked for: rows are copied as they stand, sealed or not, and the columns that are new are NULL in them, so the
+digests of encrypted tenants stay right (:mod:`scrubjay.store.registry`, `grown`).
+"""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Sequence
+
+__all__ = ["upgrade"]
+
+_GROWN_2 = ("memory_policy", "memory_preference", "memory_fact", "memory_episode")
+"""Tables that format 2 gave further columns, behind the last, and other conditions."""
+
+
+def upgrade(connection: sqlite3.Connection, found: int, tables: Sequence[str]) -> None:
+    """Bring the tables of an older format up to this one; the caller holds the write transaction.
+
+    Args:
+        connection: of the transaction.
+        found: the format that the file says.
+        tables: the statements that make the tables of this format.
+    """
+    if found < 2:
+        for table in _GROWN_2:
+            _rebuild(connection, table, tables)
+
+
+def _rebuild(connection: sqlite3.Connection, table: str, tables: Sequence[str]) -> None:
+    """Make a table anew by its statement; what it has more than the old one is NULL, or its default."""
+    made = f"{table}_new"
+    opening = f"CREATE TABLE {table}("
+    create = next(statement for statement in tables if statement.startswith(opening))
+    connection.execute(create.replace(opening, f"CREATE TABLE {made}(", 1))
+    columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA table_info({table})").fetchall())
+    connection.execute(f"INSERT INTO {made}({columns}) SELECT {columns} FROM {table} ORDER BY rowid")
+    connection.execute(f"DROP TABLE {table}")  # with its indexes and triggers
+    connection.execute(f"ALTER TABLE {made} RENAME TO {table}")
+    for statement in tables:
+        if re.match(rf"CREATE (?:UNIQUE )?(?:INDEX|TRIGGER) [^;]*? ON {table}\b", statement):
+            connection.execute(statement)
