@@ -13,23 +13,27 @@ from typing import Any
 
 from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.memory.base import checked_scope, drop, log, remove
+from scrubjay.memory.base import checked_scope, documents_in, drop, log, remove
 from scrubjay.memory.checking import (
     Unfit,
     checked_source,
     classify,
     content_of,
     encoded,
+    encoded_detail,
     encoded_list,
+    moment_of,
     resolve,
     verify,
 )
 from scrubjay.memory.content import as_kept, checked_str, normalised
-from scrubjay.memory.facts import Proposal, provenance_columns
+from scrubjay.memory.documents import Embedded
+from scrubjay.memory.facts import Proposal, provenance_columns, topics_in
 from scrubjay.memory.making import as_moment
 from scrubjay.memory.records import (
     Candidate,
     EpisodeCandidate,
+    FactCandidate,
     Outcome,
     PolicyCandidate,
     PreferenceCandidate,
@@ -43,7 +47,7 @@ from scrubjay.memory.rows import (
     insert,
     new_id,
     rows_where,
-    topic_in,
+    value_hash_in,
 )
 from scrubjay.memory.sealing import next_number, sealed_values, settle
 from scrubjay.memory.standing import Standing
@@ -51,6 +55,8 @@ from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change
 
 __all__ = ["Gate"]
+
+_DAY_US = 86_400_000_000
 
 Proposed = tuple[Candidate | Mapping[str, Any] | str, Scope, Provenance | str]
 
@@ -68,8 +74,8 @@ class Gate(Standing):
                 :class:`PolicyCandidate`, a mapping with its fields (and perhaps `kind`), or a str, which is a fact.
             scope: on whose behalf. The record is kept in the narrowest scope that fits: a preference by the user, a
                 policy by the tenant, a fact or episode where it was proposed. Only a fact whose subject is the tenant
-                itself can become the tenant's: it is provisional, and promoted when runs that are independent of each
-                other (two names; of users, if they have them, two users) have observed it, or when it is
+                itself can become the tenant's: it is provisional, and promoted when two independent sources (other
+                runs, and other users or, outside of a user's scope, other authors) have observed it, or when it is
                 confirmed. Proposed in the scope of a user or agent it is kept there until then.
             source: the run it comes from, by name or as a :class:`Provenance`.
 
@@ -134,11 +140,36 @@ class Gate(Standing):
             if one.expires_at is not None and one.expires_at <= self.clock():
                 one.unfit = f"expires_at: expected a time to come, got {as_moment(one.expires_at)}"
                 return one
+        if kind == "fact":
+            try:
+                self._check_times(one)
+            except Unfit as unfit:
+                one.unfit = str(unfit)
+                return one
+            one.detail = encoded_detail(one.candidate)
+            if typed.vector is not None:
+                one.embedded = Embedded(typed.vector)
         if kind in ("fact", "episode"):
             one.metadata = encoded(typed.metadata)
             with self.reading() as connection:
                 self._hash(connection, one)
         return one
+
+    def _check_times(self, one: Proposal) -> None:
+        """Note when a fact was said, and when it says that it holds."""
+        candidate: FactCandidate = one.candidate
+        told = one.source.at if candidate.said_at is None else candidate.said_at
+        one.said_at = moment_of(told, "said_at")
+        if one.said_at is not None and one.said_at > self.clock() + _DAY_US:
+            raise Unfit(f"said_at: expected a time that has come, got {as_moment(one.said_at)}")
+        one.valid_from = moment_of(candidate.valid_from, "valid_from")
+        if one.valid_from is None and one.said_at is not None and one.said_at > self.clock():
+            one.valid_from = one.said_at
+        one.valid_until = moment_of(candidate.valid_until, "valid_until")
+        if one.valid_until is not None and one.valid_from is not None and one.valid_until <= one.valid_from:
+            raise Unfit(
+                f"valid_until: expected a time after {as_moment(one.valid_from)}, got {as_moment(one.valid_until)}"
+            )
 
     @staticmethod
     def _hash(connection: sqlite3.Connection, one: Proposal) -> None:
@@ -146,9 +177,9 @@ class Gate(Standing):
         assert one.target is not None
         one.hash = hash_in(connection, one.target, content_of(one.kind, one.candidate))
         if one.kind == "fact":
-            one.topic = topic_in(
-                connection, one.target.tenant, one.candidate.subject, one.candidate.predicate
-            )
+            tenant, candidate = one.target.tenant, one.candidate
+            one.topics = topics_in(connection, tenant, candidate.subject, candidate.predicate)
+            one.value_hash = value_hash_in(connection, tenant, candidate.value)
 
     def _check_window(self, one: Proposal) -> None:
         candidate = one.candidate
@@ -352,7 +383,7 @@ class Gate(Standing):
             hash=one.hash,
         )
         insert(connection, "memory_episode", row)
-        self.put(change, row, self._embedded(one))
+        documents_in(change).put(row, self._embedded(one))
         log(change, id, "written", one.source.author)
         return Outcome("written", "episode", id)
 

@@ -49,7 +49,7 @@ __all__ = [
 SEALED = {
     "memory_policy": ("text", "place"),
     "memory_preference": ("text", "place"),
-    "memory_fact": ("content", "subject", "predicate", "evidence", "metadata", "place"),
+    "memory_fact": ("content", "subject", "predicate", "evidence", "metadata", "place", "detail"),
     "memory_episode": ("summary", "outcome", "task_type", "steps", "artifacts", "metadata", "place"),
     "memory_rejection": ("reason", "content"),
 }
@@ -62,9 +62,9 @@ BOUND = {
     "memory_rejection": ("user", "agent"),
 }
 """What else of a row is authenticated with its sealed cells, beside tenant and id."""
-BYTES = frozenset({"metadata", "steps", "artifacts"})
+BYTES = frozenset({"metadata", "steps", "artifacts", "detail"})
 """Which of them are bytes; the others are texts."""
-_HASHES = {"memory_fact": ("hash", "topic"), "memory_episode": ("hash",)}
+_HASHES = {"memory_fact": ("hash", "topic", "value_hash"), "memory_episode": ("hash",)}
 _RECORDS = ("memory_policy", "memory_preference", "memory_fact", "memory_episode")
 EVENT = ("author", "content", "data")
 """What is sealed of an event."""
@@ -83,7 +83,7 @@ def _rules(table: str) -> Rules:
 
 RULES = (
     *map(_rules, SEALED),
-    Rules("memory_observation", ("hash",), hashes=("hash",), marker="memory_sealed"),
+    Rules("memory_observation", ("hash",), hashes=("hash",), marker="memory_sealed", grown=True),
     Rules(
         "memory_log",
         ("number",),
