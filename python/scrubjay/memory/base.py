@@ -20,6 +20,7 @@ from scrubjay.memory.making import as_moment, loaded
 from scrubjay.memory.rows import EpisodeRow, FactRow, kind_of, scope_in
 from scrubjay.memory.schema import KINDS, erasing
 from scrubjay.memory.sealing import cipher_of, next_number, place_in, sealed_cell, settle
+from scrubjay.memory.values import Validators
 from scrubjay.store.connections import translated
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.together import Change
@@ -52,6 +53,8 @@ class Ground:
     clock: Callable[[], int]
     """Microseconds since 1970."""
     judge: Judge
+    validate: Validators
+    """Key of a policy or preference -> what its values are held against."""
 
     @property
     def store(self) -> SqliteStore:
@@ -133,7 +136,8 @@ class Ground:
             given = {"outcome": row.outcome, "task_type": row.task_type}
         metadata.update({name: value for name, value in given.items() if value})
         until = None if row.expires_at is None else as_moment(row.expires_at)
-        said = payload.encode(metadata, as_moment(row.created_at), until)
+        at = getattr(row, "completed_at", None)
+        said = payload.encode(metadata, as_moment(row.created_at if at is None else at), until)
         change.upsert(
             [row.slot],
             [row.text],

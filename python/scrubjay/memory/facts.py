@@ -55,7 +55,7 @@ def provenance_columns(change: Change, tenant: str, source: Provenance) -> dict[
     version = source.policy_version
     if version is None:
         (version,) = change.connection.execute(
-            "SELECT ifnull(max(number), 0) FROM memory_policy WHERE tenant = ? AND status = 'active' "
+            "SELECT ifnull(max(number), 0) FROM memory_policy WHERE tenant IN (?, '') AND status = 'active' "
             "AND effective_from <= ? AND (effective_until IS NULL OR effective_until > ?)",
             (tenant, change.now, change.now),
         ).fetchone()

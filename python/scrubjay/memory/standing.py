@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from scrubjay._native import Scope
 from scrubjay.memory.base import Embedded, absent, checked_scope, log, remove
-from scrubjay.memory.content import checked_str
+from scrubjay.memory.content import named
 from scrubjay.memory.facts import Facts
+from scrubjay.memory.policies import confirm_policy
 from scrubjay.memory.records import FactCandidate, Outcome
 from scrubjay.memory.rows import EpisodeRow, FactRow, PolicyRow, Row, belongs_to, find_row
 from scrubjay.store.together import Change
@@ -31,7 +30,7 @@ class Standing(Facts):
             ValueError: it is not a fact or policy that waits for this; `by` is empty.
         """
         checked_scope(scope)
-        by = _named(by, "by")
+        by = named(by, "by")
         with self.reading() as connection:
             seen = find_row(connection, id)
         embedded = self._embed_texts([seen.text])[0] if isinstance(seen, FactRow) else Embedded(None)
@@ -40,12 +39,7 @@ class Standing(Facts):
             if row is None or not belongs_to(row, scope):
                 raise absent(id)
             if isinstance(row, PolicyRow) and row.status == "provisional":
-                change.connection.execute(
-                    "UPDATE memory_policy SET status = 'active', decided_by = ?, decided_at = ? WHERE id = ?",
-                    (by, change.now, id),
-                )
-                log(change, id, "confirmed", by)
-                return Outcome("written", "policy", id, f"confirmed by {by}")
+                return confirm_policy(change, row, by)
             if not isinstance(row, FactRow) or row.status != "provisional":
                 raise ValueError(
                     f"id: expected a provisional fact or policy, got a {row.kind} that is {row.status}"
@@ -65,8 +59,8 @@ class Standing(Facts):
             ValueError: no reason is given.
         """
         checked_scope(scope)
-        reason = _named(reason, "reason")
-        by = None if by is None else _named(by, "by")
+        reason = named(reason, "reason")
+        by = None if by is None else named(by, "by")
         with self.changing("revoking", [scope.tenant]) as change:
             if not self._revoke(change, id, scope, reason, by):
                 raise absent(id)
@@ -96,10 +90,3 @@ class Standing(Facts):
         """Take what is in force of a fact or episode out of the index."""
         if isinstance(row, (FactRow, EpisodeRow)) and row.status == "active":
             remove(change, row, reason)
-
-
-def _named(value: Any, name: str) -> str:
-    text = checked_str(value, name)
-    if not 1 <= len(text) <= 1000:
-        raise ValueError(f"{name}: expected 1 to 1,000 characters, got {len(text)}")
-    return text
