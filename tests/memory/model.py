@@ -41,11 +41,12 @@ class Entry:
     source: str = ""
     decided: bool = False
     id: str = ""
+    value: Any = None
 
 
 @dataclass
 class Rule:
-    """A version of a policy."""
+    """A version of a policy; of all tenants if `tenant` is empty."""
 
     tenant: str
     key: str
@@ -54,6 +55,8 @@ class Rule:
     until: int | None
     status: str = "provisional"
     id: str = ""
+    value: Any = None
+    mandatory: bool = False
 
 
 @dataclass
@@ -73,18 +76,38 @@ class Model:
         keys = seen_from(key)
         return sorted(e.text for e in self.entries if e.kind in kinds and e.key in keys and self.in_force(e))
 
-    def known(self, key: Key) -> tuple[list[str], list[str]]:
-        newest: dict[str, str] = {}
-        for rule in self.rules:
-            within = rule.begins <= self.now and (rule.until is None or self.now < rule.until)
-            if rule.tenant == key[0] and rule.status == "active" and within:
-                newest[rule.key] = rule.text
-        wishes = {
-            e.topic: e.text
-            for e in self.entries
-            if e.kind == "preference" and e.key == (key[0], key[1], "") and key[1] and self.in_force(e)
-        }
-        return [newest[k] for k in sorted(newest)], [wishes[k] for k in sorted(wishes)]
+    def known(self, key: Key) -> tuple[list[Any], list[Any]]:
+        """The values of what is known, by key."""
+        counts: dict[str, Rule] = {}
+        for rule in self.rules_in_force(key[0]):
+            counts[rule.key] = rule
+        for rule in self.rules_in_force(""):
+            own = counts.get(rule.key)
+            # A global rule gives way to a tenant's; a newer global one takes its place, mandatory or not.
+            if own is None or own.tenant == "" or rule is self.mandatory(rule.key):
+                counts[rule.key] = rule
+        wishes: dict[str, Entry] = {}
+        for user in ("", key[1]):
+            for e in self.entries:
+                if e.kind == "preference" and e.key == (key[0], user, "") and self.in_force(e):
+                    wishes[e.topic[0]] = e
+        return [counts[k].value for k in sorted(counts)], [wishes[k].value for k in sorted(wishes)]
+
+    def rules_in_force(self, tenant: str) -> list[Rule]:
+        """The confirmed versions of a tenant within their times, older ones first."""
+        return [
+            rule
+            for rule in self.rules
+            if rule.tenant == tenant
+            and rule.status == "active"
+            and rule.begins <= self.now
+            and (rule.until is None or self.now < rule.until)
+        ]
+
+    def mandatory(self, key: str) -> Rule | None:
+        """The newest global rule in force of a key, if it is mandatory."""
+        newest = [rule for rule in self.rules_in_force("") if rule.key == key][-1:]
+        return newest[0] if newest and newest[0].mandatory else None
 
     def find(self, id: str) -> Entry | Rule | None:
         return next((one for one in [*self.entries, *self.rules] if one.id == id), None)
@@ -179,8 +202,6 @@ class Model:
     # ------------------------------------------------------------------ the rest
 
     def episode(self, key: Key, text: str, until: int | None) -> Any:
-        if key[1:] == ("", ""):
-            return "rejected", None
         for entry in list(self.entries):
             if entry.kind == "episode" and entry.key == key and said(entry.text) == said(text):
                 if self.in_force(entry):
@@ -190,9 +211,10 @@ class Model:
         self.entries.append(new := Entry("episode", key, text, ("", ""), until))
         return "written", new
 
-    def preference(self, key: Key, name: str, text: str, source: str, until: int | None) -> Any:
-        if not key[1]:
+    def preference(self, key: Key, name: str, value: Any, source: str, until: int | None) -> Any:
+        if not key[1] and key[2]:
             return "rejected", None
+        text = value if isinstance(value, str) else repr(value)
         key = (key[0], key[1], "")
         held = None
         for entry in list(self.entries):
@@ -213,16 +235,29 @@ class Model:
             if same and held.source == source and held.until == until:
                 return "deduplicated", held
             held.status = "superseded"
-        self.entries.append(new := Entry("preference", key, text, (name, ""), until, source=source))
+        new = Entry("preference", key, text, (name, ""), until, source=source, value=value)
+        self.entries.append(new)
         return ("written" if held is None else "superseded"), new
 
-    def policy(self, tenant: str, name: str, text: str, begins: int | None, until: int | None) -> Any:
+    def policy(
+        self,
+        tenant: str,
+        name: str,
+        value: Any,
+        begins: int | None,
+        until: int | None,
+        *,
+        mandatory: bool = False,
+    ) -> Any:
+        text = value if isinstance(value, str) else repr(value)
         versions = [rule for rule in self.rules if rule.tenant == tenant and rule.key == name]
         if versions and versions[-1].status != "revoked":
             last = versions[-1]
-            if last.until == until and begins in (None, last.begins) and said(last.text) == said(text):
+            same = said(last.text) == said(text) and last.mandatory == mandatory
+            if same and last.until == until and begins in (None, last.begins):
                 return "deduplicated", last
-        self.rules.append(new := Rule(tenant, name, text, self.now if begins is None else begins, until))
+        since = self.now if begins is None else begins
+        self.rules.append(new := Rule(tenant, name, text, since, until, value=value, mandatory=mandatory))
         return "written", new
 
     def remove(self, entry: Entry | Rule) -> None:

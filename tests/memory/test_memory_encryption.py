@@ -384,8 +384,8 @@ def sealed_cells(memory: Memory, tenant: str) -> list[Any]:
     ).fetchall()
     for table in record_tables:
         clear += execute(
-            f"SELECT detail FROM memory_log JOIN memory_{table} r ON r.id = record WHERE r.tenant = ? "
-            "AND typeof(detail) = 'text'",
+            f"SELECT l.detail FROM memory_log l JOIN memory_{table} r ON r.id = record WHERE r.tenant = ? "
+            "AND typeof(l.detail) = 'text'",
             (tenant,),
         ).fetchall()
     return clear

@@ -243,7 +243,7 @@ def _plain(value: Any) -> Any:
         fields = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
         if "value_json" in fields:
             del fields["value_json"]
-            fields["value"] = value.value
+            fields["value"] = getattr(value, "value")  # noqa: B009 - a policy or preference
         return {**({"kind": value.kind} if hasattr(value, "kind") else {}), **fields}
     if isinstance(value, Scope):
         return {"tenant": value.tenant, "user": value.user, "agent": value.agent}

@@ -389,7 +389,7 @@ def _said(row: Row) -> Row:
 
 
 def _preference(row: PreferenceRow, changes: Mapping[str, Any]) -> PreferenceCandidate:
-    """What stays of a preference: a text that was made of the value goes with the value, and the value with the text."""
+    """What stays of a preference: a text that was made of the value goes with it, and the value with such a text."""
     held: Any = record_of(row)
     value = None if held.value_json is None else held.value
     text = held.text

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from scrubjay import payload
-from scrubjay.memory.content import MAX_CHARS, normalised
+from scrubjay.memory.content import MAX_CHARS, checked_str, normalised
 
 __all__ = [
     "MAX_VALUE_BYTES",
@@ -71,7 +71,8 @@ def with_text(candidate: _C) -> _C:
         json.dumps(value)
     except ValueError as error:  # an int of thousands of digits
         raise ValueError(f"value: {error}") from None
-    made: _C = replace(given, text=text, value=None if value == text else value)
+    is_text = value == checked_str(text, "text")  # as it is kept
+    made: _C = replace(given, text=text, value=None if is_text else value)
     return made
 
 
