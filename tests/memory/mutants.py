@@ -16,10 +16,11 @@ import sys
 import textwrap
 from typing import Any, NamedTuple
 
-GATE, FACTS, KNOWN, RECORDS, FORGET, SCHEMA, RACES, KILLS, MACHINE = (
+GATE, FACTS, KNOWN, RECORDS, FORGET, SCHEMA, RACES, KILLS, MACHINE, VALUES, GLOBALS = (
     f"tests/memory/test_{name}.py"
     for name in (
         "gate", "supersession", "known", "records", "forgetting", "schema", "races", "kills", "machine",
+        "values", "global_policies",
     )
 )  # fmt: skip
 TIMES = "tests/memory/test_two_times.py"
@@ -178,7 +179,7 @@ MUTANTS: dict[str, Mutant] = {
     "visible": Mutant(
         "a record of another scope is as if it did not exist",
         _M + "rows:is_visible",
-        "return scope_in(row) in scope.visible()",
+        "return is_global(row) or scope_in(row) in scope.visible()",
         "return True",
         f"{RECORDS}::test_an_id_of_a_foreign_scope_does_not_exist",
     ),
@@ -196,24 +197,17 @@ MUTANTS: dict[str, Mutant] = {
         'return row.agent == agent or row.agent == ""',
         f"{RECORDS}::test_what_a_scope_sees_and_what_it_may_change",
     ),
-    "preference_of_user": Mutant(
-        "a preference belongs to a user",
+    "preference_of_agent": Mutant(
+        "a preference is a user's or a tenant's, not an agent's",
         _M + "checking:resolve",
-        "if scope.user is None:",
+        "if scope.user is None and scope.agent is not None:",
         "if False:",
-        f"{GATE}::test_a_preference_of_nobody_is_refused",
+        f"{GATE}::test_a_preference_of_an_agent_is_refused",
     ),
     "tenant_scope": Mutant(
         "only a fact about the tenant can be the tenant's",
         _M + "checking:resolve",
         "if nobodys and not about_tenant:",
-        "if False:",
-        f"{GATE}::test_a_tenants_scope_takes_only_facts_about_the_tenant",
-    ),
-    "episode_scope": Mutant(
-        "an episode belongs to a user or an agent",
-        _M + "checking:resolve",
-        "if nobodys:",
         "if False:",
         f"{GATE}::test_a_tenants_scope_takes_only_facts_about_the_tenant",
     ),
@@ -305,8 +299,8 @@ MUTANTS: dict[str, Mutant] = {
     "copies_make_room": Mutant(
         "a fact that is promoted takes the place of its copies",
         _M + "facts:Facts._share",
-        "for copy in list(copies):",
-        "for copy in []:",
+        "for place in places:",
+        "for place in ():",
         f"{GATE}::test_said_by_a_user_it_stays_with_them_until_another_user_says_it",
     ),
     "inferred": Mutant(
@@ -439,9 +433,9 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "later_wins": Mutant(
         "of two facts of one time the later written one holds",
-        _M + "facts:Facts._enter",
-        "recorded_at = max([change.now, *((rival.recorded_at or rival.created_at) + 1 for rival in rivals)])",
-        "recorded_at = change.now",
+        _M + "facts:_next_recorded",
+        "return max([change.now, *(_recorded(rival) + 1 for rival in rivals)])",
+        "return change.now",
         TIMES,
     ),
     "synonyms": Mutant(
@@ -533,8 +527,8 @@ MUTANTS: dict[str, Mutant] = {
     "preference_ttl": Mutant(
         "a preference ends",
         _M + "known:_look_up",
-        "preferences.append(record)",
-        "preferences.append(record); until = _NEVER",
+        "preferences[row.key] = record",
+        "preferences[row.key] = record; until = _NEVER",
         f"{KNOWN}::test_a_preference_ends",
     ),
     "known_fresh": Mutant(
@@ -791,6 +785,140 @@ MUTANTS: dict[str, Mutant] = {
         'connection.execute("DELETE',
         '(lambda *a: None)("DELETE',
         f"{SEALING}::test_whose_key_was_destroyed_is_as_if_erased",
+    ),
+    # ------------------------------------------------------------------ values, globals, tenant-wide
+    "policy_detail_fixed": Mutant(
+        "the value of a version of a policy never changes, in the file",
+        "schema",
+        "OR NEW.detail IS NOT OLD.detail",
+        "",
+        f"{SCHEMA}::test_a_version_of_a_policy_never_changes",
+    ),
+    "value_differs": Mutant(
+        "another value is no duplicate, though the text is the same",
+        _M + "values:is_same",
+        "and _canonical(held.detail) == _canonical(detail)",
+        "",
+        f"{VALUES}::test_another_value_or_type_is_another_preference",
+    ),
+    "value_types_differ": Mutant(
+        "1, 1.0 and true are different values",
+        _M + "values:_canonical",
+        "json.dumps(json.loads(detail), sort_keys=True)",
+        "json.loads(detail)",
+        f"{VALUES}::test_another_value_or_type_is_another_preference",
+    ),
+    "value_text": Mutant(
+        "a value without a text is shown as JSON",
+        _M + "values:with_text",
+        'given.text if given.text != "" else text_of(value)',
+        "given.text",
+        f"{VALUES}::test_a_value_of_any_json_type_comes_back",
+    ),
+    "value_size": Mutant(
+        "a value that is too long is rejected",
+        _M + "checking:verify",
+        "if len(detail) > MAX_VALUE_BYTES:",
+        "if False:",
+        f"{VALUES}::test_what_is_no_value_is_refused",
+    ),
+    "validates": Mutant(
+        "a value that does not fit is rejected",
+        _M + "gate:Gate._prepare",
+        "one.unfit = fault(self.validate, one.candidate)",
+        "pass",
+        f"{VALUES}::test_a_value_that_does_not_fit_is_rejected_with_the_reason",
+    ),
+    "validates_updates": Mutant(
+        "an update to a value that does not fit is refused",
+        _M + "crud:Crud._changed",
+        "if refused:",
+        "if False:",
+        f"{VALUES}::test_a_value_that_does_not_fit_is_rejected_with_the_reason",
+    ),
+    "validates_globals": Mutant(
+        "a global policy whose value does not fit is refused",
+        _M + "policies:write_global",
+        "if refused:",
+        "if False:",
+        f"{VALUES}::test_a_value_that_does_not_fit_is_rejected_with_the_reason",
+    ),
+    "value_follows_text": Mutant(
+        "a text that was made of the value does not outlive it",
+        _M + "crud:_preference",
+        'text = ""',
+        "pass",
+        f"{VALUES}::test_an_update_keeps_text_and_value_together",
+    ),
+    "completed_at": Mutant(
+        "the time of an episode is when it was completed",
+        _M + "statements:begin_of_episode",
+        "row.created_at if row.completed_at is None else row.completed_at",
+        "row.created_at",
+        f"{VALUES}::test_an_episode_has_title_time_and_objects",
+    ),
+    "sealed_values": Mutant(
+        "values, types and titles of an encrypted tenant are sealed",
+        _M + "rows:sealed_columns",
+        "dict[str, Any]:",
+        'dict[str, Any]:\n    values = {k: v for k, v in values.items() if k != "detail"}',
+        f"{VALUES}::test_values_of_an_encrypted_tenant_are_not_in_the_file",
+    ),
+    "own_goes_first": Mutant(
+        "a tenant's policy goes before a global one",
+        _M + "policies:prevailing",
+        "or one.key not in own",
+        "or True",
+        f"{GLOBALS}::test_which_policy_of_a_key_counts",
+    ),
+    "mandatory": Mutant(
+        "a mandatory global policy goes before a tenant's",
+        _M + "policies:prevailing",
+        "if one.mandatory or",
+        "if",
+        f"{GLOBALS}::test_which_policy_of_a_key_counts",
+    ),
+    "global_for_all": Mutant(
+        "a global policy is every tenant's",
+        _M + "known:_look_up",
+        "(tenant, now)",
+        '("", now)',
+        KNOWN,
+    ),
+    "global_revoked_by_nobody": Mutant(
+        "no scope may revoke a global policy",
+        _M + "rows:belongs_to",
+        "if row.tenant != scope.tenant or row.user != user:",
+        'if row.tenant not in ("", scope.tenant) or row.user != user:',
+        f"{GLOBALS}::test_no_scope_may_change_a_global_policy",
+    ),
+    "revoke_global_only": Mutant(
+        "only global policies are revoked as such",
+        _M + "policies:revoke_global",
+        "or not is_global(row)",
+        "",
+        f"{GLOBALS}::test_a_global_policy_is_revoked_for_all",
+    ),
+    "global_in_the_clear": Mutant(
+        "no key is asked for a global policy",
+        "scrubjay.store.cipher:Cipher.current",
+        "if not tenant:",
+        "if False:",
+        f"{GLOBALS}::test_no_key_is_asked_for",
+    ),
+    "own_wish_first": Mutant(
+        "a user's preference goes before the tenant's",
+        _M + "known:_look_up",
+        '"ORDER BY user"',
+        '"ORDER BY user DESC"',
+        f"{VALUES}::test_a_tenants_preference_is_for_all_who_have_none_of_their_own",
+    ),
+    "numbers_go_on": Mutant(
+        "numbers of policies are not given again after an upgrade",
+        _M + "upgrade:_rebuild",
+        "if last is not None:",
+        "if False:",
+        f"{GLOBALS}::test_numbers_of_policies_go_on_after_an_upgrade",
     ),
     # ------------------------------------------------------------------ caught by the model
     "machine_expiry": Mutant(

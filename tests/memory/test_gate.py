@@ -148,18 +148,15 @@ def test_a_preference_is_the_users_whoever_serves_them(memory: Memory) -> None:
     assert [one.scope for one in memory.known(JANE).preferences] == [JANE]
 
 
-@pytest.mark.parametrize("scope", [ACME, CODER])
-def test_a_preference_of_nobody_is_refused(memory: Memory, scope: Scope) -> None:
-    outcome = memory.prefer("tone", "brief", scope=scope)
-    assert outcome.status == "rejected" and "belongs to a user" in outcome.reason
+def test_a_preference_of_an_agent_is_refused(memory: Memory) -> None:
+    outcome = memory.prefer("tone", "brief", scope=CODER)
+    assert outcome.status == "rejected" and "belongs to a user or a tenant" in outcome.reason
 
 
 def test_a_tenants_scope_takes_only_facts_about_the_tenant(memory: Memory) -> None:
     fact = memory.propose(FactCandidate("Jane is ill", "Jane", "is"), scope=ACME, source="r1")
     assert fact.status == "rejected" and "subject is the tenant itself" in fact.reason
-    episode = memory.propose(EpisodeCandidate("Shipped", "success"), scope=ACME, source="r1")
-    assert episode.status == "rejected" and "belongs to a user or an agent" in episode.reason
-    assert row_count(memory, "memory_fact") == row_count(memory, "memory_episode") == 0
+    assert row_count(memory, "memory_fact") == 0
 
 
 # ---------------------------------------------------------------------- facts of a tenant

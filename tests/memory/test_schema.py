@@ -79,11 +79,11 @@ def test_the_rows_of_these_tests_are_fit(file: sqlite3.Connection) -> None:
         ("fact", {"status": "'provisional'"}),
         ("fact", {"user": "''"}),
         ("preference", {"confidence": "0.49"}),
-        ("preference", {"user": "''"}),
+        ("preference", {"tenant": "''"}),
         ("preference", {"source": "'guessed'"}),
         ("preference", {"source_run": "''"}),
         ("preference", {"status": "'provisional'"}),
-        ("episode", {"user": "''"}),
+        ("episode", {"tenant": "''"}),
         ("episode", {"source_run": None}),
         ("episode", {"outcome": "''"}),
         ("episode", {"status": "'provisional'"}),
@@ -130,6 +130,7 @@ def test_two_rows_that_exclude_each_other(
         "UPDATE memory_policy SET version = 2",
         "UPDATE memory_policy SET tenant = 'globex'",
         "UPDATE memory_policy SET source_run = 'other'",
+        "UPDATE memory_policy SET detail = '{}'",
         "UPDATE memory_policy SET status = 'active'",  # nobody confirmed it
         "DELETE FROM memory_policy",
     ],
@@ -263,8 +264,11 @@ def test_an_index_becomes_a_memory_and_stays_an_index(tmp_path: Path) -> None:
 
 def test_a_newer_memory_is_refused(tmp_path: Path) -> None:
     with open_memory(tmp_path / "m.scrubjay") as memory, memory.store.writing("testing") as transaction:
-        transaction.connection.execute("UPDATE memory_meta SET value = 3 WHERE name = 'format'")
-    with pytest.raises(scrubjay.StoreFormatError, match="memory of format 2 or older, got format 3"):
+        newer = schema.FORMAT + 1
+        transaction.connection.execute("UPDATE memory_meta SET value = ? WHERE name = 'format'", (newer,))
+    with pytest.raises(
+        scrubjay.StoreFormatError, match=f"memory of format {schema.FORMAT} or older, got format {newer}"
+    ):
         open_memory(tmp_path / "m.scrubjay")
 
 

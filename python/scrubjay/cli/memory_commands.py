@@ -38,17 +38,35 @@ def run_memory(arguments: argparse.Namespace) -> int:
 def _add(arguments: argparse.Namespace) -> int:
     scope, text = scope_of(arguments), arguments.text
     source = Provenance(run=arguments.run, author="command line")
-    if arguments.kind in ("preference", "policy") and not arguments.key:
+    by_key = arguments.kind in ("preference", "policy")
+    if by_key and not arguments.key:
         raise InputError(f"--key: a {arguments.kind} needs one")
+    if not by_key and (arguments.value is not None or arguments.type):
+        raise InputError(f"--value, --type: only preferences and policies have them, got a {arguments.kind}")
+    if arguments.kind != "episode" and (arguments.title or arguments.completed_at):
+        raise InputError(f"--title, --completed-at: only episodes have them, got a {arguments.kind}")
+    if not text and arguments.value is None:
+        raise InputError("TEXT: expected what to remember" + (", or --value" if by_key else ""))
+    value = None if arguments.value is None else _json(arguments.value)
     with _open(arguments, new=True) as memory:
         if arguments.kind == "policy":
-            outcome = memory.policy(arguments.key, text, tenant=scope.tenant, by="command line")
+            outcome = memory.policy(
+                arguments.key, text, tenant=scope.tenant, value=value, type=arguments.type, by="command line"
+            )
         else:
             candidate: Any
             if arguments.kind == "preference":
-                candidate = PreferenceCandidate(arguments.key, text, confidence=arguments.confidence)
+                candidate = PreferenceCandidate(
+                    arguments.key,
+                    text,
+                    confidence=arguments.confidence,
+                    value=value,
+                    type=arguments.type,
+                )
             elif arguments.kind == "episode":
-                candidate = EpisodeCandidate(text, arguments.outcome)
+                candidate = EpisodeCandidate(
+                    text, arguments.outcome, title=arguments.title, completed_at=arguments.completed_at
+                )
             else:
                 candidate = FactCandidate(
                     text,
@@ -201,6 +219,15 @@ def _open(arguments: argparse.Namespace, *, new: bool = False) -> Memory:
     return Memory.open(arguments.file, from_spec(arguments.embedder), read_only=not writes)
 
 
+def _json(given: str) -> Any:
+    try:
+        return json.loads(given)
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"--value: expected JSON (a text in quotation marks), got {given[:80]!r}: {error}"
+        ) from None
+
+
 def _shown(line: str) -> str:
     """A line of a prompt without what could steer the terminal; its indentation stays."""
     return " " * (len(line) - len(line.lstrip(" "))) + clean(line)
@@ -214,6 +241,9 @@ def _plain(value: Any) -> Any:
     """A record in JSON's own types."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        if "value_json" in fields:
+            del fields["value_json"]
+            fields["value"] = getattr(value, "value")  # noqa: B009 - a policy or preference
         return {**({"kind": value.kind} if hasattr(value, "kind") else {}), **fields}
     if isinstance(value, Scope):
         return {"tenant": value.tenant, "user": value.user, "agent": value.agent}

@@ -18,6 +18,7 @@ from scrubjay.memory.judge import Judge
 from scrubjay.memory.rows import EpisodeRow, FactRow, kind_of
 from scrubjay.memory.schema import KINDS, erasing
 from scrubjay.memory.sealing import cipher_of, next_number, place_in, sealed_cell, settle
+from scrubjay.memory.values import Validators
 from scrubjay.store.connections import translated
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.together import Change
@@ -40,6 +41,8 @@ class Ground:
     clock: Callable[[], int]
     """Microseconds since 1970."""
     judge: Judge
+    validate: Validators
+    """Key of a policy or preference -> what its values are held against."""
 
     @property
     def store(self) -> SqliteStore:

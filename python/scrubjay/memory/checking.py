@@ -28,6 +28,7 @@ from scrubjay.memory.records import (
     Provenance,
 )
 from scrubjay.memory.schema import MIN_FACT_CONFIDENCE, MIN_PREFERENCE_CONFIDENCE
+from scrubjay.memory.values import MAX_VALUE_BYTES, detail_of
 
 __all__ = [
     "CANDIDATES",
@@ -36,6 +37,7 @@ __all__ = [
     "classify",
     "content_of",
     "encoded",
+    "encoded_artifacts",
     "encoded_detail",
     "encoded_list",
     "moment_of",
@@ -51,6 +53,7 @@ CANDIDATES: dict[str, type[Any]] = {
 }
 _KIND_OF = {candidate: kind for kind, candidate in CANDIDATES.items()}
 _LONG = {"content", "text", "summary", "evidence"}
+_SHORT = {"key", "subject", "predicate", "source", "outcome", "task_type", "type", "title"}
 
 
 class Unfit(Exception):  # noqa: N818 - a reason for a rejection, not an error of the caller's
@@ -139,7 +142,7 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
     texts = {
         field.name: checked_str(getattr(candidate, field.name), field.name, optional=field.name == "evidence")
         for field in fields(candidate)
-        if field.name in _LONG | {"key", "subject", "predicate", "source", "outcome", "task_type"}
+        if field.name in _LONG | _SHORT
     }
     for name, text in texts.items():
         longest = MAX_CHARS if name in _LONG else MAX_NAME_CHARS
@@ -157,8 +160,13 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
         if texts["source"] not in SOURCES:
             raise Unfit(f"source: expected one of {', '.join(SOURCES)}, got {texts['source']!r}")
     elif kind == "episode":
-        for name in ("steps", "artifacts"):
-            encoded_list(getattr(candidate, name), name)
+        encoded_list(candidate.steps, "steps")
+        encoded_artifacts(candidate.artifacts)
+        payload.to_utc(candidate.completed_at, "completed_at")
+    if kind in ("policy", "preference"):
+        detail = detail_of(value=candidate.value) or b""
+        if len(detail) > MAX_VALUE_BYTES:
+            raise Unfit(f"value: expected at most {MAX_VALUE_BYTES:,} bytes of JSON, got {len(detail):,}")
     if kind in ("fact", "episode"):
         encoded(candidate.metadata)
     return replace(candidate, **texts)
@@ -246,7 +254,7 @@ def encoded(metadata: Mapping[str, Any] | None) -> bytes | None:
 
 
 def encoded_list(items: Any, name: str) -> bytes:
-    """Return steps or artifacts as they are kept.
+    """Return steps as they are kept.
 
     Raises:
         TypeError: they are no sequence of str.
@@ -254,7 +262,34 @@ def encoded_list(items: Any, name: str) -> bytes:
     """
     if isinstance(items, (str, bytes)) or not isinstance(items, Sequence):
         raise TypeError(f"{name}: expected a sequence of str, got {type(items).__name__}")
-    data = json.dumps([checked_str(item, f"{name}[{i}]") for i, item in enumerate(items)]).encode()
+    return _encoded([checked_str(item, f"{name}[{i}]") for i, item in enumerate(items)], name)
+
+
+def encoded_artifacts(artifacts: Any) -> bytes:
+    """Return artifacts as they are kept: one JSON object, or a list of texts and objects.
+
+    Raises:
+        TypeError, ValueError: they are something else.
+        Unfit: they are too long.
+    """
+    if isinstance(artifacts, Mapping):
+        return _encoded(payload.checked_value(artifacts, "artifacts"), "artifacts")
+    if isinstance(artifacts, (str, bytes)) or not isinstance(artifacts, Sequence):
+        raise TypeError(
+            f"artifacts: expected a mapping, or a sequence of str and mappings, got {type(artifacts).__name__}"
+        )
+    names = [f"artifacts[{i}]" for i in range(len(artifacts))]
+    return _encoded(
+        [
+            payload.checked_value(one, name) if isinstance(one, Mapping) else checked_str(one, name)
+            for one, name in zip(artifacts, names, strict=True)
+        ],
+        "artifacts",
+    )
+
+
+def _encoded(value: Any, name: str) -> bytes:
+    data = json.dumps(value).encode()
     if len(data) > 4 * MAX_CHARS:
         raise Unfit(f"{name}: expected at most {4 * MAX_CHARS:,} bytes, got {len(data):,}")
     return data
@@ -263,9 +298,9 @@ def encoded_list(items: Any, name: str) -> bytes:
 def resolve(kind: str, candidate: Any, scope: Scope) -> tuple[Scope, bool]:
     """Return the narrowest scope that fits, and whether the statement is about the tenant itself.
 
-    A preference belongs to the user, whichever agent serves them, a policy to the tenant. A fact or an episode stays
-    where it was proposed. Only a fact about the tenant leaves a user's or agent's scope, once independent runs have
-    observed it (which the file decides).
+    A preference belongs to the user, whichever agent serves them, or to the tenant in whose scope it is proposed, a
+    policy to the tenant. A fact or an episode stays where it was proposed. Only a fact about the tenant leaves a user's
+    or agent's scope, once independent runs have observed it (which the file decides).
 
     Raises:
         Unfit: it would have no owner.
@@ -273,13 +308,11 @@ def resolve(kind: str, candidate: Any, scope: Scope) -> tuple[Scope, bool]:
     if kind == "policy":
         return Scope(scope.tenant), False
     if kind == "preference":
-        if scope.user is None:
-            raise Unfit("scope: a preference belongs to a user, and the scope names none")
+        if scope.user is None and scope.agent is not None:
+            raise Unfit("scope: a preference belongs to a user or a tenant, and the scope is an agent's")
         return Scope(scope.tenant, scope.user), False
     nobodys = scope.user is None and scope.agent is None
     if kind == "episode":
-        if nobodys:
-            raise Unfit("scope: an episode belongs to a user or an agent, and the scope names none")
         return scope, False
     about_tenant = normalised(candidate.subject) == normalised(scope.tenant)
     if nobodys and not about_tenant:

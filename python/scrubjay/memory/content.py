@@ -18,6 +18,7 @@ __all__ = [
     "as_kept",
     "checked_str",
     "digest",
+    "named",
     "normalised",
     "number_in",
     "topic",
@@ -84,6 +85,18 @@ def checked_str(value: Any, name: str, *, optional: bool = False) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name}: expected a str, got {type(value).__name__}")
     return as_text(value).strip()
+
+
+def named(value: Any, name: str) -> str:
+    """Return a name or a reason.
+
+    Raises:
+        TypeError, ValueError: it is not a str of 1 to 1,000 characters.
+    """
+    text = checked_str(value, name)
+    if not 1 <= len(text) <= 1000:
+        raise ValueError(f"{name}: expected 1 to 1,000 characters, got {len(text)}")
+    return text
 
 
 def as_kept(value: Any) -> str:

@@ -12,6 +12,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, cast
 
+from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import ConflictError, CorruptIndexError
 from scrubjay.memory.base import absent, checked_scope, documents_in, drop, log
@@ -19,6 +20,7 @@ from scrubjay.memory.checking import (
     CANDIDATES,
     Unfit,
     encoded,
+    encoded_artifacts,
     encoded_detail,
     encoded_list,
     moment_of,
@@ -54,7 +56,8 @@ from scrubjay.memory.rows import (
     value_hash_in,
 )
 from scrubjay.memory.schema import KINDS, erasing
-from scrubjay.memory.statements import detail_of, facts_of_slot, is_in_force
+from scrubjay.memory.statements import detail_in, facts_of_slot, is_in_force
+from scrubjay.memory.values import detail_of, fault, said, text_of, with_text
 from scrubjay.payload import CreatedAt
 from scrubjay.store.listing import warn_of
 from scrubjay.store.reading import names_of
@@ -78,8 +81,19 @@ _CHANGEABLE = {
         "entities",
         "importance",
     ),
-    "episode": ("summary", "outcome", "task_type", "steps", "artifacts", "metadata", "expires_at", "ttl"),
-    "preference": ("text", "source", "confidence", "expires_at", "ttl"),
+    "episode": (
+        "summary",
+        "outcome",
+        "task_type",
+        "steps",
+        "artifacts",
+        "metadata",
+        "title",
+        "completed_at",
+        "expires_at",
+        "ttl",
+    ),
+    "preference": ("text", "value", "type", "source", "confidence", "expires_at", "ttl"),
 }
 
 
@@ -88,7 +102,7 @@ class Crud(KnownScopes):
 
     def add(
         self,
-        content: str,
+        content: Any,
         *,
         scope: Scope,
         kind: str = "fact",
@@ -98,7 +112,8 @@ class Crud(KnownScopes):
         """Write a record through the gate: the same as proposing a candidate of this kind with these fields.
 
         Args:
-            content: a fact's content, an episode's summary, the text of a preference or policy.
+            content: a fact's content, an episode's summary, the text of a preference or policy (or, if it is not a
+                str, its value).
             scope: on whose behalf.
             kind: "fact", "episode" (needs `outcome`), "preference" or "policy" (they need `key`).
             source: the run it comes from.
@@ -109,6 +124,9 @@ class Crud(KnownScopes):
         """
         if kind not in CANDIDATES:
             raise ValueError(f"kind: expected one of {sorted(CANDIDATES)}, got {kind!r}")
+        if kind in ("policy", "preference"):
+            content, value = said(content, fields.get("value"))
+            fields = {**fields, "value": value}
         name = {"fact": "content", "episode": "summary"}.get(kind, "text")
         return self.propose({**fields, name: content, "kind": kind}, scope=scope, source=source)
 
@@ -189,7 +207,8 @@ class Crud(KnownScopes):
             scope: who asks.
             kinds: which, in this order.
             hidden: also those that are provisional, superseded, revoked, expired or not in force at the time.
-            exact: only those of exactly this scope (a tenant's policies are those of its scope without a user).
+            exact: only those of exactly this scope (a tenant's policies are those of its scope without a user; global
+                policies are of no scope).
             limit: how many at most.
             as_of: when they have to be in force (datetime, ISO 8601, seconds since 1970); None: now.
             known_at: by what was known then; None: by all that is known. See :mod:`scrubjay.memory.moments`.
@@ -217,9 +236,10 @@ class Crud(KnownScopes):
                     tenant, user, agent = names_of(one)
                     if kind == "policy":
                         if not user and not agent:
-                            rows += rows_where(connection, kind, "tenant = ?", (tenant,), damaged=damaged)
+                            owners = "tenant = ?" if exact else "tenant IN ('', ?)"
+                            rows += rows_where(connection, kind, owners, (tenant,), damaged=damaged)
                     elif kind == "preference":
-                        if user and not agent:
+                        if not agent:
                             rows += rows_where(
                                 connection, kind, "tenant = ? AND user = ?", (tenant, user), damaged=damaged
                             )
@@ -300,7 +320,7 @@ class Crud(KnownScopes):
     def _changed(self, row: Row, changes: Mapping[str, Any]) -> Any:
         made: Any
         if isinstance(row, FactRow):
-            detail = detail_of(row)
+            detail = detail_in(row)
             made = FactCandidate(
                 row.content,
                 row.subject,
@@ -320,18 +340,28 @@ class Crud(KnownScopes):
         elif isinstance(row, EpisodeRow):
             old: Any = record_of(row)
             made = EpisodeCandidate(
-                row.summary, row.outcome, row.task_type, old.steps, old.artifacts, metadata=old.metadata
+                row.summary,
+                row.outcome,
+                row.task_type,
+                old.steps,
+                old.artifacts,
+                metadata=old.metadata,
+                title=old.title,
+                completed_at=old.completed_at,
             )
         else:
             assert isinstance(row, PreferenceRow)
-            made = PreferenceCandidate(row.key, row.text, row.source, row.confidence)
+            made = _preference(row, changes)
         names = {field.name for field in fields(made)}
+        made = replace(made, **{name: value for name, value in changes.items() if name in names})
         try:
-            return verify(
-                row.kind,
-                replace(made, **{name: value for name, value in changes.items() if name in names}),
-                Provenance(row.source_run),
-            )
+            if isinstance(row, PreferenceRow):
+                made = verify(row.kind, with_text(made), Provenance(row.source_run))
+                refused = fault(self.validate, made)
+                if refused:
+                    raise Unfit(refused)
+                return made
+            return verify(row.kind, made, Provenance(row.source_run))
         except Unfit as unfit:
             raise ValueError(str(unfit)) from None
 
@@ -381,12 +411,19 @@ class Crud(KnownScopes):
                 outcome=candidate.outcome,
                 task_type=candidate.task_type,
                 steps=encoded_list(candidate.steps, "steps"),
-                artifacts=encoded_list(candidate.artifacts, "artifacts"),
+                artifacts=encoded_artifacts(candidate.artifacts),
                 hash=hash_in(change.connection, scope_in(row), candidate.summary),
                 metadata=metadata,
+                detail=detail_of(title=candidate.title),
+                completed_at=_time_of(candidate.completed_at),
             )
         else:
-            values.update(text=candidate.text, source=candidate.source, confidence=candidate.confidence)
+            values.update(
+                text=candidate.text,
+                source=candidate.source,
+                confidence=candidate.confidence,
+                detail=detail_of(value=candidate.value, type=candidate.type),
+            )
         if isinstance(row, (FactRow, EpisodeRow)):
             self._make_room(change, row, values["hash"], values.get("topic"))
         values = sealed_columns(change.connection, row, values)
@@ -436,6 +473,7 @@ class Crud(KnownScopes):
             self.remove_document(change, row, reason)
             if isinstance(row, FactRow):
                 self._project_slot_of(change, row, by)
+                self._unshare(change, row.id)
             self.note_deletion(change, scope_in(row), reason, by, {row.kind: 1})
         self.forget_known(scope.tenant)
         return True
@@ -457,6 +495,26 @@ def _said(row: Row) -> Row:
     if isinstance(row, FactRow):
         return row._replace(hash=b"", topic=b"", value_hash=None)
     return row._replace(hash=b"") if isinstance(row, EpisodeRow) else row
+
+
+def _preference(row: PreferenceRow, changes: Mapping[str, Any]) -> PreferenceCandidate:
+    """What stays of a preference: a text that was made of the value goes with it, and the value with such a text."""
+    held: Any = record_of(row)
+    value = None if held.value_json is None else held.value
+    text = held.text
+    if value is not None and text == text_of(value):
+        if "text" in changes:
+            value = None
+        elif "value" in changes:
+            text = ""
+    elif value is None and changes.get("value") is not None:
+        text = text if "text" in changes else ""
+    return PreferenceCandidate(row.key, text, row.source, row.confidence, value=value, type=held.type)
+
+
+def _time_of(given: CreatedAt | None) -> int | None:
+    moment = payload.to_utc(given, "completed_at")
+    return None if moment is None else payload.microseconds(moment)
 
 
 def _text(candidate: Any) -> str:

@@ -18,6 +18,7 @@ from scrubjay.memory.around import AroundMemory
 from scrubjay.memory.base import COLLECTION
 from scrubjay.memory.decay import Decay
 from scrubjay.memory.judge import DefaultJudge, Judge
+from scrubjay.memory.values import Validators, checked_validators
 from scrubjay.retrieval.retriever import Retriever
 
 __all__ = ["Memory"]
@@ -72,6 +73,7 @@ class Memory(AroundMemory):
         retention_days: float = 90.0,
         history_days: float | None = None,
         retriever: Callable[[Index], Retriever] = Retriever,
+        validate: Validators | None = None,
     ) -> None:
         """Use :meth:`open`; this one takes an index that is open already, and does not close it.
 
@@ -84,6 +86,9 @@ class Memory(AroundMemory):
             history_days: how long facts are kept that were superseded, or whose time is over; None: for good.
             retriever: makes what searches run through of the collection of facts and episodes, with a rewriter or
                 reranker of yours: ``lambda documents: Retriever(documents, reranker=mine)``.
+            validate: key of a policy or preference -> a function that is called with each value that is proposed for
+                it. A value does not fit if it raises, or returns False: the proposal is rejected, with what it raised
+                as the reason. `jsonschema`'s ``Draft202012Validator(schema).validate`` is such a function.
         """
         if not isinstance(index, Index) or index.path is None:
             raise TypeError("index: expected an Index with a file; open one with Index.open(path)")
@@ -106,6 +111,7 @@ class Memory(AroundMemory):
         self.decay = decay or Decay()
         self.retention_days = retention_days
         self.history_days = history_days
+        self.validate = checked_validators(validate)
         self._kept = {}
         self._kept_lock = threading.Lock()
         self._background_lock = threading.Lock()
@@ -127,6 +133,7 @@ class Memory(AroundMemory):
         retention_days: float = 90.0,
         history_days: float | None = None,
         retriever: Callable[[Index], Retriever] = Retriever,
+        validate: Validators | None = None,
         **options: Any,
     ) -> Self:
         """Open the memory in a file, or make one; an index's file gets the tables of memory beside its own.
@@ -134,9 +141,9 @@ class Memory(AroundMemory):
         Args:
             path: one SQLite file.
             embedder: as for :meth:`Index.open`; None: facts and episodes are found by keywords alone.
-            clock, judge, decay, retention_days, history_days, retriever: as in the constructor.
+            clock, judge, decay, retention_days, history_days, retriever, validate: as in the constructor.
             options: further ones of :meth:`Index.open` (durability, busy_timeout, memory_budget, keys). With `keys`
-                all that is said in the memory of a tenant with a key is encrypted in the file: texts, subjects,
+                all that is said in the memory of a tenant with a key is encrypted in the file: texts, values, subjects,
                 predicates, evidence, metadata and places of records, what an episode did, events of traces, what was
                 refused, reasons. Ids, the names of tenants, users, agents, authors and runs, keys of policies and
                 preferences, kinds, statuses, numbers and times stay readable, and the reasons of deletion events. What
@@ -161,6 +168,7 @@ class Memory(AroundMemory):
                 retention_days=retention_days,
                 history_days=history_days,
                 retriever=retriever,
+                validate=validate,
             )
         except BaseException:
             index.close()

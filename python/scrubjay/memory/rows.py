@@ -39,6 +39,7 @@ __all__ = [
     "find_row",
     "hash_in",
     "insert",
+    "is_global",
     "is_visible",
     "kind_of",
     "new_id",
@@ -55,7 +56,7 @@ class PolicyRow(NamedTuple):
     """A row of memory_policy."""
 
     id: str
-    tenant: str
+    tenant: str  # '': global
     user: str  # ''
     agent: str  # ''
     status: str
@@ -71,6 +72,7 @@ class PolicyRow(NamedTuple):
     version: int
     text: str
     decided_by: str | None
+    detail: bytes | None
 
     @property
     def kind(self) -> str:
@@ -83,7 +85,7 @@ class PreferenceRow(NamedTuple):
 
     id: str
     tenant: str
-    user: str
+    user: str  # '': of all users
     agent: str  # ''
     status: str
     begins_at: None
@@ -100,6 +102,7 @@ class PreferenceRow(NamedTuple):
     confidence: float
     superseded_by: str | None
     updated_at: int
+    detail: bytes | None
 
     @property
     def kind(self) -> str:
@@ -191,6 +194,8 @@ class EpisodeRow(NamedTuple):
     updated_at: int
     slot: str
     hash: bytes
+    detail: bytes | None
+    completed_at: int | None
 
     @property
     def kind(self) -> str:
@@ -414,9 +419,14 @@ def scope_in(row: Row) -> Scope:
     return scope_of(row.tenant, row.user, row.agent)
 
 
+def is_global(row: Row) -> bool:
+    """Whether a row is a policy that is in force for every tenant; it has no scope."""
+    return row.kind == "policy" and row.tenant == ""
+
+
 def is_visible(row: Row, scope: Scope) -> bool:
-    """Whether a search from `scope` may see what the row's scope holds."""
-    return scope_in(row) in scope.visible()
+    """Whether a search from `scope` may see what the row's scope holds; a global policy is everybody's."""
+    return is_global(row) or scope_in(row) in scope.visible()
 
 
 def belongs_to(row: Row, scope: Scope) -> bool:

@@ -68,13 +68,15 @@ TABLES = (
     f"""CREATE TABLE memory_policy(
   number INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
-  tenant TEXT NOT NULL CHECK (tenant <> ''), key TEXT NOT NULL CHECK (key <> ''),
+  tenant TEXT NOT NULL,                -- '': a global policy, in force for every tenant
+  key TEXT NOT NULL CHECK (key <> ''),
   version INTEGER NOT NULL CHECK (version >= 1),
   text TEXT NOT NULL CHECK (text <> ''),
   effective_from INTEGER NOT NULL, effective_until INTEGER CHECK (effective_until > effective_from),
   status TEXT NOT NULL CHECK (status IN ('provisional', 'active', 'revoked')),
   decided_by TEXT, decided_at INTEGER,
   created_at INTEGER NOT NULL,{_PROVENANCE}
+  detail BLOB,                         -- JSON, see `values`; NULL: nothing besides
   CHECK ((status = 'provisional') = (decided_by IS NULL)),
   UNIQUE (tenant, key, version))""",
     """CREATE TRIGGER memory_policy_enters BEFORE INSERT ON memory_policy WHEN NEW.status <> 'provisional'
@@ -83,7 +85,7 @@ BEGIN SELECT RAISE(ABORT, 'a policy enters provisional'); END""",
 WHEN NEW.id <> OLD.id OR NEW.tenant <> OLD.tenant OR NEW.key <> OLD.key OR NEW.version <> OLD.version
   OR NEW.text <> OLD.text OR NEW.effective_from <> OLD.effective_from
   OR NEW.effective_until IS NOT OLD.effective_until OR NEW.created_at <> OLD.created_at
-  OR NEW.source_run <> OLD.source_run
+  OR NEW.source_run <> OLD.source_run OR NEW.detail IS NOT OLD.detail
 BEGIN SELECT RAISE(ABORT, 'a version of a policy never changes'); END""",
     """CREATE TRIGGER memory_policy_forward BEFORE UPDATE OF status ON memory_policy
 WHEN OLD.status = 'revoked' OR (OLD.status = 'active' AND NEW.status <> 'revoked')
@@ -91,12 +93,14 @@ BEGIN SELECT RAISE(ABORT, 'a policy is confirmed once and revoked once'); END"""
     # ------------------------------------------------------------------ preferences
     f"""CREATE TABLE memory_preference(
   id TEXT PRIMARY KEY,
-  tenant TEXT NOT NULL CHECK (tenant <> ''), user TEXT NOT NULL CHECK (user <> ''),
+  tenant TEXT NOT NULL CHECK (tenant <> ''),
+  user TEXT NOT NULL,                  -- '': of all users of the tenant
   key TEXT NOT NULL CHECK (key <> ''), text TEXT NOT NULL CHECK (text <> ''),
   source TEXT NOT NULL CHECK (source IN ('user_stated', 'inferred', 'admin_set')),
   confidence REAL NOT NULL CHECK (confidence >= {MIN_PREFERENCE_CONFIDENCE} AND confidence <= 1),
   status TEXT NOT NULL CHECK (status IN ('active', 'superseded', 'revoked')), superseded_by TEXT,
   created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, expires_at INTEGER,{_PROVENANCE}
+  detail BLOB,                         -- JSON, see `values`; NULL: nothing besides
   CHECK ((status = 'superseded') = (superseded_by IS NOT NULL)))""",
     "CREATE UNIQUE INDEX memory_preference_once ON memory_preference(tenant, user, key) WHERE status = 'active'",
     # ------------------------------------------------------------------ facts
@@ -135,6 +139,7 @@ BEGIN SELECT RAISE(ABORT, 'a policy is confirmed once and revoked once'); END"""
   ifnull(relation, 'asserts'), ifnull(valid_from, ''), ifnull(valid_until, '')) WHERE {_LIVING}""",
     "CREATE UNIQUE INDEX memory_fact_slot ON memory_fact(slot) WHERE status = 'active'",
     "CREATE INDEX memory_fact_topic ON memory_fact(tenant, user, agent, topic)",
+    "CREATE INDEX memory_fact_shared ON memory_fact(shared_as) WHERE shared_as IS NOT NULL",
     "CREATE INDEX memory_fact_begins ON memory_fact(tenant, valid_from) WHERE valid_from IS NOT NULL",
     "CREATE INDEX memory_fact_ends ON memory_fact(tenant, valid_until) WHERE valid_until IS NOT NULL",
     """CREATE TRIGGER memory_fact_enters BEFORE INSERT ON memory_fact
@@ -169,7 +174,8 @@ BEGIN SELECT RAISE(ABORT, 'a fact stays in its scope'); END""",
   metadata BLOB,
   created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, expires_at INTEGER,
   uses INTEGER NOT NULL DEFAULT 0, last_used_at INTEGER NOT NULL,{_PROVENANCE}
-  CHECK (user <> '' OR agent <> ''))""",
+  detail BLOB,                         -- JSON, see `values`; NULL: nothing besides
+  completed_at INTEGER)""",
     "CREATE UNIQUE INDEX memory_episode_once ON memory_episode(tenant, user, agent, hash) WHERE status = 'active'",
     "CREATE INDEX memory_episode_status ON memory_episode(tenant, user, agent, status)",
     """CREATE TRIGGER memory_episode_forward BEFORE UPDATE ON memory_episode
@@ -206,7 +212,8 @@ BEGIN SELECT RAISE(ABORT, 'only an erasure deletes this'); END"""
         for name in ("policy", "log")
     ),
     # ------------------------------------------------------------------ what known() may keep
-    # Grows with every change of a tenant's policies (user '') or a user's preferences; kept when those are erased.
+    # Grows with every change of a tenant's policies or own preferences (user ''), a user's preferences, or global
+    # policies (tenant ''); kept when those are erased.
     """CREATE TABLE memory_stamp(tenant TEXT NOT NULL, user TEXT NOT NULL, version INTEGER NOT NULL,
   PRIMARY KEY (tenant, user)) WITHOUT ROWID""",
     *(
