@@ -28,6 +28,7 @@ from tests.memory.setting import (
     JOE,
     START,
     Clock,
+    by_ann,
     lives,
     open_memory,
     row_count,
@@ -174,10 +175,14 @@ def test_a_tenants_fact_waits_for_a_second_independent_run(memory: Memory) -> No
     assert visible_to(memory) == [] and memory.get(first.id or "", scope=ACME) is None
     again = memory.propose(SHIPS, scope=ACME, source="r1")  # the same run is no second witness
     assert again.status == "deduplicated" and not again.active and visible_to(memory) == []
-    second = memory.propose(SHIPS, scope=ACME, source="r2")
+    nobody = memory.propose(SHIPS, scope=ACME, source="r2")  # another run of nobody in particular neither
+    assert nobody.status == "deduplicated" and not nobody.active and visible_to(memory) == []
+    second = memory.propose(SHIPS, scope=ACME, source=by_ann("r2"))
+    assert not second.active, "it is the run that said it already"
+    second = memory.propose(SHIPS, scope=ACME, source=by_ann("r3"))
     assert second.id == first.id and second.active and "promoted" in second.reason
     assert visible_to(memory) == [scope for scope in EVERYWHERE if scope.tenant == "acme"]
-    assert memory.why(first.id or "", scope=JANE).observed_in == ("r1", "r2")  # type: ignore[union-attr]
+    assert memory.why(first.id or "", scope=JANE).observed_in == ("r1", "r2", "r3")  # type: ignore[union-attr]
 
 
 def test_said_by_a_user_it_stays_with_them_until_another_user_says_it(memory: Memory) -> None:
@@ -220,7 +225,7 @@ def test_what_is_promoted_supersedes_what_it_contradicts(memory: Memory) -> None
     mondays = FactCandidate("Acme ships on Mondays", "acme", "Ships on")
     second = memory.propose(mondays, scope=ACME, source="r1")
     assert not second.active and texts(memory, "ships", JANE) == ["Acme ships on Fridays"]
-    third = memory.propose(mondays, scope=ACME, source="r2")
+    third = memory.propose(mondays, scope=ACME, source=by_ann("r2"))
     assert (third.status, third.id, third.superseded) == ("superseded", second.id, first.id)
     assert texts(memory, "ships", JANE) == ["Acme ships on Mondays"]
 

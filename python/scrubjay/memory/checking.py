@@ -14,8 +14,10 @@ from typing import Any
 
 from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.memory.base import RESERVED
+from scrubjay.entities import names as entity_names
 from scrubjay.memory.content import MAX_CHARS, MAX_NAME_CHARS, checked_str, normalised, number_in
+from scrubjay.memory.documents import RESERVED
+from scrubjay.memory.projection import RELATIONS
 from scrubjay.memory.records import (
     SOURCES,
     Candidate,
@@ -26,7 +28,7 @@ from scrubjay.memory.records import (
     Provenance,
 )
 from scrubjay.memory.schema import MIN_FACT_CONFIDENCE, MIN_PREFERENCE_CONFIDENCE
-from scrubjay.memory.values import MAX_VALUE_BYTES, detail_of
+from scrubjay.memory.values import MAX_VALUE_BYTES, kept_detail
 
 __all__ = [
     "CANDIDATES",
@@ -36,7 +38,9 @@ __all__ = [
     "content_of",
     "encoded",
     "encoded_artifacts",
+    "encoded_detail",
     "encoded_list",
+    "moment_of",
     "resolve",
     "verify",
 ]
@@ -118,6 +122,7 @@ def checked_source(source: Any) -> Provenance:
         if len(value) > MAX_NAME_CHARS:
             raise ValueError(f"source.{name}: expected at most {MAX_NAME_CHARS} characters, got {len(value)}")
         named[name] = value or None
+    moment_of(source.at, "source.at")
     for name in ("turn", "policy_version"):
         number = getattr(source, name)
         if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
@@ -148,8 +153,7 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
     if not source.run:
         raise Unfit("source.run: every record needs the run that it comes from")
     if kind == "fact":
-        if candidate.single is not None and not isinstance(candidate.single, bool):
-            raise TypeError(f"single: expected a bool or None, got {type(candidate.single).__name__}")
+        _verify_statement(candidate)
         _confident(candidate, MIN_FACT_CONFIDENCE, "a fact")
     elif kind == "preference":
         _confident(candidate, MIN_PREFERENCE_CONFIDENCE, "a preference")
@@ -158,14 +162,72 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
     elif kind == "episode":
         encoded_list(candidate.steps, "steps")
         encoded_artifacts(candidate.artifacts)
-        payload.to_utc(candidate.completed_at, "completed_at")
+        moment_of(candidate.completed_at, "completed_at")
     if kind in ("policy", "preference"):
-        detail = detail_of(value=candidate.value) or b""
+        detail = kept_detail(value=candidate.value) or b""
         if len(detail) > MAX_VALUE_BYTES:
             raise Unfit(f"value: expected at most {MAX_VALUE_BYTES:,} bytes of JSON, got {len(detail):,}")
     if kind in ("fact", "episode"):
         encoded(candidate.metadata)
     return replace(candidate, **texts)
+
+
+def _verify_statement(candidate: FactCandidate) -> None:
+    if candidate.single is not None and not isinstance(candidate.single, bool):
+        raise TypeError(f"single: expected a bool or None, got {type(candidate.single).__name__}")
+    if not isinstance(candidate.relation, str):
+        raise TypeError(f"relation: expected a str, got {type(candidate.relation).__name__}")
+    if candidate.relation not in RELATIONS:
+        raise Unfit(f"relation: expected one of {', '.join(RELATIONS)}, got {candidate.relation!r}")
+    for name in ("replaces", "entities"):
+        given = getattr(candidate, name)
+        if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+            raise TypeError(f"{name}: expected a sequence of str, got {type(given).__name__}")
+        for i, one in enumerate(given):
+            if len(checked_str(one, f"{name}[{i}]")) > MAX_NAME_CHARS:
+                raise Unfit(f"{name}: expected at most {MAX_NAME_CHARS} characters each, got {len(one):,}")
+    if candidate.importance is not None and math.isnan(number_in(candidate.importance, "importance")):
+        raise Unfit(f"importance: expected 0 to 1, got {candidate.importance!r}")
+    encoded_detail(candidate)
+
+
+def encoded_detail(candidate: FactCandidate) -> bytes | None:
+    """Return value, entities and importance of a fact as they are kept; None without any.
+
+    Raises:
+        TypeError, ValueError: the value is not JSON.
+        Unfit: it is too long.
+    """
+    given = {
+        "value": candidate.value.strip() if isinstance(candidate.value, str) else candidate.value,
+        "entities": entity_names(candidate.entities) if candidate.entities else None,
+        "importance": candidate.importance,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if not given:
+        return None
+    for name, value in given.items():
+        try:
+            given[name] = payload.checked_metadata({name: value})[name]
+        except (TypeError, ValueError) as error:
+            raise type(error)(str(error).replace("metadata", "candidate")) from None
+    try:
+        data = json.dumps(given, separators=(",", ":")).encode()
+    except RecursionError:
+        raise ValueError("value: expected less nesting") from None
+    if len(data) > 4 * MAX_CHARS:
+        raise Unfit(f"value: expected at most {4 * MAX_CHARS:,} bytes, got {len(data):,}")
+    return data
+
+
+def moment_of(value: Any, name: str) -> int | None:
+    """Return a time in microseconds since 1970; None without one.
+
+    Raises:
+        TypeError, ValueError: it is not a time.
+    """
+    moment = payload.to_utc(value, name)
+    return None if moment is None else payload.microseconds(moment)
 
 
 def _confident(candidate: Any, least: float, what: str) -> None:

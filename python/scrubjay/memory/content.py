@@ -22,6 +22,8 @@ __all__ = [
     "normalised",
     "number_in",
     "topic",
+    "value_digest",
+    "value_words",
 ]
 
 MAX_CHARS = 20_000
@@ -52,6 +54,20 @@ def topic(subject: str, predicate: str) -> bytes:
     """Return what facts have in common that may contradict each other; empty if subject or predicate is."""
     about, what = normalised(subject), normalised(predicate)
     return _sha256(about, what) if about and what else b""
+
+
+def value_words(value: Any) -> str:
+    """Return a value of a slot as it is compared: of a text what :func:`normalised` leaves, else its JSON.
+
+    >>> value_words("Oslo.") == value_words(" OSLO"), value_words({"b": 1, "a": True})
+    (True, '{"a": true, "b": 1}')
+    """
+    return normalised(value) if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def value_digest(value: Any) -> bytes:
+    """Return the SHA-256 by which equal values of a slot are found."""
+    return _sha256("value", value_words(value))
 
 
 def _sha256(*parts: str) -> bytes:

@@ -20,7 +20,10 @@ __all__ = ["as_moment", "checked", "decoded", "json_of", "types_of"]
 _T = TypeVar("_T")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_TIMES = frozenset({"begins_at", "expires_at", "created_at", "updated_at", "last_used_at", "completed_at"})
+_TIMES = frozenset(
+    """begins_at expires_at created_at updated_at last_used_at completed_at
+    said_at recorded_at valid_from valid_until withdrawn_at""".split()
+)
 _STATUSES = frozenset({"provisional", "active", "superseded", "revoked"})
 _CLASSES = {
     "str": (str,),

@@ -11,9 +11,8 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.memory.base import checked_scope, drop, log, remove
+from scrubjay.memory.base import checked_scope, documents_in, drop, log, remove
 from scrubjay.memory.checking import (
     Unfit,
     checked_source,
@@ -21,17 +20,21 @@ from scrubjay.memory.checking import (
     content_of,
     encoded,
     encoded_artifacts,
+    encoded_detail,
     encoded_list,
+    moment_of,
     resolve,
     verify,
 )
 from scrubjay.memory.content import as_kept, checked_str
-from scrubjay.memory.facts import Proposal, provenance_columns
+from scrubjay.memory.documents import Embedded
+from scrubjay.memory.facts import Proposal, provenance_columns, topics_in
 from scrubjay.memory.making import as_moment
 from scrubjay.memory.policies import window_of, write_policy
 from scrubjay.memory.records import (
     Candidate,
     EpisodeCandidate,
+    FactCandidate,
     Outcome,
     PreferenceCandidate,
     Provenance,
@@ -43,15 +46,17 @@ from scrubjay.memory.rows import (
     insert,
     new_id,
     rows_where,
-    topic_in,
+    value_hash_in,
 )
 from scrubjay.memory.sealing import next_number, sealed_values, settle
 from scrubjay.memory.standing import Standing
-from scrubjay.memory.values import detail_of, fault, is_same, with_text
+from scrubjay.memory.values import fault, is_same, kept_detail, with_text
 from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change
 
 __all__ = ["Gate"]
+
+_DAY_US = 86_400_000_000
 
 Proposed = tuple[Candidate | Mapping[str, Any] | str, Scope, Provenance | str]
 
@@ -70,8 +75,8 @@ class Gate(Standing):
             scope: on whose behalf. The record is kept in the narrowest scope that fits: a preference by the user, a
                 policy by the tenant, a fact or episode where it was proposed (a preference or episode in the tenant's
                 own scope is for all of its users). Only a fact whose subject is the tenant
-                itself can become the tenant's: it is provisional, and promoted when runs that are independent of each
-                other (two names; of users, if they have them, two users) have observed it, or when it is
+                itself can become the tenant's: it is provisional, and promoted when two independent sources (other
+                runs, and other users or, outside of a user's scope, other authors) have observed it, or when it is
                 confirmed. Proposed in the scope of a user or agent it is kept there until then.
             source: the run it comes from, by name or as a :class:`Provenance`.
 
@@ -138,11 +143,36 @@ class Gate(Standing):
             if one.expires_at is not None and one.expires_at <= self.clock():
                 one.unfit = f"expires_at: expected a time to come, got {as_moment(one.expires_at)}"
                 return one
+        if kind == "fact":
+            try:
+                self._check_times(one)
+            except Unfit as unfit:
+                one.unfit = str(unfit)
+                return one
+            one.detail = encoded_detail(one.candidate)
+            if typed.vector is not None:
+                one.embedded = Embedded(typed.vector)
         if kind in ("fact", "episode"):
             one.metadata = encoded(typed.metadata)
             with self.reading() as connection:
                 self._hash(connection, one)
         return one
+
+    def _check_times(self, one: Proposal) -> None:
+        """Note when a fact was said, and when it says that it holds."""
+        candidate: FactCandidate = one.candidate
+        told = one.source.at if candidate.said_at is None else candidate.said_at
+        one.said_at = moment_of(told, "said_at")
+        if one.said_at is not None and one.said_at > self.clock() + _DAY_US:
+            raise Unfit(f"said_at: expected a time that has come, got {as_moment(one.said_at)}")
+        one.valid_from = moment_of(candidate.valid_from, "valid_from")
+        if one.valid_from is None and one.said_at is not None and one.said_at > self.clock():
+            one.valid_from = one.said_at
+        one.valid_until = moment_of(candidate.valid_until, "valid_until")
+        if one.valid_until is not None and one.valid_from is not None and one.valid_until <= one.valid_from:
+            raise Unfit(
+                f"valid_until: expected a time after {as_moment(one.valid_from)}, got {as_moment(one.valid_until)}"
+            )
 
     @staticmethod
     def _hash(connection: sqlite3.Connection, one: Proposal) -> None:
@@ -150,9 +180,9 @@ class Gate(Standing):
         assert one.target is not None
         one.hash = hash_in(connection, one.target, content_of(one.kind, one.candidate))
         if one.kind == "fact":
-            one.topic = topic_in(
-                connection, one.target.tenant, one.candidate.subject, one.candidate.predicate
-            )
+            tenant, candidate = one.target.tenant, one.candidate
+            one.topics = topics_in(connection, tenant, candidate.subject, candidate.predicate)
+            one.value_hash = value_hash_in(connection, tenant, candidate.value)
 
     def _decide(self, change: Change, one: Proposal) -> Outcome:
         if one.unfit:
@@ -214,7 +244,7 @@ class Gate(Standing):
         if held is not None and held.expires_at is not None and held.expires_at <= now:
             drop(change, "preference", held.id)
             held = None
-        detail = detail_of(value=candidate.value, type=candidate.type)
+        detail = kept_detail(value=candidate.value, type=candidate.type)
         if held is not None:
             says_the_same = is_same(held, candidate.text, detail)
             if candidate.source == "inferred" and held.source != "inferred":
@@ -280,7 +310,6 @@ class Gate(Standing):
         if twin is not None:
             return Outcome("deduplicated", "episode", twin.id, "the same is known")
         id = new_id("episode")
-        completed_at = payload.to_utc(candidate.completed_at, "completed_at")
         row = EpisodeRow(
             id=id,
             tenant=tenant,
@@ -302,11 +331,11 @@ class Gate(Standing):
             updated_at=now,
             slot=new_id("slot"),
             hash=one.hash,
-            detail=detail_of(title=candidate.title),
-            completed_at=None if completed_at is None else payload.microseconds(completed_at),
+            detail=kept_detail(title=candidate.title),
+            completed_at=moment_of(candidate.completed_at, "completed_at"),
         )
         insert(connection, "memory_episode", row)
-        self.put(change, row, self._embedded(one))
+        documents_in(change).put(row, self._embedded(one))
         log(change, id, "written", one.source.author)
         return Outcome("written", "episode", id)
 

@@ -11,6 +11,7 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.decoding import as_moment, decoded, json_of
 from scrubjay.memory.records import Episode, Fact, Policy, Preference, Provenance, Record
 from scrubjay.memory.rows import EpisodeRow, FactRow, PolicyRow, PreferenceRow, Row, scope_in
+from scrubjay.memory.statements import detail_of, holds_of
 from scrubjay.store.decoding import shown
 
 __all__ = ["as_moment", "loaded", "record_of"]
@@ -22,12 +23,18 @@ def _moment(microseconds: int | None) -> datetime | None:
     return None if microseconds is None else as_moment(microseconds)
 
 
-def record_of(row: Row) -> Record:
+def record_of(row: Row, now: int | None = None) -> Record:
     """Return the record of a row.
+
+    Args:
+        row: opened.
+        now: in microseconds since 1970; None: the status is that of the row, which time alone does not change.
 
     Raises:
         CorruptIndexError: its values are not what was written.
     """
+    if isinstance(row, FactRow):
+        return decoded("its values", row.id, lambda: _fact(row, now))
     return decoded("its values", row.id, lambda: _MAKE[row.kind](row))
 
 
@@ -80,7 +87,20 @@ def _preference(row: PreferenceRow) -> Preference:
     )
 
 
-def _fact(row: FactRow) -> Fact:
+def _fact(row: FactRow, now: int | None) -> Fact:
+    holds = holds_of(row)
+    status = row.status
+    if (
+        now is not None
+        and status == "active"
+        and holds
+        and not any(end is None or now < end for _, end in holds)
+    ):
+        status = "ended"
+    elif now is not None and status == "active" and holds and now < holds[0][0]:
+        status = "planned"
+    detail = detail_of(row)
+    said_at = as_moment(row.created_at if row.said_at is None else row.said_at)
     return Fact(
         id=row.id,
         scope=scope_in(row),
@@ -88,7 +108,7 @@ def _fact(row: FactRow) -> Fact:
         subject=row.subject,
         predicate=row.predicate,
         confidence=row.confidence,
-        status=row.status,
+        status=status,
         created_at=as_moment(row.created_at),
         updated_at=as_moment(row.updated_at),
         expires_at=_moment(row.expires_at),
@@ -98,8 +118,18 @@ def _fact(row: FactRow) -> Fact:
         last_used_at=as_moment(row.last_used_at),
         faded=bool(row.faded),
         evidence=row.evidence,
-        provenance=_provenance(row),
+        provenance=_provenance(row, said_at),
         metadata=loaded(row.metadata),
+        value=detail.get("value"),
+        relation=row.relation or "asserts",
+        single=None if row.single is None else bool(row.single),
+        said_at=said_at,
+        recorded_at=as_moment(row.created_at if row.recorded_at is None else row.recorded_at),
+        valid_from=_moment(row.valid_from),
+        valid_until=_moment(row.valid_until),
+        holds=tuple((as_moment(begin), _moment(end)) for begin, end in holds),
+        entities=tuple(detail.get("entities", ())),
+        importance=detail.get("importance"),
     )
 
 
@@ -164,6 +194,6 @@ def _artifacts(data: bytes) -> tuple[Any, ...] | dict[str, Any]:
 _MAKE: dict[str, Callable[[Any], Record]] = {
     "policy": _policy,
     "preference": _preference,
-    "fact": _fact,
     "episode": _episode,
 }
+"""Of the kinds whose records are their rows alone."""

@@ -46,7 +46,7 @@ class Provenance:
         author: who said it: a user, a model's name, a tool.
         place: where it was read, such as "notes/travel.md:12".
         policy_version: number of the newest policy in force then, 0 if there was none. Filled in by the gate.
-        at: when it was recorded. Filled in by the gate.
+        at: when it was said or observed; a fact holds from then on unless it states another time. None: now.
     """
 
     run: str
@@ -66,15 +66,28 @@ class FactCandidate:
 
     Args:
         content: the statement; what is searched and shown.
-        subject, predicate: what it is about ("Jane", "lives in"). Facts with the same of both are held against each
-            other by the judge; without them nothing is superseded.
-        single: whether the predicate has one value at a time, so that this takes the place of what is known. None:
-            the judge decides; its default knows "lives in" and the like, and lets all else stand side by side. It is
-            not kept: when a tenant's provisional fact comes into force the judge decides by the words.
+        subject, predicate: what it is about ("Jane", "lives in"): its slot. Only statements of one slot can contradict
+            each other; without them nothing is superseded.
         confidence: 0 to 1; facts need 0.7.
         evidence: the words that it was taken from.
-        expires_at, ttl: from when on it does not hold any more.
+        expires_at, ttl: from when on it is to be deleted. It holds no longer than that.
         metadata: JSON values for filters, returned with the record.
+        single: whether the predicate has one value at a time, so that what begins later takes the place of what is
+            known. None: the judge decides; its default knows "lives in" and the like, and lets all else stand side by
+            side.
+        value: what it says of the slot ("Oslo"), a str or another JSON value. The same value said again, in whatever
+            words, is the same statement.
+        relation: "asserts" that it holds; "ends" what was known from its day on ("not allergic any more"); "corrects"
+            what was never so, and takes its place for all of its time; "plans" what will be so from `valid_from` on,
+            and supersedes nothing before.
+        valid_from, valid_until: when it is so (datetime, ISO 8601, seconds since 1970). By default from when it was
+            said on, for good. A fact of the past goes to its place in the past and supersedes nothing that begins
+            later.
+        said_at: when it was said; by default the time of its source (`Provenance.at`), or now.
+        replaces: ids of facts of the same scope that it contradicts, whatever their slots: they end where it begins.
+        entities: whom and what it names; found by these names, too (see `entities` of :class:`scrubjay.Query`).
+        importance: 0 to 1, for callers who rank by it; in the metadata of its hits.
+        vector: its own; None: the embedder's.
     """
 
     content: str
@@ -86,6 +99,15 @@ class FactCandidate:
     ttl: timedelta | float | None = None
     metadata: Mapping[str, Any] | None = None
     single: bool | None = None
+    value: Any = None
+    relation: str = "asserts"
+    valid_from: CreatedAt | None = None
+    valid_until: CreatedAt | None = None
+    said_at: CreatedAt | None = None
+    replaces: Sequence[str] = ()
+    entities: Sequence[str] = ()
+    importance: float | None = None
+    vector: Any = None
 
 
 @dataclass(frozen=True)
@@ -254,7 +276,20 @@ class Preference:
 
 @dataclass(frozen=True)
 class Fact:
-    """A statement. `status` is "provisional", "active", "superseded" or "revoked"; a faded one sinks in rankings."""
+    """A statement.
+
+    Attributes:
+        status: "provisional" (a tenant's, that waits for a second source or a confirmation), "active" (in force),
+            "planned" (it begins later), "ended" (its time is over), "superseded" (its time is over because of
+            `superseded_by`) or "revoked".
+        created_at, recorded_at: when the memory learned of it.
+        said_at: when it was said.
+        valid_from, valid_until: the times that it states; None: it states none.
+        holds: when it is so, by all that is known: (from, until) in ascending order, until None for good. Empty for
+            what was corrected or revoked.
+        superseded_by: the id of the fact that ended, cut or covers it.
+        faded: a faded fact sinks in rankings.
+    """
 
     id: str
     scope: Scope
@@ -274,6 +309,16 @@ class Fact:
     evidence: str | None
     provenance: Provenance
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    value: Any = None
+    relation: str = "asserts"
+    single: bool | None = None
+    said_at: datetime | None = None
+    recorded_at: datetime | None = None
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    holds: tuple[tuple[datetime, datetime | None], ...] = ()
+    entities: tuple[str, ...] = ()
+    importance: float | None = None
 
     kind = "fact"
 
@@ -281,6 +326,10 @@ class Fact:
     def text(self) -> str:
         """The content."""
         return self.content
+
+    def at(self, moment: datetime) -> bool:
+        """Whether it is so at a time, by all that is known."""
+        return any(begin <= moment and (end is None or moment < end) for begin, end in self.holds)
 
 
 @dataclass(frozen=True)
@@ -382,8 +431,11 @@ class Known:
 
 @dataclass(frozen=True)
 class Event:
-    """Something that happened to a record: "written", "superseded", "confirmed", "promoted", "revoked", "updated",
-    "restated", "faded" or "revived"; who did it, and a detail such as the id of the successor."""
+    """Something that happened to a record; who did it, and a detail such as the id of the successor.
+
+    `what` is "written", "superseded", "limited" (by a fact that begins later), "resumed", "confirmed", "promoted",
+    "revoked", "updated", "restated", "faded" or "revived".
+    """
 
     at: datetime
     record: str

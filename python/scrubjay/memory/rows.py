@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
-from scrubjay.memory.content import digest, topic
+from scrubjay.memory.content import digest, topic, value_digest
 from scrubjay.memory.decoding import checked, decoded, types_of
 from scrubjay.memory.schema import KINDS
 from scrubjay.memory.sealing import (
@@ -40,7 +40,6 @@ __all__ = [
     "hash_in",
     "insert",
     "is_global",
-    "is_in_force",
     "is_visible",
     "kind_of",
     "new_id",
@@ -49,6 +48,7 @@ __all__ = [
     "rows_where",
     "sealed_columns",
     "topic_in",
+    "value_hash_in",
 ]
 
 
@@ -141,6 +141,20 @@ class FactRow(NamedTuple):
     slot: str
     hash: bytes
     topic: bytes
+    relation: str | None = None  # from here on: None in rows of format 1
+    single: int | None = None
+    said_at: int | None = None
+    recorded_at: int | None = None
+    valid_from: int | None = None
+    valid_until: int | None = None
+    withdrawn_at: int | None = None
+    affirmed: str | None = None
+    replaces: str | None = None
+    replaced_by: str | None = None
+    shared_as: str | None = None
+    holds: str | None = None
+    value_hash: bytes | None = None
+    detail: bytes | None = None
 
     @property
     def kind(self) -> str:
@@ -392,6 +406,11 @@ def topic_in(connection: sqlite3.Connection, tenant: str, subject: str, predicat
     return keyed(connection, tenant, topic(subject, predicate))
 
 
+def value_hash_in(connection: sqlite3.Connection, tenant: str, value: Any) -> bytes | None:
+    """Return by what equal values of a slot are found, as the file has it; None without a value."""
+    return None if value is None else keyed(connection, tenant, value_digest(value))
+
+
 # ---------------------------------------------------------------------- who may
 
 
@@ -403,15 +422,6 @@ def scope_in(row: Row) -> Scope:
 def is_global(row: Row) -> bool:
     """Whether a row is a policy that is in force for every tenant; it has no scope."""
     return row.kind == "policy" and row.tenant == ""
-
-
-def is_in_force(row: Row, now: int) -> bool:
-    """Whether a record is active, has begun and has not ended."""
-    return (
-        row.status == "active"
-        and (row.begins_at is None or row.begins_at <= now)
-        and (row.expires_at is None or now < row.expires_at)
-    )
 
 
 def is_visible(row: Row, scope: Scope) -> bool:

@@ -50,7 +50,7 @@ __all__ = [
 SEALED = {
     "memory_policy": ("text", "place", "detail"),
     "memory_preference": ("text", "place", "detail"),
-    "memory_fact": ("content", "subject", "predicate", "evidence", "metadata", "place"),
+    "memory_fact": ("content", "subject", "predicate", "evidence", "metadata", "place", "detail"),
     "memory_episode": (
         "summary",
         "outcome",
@@ -74,7 +74,7 @@ BOUND = {
 """What else of a row is authenticated with its sealed cells, beside tenant and id."""
 BYTES = frozenset({"metadata", "steps", "artifacts", "detail"})
 """Which of them are bytes; the others are texts."""
-_HASHES = {"memory_fact": ("hash", "topic"), "memory_episode": ("hash",)}
+_HASHES = {"memory_fact": ("hash", "topic", "value_hash"), "memory_episode": ("hash",)}
 _RECORDS = ("memory_policy", "memory_preference", "memory_fact", "memory_episode")
 EVENT = ("author", "content", "data")
 """What is sealed of an event."""
@@ -93,7 +93,7 @@ def _rules(table: str) -> Rules:
 
 RULES = (
     *map(_rules, SEALED),
-    Rules("memory_observation", ("hash",), hashes=("hash",), marker="memory_sealed"),
+    Rules("memory_observation", ("hash",), hashes=("hash",), marker="memory_sealed", grown=True),
     Rules(
         "memory_log",
         ("number",),

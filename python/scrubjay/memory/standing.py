@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from scrubjay._native import Scope
-from scrubjay.memory.base import Embedded, absent, checked_scope, log, remove
+from scrubjay.memory.base import absent, checked_scope, documents_in, log, remove
 from scrubjay.memory.content import named
+from scrubjay.memory.documents import Embedded
 from scrubjay.memory.facts import Facts
 from scrubjay.memory.policies import confirm_policy
-from scrubjay.memory.records import FactCandidate, Outcome
+from scrubjay.memory.records import Outcome
 from scrubjay.memory.rows import EpisodeRow, FactRow, PolicyRow, Row, belongs_to, find_row
 from scrubjay.store.together import Change
 
@@ -46,13 +47,14 @@ class Standing(Facts):
                 )
             if row.expires_at is not None and row.expires_at <= change.now:
                 raise absent(id)
-            candidate = FactCandidate(row.content, row.subject, row.predicate, row.confidence)
-            superseded = self._promote(change, row, candidate, {}, by, embedded)
+            superseded = self._promote(change, row, {}, by, embedded)
         status = "superseded" if superseded else "written"
         return Outcome(status, "fact", id, f"confirmed by {by}", superseded)
 
     def revoke(self, id: str, *, reason: str, scope: Scope, by: str | None = None) -> None:
         """Take a record out of force permanently. Its row stays, for :meth:`why`, until :meth:`sweep` deletes it.
+
+        What a fact had superseded is in force again.
 
         Raises:
             KeyError: this scope has no such record of its own (that is living).
@@ -76,6 +78,13 @@ class Standing(Facts):
                 "UPDATE memory_policy SET status = 'revoked', decided_by = ?, decided_at = ? WHERE id = ?",
                 (row.decided_by or by or "nobody named", change.now, id),
             )
+        elif isinstance(row, FactRow):
+            fresh = row._replace(status="revoked", withdrawn_at=change.now, updated_at=change.now)
+            if row.status != "provisional":
+                fresh = fresh._replace(holds="[]")
+                documents_in(change).put(fresh, before=row)
+            self._update_row(change, row, fresh, ("status", "withdrawn_at", "updated_at", "holds"))
+            self._project_slot_of(change, fresh, by)
         else:
             change.connection.execute(
                 f"UPDATE memory_{row.kind} SET status = 'revoked', updated_at = ? WHERE id = ?",
@@ -87,6 +96,7 @@ class Standing(Facts):
 
     @staticmethod
     def remove_document(change: Change, row: Row, reason: str) -> None:
-        """Take what is in force of a fact or episode out of the index."""
-        if isinstance(row, (FactRow, EpisodeRow)) and row.status == "active":
+        """Take a fact or episode out of the index."""
+        is_there = row.status != "provisional" if isinstance(row, FactRow) else row.status == "active"
+        if isinstance(row, (FactRow, EpisodeRow)) and is_there:
             remove(change, row, reason)

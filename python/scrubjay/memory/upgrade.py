@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 __all__ = ["upgrade"]
 
-_GROWN_2 = ("memory_policy", "memory_preference", "memory_fact", "memory_episode")
+_GROWN_2 = ("memory_observation", "memory_policy", "memory_preference", "memory_fact", "memory_episode")
 """Tables that format 2 gave further columns, behind the last, and other conditions."""
 
 
@@ -24,9 +24,13 @@ def upgrade(connection: sqlite3.Connection, found: int, tables: Sequence[str]) -
         found: the format that the file says.
         tables: the statements that make the tables of this format.
     """
+    connection.execute(
+        "PRAGMA legacy_alter_table = ON"
+    )  # triggers of other tables are not looked at on the way
     if found < 2:
         for table in _GROWN_2:
             _rebuild(connection, table, tables)
+    connection.execute("PRAGMA legacy_alter_table = OFF")
 
 
 def _rebuild(connection: sqlite3.Connection, table: str, tables: Sequence[str]) -> None:
@@ -39,7 +43,7 @@ def _rebuild(connection: sqlite3.Connection, table: str, tables: Sequence[str]) 
     create = next(statement for statement in tables if statement.startswith(opening))
     connection.execute(create.replace(opening, f"CREATE TABLE {made}(", 1))
     columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA table_info({table})").fetchall())
-    connection.execute(f"INSERT INTO {made}({columns}) SELECT {columns} FROM {table} ORDER BY rowid")
+    connection.execute(f"INSERT INTO {made}({columns}) SELECT {columns} FROM {table}")
     last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
     connection.execute(f"DROP TABLE {table}")  # with its indexes and triggers
     connection.execute(f"ALTER TABLE {made} RENAME TO {table}")
