@@ -473,6 +473,12 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     ),
     "Memory.forget": lambda _, made: made.forget("nobody", tenant="acme"),
     "Memory.policy": lambda _, made: made.policy("refunds", "Never.", tenant="acme", by="legal"),
+    "Memory.global_policy": lambda _, made: made.global_policy("refunds", "Never.", by="operations"),
+    "Memory.revoke_global_policy": lambda _, made: made.revoke_global_policy(
+        made.global_policy("refunds", f"Never {next(_numbers)}.", by="operations").id,
+        reason="over",
+        by="operations",
+    ),
     "Memory.propose": lambda _, made: made.propose(
         memory.FactCandidate(f"Jane lives in {next(_numbers)}", "Jane", "lives in"),
         scope=JANE,

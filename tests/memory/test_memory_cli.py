@@ -59,6 +59,24 @@ def test_add_recall_known_why(run) -> None:
     assert "from run command line" in run("why", oslo["id"], *JANE)
 
 
+def test_values_types_titles(run) -> None:
+    limit = '{"max_auto_approve_usd": 500}'
+    shown = run("add", "--kind", "policy", "--key", "refunds", "--value", limit, "--type", "approval", *JANE)
+    assert "confirmed by command line" in shown
+    run("add", "Short pages.", "--kind", "preference", "--key", "size", "--value", "25", *JANE)
+    run("add", "--kind", "preference", "--key", "size", "--value", "10", "--tenant", "acme")
+    known = run("known", *JANE, "--json")
+    (rule,), (wish,) = known["policies"], known["preferences"]
+    assert (rule["value"], rule["type"], rule["text"]) == ({"max_auto_approve_usd": 500}, "approval", limit)
+    assert (wish["value"], wish["text"]) == (25, "Short pages.")
+    assert run("known", *JOE, "--json")["preferences"][0]["value"] == 10
+    assert limit in run("known", *JANE)
+    when = ["--title", "Riga", "--completed-at", "2026-03-01T09:30:00+01:00"]
+    added = run("add", "Booked a train.", "--kind", "episode", *when, *JANE, "--json")
+    record = run("why", added["id"], *JANE, "--json")["record"]
+    assert (record["title"], record["completed_at"]) == ("Riga", "2026-03-01T08:30:00+00:00")
+
+
 def test_other_scopes_find_nothing(run) -> None:
     added = run("add", "The code is 4711.", *JANE, "--json")
     assert "nothing found" in run("recall", "code 4711", *JOE, code=1)
@@ -107,6 +125,13 @@ def test_bad_usage_is_said(run, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert "no such file" in run("recall", "x", *JANE, code=2)
     assert list(tmp_path.iterdir()) == [], "only add makes a file"
     assert "--key: a policy needs one" in run("add", "x", "--kind", "policy", *JANE, code=2)
+    assert "--value: expected JSON" in run(
+        "add", "--kind", "policy", "--key", "k", "--value", "x", *JANE, code=2
+    )
+    assert "--value, --type: only preferences" in run("add", "x", "--value", "1", *JANE, code=2)
+    assert "--title, --completed-at: only episodes" in run("add", "x", "--title", "y", *JANE, code=2)
+    assert "TEXT: expected what to remember" in run("add", *JANE, code=2)
+    assert "completed_at" in run("add", "x", "--kind", "episode", "--completed-at", "soon", *JANE, code=2)
     rejected = run("add", "Perhaps.", "--confidence", "0.1", *JANE, "--json", code=2)
     assert rejected["status"] == "rejected" and "0.7" in rejected["reason"]
     assert main(["memory"]) == 2 and main(["memory", "sing"]) == 2

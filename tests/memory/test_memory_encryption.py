@@ -204,6 +204,8 @@ def test_the_tests_of_memory_pass_with_keys() -> None:
         "distil",
         "ingest",
         "schema",
+        "values",
+        "global_policies",
     )
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]

@@ -12,7 +12,6 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, cast
 
-from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import ConflictError, CorruptIndexError
 from scrubjay.memory.base import absent, checked_scope, documents_in, drop, log
@@ -57,7 +56,7 @@ from scrubjay.memory.rows import (
 )
 from scrubjay.memory.schema import KINDS, erasing
 from scrubjay.memory.statements import detail_in, facts_of_slot, is_in_force
-from scrubjay.memory.values import detail_of, fault, said, text_of, with_text
+from scrubjay.memory.values import fault, kept_detail, said, text_of, with_text
 from scrubjay.payload import CreatedAt
 from scrubjay.store.listing import warn_of
 from scrubjay.store.reading import names_of
@@ -414,15 +413,15 @@ class Crud(KnownScopes):
                 artifacts=encoded_artifacts(candidate.artifacts),
                 hash=hash_in(change.connection, scope_in(row), candidate.summary),
                 metadata=metadata,
-                detail=detail_of(title=candidate.title),
-                completed_at=_time_of(candidate.completed_at),
+                detail=kept_detail(title=candidate.title),
+                completed_at=moment_of(candidate.completed_at, "completed_at"),
             )
         else:
             values.update(
                 text=candidate.text,
                 source=candidate.source,
                 confidence=candidate.confidence,
-                detail=detail_of(value=candidate.value, type=candidate.type),
+                detail=kept_detail(value=candidate.value, type=candidate.type),
             )
         if isinstance(row, (FactRow, EpisodeRow)):
             self._make_room(change, row, values["hash"], values.get("topic"))
@@ -510,11 +509,6 @@ def _preference(row: PreferenceRow, changes: Mapping[str, Any]) -> PreferenceCan
     elif value is None and changes.get("value") is not None:
         text = text if "text" in changes else ""
     return PreferenceCandidate(row.key, text, row.source, row.confidence, value=value, type=held.type)
-
-
-def _time_of(given: CreatedAt | None) -> int | None:
-    moment = payload.to_utc(given, "completed_at")
-    return None if moment is None else payload.microseconds(moment)
 
 
 def _text(candidate: Any) -> str:
