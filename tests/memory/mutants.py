@@ -299,8 +299,8 @@ MUTANTS: dict[str, Mutant] = {
     "copies_make_room": Mutant(
         "a fact that is promoted takes the place of its copies",
         _M + "facts:Facts._share",
-        "for copy in list(copies):",
-        "for copy in []:",
+        "for place in places:",
+        "for place in ():",
         f"{GATE}::test_said_by_a_user_it_stays_with_them_until_another_user_says_it",
     ),
     "inferred": Mutant(
@@ -433,9 +433,9 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "later_wins": Mutant(
         "of two facts of one time the later written one holds",
-        _M + "facts:Facts._enter",
-        "recorded_at = max([change.now, *((rival.recorded_at or rival.created_at) + 1 for rival in rivals)])",
-        "recorded_at = change.now",
+        _M + "facts:_next_recorded",
+        "return max([change.now, *(_recorded(rival) + 1 for rival in rivals)])",
+        "return change.now",
         TIMES,
     ),
     "synonyms": Mutant(
@@ -852,7 +852,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "completed_at": Mutant(
         "the time of an episode is when it was completed",
-        _M + "documents:documents_of",
+        _M + "statements:begin_of_episode",
         "row.created_at if row.completed_at is None else row.completed_at",
         "row.created_at",
         f"{VALUES}::test_an_episode_has_title_time_and_objects",

@@ -28,7 +28,7 @@ from scrubjay.memory.records import (
     Provenance,
 )
 from scrubjay.memory.schema import MIN_FACT_CONFIDENCE, MIN_PREFERENCE_CONFIDENCE
-from scrubjay.memory.values import MAX_VALUE_BYTES, kept_detail
+from scrubjay.memory.values import MAX_VALUE_BYTES, detail_of
 
 __all__ = [
     "CANDIDATES",
@@ -162,9 +162,9 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
     elif kind == "episode":
         encoded_list(candidate.steps, "steps")
         encoded_artifacts(candidate.artifacts)
-        moment_of(candidate.completed_at, "completed_at")
+        payload.to_utc(candidate.completed_at, "completed_at")
     if kind in ("policy", "preference"):
-        detail = kept_detail(value=candidate.value) or b""
+        detail = detail_of(value=candidate.value) or b""
         if len(detail) > MAX_VALUE_BYTES:
             raise Unfit(f"value: expected at most {MAX_VALUE_BYTES:,} bytes of JSON, got {len(detail):,}")
     if kind in ("fact", "episode"):

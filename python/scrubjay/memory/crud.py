@@ -12,6 +12,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, cast
 
+from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import ConflictError, CorruptIndexError
 from scrubjay.memory.base import absent, checked_scope, documents_in, drop, log
@@ -55,8 +56,8 @@ from scrubjay.memory.rows import (
     value_hash_in,
 )
 from scrubjay.memory.schema import KINDS, erasing
-from scrubjay.memory.statements import detail_of, facts_of_slot, is_in_force
-from scrubjay.memory.values import fault, kept_detail, said, text_of, with_text
+from scrubjay.memory.statements import detail_in, facts_of_slot, is_in_force
+from scrubjay.memory.values import detail_of, fault, said, text_of, with_text
 from scrubjay.payload import CreatedAt
 from scrubjay.store.listing import warn_of
 from scrubjay.store.reading import names_of
@@ -319,7 +320,7 @@ class Crud(KnownScopes):
     def _changed(self, row: Row, changes: Mapping[str, Any]) -> Any:
         made: Any
         if isinstance(row, FactRow):
-            detail = detail_of(row)
+            detail = detail_in(row)
             made = FactCandidate(
                 row.content,
                 row.subject,
@@ -413,15 +414,15 @@ class Crud(KnownScopes):
                 artifacts=encoded_artifacts(candidate.artifacts),
                 hash=hash_in(change.connection, scope_in(row), candidate.summary),
                 metadata=metadata,
-                detail=kept_detail(title=candidate.title),
-                completed_at=moment_of(candidate.completed_at, "completed_at"),
+                detail=detail_of(title=candidate.title),
+                completed_at=_time_of(candidate.completed_at),
             )
         else:
             values.update(
                 text=candidate.text,
                 source=candidate.source,
                 confidence=candidate.confidence,
-                detail=kept_detail(value=candidate.value, type=candidate.type),
+                detail=detail_of(value=candidate.value, type=candidate.type),
             )
         if isinstance(row, (FactRow, EpisodeRow)):
             self._make_room(change, row, values["hash"], values.get("topic"))
@@ -472,6 +473,7 @@ class Crud(KnownScopes):
             self.remove_document(change, row, reason)
             if isinstance(row, FactRow):
                 self._project_slot_of(change, row, by)
+                self._unshare(change, row.id)
             self.note_deletion(change, scope_in(row), reason, by, {row.kind: 1})
         self.forget_known(scope.tenant)
         return True
@@ -508,6 +510,11 @@ def _preference(row: PreferenceRow, changes: Mapping[str, Any]) -> PreferenceCan
     elif value is None and changes.get("value") is not None:
         text = text if "text" in changes else ""
     return PreferenceCandidate(row.key, text, row.source, row.confidence, value=value, type=held.type)
+
+
+def _time_of(given: CreatedAt | None) -> int | None:
+    moment = payload.to_utc(given, "completed_at")
+    return None if moment is None else payload.microseconds(moment)
 
 
 def _text(candidate: Any) -> str:

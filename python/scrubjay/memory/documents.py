@@ -19,7 +19,7 @@ from scrubjay.entities import with_entities
 from scrubjay.memory.decoding import as_moment
 from scrubjay.memory.making import loaded
 from scrubjay.memory.rows import EpisodeRow, FactRow, scope_in
-from scrubjay.memory.statements import detail_of, holds_of
+from scrubjay.memory.statements import begin_of_episode, detail_in, holds_of
 from scrubjay.store.together import Change
 
 __all__ = ["RESERVED", "Document", "Documents", "Embedded", "documents_of", "holding", "ids_of_documents"]
@@ -66,7 +66,7 @@ def documents_of(row: FactRow | EpisodeRow) -> list[Document]:
     metadata = {**loaded(row.metadata), "kind": row.kind, "record": row.id}
     said: dict[str, Any]
     if isinstance(row, FactRow):
-        detail = detail_of(row)
+        detail = detail_in(row)
         value, importance = detail.get("value"), detail.get("importance")
         metadata["confidence"] = row.confidence
         said = {
@@ -84,8 +84,8 @@ def documents_of(row: FactRow | EpisodeRow) -> list[Document]:
         times = holds_of(row) or _NEVER
     else:
         said = {"outcome": row.outcome, "task_type": row.task_type}
-        created_at = row.created_at if row.completed_at is None else row.completed_at
-        times = ((row.created_at, None),)
+        created_at = begin_of_episode(row)
+        times = ((created_at, None),)
     metadata.update({name: value for name, value in said.items() if value})
     expires_at = None if row.expires_at is None else as_moment(row.expires_at)
     made = []

@@ -20,6 +20,7 @@ from scrubjay.memory.cardinality import canonical
 from scrubjay.memory.checking import Unfit, content_of
 from scrubjay.memory.documents import Embedded
 from scrubjay.memory.making import record_of
+from scrubjay.memory.projection import Held
 from scrubjay.memory.records import Fact, FactCandidate, Outcome, Provenance
 from scrubjay.memory.rows import (
     FactRow,
@@ -33,6 +34,7 @@ from scrubjay.memory.rows import (
 )
 from scrubjay.memory.schema import INDEPENDENT
 from scrubjay.memory.statements import (
+    affirmed_of,
     encoded_ids,
     facts_of_slot,
     holds_at,
@@ -223,11 +225,10 @@ class Facts(Ground):
             else:
                 status = "deduplicated"
             embedded = self._embedded(one)
-            superseded = self._promote(change, held, one.contradicted, None, embedded)
+            superseded, active = self._promote(change, held, one.contradicted, None, embedded)
             status = "superseded" if superseded else status
-            outcome = Outcome(
-                status, "fact", held.id, "promoted: independent sources observed it", superseded
-            )
+            reason = "promoted: independent sources observed it"
+            outcome = Outcome(status, "fact", held.id, reason, superseded, active)
         change.connection.execute(
             "UPDATE memory_observation SET fact = ? WHERE tenant = ? AND hash = ? AND run = ? AND user = ?",
             (outcome.id, *observation),
@@ -329,6 +330,7 @@ class Facts(Ground):
         drop(change, "fact", row.id)
         if row.status != "provisional":
             remove(change, row, "expired")
+            self._unshare(change, row.id)
 
     def _restate(self, change: Change, held: FactRow, one: Proposal) -> Outcome:
         """What is said again holds at least as long and as surely, is not old, and gains what it lacked."""
@@ -346,9 +348,16 @@ class Facts(Ground):
         if held.value_hash is None and one.value_hash is not None:
             values.update(value_hash=one.value_hash, detail=one.detail)
         if held.status == "active":
-            values["affirmed"] = _affirmed_again(
-                held, change.now if one.said_at is None else one.said_at, change.now
-            )
+            said_at = change.now if one.said_at is None else one.said_at
+            joins = "topic" in values
+            if joins or _affirms(held, said_at):
+                rivals = (
+                    facts_of_slot(change.connection, names_of(scope_in(held)), one.topics)
+                    if one.topics
+                    else []
+                )
+                again = [said_at, _next_recorded(change, [held, *rivals])]
+                values["affirmed"] = json.dumps([*affirmed_of(held), again], separators=(",", ":"))
         if all(getattr(held, name) == value for name, value in values.items()):
             if change.now - held.last_used_at > _DAY_US:
                 change.connection.execute(
@@ -364,7 +373,8 @@ class Facts(Ground):
                     held.affirmed, held.topic, held.expires_at, held.value_hash,
                 ):  # fmt: skip
                     self._project(change, names_of(scope_in(fresh)), one.topics or (fresh.topic,), None)
-        active = held.status == "active"
+        fresh = next(rows_where(change.connection, "fact", "id = ?", (held.id,)))
+        active = is_in_force(fresh, change.now)
         return Outcome("deduplicated", "fact", held.id, "the same is known", active=active)
 
     # ------------------------------------------------------------------ the projection of a slot
@@ -379,9 +389,7 @@ class Facts(Ground):
         else:
             rivals = facts_of_slot(connection, names, topics)
         ids = [*ids_of(row, "replaces"), *(self._contradicted(one, rivals) if one is not None else ())]
-        # Of two statements with one time the later written one is the later one, whatever the clock says.
-        recorded_at = max([change.now, *((rival.recorded_at or rival.created_at) + 1 for rival in rivals)])
-        row = row._replace(replaces=encoded_ids(ids), recorded_at=recorded_at)
+        row = row._replace(replaces=encoded_ids(ids), recorded_at=_next_recorded(change, rivals))
         held = projected(connection, [*rivals, row], self._is_single)
         row = with_held(row, held[row.id], change.now)
         ended = self._settle_rivals(change, rivals, held, row.id, by)
@@ -504,8 +512,11 @@ class Facts(Ground):
         contradicted: Mapping[str, bool],
         by: str | None,
         embedded: Embedded,
-    ) -> str | None:
-        """Bring a tenant's provisional fact into force; the copies in the scopes that observed it make room."""
+    ) -> tuple[str | None, bool]:
+        """Bring a tenant's provisional fact into force; the copies in the scopes that observed it make room.
+
+        Return the first that it ended, and whether it is in force now.
+        """
         connection = change.connection
         topics = topics_in(connection, row.tenant, row.subject, row.predicate) or (
             (row.topic,) if row.topic else ()
@@ -520,7 +531,7 @@ class Facts(Ground):
                 relation=row.relation or "asserts", single=single, said_at=row.said_at or row.created_at
             )
         ids = [*ids_of(row, "replaces"), *(id for id, is_so in contradicted.items() if is_so)]
-        recorded_at = max([change.now, *((rival.recorded_at or rival.created_at) + 1 for rival in rivals)])
+        recorded_at = _next_recorded(change, rivals)
         fresh = row._replace(
             status="active",
             decided_by=by,
@@ -543,22 +554,41 @@ class Facts(Ground):
         self._share(change, fresh, by)
         documents_in(change).put(fresh, embedded)
         log(change, row.id, "promoted" if by is None else "confirmed", by)
-        return ended[0] if ended else None
+        return ended[0] if ended else None, is_in_force(fresh, change.now)
 
     def _share(self, change: Change, row: FactRow, by: str | None) -> None:
         """Let a tenant's fact speak for the copies of it in the scopes that observed it."""
-        copies = rows_where(
-            change.connection,
+        connection = change.connection
+        observed = rows_where(
+            connection,
             "fact",
-            "id IN (SELECT fact FROM memory_observation WHERE tenant = ? AND hash = ?) AND id <> ? "
-            "AND status = 'active'",
+            "id IN (SELECT fact FROM memory_observation WHERE tenant = ? AND hash = ?) AND id <> ?",
             (row.tenant, row.hash, row.id),
         )
-        for copy in list(copies):
-            fresh = with_held(copy._replace(shared_as=row.id, updated_at=change.now), None, change.now)  # type: ignore[arg-type]
-            self._update_row(change, copy, fresh, _COMPUTED)
-            documents_in(change).put(fresh, before=copy)
-            log(change, copy.id, "superseded", by, row.id)
+        places = dict.fromkeys((one.tenant, one.user, one.agent, one.hash, one.topic) for one in observed)
+        for place in places:
+            condition = (
+                _IN_SCOPE + "AND hash = ? AND topic = ? AND status IN ('active', 'superseded') AND id <> ?"
+            )
+            for copy in list(rows_where(connection, "fact", condition, (*place, row.id))):
+                self._share_one(change, copy, row.id, by)
+
+    def _share_one(self, change: Change, copy: FactRow, id: str, by: str | None) -> None:
+        if copy.holds is None:
+            copy = copy._replace(holds=json.dumps(holds_of(copy)))
+        fresh = with_held(copy._replace(shared_as=id, updated_at=change.now), Held(), change.now)
+        before = next(rows_where(change.connection, "fact", "id = ?", (copy.id,)))
+        self._update_row(change, before, fresh, _COMPUTED)
+        documents_in(change).put(fresh, before=before)
+        if before.status == "active":
+            log(change, copy.id, "superseded", by, id)
+
+    def _unshare(self, change: Change, id: str) -> None:
+        """Let the copies of a tenant's fact that is gone speak for themselves again."""
+        for copy in list(rows_where(change.connection, "fact", "shared_as = ?", (id,))):
+            fresh = copy._replace(shared_as=None, updated_at=change.now)
+            self._update_row(change, copy, fresh, ("shared_as", "updated_at"))
+            self._project_around(change, fresh, None, None)
 
     def facts_about(self, scope: Scope, subject: str, predicate: str) -> list[str]:
         """Return the ids of the facts in force of exactly this scope with this subject and predicate."""
@@ -586,19 +616,29 @@ def _says_the_same(row: FactRow, one: Proposal, said_at: int) -> bool:
     return (row.valid_from, row.valid_until) == (one.valid_from, one.valid_until)
 
 
-def _affirmed_again(row: FactRow, said_at: int, now: int) -> str | None:
-    """What a row keeps of the times at which it was said again: once a day, where that can matter.
+def _affirms(row: FactRow, said_at: int) -> bool:
+    """Whether it is kept that a fact was said again: where that can matter, and once a day.
 
-    It matters if another value came between, which only predicates with one value at a time know, or if it was said
-    before the time at which it was told first.
+    It matters if it is not in force then, because another value came between; if another value may come between, which
+    only predicates with one value at a time know; or if it was said before it was told first.
     """
+    if row.valid_from is not None or row.valid_until is not None:
+        return False
+    if not holds_at(row, said_at):
+        return True
     first = row.created_at if row.said_at is None else row.said_at
-    times = [] if row.affirmed is None else json.loads(row.affirmed)
-    known = [first, *(said for said, _ in times)]
-    matters = row.valid_from is None and row.valid_until is None and (row.single != 0 or said_at < min(known))
-    if not matters or any(said_at // _DAY_US == one // _DAY_US for one in known):
-        return row.affirmed
-    return json.dumps([*times, [said_at, now]], separators=(",", ":"))
+    known = [first, *(said for said, _ in affirmed_of(row))]
+    return row.single != 0 and all(said_at // _DAY_US != one // _DAY_US for one in known)
+
+
+def _next_recorded(change: Change, rivals: Iterable[FactRow]) -> int:
+    """When a statement is recorded beside others of its slot: later than they were, whatever the clock says."""
+    return max([change.now, *(_recorded(rival) + 1 for rival in rivals)])
+
+
+def _recorded(row: FactRow) -> int:
+    """When the last was recorded of what a row says."""
+    return max(row.created_at, row.recorded_at or 0, *(when for _, when in affirmed_of(row)))
 
 
 def _not_yet(row: FactRow, now: int) -> str:

@@ -166,6 +166,9 @@ class Forgetting(Crud, History, Repair):
             if scope.user is not None:
                 ids = [id for found in shared for id in ids_of_documents(as_row("fact", found))]  # type: ignore[arg-type]
                 n_shared = change.delete(ids, scope=Scope(scope.tenant), reason=reason)
+                topics = dict.fromkeys(as_row("fact", found).topic for found in shared)  # type: ignore[union-attr]
+                for topic in topics:
+                    self._project(change, (scope.tenant, "", ""), (topic,), None)
             release(connection, scope.tenant)  # before documents go, and the data key if nothing is left
             counts["documents"] = n_shared + change.erase(scope, reason=reason, everywhere=True, words=words)
             if words is not None:
@@ -299,6 +302,8 @@ class Forgetting(Crud, History, Repair):
         change.connection.execute(f"DELETE FROM {KINDS[row.kind]} WHERE id = ?", (row.id,))
         change.connection.execute("DELETE FROM memory_log WHERE record = ?", (row.id,))
         self.remove_document(change, row, "expired")
+        if row.kind == "fact":
+            self._unshare(change, row.id)
         counts = expired.setdefault((row.tenant, row.user, row.agent), {})
         counts[row.kind] = counts.get(row.kind, 0) + 1
 

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.memory.base import checked_scope, documents_in, drop, log, remove
 from scrubjay.memory.checking import (
@@ -50,7 +51,7 @@ from scrubjay.memory.rows import (
 )
 from scrubjay.memory.sealing import next_number, sealed_values, settle
 from scrubjay.memory.standing import Standing
-from scrubjay.memory.values import fault, is_same, kept_detail, with_text
+from scrubjay.memory.values import detail_of, fault, is_same, with_text
 from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change
 
@@ -244,7 +245,7 @@ class Gate(Standing):
         if held is not None and held.expires_at is not None and held.expires_at <= now:
             drop(change, "preference", held.id)
             held = None
-        detail = kept_detail(value=candidate.value, type=candidate.type)
+        detail = detail_of(value=candidate.value, type=candidate.type)
         if held is not None:
             says_the_same = is_same(held, candidate.text, detail)
             if candidate.source == "inferred" and held.source != "inferred":
@@ -310,6 +311,7 @@ class Gate(Standing):
         if twin is not None:
             return Outcome("deduplicated", "episode", twin.id, "the same is known")
         id = new_id("episode")
+        completed_at = payload.to_utc(candidate.completed_at, "completed_at")
         row = EpisodeRow(
             id=id,
             tenant=tenant,
@@ -331,8 +333,8 @@ class Gate(Standing):
             updated_at=now,
             slot=new_id("slot"),
             hash=one.hash,
-            detail=kept_detail(title=candidate.title),
-            completed_at=moment_of(candidate.completed_at, "completed_at"),
+            detail=detail_of(title=candidate.title),
+            completed_at=None if completed_at is None else payload.microseconds(completed_at),
         )
         insert(connection, "memory_episode", row)
         documents_in(change).put(row, self._embedded(one))

@@ -11,7 +11,7 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.decoding import as_moment, decoded, json_of
 from scrubjay.memory.records import Episode, Fact, Policy, Preference, Provenance, Record
 from scrubjay.memory.rows import EpisodeRow, FactRow, PolicyRow, PreferenceRow, Row, scope_in
-from scrubjay.memory.statements import detail_of, holds_of
+from scrubjay.memory.statements import detail_in, holds_of
 from scrubjay.store.decoding import shown
 
 __all__ = ["as_moment", "loaded", "record_of"]
@@ -99,7 +99,7 @@ def _fact(row: FactRow, now: int | None) -> Fact:
         status = "ended"
     elif now is not None and status == "active" and holds and now < holds[0][0]:
         status = "planned"
-    detail = detail_of(row)
+    detail = detail_in(row)
     said_at = as_moment(row.created_at if row.said_at is None else row.said_at)
     return Fact(
         id=row.id,

@@ -110,8 +110,8 @@ class Memory(AroundMemory):
         self.judge = judge or DefaultJudge()
         self.decay = decay or Decay()
         self.retention_days = retention_days
-        self.validate = checked_validators(validate)
         self.history_days = history_days
+        self.validate = checked_validators(validate)
         self._kept = {}
         self._kept_lock = threading.Lock()
         self._background_lock = threading.Lock()

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from scrubjay.memory.checking import moment_of
-from scrubjay.memory.rows import FactRow, PolicyRow, Row
-from scrubjay.memory.statements import IsSingle, facts_of_slot, holds_at, projected
+from scrubjay.memory.rows import EpisodeRow, FactRow, PolicyRow, Row
+from scrubjay.memory.statements import IsSingle, begin_of_episode, facts_of_slot, holds_at, projected
 from scrubjay.payload import CreatedAt
 
 __all__ = ["Moment", "moment_asked", "was_in_force"]
@@ -50,7 +50,8 @@ def moment_asked(
 def was_in_force(connection: sqlite3.Connection, row: Row, moment: Moment, is_single: IsSingle) -> bool:
     """Whether a record was in force at a time, by what was known at another.
 
-    Preferences and episodes are in force from when they are written until they are superseded, revoked or expire.
+    Preferences are in force from when they are written until they are superseded, revoked or expire; episodes from when
+    the task was completed on.
     """
     if row.expires_at is not None and row.expires_at <= moment.now and not isinstance(row, PolicyRow):
         return False  # as if deleted
@@ -59,7 +60,9 @@ def was_in_force(connection: sqlite3.Connection, row: Row, moment: Moment, is_si
     known_at = moment.now if moment.known_at is None else moment.known_at
     if isinstance(row, PolicyRow):
         return _policy_was(connection, row, moment.as_of, known_at)
-    at = min(moment.as_of, known_at)
+    if isinstance(row, EpisodeRow) and begin_of_episode(row) > moment.as_of:
+        return False
+    at = known_at if isinstance(row, EpisodeRow) else min(moment.as_of, known_at)
     over = row.status in ("superseded", "revoked") and row.updated_at <= at
     return row.created_at <= at and (row.expires_at is None or at < row.expires_at) and not over
 

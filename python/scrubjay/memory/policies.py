@@ -19,7 +19,7 @@ from scrubjay.memory.making import as_moment, record_of
 from scrubjay.memory.records import Outcome, Policy, PolicyCandidate, Provenance
 from scrubjay.memory.rows import PolicyRow, find_row, insert, is_global, new_id, rows_where
 from scrubjay.memory.statements import is_in_force
-from scrubjay.memory.values import fault, is_same, kept_detail, with_text
+from scrubjay.memory.values import detail_of, fault, is_same, with_text
 from scrubjay.store.together import Change
 
 __all__ = [
@@ -68,7 +68,7 @@ def write_policy(
 ) -> Outcome:
     """Write the next version of a policy, provisional, unless the newest one says the same for the same time."""
     given, ends_at = window
-    detail = kept_detail(value=candidate.value, type=candidate.type, mandatory=mandatory)
+    detail = detail_of(value=candidate.value, type=candidate.type, mandatory=mandatory)
     latest: PolicyRow | None = next(
         rows_where(
             change.connection,

@@ -67,17 +67,18 @@ class Held(NamedTuple):
 
 
 class _Claim(NamedTuple):
-    """That a value holds in an interval, on the word of a statement."""
+    """That a value holds in an interval, on the word of a statement, or of one that said it again."""
 
     begin: int
     end: int | None
     statement: Statement
+    said_at: int
+    recorded_at: int
 
     @property
     def order(self) -> tuple[int, int, int, str]:
         """Of claims that hold at once the one with the highest order prevails."""
-        one = self.statement
-        return self.begin, one.said_at, one.recorded_at, one.id
+        return self.begin, self.said_at, self.recorded_at, self.statement.id
 
 
 def in_force(statements: Iterable[Statement], *, valid_at: int, known_at: int | None = None) -> list[str]:
@@ -139,8 +140,12 @@ def project(
 def _claims(one: Statement, span: Interval, known_at: int | None) -> list[_Claim]:
     """What a statement claims: from its beginning, and from each time that it was said again."""
     begin, end = span
-    again = [at for at, recorded_at in one.affirmed if known_at is None or recorded_at <= known_at]
-    return [_Claim(at, end, one) for at in (begin, *again) if end is None or at < end]
+    again = [(at, at, when) for at, when in one.affirmed if known_at is None or when <= known_at]
+    return [
+        _Claim(at, end, one, said_at, recorded_at)
+        for at, said_at, recorded_at in ((begin, one.said_at, one.recorded_at), *again)
+        if end is None or at < end
+    ]
 
 
 def _after_end(one: Statement, claims: Sequence[_Claim], closed: Mapping[str, str]) -> Held:

@@ -139,6 +139,7 @@ BEGIN SELECT RAISE(ABORT, 'a policy is confirmed once and revoked once'); END"""
   ifnull(relation, 'asserts'), ifnull(valid_from, ''), ifnull(valid_until, '')) WHERE {_LIVING}""",
     "CREATE UNIQUE INDEX memory_fact_slot ON memory_fact(slot) WHERE status = 'active'",
     "CREATE INDEX memory_fact_topic ON memory_fact(tenant, user, agent, topic)",
+    "CREATE INDEX memory_fact_shared ON memory_fact(shared_as) WHERE shared_as IS NOT NULL",
     "CREATE INDEX memory_fact_begins ON memory_fact(tenant, valid_from) WHERE valid_from IS NOT NULL",
     "CREATE INDEX memory_fact_ends ON memory_fact(tenant, valid_until) WHERE valid_until IS NOT NULL",
     """CREATE TRIGGER memory_fact_enters BEFORE INSERT ON memory_fact

@@ -47,9 +47,9 @@ class Standing(Facts):
                 )
             if row.expires_at is not None and row.expires_at <= change.now:
                 raise absent(id)
-            superseded = self._promote(change, row, {}, by, embedded)
+            superseded, active = self._promote(change, row, {}, by, embedded)
         status = "superseded" if superseded else "written"
-        return Outcome(status, "fact", id, f"confirmed by {by}", superseded)
+        return Outcome(status, "fact", id, f"confirmed by {by}", superseded, active)
 
     def revoke(self, id: str, *, reason: str, scope: Scope, by: str | None = None) -> None:
         """Take a record out of force permanently. Its row stays, for :meth:`why`, until :meth:`sweep` deletes it.
@@ -69,7 +69,9 @@ class Standing(Facts):
 
     def _revoke(self, change: Change, id: str, scope: Scope, reason: str, by: str | None) -> bool:
         row = find_row(change.connection, id)
-        if row is None or not belongs_to(row, scope) or row.status in ("revoked", "superseded"):
+        if row is None or not belongs_to(row, scope) or row.status == "revoked":
+            return False
+        if row.status == "superseded" and not isinstance(row, FactRow):
             return False
         if row.expires_at is not None and row.expires_at <= change.now:
             return False

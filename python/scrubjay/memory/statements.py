@@ -16,11 +16,13 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.content import normalised, value_words
 from scrubjay.memory.decoding import decoded, json_of
 from scrubjay.memory.projection import Held, Interval, Statement, project
-from scrubjay.memory.rows import FactRow, Row, rows_where
+from scrubjay.memory.rows import EpisodeRow, FactRow, Row, rows_where
 
 __all__ = [
     "IsSingle",
-    "detail_of",
+    "affirmed_of",
+    "begin_of_episode",
+    "detail_in",
     "encoded_ids",
     "facts_of_slot",
     "holds_at",
@@ -83,7 +85,8 @@ def encoded_ids(ids: Iterable[str]) -> str | None:
     return json.dumps(given) if given else None
 
 
-def _affirmed(row: FactRow) -> tuple[tuple[int, int], ...]:
+def affirmed_of(row: FactRow) -> tuple[tuple[int, int], ...]:
+    """Return when a fact was said again, and when that was recorded."""
     if row.affirmed is None:
         return ()
 
@@ -96,7 +99,7 @@ def _affirmed(row: FactRow) -> tuple[tuple[int, int], ...]:
     return decoded("fact.affirmed", row.id, times)
 
 
-def detail_of(row: FactRow) -> Mapping[str, Any]:
+def detail_in(row: FactRow) -> Mapping[str, Any]:
     """Return what a row says in JSON: value, entities, importance, where it has them.
 
     Raises:
@@ -113,7 +116,7 @@ def detail_of(row: FactRow) -> Mapping[str, Any]:
 
 def statement_of(row: FactRow, is_single: IsSingle) -> Statement:
     """Return a fact as the projection sees it."""
-    value = detail_of(row).get("value")
+    value = detail_in(row).get("value")
     relation = row.relation or "asserts"
     words = "" if relation == "ends" else normalised(row.content)
     if value is not None:
@@ -134,7 +137,7 @@ def statement_of(row: FactRow, is_single: IsSingle) -> Statement:
         recorded_at=row.created_at if row.recorded_at is None else row.recorded_at,
         valid_from=row.valid_from,
         valid_until=until,
-        affirmed=_affirmed(row),
+        affirmed=affirmed_of(row),
         replaces=ids_of(row, "replaces"),
         withdrawn_at=withdrawn_at,
     )
@@ -214,6 +217,11 @@ def with_held(row: FactRow, held: Held, now: int) -> FactRow:
 
 
 # ---------------------------------------------------------------------- what is in force
+
+
+def begin_of_episode(row: EpisodeRow) -> int:
+    """Return from when an episode can be told: when the task was completed, or else when it was recorded."""
+    return row.created_at if row.completed_at is None else row.completed_at
 
 
 def holds_at(row: FactRow, moment: int) -> bool:

@@ -19,9 +19,9 @@ __all__ = [
     "MAX_VALUE_BYTES",
     "Validators",
     "checked_validators",
+    "detail_of",
     "fault",
     "is_same",
-    "kept_detail",
     "said",
     "text_of",
     "with_text",
@@ -76,10 +76,10 @@ def with_text(candidate: _C) -> _C:
     return made
 
 
-def kept_detail(**fields: Any) -> bytes | None:
+def detail_of(**fields: Any) -> bytes | None:
     """Return what is kept in the column `detail`; None and empty fields are not there.
 
-    >>> kept_detail(value=0, type=""), kept_detail(value=None, type="")
+    >>> detail_of(value=0, type=""), detail_of(value=None, type="")
     (b'{"value":0}', None)
     """
     present = {
