@@ -162,7 +162,7 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
     elif kind == "episode":
         encoded_list(candidate.steps, "steps")
         encoded_artifacts(candidate.artifacts)
-        moment_of(candidate.completed_at, "completed_at")
+        payload.to_utc(candidate.completed_at, "completed_at")
     if kind in ("policy", "preference"):
         detail = kept_detail(value=candidate.value) or b""
         if len(detail) > MAX_VALUE_BYTES:

@@ -12,6 +12,7 @@ from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, cast
 
+from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import ConflictError, CorruptIndexError
 from scrubjay.memory.base import absent, checked_scope, documents_in, drop, log
@@ -414,7 +415,7 @@ class Crud(KnownScopes):
                 hash=hash_in(change.connection, scope_in(row), candidate.summary),
                 metadata=metadata,
                 detail=kept_detail(title=candidate.title),
-                completed_at=moment_of(candidate.completed_at, "completed_at"),
+                completed_at=_time_of(candidate.completed_at),
             )
         else:
             values.update(
@@ -509,6 +510,11 @@ def _preference(row: PreferenceRow, changes: Mapping[str, Any]) -> PreferenceCan
     elif value is None and changes.get("value") is not None:
         text = text if "text" in changes else ""
     return PreferenceCandidate(row.key, text, row.source, row.confidence, value=value, type=held.type)
+
+
+def _time_of(given: CreatedAt | None) -> int | None:
+    moment = payload.to_utc(given, "completed_at")
+    return None if moment is None else payload.microseconds(moment)
 
 
 def _text(candidate: Any) -> str:

@@ -11,6 +11,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.memory.base import checked_scope, documents_in, drop, log, remove
 from scrubjay.memory.checking import (
@@ -310,6 +311,7 @@ class Gate(Standing):
         if twin is not None:
             return Outcome("deduplicated", "episode", twin.id, "the same is known")
         id = new_id("episode")
+        completed_at = payload.to_utc(candidate.completed_at, "completed_at")
         row = EpisodeRow(
             id=id,
             tenant=tenant,
@@ -332,7 +334,7 @@ class Gate(Standing):
             slot=new_id("slot"),
             hash=one.hash,
             detail=kept_detail(title=candidate.title),
-            completed_at=moment_of(candidate.completed_at, "completed_at"),
+            completed_at=None if completed_at is None else payload.microseconds(completed_at),
         )
         insert(connection, "memory_episode", row)
         documents_in(change).put(row, self._embedded(one))
