@@ -15,6 +15,7 @@ from scrubjay._native import Scope
 from scrubjay.backend import Backend
 from scrubjay.errors import CorruptIndexError
 from scrubjay.index import Index
+from scrubjay.index.owners import MEMORY
 from scrubjay.memory.judge import Judge
 from scrubjay.memory.making import as_moment, loaded
 from scrubjay.memory.rows import EpisodeRow, FactRow, kind_of, scope_in
@@ -26,7 +27,7 @@ from scrubjay.store.together import Change
 
 __all__ = ["COLLECTION", "RESERVED", "Embedded", "Ground", "absent", "checked_scope", "drop", "log", "remove"]
 
-COLLECTION = "memory"
+COLLECTION = MEMORY
 """The collection of an index's file whose documents are the facts and episodes in force."""
 
 RESERVED = ("kind", "record", "subject", "predicate", "confidence", "task_type", "outcome", "faded")

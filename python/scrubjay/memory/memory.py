@@ -93,7 +93,7 @@ class Memory(AroundMemory):
             raise ValueError(f"retention_days: expected 0 or more, below a million, got {retention_days}")
         self.index = index
         self.documents = index.collection(COLLECTION)
-        self._backend = Backend.of(self.documents)
+        self._backend = Backend.of(self.documents, owner=True)
         self.clock = clock or (lambda: time.time_ns() // 1000)
         if clock is not None:
             self._backend.use_clock(clock)

@@ -40,7 +40,7 @@ from scrubjay.adapters.mcp.tools import (
     bounded,
     well_formed,
 )
-from scrubjay.errors import Error
+from scrubjay.errors import Error, OwnedCollectionError
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 from scrubjay.records import Record
@@ -333,7 +333,7 @@ def _refusal(name: str, error: Exception) -> str:
             ).decode()
             for problem in error.errors(include_url=False, include_context=False, include_input=False)[:10]
         )
-    known = isinstance(error, UnknownMemoryError | ReadOnlyMemoryError)
+    known = isinstance(error, UnknownMemoryError | ReadOnlyMemoryError | OwnedCollectionError)
     if known or (isinstance(error, TypeError | ValueError) and not isinstance(error, Error)):
         return str(error)[:1000].encode("utf-8", "replace").decode()
     _log.error("%s failed", name, exc_info=error)

@@ -15,7 +15,7 @@ from starlette.responses import JSONResponse, Response
 
 from scrubjay.adapters._scoped import ReadOnlyMemoryError, UnknownMemoryError
 from scrubjay.adapters.service.auth import RefusedError, TokenFileError
-from scrubjay.errors import ClosedError, EmbedderError, Error, StoreBusyError
+from scrubjay.errors import ClosedError, EmbedderError, Error, OwnedCollectionError, StoreBusyError
 
 __all__ = ["BadArgumentError", "Json", "failure", "install"]
 
@@ -34,6 +34,7 @@ class BadArgumentError(Exception):
 _KNOWN: dict[type[Exception], tuple[int, str, str | None]] = {
     UnknownMemoryError: (404, "not_found", None),
     ReadOnlyMemoryError: (403, "read_only", None),
+    OwnedCollectionError: (403, "read_only", None),
     RefusedError: (403, "forbidden", None),
     BadArgumentError: (422, "invalid", None),
     StoreBusyError: (503, "busy", "another writer is at work; try again"),
