@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import Result, Scope
+from scrubjay.errors import Error
 from scrubjay.fusion import Query
 from scrubjay.index import Hits, Index
 from scrubjay.index.open_collection import OpenCollection
@@ -145,6 +146,37 @@ class Backend:
             "", scope=scope, k=len(keys), query=Query("rrf", candidates=len(keys), rankings=[keys])
         )
         return Hits(result) if len(result) == len(keys) else None
+
+    def holds(self, scope: Scope) -> bool:
+        """Whether a search from `scope` would look at anything, or would have to say what is damaged.
+
+        >>> from scrubjay import Index
+        >>> Backend.of(Index()).holds(Scope("acme"))
+        False
+        """
+        self._collection.check_open()
+        engine = self._collection.engine
+        if not isinstance(engine, DurableEngine):
+            return engine.count(scope) > 0
+        residency = engine.residency
+        try:
+            view, stamp = residency.view(scope)
+        except Error:  # the search says what it is
+            return True
+        return bool(view) and (
+            residency.engine.count(scope) > 0
+            or not residency.held(view, stamp)
+            or any(partition.n_lost for partition in view)
+        )
+
+    def lend_query(self, text: str, to: Backend) -> None:
+        """Give the vector of a question that this collection has just embedded to another one of the same model, so
+        that it is not embedded twice. Without effect if there is none."""
+        own, other = self._collection.semantics, to._collection.semantics
+        if own.embedder is not None and own.embedder is other.embedder and other.native is None:
+            vector = own.cache.get(text)
+            if vector is not None:
+                other.cache.put(text, vector)
 
     def find_substring(self, text: str, *, scope: Scope, k: int = 10) -> Hits:
         """Return the memories that `scope` sees and whose text holds `text` as it stands."""

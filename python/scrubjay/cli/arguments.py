@@ -239,9 +239,9 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     add.add_argument("--outcome", default="success", help="how an episode ended (default: success)")
     add.add_argument("--confidence", type=float, default=1.0, help="0 to 1; facts need 0.7, preferences 0.5")
     add.add_argument("--run", default="command line", help="the run that it comes from")
-    recall = command("recall", "find facts and episodes", ("question", "what to look for"), k=10)
+    recall = command("recall", "find facts, episodes and notes", ("question", "what to look for"), k=10)
     recall.add_argument(
-        "--kind", choices=("fact", "episode"), action="append", help="only these (repeatable)"
+        "--kind", choices=("fact", "episode", "note"), action="append", help="only these (repeatable)"
     )
     command("known", "show all policies in force and all preferences")
     command("why", "show where a record comes from, and what happened to it", ("id", "of the record"))

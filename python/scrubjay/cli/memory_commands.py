@@ -68,7 +68,7 @@ def _add(arguments: argparse.Namespace) -> int:
 
 
 def _recall(arguments: argparse.Namespace) -> int:
-    kinds = tuple(arguments.kind) if arguments.kind else ("fact", "episode")
+    kinds = tuple(arguments.kind) if arguments.kind else ("fact", "episode", "note")
     with _open(arguments) as memory:
         hits = memory.recall(arguments.question, scope_of(arguments), kinds=kinds, k=arguments.k)
         rows: list[dict[str, Any]] = [

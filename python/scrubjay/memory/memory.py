@@ -17,6 +17,7 @@ from scrubjay.memory import schema
 from scrubjay.memory.around import AroundMemory
 from scrubjay.memory.base import COLLECTION
 from scrubjay.memory.decay import Decay
+from scrubjay.memory.index_notes import IndexNotes
 from scrubjay.memory.judge import DefaultJudge, Judge
 from scrubjay.retrieval.retriever import Retriever
 
@@ -26,7 +27,7 @@ Self = TypeVar("Self", bound="Memory")
 
 
 class Memory(AroundMemory):
-    """Five kinds of memory in one file, each with its own life.
+    """Five kinds of memory in one file, each with its own life, and the notes beside them.
 
     ==========  ==========================================================  ===========================================
     kind        how it is read                                              how it lives
@@ -36,6 +37,7 @@ class Memory(AroundMemory):
     preference  :meth:`known`: all of a user's, by key                      replaced by key; a time to live
     fact        :meth:`recall`: searched in scope                           provisional, active, superseded, revoked
     episode     :meth:`recall`: searched in scope                           long-lived
+    (note)      :meth:`recall`: what :class:`scrubjay.Index` wrote          as long as it stays there
     trace       :meth:`replay` by run                                       append-only; retention
     ==========  ==========================================================  ===========================================
 
@@ -81,7 +83,8 @@ class Memory(AroundMemory):
             decay: how facts grow old.
             retention_days: how long superseded and revoked records, and rejections, are kept to be asked about.
             retriever: makes what searches run through of the collection of facts and episodes, with a rewriter or
-                reranker of yours: ``lambda documents: Retriever(documents, reranker=mine)``.
+                reranker of yours: ``lambda documents: Retriever(documents, reranker=mine)``. It is called once more for
+                the notes; where a scope has notes, rewriter and reranker are asked for both.
         """
         if not isinstance(index, Index) or index.path is None:
             raise TypeError("index: expected an Index with a file; open one with Index.open(path)")
@@ -107,6 +110,8 @@ class Memory(AroundMemory):
         self._owns_index = False
         schema.prepare(self.store)
         self.retriever = retriever(self.documents)
+        noted = None if index.name == COLLECTION else index
+        self._notes = IndexNotes(noted, None if noted is None else retriever(noted), self.documents)
 
     @classmethod
     def open(
@@ -163,6 +168,7 @@ class Memory(AroundMemory):
         """Close the file, if :meth:`open` opened it. Other calls raise ClosedError then."""
         self._close_around()
         self.retriever.close()
+        self._notes.close()
         self.forget_known()
         if self._owns_index:
             self.index.close()

@@ -1,4 +1,4 @@
-"""Recall: one search over the facts and episodes in force, in scope.
+"""Recall: one search over the facts and episodes in force, in scope, and over the notes beside them.
 
 Provisional, revoked, superseded and expired records are not in the searched collection, so no filter has to exclude
 them. A hit's kind and id come from the document; its record is read when it is accessed.
@@ -13,6 +13,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.fusion import Query, Relevance
 from scrubjay.memory.base import Ground, checked_scope
+from scrubjay.memory.index_notes import IndexNotes, Note, Ranked
 from scrubjay.memory.making import record_of
 from scrubjay.memory.records import Episode, Fact
 from scrubjay.memory.rows import find_row, is_in_force, is_visible
@@ -22,31 +23,31 @@ from scrubjay.retrieval.trace import Trace
 
 __all__ = ["Recall", "Recalled", "RecalledHit"]
 
-KINDS = ("fact", "episode")
+KINDS = ("fact", "episode", "note")
 _BOUNDS = Relevance()
 _TIERS = ("high", "standard", "low")
 _FRESH = {"faded": {"$exists": False}}
 
 
 class RecalledHit:
-    """One fact or episode that was found."""
+    """One fact, episode or note that was found."""
 
-    __slots__ = ("_find", "hit")
+    __slots__ = ("_find", "_is_note", "_score", "hit")
 
-    def __init__(self, hit: RetrievedHit, find: Callable[[str], Fact | Episode | None]) -> None:
-        self.hit = hit
+    def __init__(self, ranked: Ranked, find: Callable[[RecalledHit], Fact | Episode | Note | None]) -> None:
+        self.hit, self._is_note, self._score = ranked
         """The hit as the retrieval has it, with its ranks and similarity."""
         self._find = find
 
     @property
     def id(self) -> str:
-        """The record's id."""
-        return self._said("record")
+        """The record's id; a note's is unique within its scope."""
+        return str(self.hit.id) if self._is_note else self._said("record")
 
     @property
     def kind(self) -> str:
-        """ "fact" or "episode"."""
-        return self._said("kind")
+        """ "fact", "episode" or "note"."""
+        return "note" if self._is_note else self._said("kind")
 
     def _said(self, name: str) -> str:
         said = self.hit.metadata.get(name)
@@ -56,13 +57,14 @@ class RecalledHit:
 
     @property
     def text(self) -> str:
-        """A fact's content, an episode's summary."""
+        """A fact's content, an episode's summary, a note's text."""
         return self.hit.text
 
     @property
     def score(self) -> float:
-        """The score that ordered it."""
-        return self.hit.score
+        """The score that ordered it, comparable within one answer. Among facts and notes it is what both have in
+        common (see :func:`scrubjay.memory.index_notes.merged`), otherwise that of the retrieval."""
+        return self._score
 
     @property
     def scope(self) -> Scope:
@@ -71,7 +73,8 @@ class RecalledHit:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The caller's metadata, and what the index knows of the record (kind, record, subject, confidence ...)."""
+        """The caller's metadata, and what the index knows of the record (kind, record, subject, confidence ...); of a
+        note the caller's alone."""
         return self.hit.metadata
 
     @property
@@ -86,9 +89,9 @@ class RecalledHit:
         return _tier(self.hit, _BOUNDS)
 
     @property
-    def record(self) -> Fact | Episode | None:
-        """The record as it is now; None if it is not in force any more."""
-        return self._find(self.id)
+    def record(self) -> Fact | Episode | Note | None:
+        """The record as it is now; None if it is not in force any more, or, a note, not there."""
+        return self._find(self)
 
     def __repr__(self) -> str:
         return f"<scrubjay.RecalledHit {self.kind} {self.score:.4f} {self.text[:60]!r}>"
@@ -149,6 +152,8 @@ class Recall(Ground):
 
     retriever: Retriever
     """What runs the searches; over :attr:`documents`."""
+    _notes: IndexNotes
+    """What was written to :attr:`index` itself."""
 
     def recall(
         self,
@@ -162,12 +167,13 @@ class Recall(Ground):
         relevance: Relevance | str | None = None,
         query: Query | None = None,
     ) -> Recalled:
-        """Return the k facts and episodes in force that have most to do with a question.
+        """Return the k facts, episodes and notes in force that have most to do with a question.
 
         Args:
             text: the question.
             scope: who asks. It sees what is its own and what is shared with it, and nothing else influences the result.
-            kinds: "fact", "episode" or both.
+            kinds: some of "fact", "episode" and "note". Notes are the documents of the index that the memory is in:
+                what :class:`scrubjay.Index`, adapters, servers and importers wrote to the same file.
             k: how many at most.
             task_type: of the episodes.
             filter: conditions on metadata, as in :meth:`scrubjay.Index.search`; the fields kind, subject, predicate,
@@ -175,7 +181,9 @@ class Recall(Ground):
             relevance: the least evidence for each ("low", "standard", "high", or a :class:`scrubjay.Relevance`).
             query: all else that a search may be asked (:class:`scrubjay.Query`); None: as the retriever is set.
 
-        Facts that have faded (:meth:`sweep`) come after all others.
+        Facts that have faded (:meth:`sweep`) come after all others. Facts and notes are searched apart, with the
+        statistics of their own collections, and merged by similarity and BM25
+        (:func:`scrubjay.memory.index_notes.merged`); where a scope has no notes nothing is searched twice.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -185,27 +193,37 @@ class Recall(Ground):
         options: dict[str, Any] = {"query": query, "explain": True}
         if conditions is not None:
             options["filter"] = conditions
-        found = self.retriever.search(text, scope=scope, k=k, **options)
+        if set(kinds) == {"note"}:
+            found = Retrieved([], "none", (), Trace())
+        else:
+            found = self.retriever.search(text, scope=scope, k=k, **options)
         hits: Sequence[RetrievedHit]
         hits, n_damaged = _readable(found)
         faded = [hit for hit in hits if hit.metadata.get("faded")]
         if faded:  # rare: one more search, so that they do not displace facts that have not faded
             options["filter"] = _FRESH if conditions is None else {"$and": [conditions, _FRESH]}
             hits = [*_readable(self.retriever.search(text, scope=scope, k=k, **options))[0], *faded][:k]
+        ranked = [Ranked(hit, False, hit.score) for hit in hits]
+        if "note" in kinds and self._notes.any(scope):
+            found, ranked, n_lost = self._notes.beside(found, hits, text, scope, k, filter, query)
+            n_damaged += n_lost
         if relevance is not None:
             bounds = Relevance(relevance) if isinstance(relevance, str) else relevance
             if not isinstance(bounds, Relevance):
                 raise TypeError(f"relevance: expected a str or a Relevance, got {type(relevance).__name__}")
             admitted = _TIERS[: _TIERS.index(bounds.at_least) + 1]
-            hits = [hit for hit in hits if _tier(hit, bounds) in admitted]
+            ranked = [one for one in ranked if _tier(one.hit, bounds) in admitted]
         if n_damaged:
             reason = (
                 f"metadata_damaged: {n_damaged} memories that were found cannot be read, and were left out"
             )
             found = Retrieved(list(found), found.mode, (*found.degraded, reason), found.trace, found.cached)
-        return Recalled(found, [RecalledHit(hit, lambda id: self._in_force(id, scope)) for hit in hits])
+        return Recalled(found, [RecalledHit(one, lambda hit: self._in_force(hit, scope)) for one in ranked])
 
-    def _in_force(self, id: str, scope: Scope) -> Fact | Episode | None:
+    def _in_force(self, hit: RecalledHit, scope: Scope) -> Fact | Episode | Note | None:
+        if hit.kind == "note":
+            return self._notes.note(hit.hit)
+        id = hit.id
         with self.reading() as connection:
             row = find_row(connection, id)
             if row is None or not is_visible(row, scope) or not is_in_force(row, self.clock()):
@@ -256,7 +274,7 @@ def _conditions(
         wanted.append({"kind": "fact"})
     if "episode" in kinds:
         wanted.append({"kind": "episode", **({} if task_type is None else {"task_type": task_type})})
-    every = [] if set(kinds) == set(KINDS) and task_type is None else [{"$or": wanted}]
+    every = [] if {"fact", "episode"} <= set(kinds) and task_type is None else [{"$or": wanted}]
     if filter is not None:
         every.append(filter)  # type: ignore[arg-type]
     return None if not every else every[0] if len(every) == 1 else {"$and": every}
