@@ -165,6 +165,17 @@ def make_parser() -> argparse.ArgumentParser:
         help="of read, write, erase, metrics (default: read,write)",
     )
     serve.add_argument(
+        "--extractor",
+        metavar="MODEL",
+        help="reads the runs that are to be distilled; of an OpenAI-compatible endpoint, with its key in OPENAI_API_KEY",
+    )
+    serve.add_argument(
+        "--extractor-url",
+        metavar="URL",
+        default="https://api.openai.com/v1",
+        help="of that endpoint (default: https://api.openai.com/v1)",
+    )
+    serve.add_argument(
         "--max-body", type=_positive, default=4 << 20, metavar="BYTES", help="of a request (default: 4 MiB)"
     )
     serve.add_argument(
