@@ -172,6 +172,7 @@ class Backend:
     def lend_query(self, text: str, to: Backend) -> None:
         """Give the vector of a question that this collection has just embedded to another one of the same model, so
         that it is not embedded twice. Without effect if there is none."""
+        self._collection.check_open()
         own, other = self._collection.semantics, to._collection.semantics
         if own.embedder is not None and own.embedder is other.embedder and other.native is None:
             vector = own.cache.get(text)

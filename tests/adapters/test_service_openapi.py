@@ -42,7 +42,9 @@ def test_the_service_keeps_to_its_document(tmp_path: Path, which: str, n_operati
         metrics = service.ask("GET", "/metrics", token=token)[1]
         code, said = service.end()
     answered = [line for line in metrics.splitlines() if line.startswith("scrubjay_requests_total")]
-    assert sum(float(line.rpartition(" ")[2]) for line in answered) >= n_operations  # some thousand on an idle machine
+    assert (
+        sum(float(line.rpartition(" ")[2]) for line in answered) >= n_operations
+    )  # some thousand on an idle machine
     assert not [line for line in answered if 'status="500"' in line]
     assert code == 0 and "Traceback" not in said
     with Index.open(tmp_path / "memories.scrubjay") as index:
