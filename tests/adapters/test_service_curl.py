@@ -1,4 +1,4 @@
-"""A newcomer's path: the `curl` commands of the service's page, as they stand there, against a service that was started."""
+"""A newcomer's path: the `curl` commands of the service's page, as they stand there, against a started service."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
+
 from tests.data import markdown
 
 pytest.importorskip("fastapi")

@@ -167,7 +167,7 @@ def make_parser() -> argparse.ArgumentParser:
     serve.add_argument(
         "--extractor",
         metavar="MODEL",
-        help="reads the runs that are to be distilled; of an OpenAI-compatible endpoint, with its key in OPENAI_API_KEY",
+        help="reads runs that are to be distilled; of an OpenAI-compatible endpoint, with its key in OPENAI_API_KEY",
     )
     serve.add_argument(
         "--extractor-url",
