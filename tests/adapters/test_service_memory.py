@@ -15,9 +15,9 @@ pytest.importorskip("prometheus_client")
 testing = pytest.importorskip("fastapi.testclient")
 
 from scrubjay import Index, Memory, Scope, embedders  # noqa: E402
+from scrubjay.adapters._dataclass_models import LEAVES_OF_ANSWERS, answer_of  # noqa: E402
 from scrubjay.adapters.service import Grant, Limits, Tokens, add_token, create_app, models  # noqa: E402
-from scrubjay.adapters.service.dataclass_models import answer_of, request_of  # noqa: E402
-from scrubjay.adapters.service.memory_models import ANSWERS, TIMES, _request  # noqa: E402
+from scrubjay.adapters.service.memory_models import ANSWERS, TIMES, _request, _taken_of  # noqa: E402
 from scrubjay.adapters.service.memory_routes import _ROUTES  # noqa: E402
 from scrubjay.memory import FactCandidate, Provenance  # noqa: E402
 from scrubjay.memory.extractors import Extraction, Found  # noqa: E402
@@ -387,14 +387,18 @@ def test_fields_of_records_and_times_of_methods_appear_by_themselves() -> None:
     class Grown(FactCandidate):
         """A fact with more to it.
 
-        Further lines."""
+        Args:
+            value: what it says,
+                as JSON.
+        """
 
         value: Any = None
         relation: str = ""
         valid_from: str | None = None
 
-    model = request_of(Grown, "GrownIn", kind="fact")
+    model = _taken_of(Grown, "GrownIn", kind="fact")
     assert model.__doc__ == "A fact with more to it."
+    assert model.model_fields["value"].description == "what it says, as JSON."
     given = {"content": "a", "value": {"max": [500]}, "relation": "is", "valid_from": "2026-01-01"}
     assert model.model_validate(given).model_dump(exclude_none=True) == {"kind": "fact", **given}
     for wrong in ({"content": "a", "relation": 1}, {"content": "a", "other": 1}, {"value": 1}):
@@ -406,7 +410,7 @@ def test_fields_of_records_and_times_of_methods_appear_by_themselves() -> None:
     assert set(_request("In", "A request.", recall).model_fields) == {"scope", "as_of"}
     assert set(_request("In", "A request.", lambda scope: None).model_fields) == {"scope"}
     assert TIMES == ("as_of", "known_at")
-    shown = answer_of(Provenance, {})
+    shown = answer_of(Provenance, LEAVES_OF_ANSWERS, {})
     assert set(shown.model_fields) == {field.name for field in dataclasses.fields(Provenance)}
 
 

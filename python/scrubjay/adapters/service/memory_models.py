@@ -8,12 +8,14 @@ from __future__ import annotations
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal, Union
 
-from pydantic import BaseModel, Discriminator, Field, Tag, create_model
+from pydantic import AfterValidator, BaseModel, Discriminator, Field, Tag, create_model
 
+from scrubjay._native import Scope
+from scrubjay.adapters._dataclass_models import LEAVES_OF_ANSWERS, answer_of, list_of, request_of
 from scrubjay.adapters.service import models
-from scrubjay.adapters.service.dataclass_models import answer_of, list_of, request_of
 from scrubjay.adapters.service.models import Request
 from scrubjay.memory import Memory
 from scrubjay.memory.distil import Distilled
@@ -61,6 +63,27 @@ def _request(name: str, said: str, method: Callable[..., Any] | None = None, **f
 
 # ---------------------------------------------------------------------- candidates
 
+_TAKEN: dict[Any, Any] = {
+    str: Annotated[str, Field(max_length=200_000)],
+    int: int,
+    float: models.Number,
+    bool: bool,
+    datetime: models.Time,
+    timedelta: Annotated[float, Field(allow_inf_nan=False, description="seconds")],
+    Mapping: models.Object,
+    Any: Annotated[Any, AfterValidator(models.encodable)],
+}
+_GIVEN = {**LEAVES_OF_ANSWERS, Scope: models.ScopeOut}
+
+
+def _taken_of(candidate: type[Any], name: str, **options: Any) -> Any:
+    return request_of(candidate, name, Request, _TAKEN, **options)
+
+
+def _given_of(record: type[Any]) -> Any:
+    return answer_of(record, _GIVEN, _known)
+
+
 _CANDIDATES: dict[str, type[Any]] = {
     "fact": FactCandidate,
     "preference": PreferenceCandidate,
@@ -68,7 +91,7 @@ _CANDIDATES: dict[str, type[Any]] = {
     "policy": PolicyCandidate,
 }
 _MODELS: dict[str, Any] = {
-    kind: request_of(candidate, f"{kind.title()}In", kind=kind, kind_required=kind == "policy")
+    kind: _taken_of(candidate, f"{kind.title()}In", kind=kind, kind_required=kind == "policy")
     for kind, candidate in _CANDIDATES.items()
 }
 
@@ -90,7 +113,7 @@ _Text = Annotated[str, Field(max_length=200_000, description="a fact, in a sente
 _tagged = [Annotated[_Text, Tag("text")], *(Annotated[_MODELS[kind], Tag(kind)] for kind in _MODELS)]
 Candidate: Any = Annotated[Union[tuple(_tagged)], Discriminator(_kind_of)]  # noqa: UP007 - of a tuple
 _Candidates = Annotated[list[Candidate], Field(min_length=1, max_length=models.MAX_BATCH)]
-_Whence: Any = request_of(Provenance, "SourceIn", without=("policy_version",))
+_Whence: Any = _taken_of(Provenance, "SourceIn", without=("policy_version",))
 _Source: Any = Annotated[
     Union[_Run, _Whence],  # noqa: UP007 - of a value
     Field(description="the run that it comes from: its name, or more of it"),
@@ -98,7 +121,7 @@ _Source: Any = Annotated[
 
 _changes: dict[str, Any] = {}
 for _candidate in (FactCandidate, EpisodeCandidate, PreferenceCandidate):
-    _made = request_of(_candidate, "Any", optional=True)
+    _made = _taken_of(_candidate, "Any", optional=True)
     _changes.update(
         {name: (field.annotation, None) for name, field in _made.model_fields.items() if name not in ("key",)}
     )
@@ -231,12 +254,12 @@ REQUESTS: dict[str, Any] = {
 # ---------------------------------------------------------------------- answers
 
 _known: dict[Any, Any] = {}
-_Outcome = answer_of(Outcome, _known)
+_Outcome = _given_of(Outcome)
 _Record: Any = Annotated[
-    Union[tuple(answer_of(record, _known) for record in (Policy, Preference, Fact, Episode))],  # noqa: UP007
+    Union[tuple(_given_of(record) for record in (Policy, Preference, Fact, Episode))],  # noqa: UP007
     Field(discriminator="kind"),
 ]
-_Event = answer_of(TraceEvent, _known)
+_Event = _given_of(TraceEvent)
 
 
 class RecalledOut(BaseModel):
@@ -268,7 +291,7 @@ def _answer(name: str, said: str, **fields: Any) -> Any:
 ANSWERS: dict[str, Any] = {
     "outcomes": _answer("Outcomes", "What became of each candidate.", outcomes=list_of(_Outcome)),
     "outcome": _Outcome,
-    "known": answer_of(Known, _known),
+    "known": _given_of(Known),
     "recalled": _answer(
         "Recalled",
         "What was found, best first.",
@@ -292,10 +315,8 @@ ANSWERS: dict[str, Any] = {
         next_cursor=str | None,
     ),
     "record": _answer("OneRecord", "A record.", record=_Record),
-    "why": _answer("WhyRecord", "Why a record is known.", why=answer_of(Why, _known), text=str),
-    "rejections": _answer(
-        "Rejections", "What was refused.", rejections=list_of(answer_of(Rejection, _known))
-    ),
+    "why": _answer("WhyRecord", "Why a record is known.", why=_given_of(Why), text=str),
+    "rejections": _answer("Rejections", "What was refused.", rejections=list_of(_given_of(Rejection))),
     "forgotten": _answer("Forgotten", "How many went of each kind.", counts=dict[str, int]),
     "events": _answer("Events", "Events of a run in order.", run=str, events=list_of(_Event)),
     "run": _answer("Run", "A run.", run=str, events=int, turns=int),
