@@ -19,6 +19,7 @@ __all__ = [
     "DAMAGED",
     "CreatedAt",
     "checked_metadata",
+    "checked_value",
     "decode",
     "encode",
     "encode_fields",
@@ -119,6 +120,15 @@ def checked_metadata(metadata: Any) -> dict[str, Any]:
         raise TypeError(f"metadata: expected a mapping of str to JSON values, got {type(metadata).__name__}")
     checked: dict[str, Any] = _checked(metadata, "metadata", 0)
     return checked
+
+
+def checked_value(value: Any, name: str) -> Any:
+    """Return a value in JSON's own types, a copy of its lists and mappings; `name` begins the messages.
+
+    Raises:
+        TypeError, ValueError: it has no form in JSON.
+    """
+    return _checked(value, name, 0)
 
 
 def encode_fields(fields: Mapping[str, Any]) -> bytes | None:

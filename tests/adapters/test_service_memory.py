@@ -312,7 +312,7 @@ def test_what_is_wrong_is_named_and_changes_nothing(index: Index, caller: Caller
         ("/recall", {"text": "a", "k": 0}, "k"),
         ("/recall", {"text": "a", "k": 101}, "k"),
         ("/recall", {"text": "a", "kinds": ["policy"]}, "kinds"),
-        ("/recall", {"text": "a", "filter": {"$no": 1}}, "filter"),
+        ("/recall", {"text": "a", "filter": {"$no": 1}}, "$no"),
         ("/recall", {"text": "a", "query": {"fusion": "none"}}, "fusion"),
         ("/recall", {"text": "a", "as_off": "2026"}, "as_off"),
         ("/assemble", {"text": "a", "turns": [{"role": "user"}]}, "content"),
@@ -449,3 +449,17 @@ def test_raw_writes_to_the_collection_of_a_memory_are_refused(tmp_path: Path) ->
         assert "Jane lives in Oslo" in prompt_text and memory.check() == []
         kinds = {hit.text: hit.kind for hit in memory.recall("Oslo refunds", JANE)}
         assert kinds == {"Jane lives in Oslo": "fact", evil: "note"}
+
+
+def test_times_are_asked_for(caller: Caller) -> None:
+    caller.propose(
+        {**OSLO, "valid_from": "2020-01-01"}, {"key": "tone", "text": "Brief.", "value": {"words": 5}}
+    )
+    early = "2019-01-01T00:00:00Z"
+    assert caller.post("/recall", text="Oslo", as_of=early)["hits"] == []
+    assert len(caller.post("/recall", text="Oslo", as_of="2021-01-01", kinds=["fact"])["hits"]) == 1
+    assert caller.post("/recall", text="Oslo", as_of="2021-01-01", known_at=early)["hits"] == []
+    assert "Oslo" not in caller.post("/assemble", text="Oslo", as_of=early)["text"].partition("# Memories")[2]
+    (wish,) = caller.post("/known")["preferences"]
+    assert wish["value"] == {"words": 5} and "value_json" not in wish
+    assert "as_of" in caller.bad(422, "POST", "/recall", {"text": "a", "as_of": "soon", "scope": J})

@@ -41,11 +41,16 @@ class Entry:
     source: str = ""
     decided: bool = False
     id: str = ""
+    value: Any = None
+    claims: list[tuple[int, int]] = field(default_factory=list)
+    """When a fact was said, and again while another one held: time and number of the telling."""
+    shared: Entry | None = None
+    """The tenant's fact that says it for all."""
 
 
 @dataclass
 class Rule:
-    """A version of a policy."""
+    """A version of a policy; of all tenants if `tenant` is empty."""
 
     tenant: str
     key: str
@@ -54,6 +59,8 @@ class Rule:
     until: int | None
     status: str = "provisional"
     id: str = ""
+    value: Any = None
+    mandatory: bool = False
 
 
 @dataclass
@@ -63,28 +70,88 @@ class Model:
     rules: list[Rule] = field(default_factory=list)
     # (tenant, what was said) -> (run, user) -> entry
     seen: dict[tuple[str, str], dict[tuple[str, str], Entry | None]] = field(default_factory=dict)
+    n_told: int = 0
+    prefer: str | None = None
 
     # ------------------------------------------------------------------ looking
 
     def in_force(self, entry: Entry) -> bool:
-        return entry.status == "active" and (entry.until is None or self.now < entry.until)
+        if entry.status != "active" or entry.shared is not None or not self.lasts(entry, self.now):
+            return False
+        return entry.kind != "fact" or said(entry.text) == self.prevailing(entry, self.now)
+
+    @staticmethod
+    def lasts(entry: Entry, moment: int) -> bool:
+        return entry.until is None or moment < entry.until
+
+    def slot(self, entry: Entry) -> list[Entry]:
+        """The facts that cannot hold at once with an entry, itself included."""
+        if not all(entry.topic):
+            return [entry]
+        return [
+            e
+            for e in self.entries
+            if (e.kind, e.key, e.topic) == ("fact", entry.key, entry.topic) and e.status == "active"
+        ]
+
+    def prevailing(self, entry: Entry, moment: int) -> str | None:
+        """What holds in the slot of an entry: what was said last of what has not ended."""
+        claims = [(claim, e) for e in self.slot(entry) if self.lasts(e, moment) for claim in e.claims]
+        return said(max(claims, key=lambda one: one[0])[1].text) if claims else None
+
+    def lives(self, entry: Entry) -> bool:
+        """Whether what an entry says holds now, or will when something else has ended."""
+        if entry.status == "provisional":
+            return True
+        moments = [
+            self.now,
+            *(e.until for e in self.slot(entry) if e.until is not None and e.until > self.now),
+        ]
+        return any(
+            self.lasts(entry, moment) and self.prevailing(entry, moment) == said(entry.text)
+            for moment in moments
+        )
+
+    def tell(self, entry: Entry) -> None:
+        self.n_told += 1
+        entry.claims.append((self.now, self.n_told))
 
     def visible(self, key: Key, kinds: tuple[str, ...]) -> list[str]:
         keys = seen_from(key)
         return sorted(e.text for e in self.entries if e.kind in kinds and e.key in keys and self.in_force(e))
 
-    def known(self, key: Key) -> tuple[list[str], list[str]]:
-        newest: dict[str, str] = {}
-        for rule in self.rules:
-            within = rule.begins <= self.now and (rule.until is None or self.now < rule.until)
-            if rule.tenant == key[0] and rule.status == "active" and within:
-                newest[rule.key] = rule.text
-        wishes = {
-            e.topic: e.text
-            for e in self.entries
-            if e.kind == "preference" and e.key == (key[0], key[1], "") and key[1] and self.in_force(e)
-        }
-        return [newest[k] for k in sorted(newest)], [wishes[k] for k in sorted(wishes)]
+    def known(self, key: Key) -> tuple[list[Any], list[Any]]:
+        """The values of what is known, by key."""
+        counts: dict[str, Rule] = {}
+        for rule in self.rules_in_force(key[0]):
+            counts[rule.key] = rule
+        for rule in self.rules_in_force(""):
+            own = counts.get(rule.key)
+            # A global rule gives way to a tenant's; a newer global one takes its place, mandatory or not.
+            if own is None or own.tenant == "" or rule is self.mandatory(rule.key):
+                counts[rule.key] = rule
+        wishes: dict[str, Entry] = {}
+        for user in ("", key[1]):
+            for e in self.entries:
+                if e.kind == "preference" and e.key == (key[0], user, "") and self.in_force(e):
+                    wishes[e.topic[0]] = e
+        return [counts[k].value for k in sorted(counts)], [wishes[k].value for k in sorted(wishes)]
+
+    def rules_in_force(self, tenant: str) -> list[Rule]:
+        """The confirmed versions of a tenant within their times, older ones first."""
+        return [
+            rule
+            for rule in self.rules
+            if rule.tenant == tenant
+            and rule.status == "active"
+            and rule.begins <= self.now
+            and (rule.until is None or self.now < rule.until)
+        ]
+
+    def mandatory(self, key: str) -> Rule | None:
+        """The newest global rule in force of a key, if it is mandatory."""
+        newest = [rule for rule in self.rules_in_force("") if rule.key == key][-1:]
+        return newest[0] if newest and newest[0].mandatory else None
 
     def find(self, id: str) -> Entry | Rule | None:
         return next((one for one in [*self.entries, *self.rules] if one.id == id), None)
@@ -92,9 +159,17 @@ class Model:
     # ------------------------------------------------------------------ facts
 
     def fact(
-        self, key: Key, text: str, topic: tuple[str, str], confidence: float, until: int | None, run: str
+        self,
+        key: Key,
+        text: str,
+        topic: tuple[str, str],
+        confidence: float,
+        until: int | None,
+        run: str,
+        prefer: str | None = None,
     ) -> Any:
-        """Return (status, entry) of a proposal."""
+        """Return (status, entry) of a proposal; of several that say the same already it is the one with the id."""
+        self.prefer = prefer
         if confidence < 0.7:
             return "rejected", None
         about_tenant = topic[0].lower() == key[0]
@@ -107,7 +182,7 @@ class Model:
         witnesses = self.seen.setdefault((key[0], said(text)), {})
         witnesses.setdefault((run, key[1]), None)
         runs = {run for run, _ in witnesses}
-        people = {("user", user) if user else ("run", run) for run, user in witnesses}
+        people = {user for _, user in witnesses}  # the runs of these tests name no author
         held = self._living(tenant, new)
         if held is not None and held.status == "active":
             status, entry = self._restate(held, new)
@@ -115,7 +190,9 @@ class Model:
             status, entry = self._fact_in(new)
         else:
             status, entry = (
-                ("deduplicated", held) if held else self._fact_in(Entry(**{**vars(new), "key": tenant}))
+                ("deduplicated", held)
+                if held
+                else self._fact_in(Entry(**{**vars(new), "key": tenant, "claims": []}))
             )
             if self.promote(entry):
                 status = "superseded"
@@ -131,56 +208,69 @@ class Model:
             and e.key == key
             and said(e.text) == said(new.text)
             and e.status in ("active", "provisional")
+            and e.shared is None
             and (blank or not all(e.topic) or e.topic == new.topic)
+            and self.lasts(e, self.now)
+            and self.lives(e)
         ]
-        same.sort(key=lambda e: (all(e.topic) and not blank) != (e.topic == new.topic and not blank))
-        same.sort(key=lambda e: not (e.topic == new.topic or (blank and not all(e.topic))))
-        for entry in same:
-            if entry.until is None or self.now < entry.until:
-                return entry
-            self.entries.remove(entry)
-        return None
+        same.sort(key=lambda e: e.id != self.prefer)
+        return same[0] if same else None
 
     def _restate(self, held: Entry, new: Entry) -> Any:
+        was = self.in_force(held)
         held.confidence = max(held.confidence, new.confidence)
         held.until = None if held.until is None or new.until is None else max(held.until, new.until)
+        if held.status == "active":
+            if not all(held.topic) and all(new.topic):
+                held.topic = new.topic  # what it lacked; it is said of the slot now
+                was = False
+            if not was:
+                self.tell(held)
         return "deduplicated", held
 
     def _fact_in(self, new: Entry) -> Any:
         held = self._living(new.key, new)
         if held is not None:
             return self._restate(held, new)
+        self.tell(new)
         if new.key[1:] == ("", ""):
             new.status = "provisional"
-            replaced = False
-        else:
-            replaced = self._supersede(new)
+            self.entries.append(new)
+            return "written", new
+        before = self._others_in_force(new)
         self.entries.append(new)
-        return ("superseded" if replaced else "written"), new
+        return ("superseded" if self._ended(before) else "written"), new
 
-    def _supersede(self, new: Entry) -> bool:
-        replaced = False
-        for entry in self.entries:
-            if entry is new or entry.kind != "fact" or entry.status != "active" or entry.key != new.key:
-                continue
-            if all(new.topic) and entry.topic == new.topic and said(entry.text) != said(new.text):
-                entry.status = "superseded"
-                replaced = True
-        return replaced
+    def _others_in_force(self, entry: Entry) -> list[Entry]:
+        return [e for e in self.slot(entry) if e is not entry and self.in_force(e)]
+
+    def _ended(self, before: list[Entry]) -> bool:
+        return any(not self.in_force(e) for e in before)
 
     def promote(self, entry: Entry, by: str | None = None) -> bool:
-        replaced = self._supersede(entry)
-        for copy in self.seen.get((entry.key[0], said(entry.text)), {}).values():
-            if copy is not None and copy is not entry and copy.status == "active":
-                copy.status = "superseded"
+        before = self._others_in_force(entry)
+        self.n_told += 1
+        entry.claims = [
+            (entry.claims[0][0], self.n_told)
+        ]  # as late as it was said, behind what was said then
         entry.status, entry.decided = "active", by is not None
+        replaced = self._ended(before)
+        for copy in list(self.seen.get((entry.key[0], said(entry.text)), {}).values()):
+            if copy is None or copy is entry:
+                continue
+            for e in self.entries:
+                same = e.kind == "fact" and (e.key, e.topic, said(e.text)) == (
+                    copy.key,
+                    copy.topic,
+                    said(copy.text),
+                )
+                if same and e.status == "active" and e is not entry:
+                    e.shared = entry
         return replaced
 
     # ------------------------------------------------------------------ the rest
 
     def episode(self, key: Key, text: str, until: int | None) -> Any:
-        if key[1:] == ("", ""):
-            return "rejected", None
         for entry in list(self.entries):
             if entry.kind == "episode" and entry.key == key and said(entry.text) == said(text):
                 if self.in_force(entry):
@@ -190,9 +280,10 @@ class Model:
         self.entries.append(new := Entry("episode", key, text, ("", ""), until))
         return "written", new
 
-    def preference(self, key: Key, name: str, text: str, source: str, until: int | None) -> Any:
-        if not key[1]:
+    def preference(self, key: Key, name: str, value: Any, source: str, until: int | None) -> Any:
+        if not key[1] and key[2]:
             return "rejected", None
+        text = value if isinstance(value, str) else repr(value)
         key = (key[0], key[1], "")
         held = None
         for entry in list(self.entries):
@@ -213,16 +304,29 @@ class Model:
             if same and held.source == source and held.until == until:
                 return "deduplicated", held
             held.status = "superseded"
-        self.entries.append(new := Entry("preference", key, text, (name, ""), until, source=source))
+        new = Entry("preference", key, text, (name, ""), until, source=source, value=value)
+        self.entries.append(new)
         return ("written" if held is None else "superseded"), new
 
-    def policy(self, tenant: str, name: str, text: str, begins: int | None, until: int | None) -> Any:
+    def policy(
+        self,
+        tenant: str,
+        name: str,
+        value: Any,
+        begins: int | None,
+        until: int | None,
+        *,
+        mandatory: bool = False,
+    ) -> Any:
+        text = value if isinstance(value, str) else repr(value)
         versions = [rule for rule in self.rules if rule.tenant == tenant and rule.key == name]
         if versions and versions[-1].status != "revoked":
             last = versions[-1]
-            if last.until == until and begins in (None, last.begins) and said(last.text) == said(text):
+            same = said(last.text) == said(text) and last.mandatory == mandatory
+            if same and last.until == until and begins in (None, last.begins):
                 return "deduplicated", last
-        self.rules.append(new := Rule(tenant, name, text, self.now if begins is None else begins, until))
+        since = self.now if begins is None else begins
+        self.rules.append(new := Rule(tenant, name, text, since, until, value=value, mandatory=mandatory))
         return "written", new
 
     def remove(self, entry: Entry | Rule) -> None:
@@ -230,6 +334,9 @@ class Model:
             self.rules.remove(entry)
             return
         self.entries.remove(entry)
+        for e in self.entries:
+            if e.shared is entry:
+                e.shared = None
         for witnesses in self.seen.values():
             for who in [who for who, where in witnesses.items() if where is entry]:
                 del witnesses[who]
@@ -261,7 +368,14 @@ class Model:
             self.rules = [rule for rule in self.rules if rule.tenant != tenant]
 
     def sweep(self) -> int:
-        gone = [e for e in self.entries if e.until is not None and e.until <= self.now]
+        gone = [e for e in self.entries if not self.lasts(e, self.now)]
         for entry in gone:
-            self.entries.remove(entry)
+            self.drop(entry)
         return len(gone)
+
+    def drop(self, entry: Entry) -> None:
+        """What has expired is deleted; what it said for others they say themselves again."""
+        self.entries.remove(entry)
+        for e in self.entries:
+            if e.shared is entry:
+                e.shared = None

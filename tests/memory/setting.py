@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay import Scope
-from scrubjay.memory import DefaultJudge, FactCandidate, Memory, Outcome
+from scrubjay.memory import DefaultJudge, FactCandidate, Memory, Outcome, Provenance
+from scrubjay.memory.documents import holding
 
 ACME, GLOBEX = Scope("acme"), Scope("globex")
 JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")
@@ -49,6 +50,17 @@ def lives(memory: Memory, where: str, scope: Scope = JANE, run: str = "r", **opt
 def texts(memory: Memory, query: str, scope: Scope, **options: Any) -> list[str]:
     """Return what is recalled, in alphabetical order."""
     return sorted(memory.recall(query, scope, k=100, **options).texts)
+
+
+def by_ann(run: str) -> Provenance:
+    """Return a source that names who observed it: without a user it is independent of those that name others."""
+    return Provenance(run, author="ann")
+
+
+def documents_now(memory: Memory, scope: Scope, text: str = "", **options: Any) -> list[str]:
+    """Return the texts of the documents of what is in force now, in alphabetical order, found by a raw search."""
+    found = memory.documents.search(text, scope=scope, k=100, filter=holding(memory.clock()), **options)
+    return sorted(hit.text for hit in found)
 
 
 def row_count(memory: Memory, table: str, condition: str = "1") -> int:

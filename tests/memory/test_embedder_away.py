@@ -14,7 +14,7 @@ from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory
 from scrubjay.store import housekeeping
 from tests.data.flaky import Flaky
 from tests.data.keys import provider
-from tests.memory.setting import ACME, JANE, JOE, ONE_AT_A_TIME, lives
+from tests.memory.setting import ACME, JANE, JOE, ONE_AT_A_TIME, documents_now, lives
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +66,7 @@ def test_what_is_proposed_meanwhile_is_found_by_words_and_embedded_later(memory:
     check(memory)
     flaky(memory).is_up = True
     assert memory.documents.admin.backfill().embedded == 2
-    assert len(memory.documents.search("Rome", scope=JANE, query=Query(mode="vector"))) == 2
+    assert len(documents_now(memory, JANE, "Rome", query=Query(mode="vector"))) == 2
     check(memory)
 
 
@@ -151,8 +151,8 @@ def test_away_between_any_two_writes_of_a_random_workload(tmp_path: Path, seed: 
     memory.documents.admin.backfill()
     check(memory)
     for scope, place in known.items():
-        found = memory.documents.search("a place", scope=scope, query=Query(mode="vector"))
-        assert [hit.text for hit in found] == [f"Jane lives in {place}"], "embedded in the end"
+        found = documents_now(memory, scope, "a place", query=Query(mode="vector"))
+        assert found == [f"Jane lives in {place}"], "embedded in the end"
     memory.close()
 
 

@@ -85,7 +85,7 @@ def test_everything_of_a_user_and_nothing_of_anybody_else(memory: Memory) -> Non
         "rejection": 2,
         "trace": 2,
     }
-    assert forgotten.counts["documents"] == 2 * (2 + 2) and forgotten.total == 16
+    assert forgotten.counts["documents"] == 2 * (4 + 2) and forgotten.total == 16
     for scope in (JANE, JANES_CODER):
         assert everything(memory, scope) == everything(memory, Scope("acme", "nobody", scope.agent))
     assert {scope: everything(memory, scope) for scope in before} == before
@@ -264,9 +264,24 @@ def test_histories_are_kept_for_a_while(memory: Memory, clock: Clock) -> None:
     clock.pass_days(89)
     assert memory.sweep().let_go == 0 and memory.why(old, scope=JANE) is not None
     clock.pass_days(2)
-    assert memory.sweep().let_go == 4 and memory.why(old, scope=JANE) is None
-    assert memory.rejections(JANE) == [] and len(memory.list(JANE, hidden=True)) == 2
-    assert row_count(memory, "memory_log") == 2
+    assert memory.sweep().let_go == 3 and memory.why(old, scope=JANE) is not None
+    assert memory.rejections(JANE) == [] and len(memory.list(JANE, hidden=True)) == 3
+    assert row_count(memory, "memory_log") == 4
+
+
+def test_facts_that_are_over_are_kept_as_long_as_is_wanted(tmp_path: Path, clock: Clock) -> None:
+    with open_memory(tmp_path / "short.scrubjay", clock, history_days=30) as memory:
+        old, stay = lives(memory, "Oslo"), memory.clock()
+        lives(memory, "Rome")
+        memory.propose(FactCandidate("Jane is in Bern", valid_until=stay / 1e6 + 10), scope=JANE, source="r")
+        clock.pass_days(29)
+        assert memory.sweep().let_go == 0 and len(memory.documents) == 3
+        clock.pass_days(2)
+        assert memory.sweep().let_go == 2 and memory.why(old.id or "", scope=JANE) is None
+        assert len(memory.documents) == 1 and memory.check() == [] and memory.documents.admin.check().clean
+    for wrong in (-1, "30", True):
+        with pytest.raises((TypeError, ValueError), match="history_days: expected"):
+            open_memory(tmp_path / "m.scrubjay", history_days=wrong)
 
 
 def test_traces_go_by_their_retention(memory: Memory, clock: Clock) -> None:

@@ -28,6 +28,7 @@ from tests.memory.setting import (
     JOE,
     START,
     Clock,
+    by_ann,
     lives,
     open_memory,
     row_count,
@@ -147,18 +148,15 @@ def test_a_preference_is_the_users_whoever_serves_them(memory: Memory) -> None:
     assert [one.scope for one in memory.known(JANE).preferences] == [JANE]
 
 
-@pytest.mark.parametrize("scope", [ACME, CODER])
-def test_a_preference_of_nobody_is_refused(memory: Memory, scope: Scope) -> None:
-    outcome = memory.prefer("tone", "brief", scope=scope)
-    assert outcome.status == "rejected" and "belongs to a user" in outcome.reason
+def test_a_preference_of_an_agent_is_refused(memory: Memory) -> None:
+    outcome = memory.prefer("tone", "brief", scope=CODER)
+    assert outcome.status == "rejected" and "belongs to a user or a tenant" in outcome.reason
 
 
 def test_a_tenants_scope_takes_only_facts_about_the_tenant(memory: Memory) -> None:
     fact = memory.propose(FactCandidate("Jane is ill", "Jane", "is"), scope=ACME, source="r1")
     assert fact.status == "rejected" and "subject is the tenant itself" in fact.reason
-    episode = memory.propose(EpisodeCandidate("Shipped", "success"), scope=ACME, source="r1")
-    assert episode.status == "rejected" and "belongs to a user or an agent" in episode.reason
-    assert row_count(memory, "memory_fact") == row_count(memory, "memory_episode") == 0
+    assert row_count(memory, "memory_fact") == 0
 
 
 # ---------------------------------------------------------------------- facts of a tenant
@@ -177,10 +175,14 @@ def test_a_tenants_fact_waits_for_a_second_independent_run(memory: Memory) -> No
     assert visible_to(memory) == [] and memory.get(first.id or "", scope=ACME) is None
     again = memory.propose(SHIPS, scope=ACME, source="r1")  # the same run is no second witness
     assert again.status == "deduplicated" and not again.active and visible_to(memory) == []
-    second = memory.propose(SHIPS, scope=ACME, source="r2")
+    nobody = memory.propose(SHIPS, scope=ACME, source="r2")  # another run of nobody in particular neither
+    assert nobody.status == "deduplicated" and not nobody.active and visible_to(memory) == []
+    second = memory.propose(SHIPS, scope=ACME, source=by_ann("r2"))
+    assert not second.active, "it is the run that said it already"
+    second = memory.propose(SHIPS, scope=ACME, source=by_ann("r3"))
     assert second.id == first.id and second.active and "promoted" in second.reason
     assert visible_to(memory) == [scope for scope in EVERYWHERE if scope.tenant == "acme"]
-    assert memory.why(first.id or "", scope=JANE).observed_in == ("r1", "r2")  # type: ignore[union-attr]
+    assert memory.why(first.id or "", scope=JANE).observed_in == ("r1", "r2", "r3")  # type: ignore[union-attr]
 
 
 def test_said_by_a_user_it_stays_with_them_until_another_user_says_it(memory: Memory) -> None:
@@ -223,7 +225,7 @@ def test_what_is_promoted_supersedes_what_it_contradicts(memory: Memory) -> None
     mondays = FactCandidate("Acme ships on Mondays", "acme", "Ships on")
     second = memory.propose(mondays, scope=ACME, source="r1")
     assert not second.active and texts(memory, "ships", JANE) == ["Acme ships on Fridays"]
-    third = memory.propose(mondays, scope=ACME, source="r2")
+    third = memory.propose(mondays, scope=ACME, source=by_ann("r2"))
     assert (third.status, third.id, third.superseded) == ("superseded", second.id, first.id)
     assert texts(memory, "ships", JANE) == ["Acme ships on Mondays"]
 

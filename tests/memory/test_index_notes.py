@@ -345,3 +345,21 @@ def test_the_merge_is_that_of_its_twin(
     assert [one.is_note for one in found] == [places[id(one.hit)][0] == 1 for one in found]
     for side, hits in ((False, facts), (True, notes)):  # the order of each ranking stays
         assert [one.hit for one in found if one.is_note is side] == hits
+
+
+def test_an_earlier_time_has_the_notes_that_were_created_by_then(path: Path) -> None:
+    with open_memory(path, Clock()) as memory:
+        lives(memory, "Oslo", valid_from="2020-01-01")
+        for id, created_at in (("old", "2021-05-01"), ("new", "2023-05-01"), ("unsaid", None)):
+            memory.index.upsert(id, f"Oslo {id}", scope=JANE, created_at=created_at, metadata={"n": 1})
+
+        def seen(**asked: Any) -> list[str]:
+            return sorted(hit.text for hit in memory.recall("Oslo", JANE, **asked))
+
+        every = ["Jane lives in Oslo", "Oslo new", "Oslo old", "Oslo unsaid"]
+        assert seen() == seen(as_of="2040-01-01") == every
+        assert seen(as_of="2022-01-01") == ["Jane lives in Oslo", "Oslo old"]
+        assert seen(as_of="2024-01-01", filter={"n": 1}) == ["Oslo new", "Oslo old"]
+        assert seen(as_of="2024-01-01", filter={"n": 2}) == []
+        assert seen(known_at="2022-01-01") == ["Oslo old"]  # the fact was not known yet
+        assert seen(as_of="2019-01-01") == []

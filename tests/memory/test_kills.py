@@ -101,17 +101,17 @@ def state(path: Path) -> str:
         for table in TABLES:
             cursor = connection.execute(f"SELECT * FROM memory_{table}")
             names = [column[0] for column in cursor.description]
-            left_out = {"id", "slot", "superseded_by", "fact", "record", "detail", "number"}
+            left_out = {"id", "slot", "superseded_by", "fact", "record", "detail", "number", "shared_as"}
             rows[table] = sorted(
                 repr([(n, v) for n, v in zip(names, row, strict=True) if n not in left_out]) for row in cursor
             )
-        in_force = connection.execute(
-            "SELECT slot, content FROM memory_fact WHERE status = 'active' UNION ALL "
+        written = connection.execute(
+            "SELECT slot, content FROM memory_fact WHERE status <> 'provisional' UNION ALL "
             "SELECT slot, summary FROM memory_episode WHERE status = 'active'"
         ).fetchall()
         (n_documents,) = connection.execute(f"SELECT count(*) FROM {memory.store.tables.document}").fetchone()
         texts = connection.execute(f"SELECT id, text FROM {memory.store.tables.document}").fetchall()
-        assert sorted(texts) == sorted(in_force) and n_documents == len(in_force)
+        assert sorted(texts) == sorted(written) and n_documents == len(written)
         assert connection.execute("SELECT 1 FROM memory_meta WHERE name = 'erasing'").fetchone() is None
         return json.dumps([rows, len(memory.index), memory.known(JANE) == memory.known(JANE)])
 

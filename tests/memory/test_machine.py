@@ -35,6 +35,7 @@ contents = st.sampled_from(["oak tea", "Oak tea.", "oak jay", "oak acorn", "OAK 
 ttls = st.sampled_from([None, None, 2, 5])
 runs = st.sampled_from(["r1", "r2", "r3"])
 pick = st.integers(0, 10_000)
+values = st.one_of(contents, st.sampled_from([1, 1.0, True, {"max": 1}, {"max": True}, ["oak"]]))
 
 
 class MemoryMachine(RuleBasedStateMachine):
@@ -65,7 +66,8 @@ class MemoryMachine(RuleBasedStateMachine):
             return
         assert one.id in ("", outcome.id), (outcome, one)
         one.id = outcome.id
-        assert outcome.active == (one.status == "active")
+        active = self.model.in_force(one) if isinstance(one, Entry) and one.status == "active" else False
+        assert outcome.active == (active or (isinstance(one, Rule) and one.status == "active"))
 
     # ------------------------------------------------------------------ writing
 
@@ -83,7 +85,10 @@ class MemoryMachine(RuleBasedStateMachine):
         candidate = FactCandidate(text, *topic, confidence=confidence, ttl=ttl)
         outcome = self.memory.propose(candidate, scope=scope, source=run)
         subject = (topic[0].lower(), topic[1])
-        self._agree(outcome, self.model.fact(key_of(scope), text, subject, confidence, self._until(ttl), run))
+        self._agree(
+            outcome,
+            self.model.fact(key_of(scope), text, subject, confidence, self._until(ttl), run, outcome.id),
+        )
 
     @rule(scope=scopes, text=contents, ttl=ttls)
     def episode(self, scope: Scope, text: str, ttl: int | None) -> None:
@@ -94,36 +99,76 @@ class MemoryMachine(RuleBasedStateMachine):
     @rule(
         scope=scopes,
         key=st.sampled_from("ab"),
-        text=contents,
+        value=values,
         source=st.sampled_from(["inferred", "user_stated"]),
         ttl=ttls,
     )
-    def preference(self, scope: Scope, key: str, text: str, source: str, ttl: int | None) -> None:
-        candidate = PreferenceCandidate(key, text, source, ttl=ttl)
+    def preference(self, scope: Scope, key: str, value: Any, source: str, ttl: int | None) -> None:
+        candidate = PreferenceCandidate(key, source=source, ttl=ttl, value=value)
         outcome = self.memory.propose(candidate, scope=scope, source="r1")
-        self._agree(outcome, self.model.preference(key_of(scope), key, text, source, self._until(ttl)))
+        self._agree(outcome, self.model.preference(key_of(scope), key, value, source, self._until(ttl)))
 
-    @rule(scope=scopes, key=st.sampled_from("ab"), text=contents, begins=ttls, lasts=ttls)
-    def policy(self, scope: Scope, key: str, text: str, begins: int | None, lasts: int | None) -> None:
+    def _window(self, begins: int | None, lasts: int | None) -> tuple[int | None, int | None]:
         since = self._until(begins)
-        until = None if lasts is None else (since or self.clock.now) + lasts * 1_000_000
-        candidate = PolicyCandidate(
-            key, text, None if since is None else since / 1e6, None if until is None else until / 1e6
-        )
+        return since, None if lasts is None else (since or self.clock.now) + lasts * 1_000_000
+
+    @rule(scope=scopes, key=st.sampled_from("ab"), value=values, begins=ttls, lasts=ttls)
+    def policy(self, scope: Scope, key: str, value: Any, begins: int | None, lasts: int | None) -> None:
+        since, until = self._window(begins, lasts)
+        candidate = PolicyCandidate(key, "", _seconds(since), _seconds(until), value)
         outcome = self.memory.propose(candidate, scope=scope, source="r1")
-        self._agree(outcome, self.model.policy(scope.tenant, key, text, since, until))
+        self._agree(outcome, self.model.policy(scope.tenant, key, value, since, until))
+
+    @rule(key=st.sampled_from("ab"), value=values, begins=ttls, lasts=ttls, mandatory=st.booleans())
+    def global_policy(
+        self, key: str, value: Any, begins: int | None, lasts: int | None, mandatory: bool
+    ) -> None:
+        since, until = self._window(begins, lasts)
+        outcome = self.memory.global_policy(
+            key,
+            value=value,
+            by="ops",
+            mandatory=mandatory,
+            effective_from=_seconds(since),
+            effective_until=_seconds(until),
+        )
+        status, one = self.model.policy("", key, value, since, until, mandatory=mandatory)
+        one.status = "active"
+        self._agree(outcome, (status, one))
+
+    @rule(number=pick)
+    def revoke_global_policy(self, number: int) -> None:
+        one = self._pick(number)
+        if one is None:
+            return
+        may = isinstance(one, Rule) and one.tenant == "" and one.status != "revoked"
+        try:
+            self.memory.revoke_global_policy(one.id, reason="wrong", by="ops")
+        except KeyError:
+            assert not may
+            return
+        assert may
+        one.status = "revoked"
 
     # ------------------------------------------------------------------ one record
 
     def _pick(self, number: int) -> Entry | Rule | None:
+        self._notice_what_expired()
         every = [*self.model.entries, *self.model.rules]
         return every[number % len(every)] if every else None
+
+    def _notice_what_expired(self) -> None:
+        """What has expired may be deleted at any time."""
+        for e in list(self.model.entries):
+            is_over = not self.model.lasts(e, self.clock.now)
+            if is_over and self.memory.get(e.id, scope=self._owners(e)[0], hidden=True) is None:
+                self.model.drop(e)
 
     @staticmethod
     def _owners(one: Entry | Rule) -> list[Scope]:
         """Who may change it."""
         if isinstance(one, Rule):
-            return [Scope(one.tenant)]
+            return [Scope(one.tenant)] if one.tenant else []
         tenant, user, agent = one.key
         owners = [Scope(tenant, user or None, agent or None)]
         if user and not agent:
@@ -143,11 +188,13 @@ class MemoryMachine(RuleBasedStateMachine):
         except (KeyError, ValueError):
             assert not waits
             return
-        assert waits and outcome.active
+        assert waits
         if isinstance(one, Rule):
+            assert outcome.active
             one.status = "active"
         else:
             replaced = self.model.promote(one, "boss")
+            assert outcome.active == self.model.in_force(one)
             assert outcome.status == ("superseded" if replaced else "written")
 
     @rule(number=pick, scope=scopes)
@@ -198,6 +245,7 @@ class MemoryMachine(RuleBasedStateMachine):
             return
         name = "summary" if one.kind == "episode" else "text"
         self.memory.update(one.id, scope=self._owners(one)[0], **{name: text})
+        one.value = text
         for twin in twins:
             if twin.text == text and twin.status == "active":
                 self.model.entries.remove(twin)  # it had expired
@@ -214,6 +262,7 @@ class MemoryMachine(RuleBasedStateMachine):
 
     @rule()
     def sweep(self) -> None:
+        self._notice_what_expired()
         assert self.memory.sweep().expired == self.model.sweep()
 
     @rule(by=st.integers(1, 3))
@@ -261,10 +310,9 @@ class MemoryMachine(RuleBasedStateMachine):
                 found = self.memory.recall("oak", scope, k=100, kinds=kinds)
                 assert sorted(found.texts) == self.model.visible(key, kinds), (scope, kinds)
             known = self.memory.known(scope)
-            told = ([p.text for p in known.policies], [p.text for p in known.preferences])
-            assert told == self.model.known(key), scope
-        n_documents = sum(self.model.in_force(e) for e in self.model.entries if e.kind in ("fact", "episode"))
-        assert len(self.memory.documents) == n_documents
+            told = ([p.value for p in known.policies], [p.value for p in known.preferences])
+            assert repr(told) == repr(self.model.known(key)), scope
+            assert {p.tenant for p in known.policies} <= {None, scope.tenant}
         assert self.memory.check() == []
 
     @invariant()
@@ -286,6 +334,10 @@ class MemoryMachine(RuleBasedStateMachine):
         for memory in [self.memory, *self.others]:
             memory.close()
         shutil.rmtree(self.folder)
+
+
+def _seconds(moment: int | None) -> float | None:
+    return None if moment is None else moment / 1e6
 
 
 TestMemory = MemoryMachine.TestCase

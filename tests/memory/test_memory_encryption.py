@@ -23,7 +23,18 @@ from scrubjay.memory import (
     PreferenceCandidate,
     Provenance,
 )
-from tests.memory.setting import ACME, GLOBEX, JANE, JOE, Clock, lives, open_memory, row_count, texts
+from tests.memory.setting import (
+    ACME,
+    GLOBEX,
+    JANE,
+    JOE,
+    Clock,
+    by_ann,
+    lives,
+    open_memory,
+    row_count,
+    texts,
+)
 
 pytest.importorskip("cryptography")
 
@@ -318,7 +329,7 @@ def still_works(memory: Memory, ids: dict[str, str], scope: Scope = JANE) -> Non
     assert memory.propose(task, scope=scope, source="r").id == ids["episode"]
     assert memory.prefer("tone", "sekret tone", scope=scope).id == ids["preference"]
     assert memory.policy("refunds", "sekret rule", tenant=tenant.tenant).id == ids["policy"]
-    dog = memory.propose(FactCandidate("sekret dog", tenant.tenant, "has"), scope=tenant, source="r2")
+    dog = memory.propose(FactCandidate("sekret dog", tenant.tenant, "has"), scope=tenant, source=by_ann("r2"))
     assert (dog.id, dog.active) == (ids["waiting"], True)  # promoted by the observation from before
     assert lives(memory, "Rome", scope=scope).superseded == ids["oslo"]
     why = memory.why(ids["sold"], scope=scope)
@@ -385,8 +396,8 @@ def sealed_cells(memory: Memory, tenant: str) -> list[Any]:
     ).fetchall()
     for table in record_tables:
         clear += execute(
-            f"SELECT detail FROM memory_log JOIN memory_{table} r ON r.id = record WHERE r.tenant = ? "
-            "AND typeof(detail) = 'text'",
+            f"SELECT l.detail FROM memory_log l JOIN memory_{table} r ON r.id = l.record WHERE r.tenant = ? "
+            "AND typeof(l.detail) = 'text'",
             (tenant,),
         ).fetchall()
     return clear

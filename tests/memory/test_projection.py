@@ -77,7 +77,7 @@ def test_what_was_believed_never_changes(told: list[Statement], known_at: int) -
 def test_an_end_or_a_correction_without_a_target_changes_nothing(told: list[Statement]) -> None:
     end = Statement("end", "It is over with z.", "ends", "z", said_at=40, recorded_at=40)
     held = project([*told, end])
-    assert held.pop("end") == Held()
+    assert held.pop("end") == Held(((40, None),))
     assert held == project(told)
     earlier = Statement("before", "Not z, but z.", "corrects", "z", told[0].single, 1, 1, 0, 1)
     alone = project([earlier])
@@ -89,7 +89,7 @@ def test_an_end_closes_its_value_and_a_correction_takes_all_of_its_time() -> Non
     dog = Statement("dog", "I have a dog", value="dog", said_at=2, recorded_at=2)
     gone = Statement("gone", "The cat called Momo died", "ends", "", said_at=5, recorded_at=5)
     assert in_force([cat, dog, gone], valid_at=4) == ["cat", "dog"]
-    assert in_force([cat, dog, gone], valid_at=5) == ["dog"]
+    assert in_force([cat, dog, gone], valid_at=5) == ["dog", "gone"]
     assert project([cat, dog, gone])["cat"] == Held(((1, 5),), "gone")
     porto = Statement("porto", "She lives in Porto", value="porto", single=True, said_at=1, recorded_at=1)
     leeds = Statement("leeds", "Correction: Leeds, not Porto", "corrects", "leeds", True, 6, 6)
@@ -107,14 +107,60 @@ def test_what_was_interrupted_resumes_and_a_plan_waits_for_its_day() -> None:
     someday = Statement("someday", "perhaps Rome", "plans", "rome", True, 6, 6)
     soon = Statement("soon", "to Riga on 9", "plans", "riga", True, 6, 6, valid_from=9)
     every = [bern, oslo, someday, soon]
-    assert in_force(every, valid_at=8) == ["bern"] and in_force(every, valid_at=9) == ["soon"]
+    assert in_force(every, valid_at=8) == [
+        "bern",
+        "someday",
+        "soon",
+    ]  # plans, which end nothing before their day
+    assert in_force(every, valid_at=9) == ["someday", "soon"] and in_force(every, valid_at=5) == ["bern"]
 
 
 def test_a_statement_said_again_returns_after_what_came_between() -> None:
-    first = Statement("a", "vegan", value="vegan", single=True, said_at=1, recorded_at=1, affirmed_at=9)
+    first = Statement("a", "vegan", value="vegan", single=True, said_at=1, recorded_at=1, affirmed=((9, 9),))
     other = Statement("b", "omnivore", value="omnivore", single=True, said_at=4, recorded_at=4)
     assert project([first, other])["a"].intervals == ((1, 4), (9, None))
     assert in_force([first, other], valid_at=9, known_at=8) == ["b"]
+
+
+@given(st.booleans(), st.permutations([1, 4, 9]))
+def test_what_is_said_again_is_told_in_any_order(single: bool, days: list[int]) -> None:
+    """The first telling is the statement, whichever came first; the others affirm it."""
+    at, *again = days
+    said = Statement(
+        "s",
+        "vegan",
+        value="vegan",
+        single=single,
+        said_at=at,
+        recorded_at=at,
+        affirmed=tuple(zip(again, again, strict=True)),
+    )
+    other = Statement("other", "omnivore", value="omnivore", single=single, said_at=6, recorded_at=6)
+    assert values_at([said], 0) == set() and values_at([said], 1) == values_at([said], 9) == {"vegan"}
+    assert values_at([said, other], 6) == ({"omnivore"} if single else {"vegan", "omnivore"})
+    assert values_at([said, other], 9) == ({"vegan"} if single else {"vegan", "omnivore"})
+
+
+def test_an_end_holds_until_its_value_begins_anew() -> None:
+    job = Statement("job", "works at the library", value="library", single=True, said_at=1, recorded_at=1)
+    quit = Statement("quit", "quit at the library", "ends", "library", True, 5, 5)
+    new = Statement("new", "works at the mill", value="mill", single=True, said_at=9, recorded_at=9)
+    held = project([job, quit, new])
+    assert held["quit"] == Held(((5, 9),), "new") and held["job"] == Held(((1, 5),), "quit")
+    assert in_force([job, quit], valid_at=20) == ["quit"]
+    cat = Statement("cat", "has a cat", value="cat", said_at=1, recorded_at=1)
+    gone = Statement("gone", "gave the cat away", "ends", "cat", said_at=3, recorded_at=3)
+    dog = Statement("dog", "has a dog", value="dog", said_at=4, recorded_at=4)
+    again = Statement("again", "has a cat again", value="cat", said_at=7, recorded_at=7)
+    assert in_force([cat, gone, dog, again], valid_at=6) == ["gone", "dog"]
+    assert in_force([cat, gone, dog, again], valid_at=8) == ["dog", "again"]
+
+
+def test_a_statement_of_another_slot_may_replace() -> None:
+    tea = Statement("tea", "likes tea", value="tea", said_at=1, recorded_at=1)
+    mate = Statement("mate", "dislikes tea", value="tea", said_at=4, recorded_at=4, replaces=("tea",))
+    assert project([tea], others=[mate]) == {"tea": Held(((1, 4),), "mate")}
+    assert project([tea], others=[mate], known_at=3) == {"tea": Held(((1, None),))}
 
 
 def test_what_is_withdrawn_or_replaced_is_not_in_force() -> None:
@@ -172,7 +218,7 @@ def _kept(statements: list[Statement], moment: int) -> set[str]:
         for one in statements
         if one.relation != "ends"
         and (by := there.get(held[one.id].by or ""))
-        and by.value == one.value
+        and (by.value, by.relation == "ends") == (one.value, False)
         and (one.said_at if one.valid_from is None else one.valid_from) <= moment
     }
     return again | there.keys()

@@ -13,7 +13,7 @@ from scrubjay import Index, Query, payload
 from scrubjay.backend import Backend
 from scrubjay.embedders import Function
 from scrubjay.memory import FactCandidate, Memory, Provenance, schema
-from tests.memory.setting import ACME, JANE, JOE, Clock, lives, open_memory, row_count, texts
+from tests.memory.setting import ACME, JANE, JOE, Clock, by_ann, lives, open_memory, row_count, texts
 
 FACT = {
     "id": "'fact_1'", "slot": "'s1'", "tenant": "'acme'", "user": "'jane'", "agent": "''", "content": "'c'",
@@ -74,15 +74,17 @@ def test_the_rows_of_these_tests_are_fit(file: sqlite3.Connection) -> None:
         ("fact", {"hash": "x'00'"}),
         ("fact", {"status": "'confirmed'"}),
         ("fact", {"status": "'superseded'"}),
-        ("fact", {"superseded_by": "'fact_2'"}),
+        ("fact", {"relation": "'denies'"}),
+        ("fact", {"single": "2"}),
+        ("fact", {"valid_from": "2", "valid_until": "2"}),
         ("fact", {"status": "'provisional'"}),
         ("fact", {"user": "''"}),
         ("preference", {"confidence": "0.49"}),
-        ("preference", {"user": "''"}),
+        ("preference", {"tenant": "''"}),
         ("preference", {"source": "'guessed'"}),
         ("preference", {"source_run": "''"}),
         ("preference", {"status": "'provisional'"}),
-        ("episode", {"user": "''"}),
+        ("episode", {"tenant": "''"}),
         ("episode", {"source_run": None}),
         ("episode", {"outcome": "''"}),
         ("episode", {"status": "'provisional'"}),
@@ -129,6 +131,7 @@ def test_two_rows_that_exclude_each_other(
         "UPDATE memory_policy SET version = 2",
         "UPDATE memory_policy SET tenant = 'globex'",
         "UPDATE memory_policy SET source_run = 'other'",
+        "UPDATE memory_policy SET detail = '{}'",
         "UPDATE memory_policy SET status = 'active'",  # nobody confirmed it
         "DELETE FROM memory_policy",
     ],
@@ -149,21 +152,33 @@ def test_a_tenants_fact_is_promoted_by_two_independent_runs_or_by_somebody(file:
     promote = "UPDATE memory_fact SET status = 'active' WHERE id = 'fact_1'"
     insert(file, "fact", user="''", status="'provisional'")
 
-    def observe(run: str, user: str) -> None:
-        file.execute("INSERT INTO memory_observation VALUES ('acme', zeroblob(32), ?, ?, '', 1)", (run, user))
+    def observe(run: str, user: str, author: str | None = None) -> None:
+        file.execute(
+            "INSERT INTO memory_observation(tenant, hash, run, user, fact, at, author) "
+            "VALUES ('acme', zeroblob(32), ?, ?, '', 1, ?)",
+            (run, user, author),
+        )
 
-    with pytest.raises(sqlite3.IntegrityError, match="two independent runs"):
+    with pytest.raises(sqlite3.IntegrityError, match="two independent sources"):
         file.execute(promote)
     for run, user in (("r1", ""), ("r1", "jane"), ("r1", "joe")):  # one run
         observe(run, user)
-        with pytest.raises(sqlite3.IntegrityError, match="two independent runs"):
+        with pytest.raises(sqlite3.IntegrityError, match="two independent sources"):
             file.execute(promote)
     file.execute("DELETE FROM memory_observation")
     for run in ("r1", "r2", "r3"):  # one user
         observe(run, "jane")
-        with pytest.raises(sqlite3.IntegrityError, match="two independent runs"):
+        with pytest.raises(sqlite3.IntegrityError, match="two independent sources"):
             file.execute(promote)
     observe("r4", "joe")
+    file.execute("BEGIN")
+    file.execute(promote)
+    file.execute("ROLLBACK")
+    file.execute("DELETE FROM memory_observation")
+    for run, author in (("r1", None), ("r2", None), ("r3", "ann")):  # what names nobody is one source
+        with pytest.raises(sqlite3.IntegrityError, match="two independent sources"):
+            file.execute(promote)
+        observe(run, "", author)
     file.execute("BEGIN")
     file.execute(promote)
     file.execute("ROLLBACK")
@@ -171,13 +186,16 @@ def test_a_tenants_fact_is_promoted_by_two_independent_runs_or_by_somebody(file:
     file.execute("UPDATE memory_fact SET status = 'active', decided_by = 'boss'")
 
 
-@pytest.mark.parametrize("status", ["superseded", "revoked"])
-def test_what_is_out_of_force_stays_so(file: sqlite3.Connection, status: str) -> None:
+@pytest.mark.parametrize("status", ["active", "superseded", "provisional"])
+def test_what_was_revoked_stays_so(file: sqlite3.Connection, status: str) -> None:
     insert(file, "fact")
-    by = "'fact_2'" if status == "superseded" else "NULL"
-    file.execute(f"UPDATE memory_fact SET status = '{status}', superseded_by = {by}")
+    file.execute("UPDATE memory_fact SET status = 'superseded', superseded_by = 'fact_2'")
+    file.execute("UPDATE memory_fact SET status = 'active'")  # what had interrupted it is over
     with pytest.raises(sqlite3.IntegrityError):
-        file.execute("UPDATE memory_fact SET status = 'active', superseded_by = NULL")
+        file.execute("UPDATE memory_fact SET status = 'provisional'")
+    file.execute("UPDATE memory_fact SET status = 'revoked'")
+    with pytest.raises(sqlite3.IntegrityError):
+        file.execute(f"UPDATE memory_fact SET status = '{status}'")
     insert(file, "episode")
     file.execute("UPDATE memory_episode SET status = 'revoked'")
     with pytest.raises(sqlite3.IntegrityError):
@@ -247,8 +265,11 @@ def test_an_index_becomes_a_memory_and_stays_an_index(tmp_path: Path) -> None:
 
 def test_a_newer_memory_is_refused(tmp_path: Path) -> None:
     with open_memory(tmp_path / "m.scrubjay") as memory, memory.store.writing("testing") as transaction:
-        transaction.connection.execute("UPDATE memory_meta SET value = 2 WHERE name = 'format'")
-    with pytest.raises(scrubjay.StoreFormatError, match="memory of format 1 or older, got format 2"):
+        newer = schema.FORMAT + 1
+        transaction.connection.execute("UPDATE memory_meta SET value = ? WHERE name = 'format'", (newer,))
+    with pytest.raises(
+        scrubjay.StoreFormatError, match=f"memory of format {schema.FORMAT} or older, got format {newer}"
+    ):
         open_memory(tmp_path / "m.scrubjay")
 
 
@@ -270,7 +291,7 @@ def test_a_backup_is_a_memory(tmp_path: Path) -> None:
         memory.index.admin.backup(tmp_path / "copy.scrubjay")
     with open_memory(tmp_path / "copy.scrubjay", Clock()) as copy:
         assert texts(copy, "lives ships", JANE) == ["Jane lives in Oslo"] and len(copy.known(JANE)) == 1
-        copy.propose(FactCandidate("Acme ships", "acme", "ships"), scope=ACME, source="r2")
+        copy.propose(FactCandidate("Acme ships", "acme", "ships"), scope=ACME, source=by_ann("r2"))
         assert texts(copy, "ships", JOE) == ["Acme ships"]
         assert row_count(copy, "memory_fact") == 2
 

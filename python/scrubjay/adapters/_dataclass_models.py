@@ -77,7 +77,10 @@ def answer_of(record: type[Any], leaves: Mapping[Any, Any], known: dict[Any, Any
             fields["kind"] = (Literal[kind], ...)
         for field in dataclasses.fields(record):
             made = _mapped(hints[field.name], leaves, list_of, lambda part: answer_of(part, leaves, known))
-            fields[field.name] = (made, ...)
+            if field.name == "value_json":
+                fields["value"] = (leaves[Any], ...)
+            else:
+                fields[field.name] = (made, ...)
         known[record] = create_model(record.__name__, __doc__=_first_paragraph(record), **fields)
     return known[record]
 
@@ -113,7 +116,8 @@ def _mapped(
     if isinstance(origin, type) and issubclass(origin, Mapping):
         return leaves[Mapping]
     if isinstance(origin, type) and issubclass(origin, Sequence):
-        return make_list(_mapped(parts[0], leaves, make_list, nested))
+        items = (_mapped(part, leaves, make_list, nested) for part in parts if part is not Ellipsis)
+        return make_list(Union[tuple(dict.fromkeys(items))])  # noqa: UP007 - of a tuple
     return leaves[Any]
 
 

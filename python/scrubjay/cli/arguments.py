@@ -228,11 +228,20 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         _add_common(one, k=k)
         return one
 
-    add = command(
-        "add", "remember something; the file is made if there is none", ("text", "what to remember")
-    )
+    add = command("add", "remember something; the file is made if there is none")
+    add.add_argument("text", metavar="TEXT", nargs="?", default="", help="what to remember")
     add.add_argument("--kind", choices=("fact", "preference", "policy", "episode"), default="fact")
     add.add_argument("--key", help="of a preference or policy; a new one replaces the old one of its key")
+    add.add_argument(
+        "--value",
+        metavar="JSON",
+        help="of a preference or policy, for programs, such as 25 or '{\"max\": 5}'; shown if there is no TEXT",
+    )
+    add.add_argument("--type", default="", help="what sort of preference or policy it is")
+    add.add_argument("--title", default="", help="of an episode")
+    add.add_argument(
+        "--completed-at", metavar="TIME", help="when the task of an episode was completed (ISO 8601)"
+    )
     add.add_argument("--subject", default="", help="the subject of a fact: a person or thing")
     add.add_argument(
         "--predicate", default="", help='what it says of it; "lives in" and the like replace what is known'

@@ -36,17 +36,35 @@ def run_memory(arguments: argparse.Namespace) -> int:
 def _add(arguments: argparse.Namespace) -> int:
     scope, text = scope_of(arguments), arguments.text
     source = Provenance(run=arguments.run, author="command line")
-    if arguments.kind in ("preference", "policy") and not arguments.key:
+    by_key = arguments.kind in ("preference", "policy")
+    if by_key and not arguments.key:
         raise InputError(f"--key: a {arguments.kind} needs one")
+    if not by_key and (arguments.value is not None or arguments.type):
+        raise InputError(f"--value, --type: only preferences and policies have them, got a {arguments.kind}")
+    if arguments.kind != "episode" and (arguments.title or arguments.completed_at):
+        raise InputError(f"--title, --completed-at: only episodes have them, got a {arguments.kind}")
+    if not text and arguments.value is None:
+        raise InputError("TEXT: expected what to remember" + (", or --value" if by_key else ""))
+    value = None if arguments.value is None else _json(arguments.value)
     with _open(arguments, new=True) as memory:
         if arguments.kind == "policy":
-            outcome = memory.policy(arguments.key, text, tenant=scope.tenant, by="command line")
+            outcome = memory.policy(
+                arguments.key, text, tenant=scope.tenant, value=value, type=arguments.type, by="command line"
+            )
         else:
             candidate: Any
             if arguments.kind == "preference":
-                candidate = PreferenceCandidate(arguments.key, text, confidence=arguments.confidence)
+                candidate = PreferenceCandidate(
+                    arguments.key,
+                    text,
+                    confidence=arguments.confidence,
+                    value=value,
+                    type=arguments.type,
+                )
             elif arguments.kind == "episode":
-                candidate = EpisodeCandidate(text, arguments.outcome)
+                candidate = EpisodeCandidate(
+                    text, arguments.outcome, title=arguments.title, completed_at=arguments.completed_at
+                )
             else:
                 candidate = FactCandidate(
                     text,
@@ -197,6 +215,15 @@ def _open(arguments: argparse.Namespace, *, new: bool = False) -> Memory:
             raise InputError(f"{arguments.file}: no memory in this file; `scrubjay memory add` makes one")
     writes = arguments.memory_command in _WRITE
     return Memory.open(arguments.file, from_spec(arguments.embedder), read_only=not writes)
+
+
+def _json(given: str) -> Any:
+    try:
+        return json.loads(given)
+    except (ValueError, RecursionError) as error:
+        raise InputError(
+            f"--value: expected JSON (a text in quotation marks), got {given[:80]!r}: {error}"
+        ) from None
 
 
 def _shown(line: str) -> str:

@@ -6,9 +6,7 @@ import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
-from typing import Any, NamedTuple
-
-from numpy.typing import NDArray
+from typing import Any
 
 from scrubjay import payload
 from scrubjay._native import Scope
@@ -16,29 +14,20 @@ from scrubjay.backend import Backend
 from scrubjay.errors import CorruptIndexError
 from scrubjay.index import Index
 from scrubjay.index.owners import MEMORY
+from scrubjay.memory.documents import Documents, Embedded
 from scrubjay.memory.judge import Judge
-from scrubjay.memory.making import as_moment, loaded
-from scrubjay.memory.rows import EpisodeRow, FactRow, kind_of, scope_in
+from scrubjay.memory.rows import EpisodeRow, FactRow, kind_of
 from scrubjay.memory.schema import KINDS, erasing
 from scrubjay.memory.sealing import cipher_of, next_number, place_in, sealed_cell, settle
+from scrubjay.memory.values import Validators
 from scrubjay.store.connections import translated
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.together import Change
 
-__all__ = ["COLLECTION", "RESERVED", "Embedded", "Ground", "absent", "checked_scope", "drop", "log", "remove"]
+__all__ = ["COLLECTION", "Ground", "absent", "checked_scope", "documents_in", "drop", "log", "remove"]
 
 COLLECTION = MEMORY
-"""The collection of an index's file whose documents are the facts and episodes in force."""
-
-RESERVED = ("kind", "record", "subject", "predicate", "confidence", "task_type", "outcome", "faded")
-"""What a document's metadata says of its record, beside what the caller gave."""
-
-
-class Embedded(NamedTuple):
-    """What the embedder made of a text: a vector, nothing (None), or no answer yet (`pending`)."""
-
-    vector: NDArray[Any] | None
-    pending: bool = False
+"""The collection of an index's file whose documents are facts and episodes."""
 
 
 class Ground:
@@ -47,12 +36,14 @@ class Ground:
     index: Index
     """The index of the file."""
     documents: Index
-    """The collection of the facts and episodes in force. It is written to through the memory only."""
+    """The collection of the facts and episodes. It is written to through the memory only."""
     _backend: Backend
     """What that collection offers to what is built on it."""
     clock: Callable[[], int]
     """Microseconds since 1970."""
     judge: Judge
+    validate: Validators
+    """Key of a policy or preference -> what its values are held against."""
 
     @property
     def store(self) -> SqliteStore:
@@ -76,8 +67,10 @@ class Ground:
             yield store.reading_connection()
 
     @contextmanager
-    def changing(self, doing: str, tenants: Iterable[str]) -> Iterator[Change]:
+    def changing(self, doing: str, tenants: Iterable[str] = ()) -> Iterator[Change]:
         """Begin a change that writes texts of these tenants: from its beginning they are sealed in memory, or are not.
+
+        At its end the documents are written that it asked for (:func:`documents_in`).
 
         Raises:
             EncryptionError: a tenant's key cannot be had (KeyErasedError: ever again).
@@ -87,7 +80,10 @@ class Ground:
         with self._backend.changing(doing) as change:
             for tenant in tenants:
                 settle(change.connection, tenant)
+            engine = self._backend.engine
+            change.layer = Documents(change, lambda id, scope: engine.get(id, scope=scope), self._embed_texts)
             yield change
+            change.layer.flush()
 
     def is_readable(self, scope: Scope) -> bool:
         """Whether the tenant's key was not destroyed: otherwise its memory is as if erased.
@@ -124,36 +120,6 @@ class Ground:
         vectors, marks = self._backend.embed_or_mark(texts, [None] * len(texts))
         return [Embedded(vector, mark is not None) for vector, mark in zip(vectors, marks, strict=True)]
 
-    def put(self, change: Change, row: FactRow | EpisodeRow, embedded: Embedded) -> None:
-        """Write the document of a fact or episode that is in force, in the place of what its slot holds."""
-        metadata = {**loaded(row.metadata), "kind": row.kind, "record": row.id}
-        if isinstance(row, FactRow):
-            metadata["confidence"] = row.confidence
-            given = {"subject": row.subject, "predicate": row.predicate, "faded": bool(row.faded)}
-        else:
-            given = {"outcome": row.outcome, "task_type": row.task_type}
-        metadata.update({name: value for name, value in given.items() if value})
-        until = None if row.expires_at is None else as_moment(row.expires_at)
-        said = payload.encode(metadata, as_moment(row.created_at), until)
-        change.upsert(
-            [row.slot],
-            [row.text],
-            scopes=[scope_in(row)],
-            vectors=[embedded.vector],
-            payloads=[payload.with_pending(said) if embedded.pending else said],
-        )
-
-    def put_again(self, change: Change, row: FactRow | EpisodeRow) -> None:
-        """The same for a document whose text stays, with the vector that it has."""
-        scope = scope_in(row)
-        # As committed: this change may have given the slot away since.
-        found = self._backend.engine.get(row.slot, scope=scope)
-        same = found is not None and (found.scope, found.text) == (scope, row.text)
-        if found is not None and same:
-            self.put(change, row, Embedded(found.vector, payload.is_pending(found.payload)))
-        else:
-            self.put(change, row, self._embed_texts([row.text])[0])
-
 
 def checked_scope(scope: Any) -> Scope:
     """Return the scope, or raise TypeError: without one nothing is read or written."""
@@ -174,9 +140,15 @@ def drop(change: Change, kind: str, id: str) -> None:
         change.connection.execute("DELETE FROM memory_log WHERE record = ?", (id,))
 
 
+def documents_in(change: Change) -> Documents:
+    """Return what a change does to documents."""
+    documents: Documents = change.layer
+    return documents
+
+
 def remove(change: Change, row: FactRow | EpisodeRow, reason: str) -> None:
-    """Delete the document of a fact or episode."""
-    change.delete([row.slot], scope=scope_in(row), reason=reason)
+    """Delete the documents of a fact or episode."""
+    documents_in(change).remove(row, reason)
 
 
 def log(change: Change, record: str, what: str, by: str | None = None, detail: str | None = None) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Collection
 
 from scrubjay.memory.content import normalised
 
-__all__ = ["SEVERAL", "SINGLE", "is_single", "words_of"]
+__all__ = ["SEVERAL", "SINGLE", "SYNONYMS", "canonical", "is_single", "words_of"]
 
 SINGLE = frozenset(
     """
@@ -49,6 +49,33 @@ SEVERAL = frozenset(
     """.replace("\n", ";").split(";")
 )
 """Predicates with several values at once, though a word in them is listed as single."""
+
+SYNONYMS = """
+    lives in; live in; living in; lives at; lives; resides in; residence; home city; moved to; is based in; based in
+    works at; works for; work at; employer; is employed by; employed by; employed at; workplace; joined
+    works as; work as; job; job title; occupation; profession; position
+    is married to; married to; spouse; husband; wife
+    marital status; relationship status
+    age; years old; is aged
+    birthday; date of birth; born on
+    birthplace; born in; place of birth
+    phone; phone number; telephone; telephone number
+    mobile; mobile number; mobile phone; cell phone
+    email; e-mail; email address; e-mail address
+    manager; boss; reports to; is managed by; supervisor
+    plan; current plan; subscription plan; pricing plan
+    allergic to; is allergic to; allergy; allergies; has allergy
+    hobby; hobbies
+    pet; pets; has pet
+    child; children; has child
+    speaks; language; languages; speaks language
+    car; drives; drives a; vehicle; main car
+    name; is called; full name
+    timezone; time zone
+    diet; is on a diet
+    deadline; due date; due
+"""
+"""Predicates that say the same, a line each; the first of a line is the usual name."""
 
 _ONE_OF = frozenset(
     "limit hours phone mail email address number status title manager doctor dentist age deadline price version region"
@@ -98,5 +125,19 @@ def is_single(
     return said in _SINGLE or said.split()[-1] in _ONE_OF
 
 
+def canonical(predicate: str) -> str:
+    """Return the usual name of a predicate, under which its statements stand in one slot.
+
+    >>> canonical("Resides_in"), canonical("employer"), canonical("favourite bird")
+    ('lives in', 'works at', 'favourite bird')
+    """
+    said = words_of(predicate)
+    return _USUAL.get(said, said)
+
+
+_USUAL: dict[str, str] = {}
+for _line in SYNONYMS.strip().splitlines():
+    _names = [words_of(one) for one in _line.split(";")]
+    _USUAL.update((name, _names[0]) for name in _names)
 _SINGLE = frozenset(words_of(one) for one in SINGLE if one.strip())
 _SEVERAL = frozenset(words_of(one) for one in SEVERAL if one.strip())

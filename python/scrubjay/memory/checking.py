@@ -14,8 +14,10 @@ from typing import Any
 
 from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.memory.base import RESERVED
+from scrubjay.entities import names as entity_names
 from scrubjay.memory.content import MAX_CHARS, MAX_NAME_CHARS, checked_str, normalised, number_in
+from scrubjay.memory.documents import RESERVED
+from scrubjay.memory.projection import RELATIONS
 from scrubjay.memory.records import (
     SOURCES,
     Candidate,
@@ -26,8 +28,22 @@ from scrubjay.memory.records import (
     Provenance,
 )
 from scrubjay.memory.schema import MIN_FACT_CONFIDENCE, MIN_PREFERENCE_CONFIDENCE
+from scrubjay.memory.values import MAX_VALUE_BYTES, detail_of
 
-__all__ = ["CANDIDATES", "Unfit", "checked_source", "classify", "content_of", "encoded", "resolve", "verify"]
+__all__ = [
+    "CANDIDATES",
+    "Unfit",
+    "checked_source",
+    "classify",
+    "content_of",
+    "encoded",
+    "encoded_artifacts",
+    "encoded_detail",
+    "encoded_list",
+    "moment_of",
+    "resolve",
+    "verify",
+]
 
 CANDIDATES: dict[str, type[Any]] = {
     "fact": FactCandidate,
@@ -37,6 +53,7 @@ CANDIDATES: dict[str, type[Any]] = {
 }
 _KIND_OF = {candidate: kind for kind, candidate in CANDIDATES.items()}
 _LONG = {"content", "text", "summary", "evidence"}
+_SHORT = {"key", "subject", "predicate", "source", "outcome", "task_type", "type", "title"}
 
 
 class Unfit(Exception):  # noqa: N818 - a reason for a rejection, not an error of the caller's
@@ -105,6 +122,7 @@ def checked_source(source: Any) -> Provenance:
         if len(value) > MAX_NAME_CHARS:
             raise ValueError(f"source.{name}: expected at most {MAX_NAME_CHARS} characters, got {len(value)}")
         named[name] = value or None
+    moment_of(source.at, "source.at")
     for name in ("turn", "policy_version"):
         number = getattr(source, name)
         if number is not None and (isinstance(number, bool) or not isinstance(number, int)):
@@ -124,7 +142,7 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
     texts = {
         field.name: checked_str(getattr(candidate, field.name), field.name, optional=field.name == "evidence")
         for field in fields(candidate)
-        if field.name in _LONG | {"key", "subject", "predicate", "source", "outcome", "task_type"}
+        if field.name in _LONG | _SHORT
     }
     for name, text in texts.items():
         longest = MAX_CHARS if name in _LONG else MAX_NAME_CHARS
@@ -135,19 +153,81 @@ def verify(kind: str, candidate: Any, source: Provenance) -> Any:
     if not source.run:
         raise Unfit("source.run: every record needs the run that it comes from")
     if kind == "fact":
-        if candidate.single is not None and not isinstance(candidate.single, bool):
-            raise TypeError(f"single: expected a bool or None, got {type(candidate.single).__name__}")
+        _verify_statement(candidate)
         _confident(candidate, MIN_FACT_CONFIDENCE, "a fact")
     elif kind == "preference":
         _confident(candidate, MIN_PREFERENCE_CONFIDENCE, "a preference")
         if texts["source"] not in SOURCES:
             raise Unfit(f"source: expected one of {', '.join(SOURCES)}, got {texts['source']!r}")
     elif kind == "episode":
-        for name in ("steps", "artifacts"):
-            encoded_list(getattr(candidate, name), name)
+        encoded_list(candidate.steps, "steps")
+        encoded_artifacts(candidate.artifacts)
+        payload.to_utc(candidate.completed_at, "completed_at")
+    if kind in ("policy", "preference"):
+        detail = detail_of(value=candidate.value) or b""
+        if len(detail) > MAX_VALUE_BYTES:
+            raise Unfit(f"value: expected at most {MAX_VALUE_BYTES:,} bytes of JSON, got {len(detail):,}")
     if kind in ("fact", "episode"):
         encoded(candidate.metadata)
     return replace(candidate, **texts)
+
+
+def _verify_statement(candidate: FactCandidate) -> None:
+    if candidate.single is not None and not isinstance(candidate.single, bool):
+        raise TypeError(f"single: expected a bool or None, got {type(candidate.single).__name__}")
+    if not isinstance(candidate.relation, str):
+        raise TypeError(f"relation: expected a str, got {type(candidate.relation).__name__}")
+    if candidate.relation not in RELATIONS:
+        raise Unfit(f"relation: expected one of {', '.join(RELATIONS)}, got {candidate.relation!r}")
+    for name in ("replaces", "entities"):
+        given = getattr(candidate, name)
+        if isinstance(given, (str, bytes)) or not isinstance(given, Sequence):
+            raise TypeError(f"{name}: expected a sequence of str, got {type(given).__name__}")
+        for i, one in enumerate(given):
+            if len(checked_str(one, f"{name}[{i}]")) > MAX_NAME_CHARS:
+                raise Unfit(f"{name}: expected at most {MAX_NAME_CHARS} characters each, got {len(one):,}")
+    if candidate.importance is not None and math.isnan(number_in(candidate.importance, "importance")):
+        raise Unfit(f"importance: expected 0 to 1, got {candidate.importance!r}")
+    encoded_detail(candidate)
+
+
+def encoded_detail(candidate: FactCandidate) -> bytes | None:
+    """Return value, entities and importance of a fact as they are kept; None without any.
+
+    Raises:
+        TypeError, ValueError: the value is not JSON.
+        Unfit: it is too long.
+    """
+    given = {
+        "value": candidate.value.strip() if isinstance(candidate.value, str) else candidate.value,
+        "entities": entity_names(candidate.entities) if candidate.entities else None,
+        "importance": candidate.importance,
+    }
+    given = {name: value for name, value in given.items() if value is not None}
+    if not given:
+        return None
+    for name, value in given.items():
+        try:
+            given[name] = payload.checked_metadata({name: value})[name]
+        except (TypeError, ValueError) as error:
+            raise type(error)(str(error).replace("metadata", "candidate")) from None
+    try:
+        data = json.dumps(given, separators=(",", ":")).encode()
+    except RecursionError:
+        raise ValueError("value: expected less nesting") from None
+    if len(data) > 4 * MAX_CHARS:
+        raise Unfit(f"value: expected at most {4 * MAX_CHARS:,} bytes, got {len(data):,}")
+    return data
+
+
+def moment_of(value: Any, name: str) -> int | None:
+    """Return a time in microseconds since 1970; None without one.
+
+    Raises:
+        TypeError, ValueError: it is not a time.
+    """
+    moment = payload.to_utc(value, name)
+    return None if moment is None else payload.microseconds(moment)
 
 
 def _confident(candidate: Any, least: float, what: str) -> None:
@@ -174,7 +254,7 @@ def encoded(metadata: Mapping[str, Any] | None) -> bytes | None:
 
 
 def encoded_list(items: Any, name: str) -> bytes:
-    """Return steps or artifacts as they are kept.
+    """Return steps as they are kept.
 
     Raises:
         TypeError: they are no sequence of str.
@@ -182,7 +262,34 @@ def encoded_list(items: Any, name: str) -> bytes:
     """
     if isinstance(items, (str, bytes)) or not isinstance(items, Sequence):
         raise TypeError(f"{name}: expected a sequence of str, got {type(items).__name__}")
-    data = json.dumps([checked_str(item, f"{name}[{i}]") for i, item in enumerate(items)]).encode()
+    return _encoded([checked_str(item, f"{name}[{i}]") for i, item in enumerate(items)], name)
+
+
+def encoded_artifacts(artifacts: Any) -> bytes:
+    """Return artifacts as they are kept: one JSON object, or a list of texts and objects.
+
+    Raises:
+        TypeError, ValueError: they are something else.
+        Unfit: they are too long.
+    """
+    if isinstance(artifacts, Mapping):
+        return _encoded(payload.checked_value(artifacts, "artifacts"), "artifacts")
+    if isinstance(artifacts, (str, bytes)) or not isinstance(artifacts, Sequence):
+        raise TypeError(
+            f"artifacts: expected a mapping, or a sequence of str and mappings, got {type(artifacts).__name__}"
+        )
+    names = [f"artifacts[{i}]" for i in range(len(artifacts))]
+    return _encoded(
+        [
+            payload.checked_value(one, name) if isinstance(one, Mapping) else checked_str(one, name)
+            for one, name in zip(artifacts, names, strict=True)
+        ],
+        "artifacts",
+    )
+
+
+def _encoded(value: Any, name: str) -> bytes:
+    data = json.dumps(value).encode()
     if len(data) > 4 * MAX_CHARS:
         raise Unfit(f"{name}: expected at most {4 * MAX_CHARS:,} bytes, got {len(data):,}")
     return data
@@ -191,9 +298,9 @@ def encoded_list(items: Any, name: str) -> bytes:
 def resolve(kind: str, candidate: Any, scope: Scope) -> tuple[Scope, bool]:
     """Return the narrowest scope that fits, and whether the statement is about the tenant itself.
 
-    A preference belongs to the user, whichever agent serves them, a policy to the tenant. A fact or an episode stays
-    where it was proposed. Only a fact about the tenant leaves a user's or agent's scope, once independent runs have
-    observed it (which the file decides).
+    A preference belongs to the user, whichever agent serves them, or to the tenant in whose scope it is proposed, a
+    policy to the tenant. A fact or an episode stays where it was proposed. Only a fact about the tenant leaves a user's
+    or agent's scope, once independent runs have observed it (which the file decides).
 
     Raises:
         Unfit: it would have no owner.
@@ -201,13 +308,11 @@ def resolve(kind: str, candidate: Any, scope: Scope) -> tuple[Scope, bool]:
     if kind == "policy":
         return Scope(scope.tenant), False
     if kind == "preference":
-        if scope.user is None:
-            raise Unfit("scope: a preference belongs to a user, and the scope names none")
+        if scope.user is None and scope.agent is not None:
+            raise Unfit("scope: a preference belongs to a user or a tenant, and the scope is an agent's")
         return Scope(scope.tenant, scope.user), False
     nobodys = scope.user is None and scope.agent is None
     if kind == "episode":
-        if nobodys:
-            raise Unfit("scope: an episode belongs to a user or an agent, and the scope names none")
         return scope, False
     about_tenant = normalised(candidate.subject) == normalised(scope.tenant)
     if nobodys and not about_tenant:

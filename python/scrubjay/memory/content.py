@@ -18,9 +18,12 @@ __all__ = [
     "as_kept",
     "checked_str",
     "digest",
+    "named",
     "normalised",
     "number_in",
     "topic",
+    "value_digest",
+    "value_words",
 ]
 
 MAX_CHARS = 20_000
@@ -53,6 +56,20 @@ def topic(subject: str, predicate: str) -> bytes:
     return _sha256(about, what) if about and what else b""
 
 
+def value_words(value: Any) -> str:
+    """Return a value of a slot as it is compared: of a text what :func:`normalised` leaves, else its JSON.
+
+    >>> value_words("Oslo.") == value_words(" OSLO"), value_words({"b": 1, "a": True})
+    (True, '{"a": true, "b": 1}')
+    """
+    return normalised(value) if isinstance(value, str) else json.dumps(value, sort_keys=True)
+
+
+def value_digest(value: Any) -> bytes:
+    """Return the SHA-256 by which equal values of a slot are found."""
+    return _sha256("value", value_words(value))
+
+
 def _sha256(*parts: str) -> bytes:
     return hashlib.sha256(json.dumps(parts).encode()).digest()
 
@@ -68,6 +85,18 @@ def checked_str(value: Any, name: str, *, optional: bool = False) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name}: expected a str, got {type(value).__name__}")
     return as_text(value).strip()
+
+
+def named(value: Any, name: str) -> str:
+    """Return a name or a reason.
+
+    Raises:
+        TypeError, ValueError: it is not a str of 1 to 1,000 characters.
+    """
+    text = checked_str(value, name)
+    if not 1 <= len(text) <= 1000:
+        raise ValueError(f"{name}: expected 1 to 1,000 characters, got {len(text)}")
+    return text
 
 
 def as_kept(value: Any) -> str:

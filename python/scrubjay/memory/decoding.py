@@ -20,7 +20,10 @@ __all__ = ["as_moment", "checked", "decoded", "json_of", "types_of"]
 _T = TypeVar("_T")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-_TIMES = frozenset({"begins_at", "expires_at", "created_at", "updated_at", "last_used_at"})
+_TIMES = frozenset(
+    """begins_at expires_at created_at updated_at last_used_at completed_at
+    said_at recorded_at valid_from valid_until withdrawn_at""".split()
+)
 _STATUSES = frozenset({"provisional", "active", "superseded", "revoked"})
 _CLASSES = {
     "str": (str,),
@@ -71,8 +74,8 @@ def decoded(what: str, id: object, make: Callable[[], _T]) -> _T:
         raise CorruptIndexError(f"{what}: {type(error).__name__}: {error}"[:200], id=id) from None
 
 
-def json_of(data: Any, kind: type[_T], what: str) -> _T:
-    """Return a stored JSON value of this type.
+def json_of(data: Any, kind: type[_T] | tuple[type[_T], ...], what: str) -> _T:
+    """Return a stored JSON value of this type, or one of these types.
 
     Raises:
         CorruptIndexError: it is not JSON, or of another type.
@@ -82,7 +85,8 @@ def json_of(data: Any, kind: type[_T], what: str) -> _T:
     except (ValueError, TypeError, RecursionError) as error:
         raise CorruptIndexError(f"{what} cannot be read: {type(error).__name__}: {error}"[:200]) from None
     if not isinstance(value, kind):
-        raise CorruptIndexError(f"{what}: expected a JSON {kind.__name__}, got {shown(value)}")
+        names = " or ".join(one.__name__ for one in (kind if isinstance(kind, tuple) else (kind,)))
+        raise CorruptIndexError(f"{what}: expected a JSON {names}, got {shown(value)}")
     return value
 
 
@@ -109,6 +113,8 @@ def checked(row: Any, types: dict[str, tuple[type, ...]], *, in_the_clear: bool)
         raise CorruptIndexError(f"{row.kind}.slot: '' is not what was written", id=row.id)
     if row.status not in _STATUSES:
         raise CorruptIndexError(f"{row.kind}.status: {shown(row.status)} is not what was written", id=row.id)
+    if row.kind == "policy" and row.tenant == "":  # global: it has no scope
+        return row
     scope = decoded("scope", row.id, lambda: scope_of(row.tenant, row.user, row.agent))
     if in_the_clear and row.kind in ("fact", "episode") and row.hash != digest(scope, row.text):
         raise CorruptIndexError("its content or scope is not what was written", id=row.id, scope=scope)

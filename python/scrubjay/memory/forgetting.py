@@ -15,10 +15,11 @@ from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError
-from scrubjay.memory.base import absent, checked_scope, log
+from scrubjay.memory.base import absent, checked_scope, documents_in, log
 from scrubjay.memory.content import checked_str
 from scrubjay.memory.crud import Crud
 from scrubjay.memory.decay import Decay
+from scrubjay.memory.documents import ids_of_documents
 from scrubjay.memory.history import History
 from scrubjay.memory.naming import forget_names
 from scrubjay.memory.repair import Repair
@@ -27,7 +28,6 @@ from scrubjay.memory.rows import (
     FactRow,
     as_row,
     find_row,
-    is_in_force,
     is_visible,
     opener,
     raw_rows_where,
@@ -35,6 +35,7 @@ from scrubjay.memory.rows import (
 )
 from scrubjay.memory.schema import KINDS, erasing
 from scrubjay.memory.sealing import release
+from scrubjay.memory.statements import is_in_force
 from scrubjay.memory.trace import erase_traces, sweep_traces
 from scrubjay.store.files import ErasureReport
 from scrubjay.store.pseudonyms import Pseudonyms
@@ -66,7 +67,7 @@ class Swept:
     expired: int
     """Records past their time, and facts too weak to keep."""
     let_go: int
-    """Rows that were kept for :meth:`Memory.why` only: superseded and revoked records, rejections."""
+    """Rows that were kept to be asked about: superseded and revoked records, rejections."""
     faded: int
     """Facts that sink from now on."""
     traces: int
@@ -92,6 +93,7 @@ class Forgetting(Crud, History, Repair):
 
     decay: Decay
     retention_days: float
+    history_days: float | None
 
     # ------------------------------------------------------------------ at once
 
@@ -147,22 +149,26 @@ class Forgetting(Crud, History, Repair):
         words = Pseudonyms(scope) if names else None
         if self.store.cipher.ring is not None:
             self.store.cipher.openable(scope.tenant)
-        with self._backend.changing("forgetting") as change:
+        with self.changing("forgetting") as change:
             connection = change.connection
             with erasing(connection):
                 connection.execute("CREATE TEMP TABLE IF NOT EXISTS gone(id TEXT PRIMARY KEY)")
                 connection.execute("DELETE FROM temp.gone")
                 self._gather(connection, scope)
-                shared = connection.execute(  # of the tenant's own: the user's scope does not hold their documents
-                    "SELECT slot FROM memory_fact WHERE id IN (SELECT id FROM temp.gone) AND status = 'active' "
-                    "AND user = '' AND agent = ''"
-                ).fetchall()
+                shared = (
+                    raw_rows_where(  # of the tenant's own: the user's scope does not hold their documents
+                        connection, "fact", "id IN (SELECT id FROM temp.gone) AND user = '' AND agent = ''"
+                    )
+                )
                 counts.update(self._erase_rows(connection, scope))
                 connection.execute("DELETE FROM temp.gone")
             n_shared = 0
             if scope.user is not None:
-                slots = [slot for (slot,) in shared]
-                n_shared = change.delete(slots, scope=Scope(scope.tenant), reason=reason)
+                ids = [id for found in shared for id in ids_of_documents(as_row("fact", found))]  # type: ignore[arg-type]
+                n_shared = change.delete(ids, scope=Scope(scope.tenant), reason=reason)
+                topics = dict.fromkeys(as_row("fact", found).topic for found in shared)  # type: ignore[union-attr]
+                for topic in topics:
+                    self._project(change, (scope.tenant, "", ""), (topic,), None)
             release(connection, scope.tenant)  # before documents go, and the data key if nothing is left
             counts["documents"] = n_shared + change.erase(scope, reason=reason, everywhere=True, words=words)
             if words is not None:
@@ -260,12 +266,13 @@ class Forgetting(Crud, History, Repair):
     def sweep(self) -> Swept:
         """Delete expired records, let facts age, and delete rows that were only kept for :meth:`why`.
 
-        Searches and look-ups leave out what has expired anyway. Superseded and revoked records and rejections are kept
-        for `retention_days`, traces as long as their class says. One transaction. What is kept of an encrypted tenant
+        Searches and look-ups leave out what has expired anyway. Revoked records, superseded preferences and rejections
+        are kept for `retention_days`, superseded facts and those whose time is over for `history_days`, traces as long
+        as their class says. One transaction. What is kept of an encrypted tenant
         whose key cannot be had now stays until it can.
         """
         away = self.store.tenants_without_key()
-        with self._backend.changing("sweeping memory") as change:
+        with self.changing("sweeping memory") as change:
             with erasing(change.connection):
                 expired = self._expire(change, away)
                 faded = self._age(change, expired)
@@ -295,6 +302,8 @@ class Forgetting(Crud, History, Repair):
         change.connection.execute(f"DELETE FROM {KINDS[row.kind]} WHERE id = ?", (row.id,))
         change.connection.execute("DELETE FROM memory_log WHERE record = ?", (row.id,))
         self.remove_document(change, row, "expired")
+        if row.kind == "fact":
+            self._unshare(change, row.id)
         counts = expired.setdefault((row.tenant, row.user, row.agent), {})
         counts[row.kind] = counts.get(row.kind, 0) + 1
 
@@ -318,7 +327,7 @@ class Forgetting(Crud, History, Repair):
             elif strength < decay.sink_below and not row.faded and self.store.cipher.readable(row.tenant):
                 row = opener(change.connection)(row)
                 change.connection.execute("UPDATE memory_fact SET faded = 1 WHERE id = ?", (row.id,))
-                self.put_again(change, row._replace(faded=1))
+                documents_in(change).put(row._replace(faded=1), before=row)
                 log(change, row.id, "faded")
                 n_faded += 1
         return n_faded
@@ -331,20 +340,30 @@ class Forgetting(Crud, History, Repair):
             return False
 
     def _let_go(self, change: Change, away: Collection[str]) -> int:
-        connection = change.connection
+        """Delete what was kept to be asked about, once its time is over."""
         before = change.now - int(self.retention_days * _DAY_US)
+        gone = [
+            ("preference", "status IN ('superseded', 'revoked') AND updated_at < ?", before),
+            ("episode", "status = 'revoked' AND updated_at < ?", before),
+            ("fact", "status = 'revoked' AND updated_at < ?", before),
+        ]
+        if self.history_days is not None:
+            past = change.now - int(self.history_days * _DAY_US)
+            gone += [
+                ("fact", "status = 'superseded' AND updated_at < ?", past),
+                ("fact", "status = 'active' AND valid_until < ?", past),
+            ]
         others = f" AND tenant NOT IN ({', '.join('?' * len(away))})" if away else ""
-        n = 0
-        for table in ("memory_preference", "memory_fact", "memory_episode"):
-            condition = f"status IN ('superseded', 'revoked') AND updated_at < ?{others}"
-            connection.execute(
-                f"DELETE FROM memory_log WHERE record IN (SELECT id FROM {table} WHERE {condition})",
-                (before, *away),
-            )
-            n += connection.execute(f"DELETE FROM {table} WHERE {condition}", (before, *away)).rowcount
-        n += connection.execute(
-            f"DELETE FROM memory_rejection WHERE at < ?{others}", (before, *away)
-        ).rowcount
+        execute, n = change.connection.execute, 0
+        for kind, condition, limit in gone:
+            for found in raw_rows_where(change.connection, kind, condition + others, (limit, *away)):
+                row: Any = as_row(kind, found)
+                execute("DELETE FROM memory_log WHERE record = ?", (row.id,))
+                execute(f"DELETE FROM {KINDS[kind]} WHERE id = ?", (row.id,))
+                if kind == "fact":
+                    self.remove_document(change, row, "history")
+                n += 1
+        n += execute(f"DELETE FROM memory_rejection WHERE at < ?{others}", (before, *away)).rowcount
         return n
 
     # ------------------------------------------------------------------ use
@@ -358,7 +377,7 @@ class Forgetting(Crud, History, Repair):
         checked_scope(scope)
         if not isinstance(used, bool):
             raise TypeError(f"used: expected a bool, got {type(used).__name__}")
-        with self._backend.changing("noting use") as change:
+        with self.changing("noting use") as change:
             row = find_row(change.connection, id)
             if (
                 not isinstance(row, (FactRow, EpisodeRow))
@@ -377,7 +396,7 @@ class Forgetting(Crud, History, Repair):
             )
             if isinstance(row, FactRow) and row.faded:
                 change.connection.execute("UPDATE memory_fact SET faded = 0 WHERE id = ?", (id,))
-                self.put_again(change, row._replace(faded=0))
+                documents_in(change).put(row._replace(faded=0), before=row)
                 log(change, id, "revived")
 
 

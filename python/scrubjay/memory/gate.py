@@ -13,44 +13,51 @@ from typing import Any
 
 from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.memory.base import checked_scope, drop, log, remove
+from scrubjay.memory.base import checked_scope, documents_in, drop, log, remove
 from scrubjay.memory.checking import (
     Unfit,
     checked_source,
     classify,
     content_of,
     encoded,
+    encoded_artifacts,
+    encoded_detail,
     encoded_list,
+    moment_of,
     resolve,
     verify,
 )
-from scrubjay.memory.content import as_kept, checked_str, normalised
-from scrubjay.memory.facts import Proposal, provenance_columns
+from scrubjay.memory.content import as_kept, checked_str
+from scrubjay.memory.documents import Embedded
+from scrubjay.memory.facts import Proposal, provenance_columns, topics_in
 from scrubjay.memory.making import as_moment
+from scrubjay.memory.policies import window_of, write_policy
 from scrubjay.memory.records import (
     Candidate,
     EpisodeCandidate,
+    FactCandidate,
     Outcome,
-    PolicyCandidate,
     PreferenceCandidate,
     Provenance,
 )
 from scrubjay.memory.rows import (
     EpisodeRow,
-    PolicyRow,
     PreferenceRow,
     hash_in,
     insert,
     new_id,
     rows_where,
-    topic_in,
+    value_hash_in,
 )
 from scrubjay.memory.sealing import next_number, sealed_values, settle
 from scrubjay.memory.standing import Standing
+from scrubjay.memory.values import detail_of, fault, is_same, with_text
 from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change
 
 __all__ = ["Gate"]
+
+_DAY_US = 86_400_000_000
 
 Proposed = tuple[Candidate | Mapping[str, Any] | str, Scope, Provenance | str]
 
@@ -67,9 +74,10 @@ class Gate(Standing):
             candidate: a :class:`FactCandidate`, :class:`PreferenceCandidate`, :class:`EpisodeCandidate` or
                 :class:`PolicyCandidate`, a mapping with its fields (and perhaps `kind`), or a str, which is a fact.
             scope: on whose behalf. The record is kept in the narrowest scope that fits: a preference by the user, a
-                policy by the tenant, a fact or episode where it was proposed. Only a fact whose subject is the tenant
-                itself can become the tenant's: it is provisional, and promoted when runs that are independent of each
-                other (two names; of users, if they have them, two users) have observed it, or when it is
+                policy by the tenant, a fact or episode where it was proposed (a preference or episode in the tenant's
+                own scope is for all of its users). Only a fact whose subject is the tenant
+                itself can become the tenant's: it is provisional, and promoted when two independent sources (other
+                runs, and other users or, outside of a user's scope, other authors) have observed it, or when it is
                 confirmed. Proposed in the scope of a user or agent it is kept there until then.
             source: the run it comes from, by name or as a :class:`Provenance`.
 
@@ -119,7 +127,7 @@ class Gate(Standing):
     def _prepare(self, candidate: Any, scope: Any, source: Any) -> Proposal:
         checked_scope(scope)
         kind, found = classify(candidate)
-        typed: Any = found
+        typed: Any = with_text(found) if kind in ("policy", "preference") else found
         one = Proposal(kind, typed, scope, checked_source(source))
         try:
             one.candidate = verify(kind, typed, one.source)
@@ -127,18 +135,45 @@ class Gate(Standing):
         except Unfit as unfit:
             one.unfit = str(unfit)
             return one
+        if kind in ("policy", "preference"):
+            one.unfit = fault(self.validate, one.candidate)
         if kind == "policy":
-            self._check_window(one)
+            one.begins_at, one.expires_at = window_of(typed, self.clock())
         else:
             one.expires_at = self.expiry(typed.expires_at, typed.ttl)
             if one.expires_at is not None and one.expires_at <= self.clock():
                 one.unfit = f"expires_at: expected a time to come, got {as_moment(one.expires_at)}"
                 return one
+        if kind == "fact":
+            try:
+                self._check_times(one)
+            except Unfit as unfit:
+                one.unfit = str(unfit)
+                return one
+            one.detail = encoded_detail(one.candidate)
+            if typed.vector is not None:
+                one.embedded = Embedded(typed.vector)
         if kind in ("fact", "episode"):
             one.metadata = encoded(typed.metadata)
             with self.reading() as connection:
                 self._hash(connection, one)
         return one
+
+    def _check_times(self, one: Proposal) -> None:
+        """Note when a fact was said, and when it says that it holds."""
+        candidate: FactCandidate = one.candidate
+        told = one.source.at if candidate.said_at is None else candidate.said_at
+        one.said_at = moment_of(told, "said_at")
+        if one.said_at is not None and one.said_at > self.clock() + _DAY_US:
+            raise Unfit(f"said_at: expected a time that has come, got {as_moment(one.said_at)}")
+        one.valid_from = moment_of(candidate.valid_from, "valid_from")
+        if one.valid_from is None and one.said_at is not None and one.said_at > self.clock():
+            one.valid_from = one.said_at
+        one.valid_until = moment_of(candidate.valid_until, "valid_until")
+        if one.valid_until is not None and one.valid_from is not None and one.valid_until <= one.valid_from:
+            raise Unfit(
+                f"valid_until: expected a time after {as_moment(one.valid_from)}, got {as_moment(one.valid_until)}"
+            )
 
     @staticmethod
     def _hash(connection: sqlite3.Connection, one: Proposal) -> None:
@@ -146,21 +181,9 @@ class Gate(Standing):
         assert one.target is not None
         one.hash = hash_in(connection, one.target, content_of(one.kind, one.candidate))
         if one.kind == "fact":
-            one.topic = topic_in(
-                connection, one.target.tenant, one.candidate.subject, one.candidate.predicate
-            )
-
-    def _check_window(self, one: Proposal) -> None:
-        candidate = one.candidate
-        since = payload.to_utc(candidate.effective_from, "effective_from")
-        until = payload.to_utc(candidate.effective_until, "effective_until")
-        one.begins_at = None if since is None else payload.microseconds(since)
-        one.expires_at = None if until is None else payload.microseconds(until)
-        begins_at = self.clock() if one.begins_at is None else one.begins_at
-        if one.expires_at is not None and one.expires_at <= begins_at:
-            raise ValueError(
-                f"effective_until: expected a time after {as_moment(begins_at)}, got {as_moment(one.expires_at)}"
-            )
+            tenant, candidate = one.target.tenant, one.candidate
+            one.topics = topics_in(connection, tenant, candidate.subject, candidate.predicate)
+            one.value_hash = value_hash_in(connection, tenant, candidate.value)
 
     def _decide(self, change: Change, one: Proposal) -> Outcome:
         if one.unfit:
@@ -174,7 +197,8 @@ class Gate(Standing):
                 return self._episode(change, one)
             if one.kind == "preference":
                 return self._preference(change, one)
-            return self._policy(change, one)
+            window = one.begins_at, one.expires_at
+            return write_policy(change, one.candidate, one.scope.tenant, window, one.source)
         except Unfit as unfit:
             return self._reject(change, one, str(unfit))
 
@@ -221,14 +245,16 @@ class Gate(Standing):
         if held is not None and held.expires_at is not None and held.expires_at <= now:
             drop(change, "preference", held.id)
             held = None
+        detail = detail_of(value=candidate.value, type=candidate.type)
         if held is not None:
+            says_the_same = is_same(held, candidate.text, detail)
             if candidate.source == "inferred" and held.source != "inferred":
-                if normalised(held.text) == normalised(candidate.text):
+                if says_the_same:
                     return Outcome("deduplicated", "preference", held.id, f"{held.source} already")
                 raise Unfit(
                     f"key: {candidate.key!r} is {held.source}, which is not replaced by what was inferred"
                 )
-            same = normalised(held.text) == normalised(candidate.text) and held.source == candidate.source
+            same = says_the_same and held.source == candidate.source
             if same and held.expires_at == one.expires_at and held.confidence >= candidate.confidence:
                 return Outcome("deduplicated", "preference", held.id, "the same is known")
         id = new_id("preference")
@@ -254,57 +280,13 @@ class Gate(Standing):
             confidence=candidate.confidence,
             superseded_by=None,
             updated_at=now,
+            detail=detail,
         )
         insert(connection, "memory_preference", row)
         log(change, id, "written", one.source.author)
         if held is None:
             return Outcome("written", "preference", id)
         return Outcome("superseded", "preference", id, f"replaces {held.text!r}", held.id)
-
-    # ------------------------------------------------------------------ policies
-
-    def _policy(self, change: Change, one: Proposal) -> Outcome:
-        candidate: PolicyCandidate = one.candidate
-        connection, now = change.connection, change.now
-        tenant = one.scope.tenant
-        begins_at = now if one.begins_at is None else one.begins_at
-        latest: PolicyRow | None = next(
-            rows_where(
-                connection,
-                "policy",
-                "tenant = ? AND key = ? ORDER BY version DESC LIMIT 1",
-                (tenant, candidate.key),
-            ),
-            None,
-        )
-        if latest is not None and latest.status != "revoked":
-            same_window = latest.expires_at == one.expires_at and (
-                one.begins_at is None or one.begins_at == latest.begins_at
-            )
-            if same_window and normalised(latest.text) == normalised(candidate.text):
-                active = latest.status == "active"
-                return Outcome(
-                    "deduplicated", "policy", latest.id, f"version {latest.version}", active=active
-                )
-        id = new_id("policy")
-        row = PolicyRow(
-            id=id,
-            tenant=tenant,
-            user="",
-            agent="",
-            status="provisional",
-            begins_at=begins_at,
-            expires_at=one.expires_at,
-            created_at=now,
-            **provenance_columns(change, tenant, one.source),
-            key=candidate.key,
-            version=1 if latest is None else latest.version + 1,
-            text=candidate.text,
-            decided_by=None,
-        )
-        insert(connection, "memory_policy", row)
-        log(change, id, "written", one.source.author)
-        return Outcome("written", "policy", id, "provisional: somebody has to confirm it", active=False)
 
     # ------------------------------------------------------------------ episodes
 
@@ -329,6 +311,7 @@ class Gate(Standing):
         if twin is not None:
             return Outcome("deduplicated", "episode", twin.id, "the same is known")
         id = new_id("episode")
+        completed_at = payload.to_utc(candidate.completed_at, "completed_at")
         row = EpisodeRow(
             id=id,
             tenant=tenant,
@@ -343,16 +326,18 @@ class Gate(Standing):
             outcome=candidate.outcome,
             task_type=candidate.task_type,
             steps=encoded_list(candidate.steps, "steps"),
-            artifacts=encoded_list(candidate.artifacts, "artifacts"),
+            artifacts=encoded_artifacts(candidate.artifacts),
             uses=0,
             last_used_at=now,
             metadata=one.metadata,
             updated_at=now,
             slot=new_id("slot"),
             hash=one.hash,
+            detail=detail_of(title=candidate.title),
+            completed_at=None if completed_at is None else payload.microseconds(completed_at),
         )
         insert(connection, "memory_episode", row)
-        self.put(change, row, self._embedded(one))
+        documents_in(change).put(row, self._embedded(one))
         log(change, id, "written", one.source.author)
         return Outcome("written", "episode", id)
 

@@ -18,11 +18,13 @@ from scrubjay.backend import Backend
 from scrubjay.errors import CorruptIndexError
 from scrubjay.fusion import Query
 from scrubjay.index import Index
+from scrubjay.memory.decoding import as_moment
+from scrubjay.memory.moments import Moment
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
 from scrubjay.retrieval.trace import Stage, Trace
 
-__all__ = ["IndexNotes", "Note", "Ranked", "joined", "merged"]
+__all__ = ["IndexNotes", "Note", "Ranked", "joined", "merged", "notes_of"]
 
 
 @dataclass(frozen=True)
@@ -167,6 +169,16 @@ def merged(facts: Sequence[RetrievedHit], notes: Sequence[RetrievedHit]) -> list
             least, in_tier = min(least, evidence(hit)), in_tier and hit.identifier
             placed.append(((not in_tier, -least, rank, is_note), Ranked(hit, is_note, least)))
     return [ranked for _, ranked in sorted(placed, key=itemgetter(0))]
+
+
+def notes_of(filter: Mapping[str, Any] | None, moment: Moment | None) -> Mapping[str, Any] | None:
+    """Return the conditions for notes as of a moment. A note has no history: for an earlier time those count that say
+    that they were created by then."""
+    until = None if moment is None else min(moment.as_of, moment.known_at or moment.now)
+    if moment is None or until is None or until >= moment.now:
+        return filter
+    by_then = {"created_at": {"$lte": as_moment(until).isoformat()}}
+    return by_then if filter is None else {"$and": [filter, by_then]}
 
 
 def joined(before: Retrieved, notes: Retrieved, hits: Sequence[RetrievedHit]) -> Retrieved:

@@ -1,8 +1,8 @@
 """Policies in force and preferences of a scope: a look-up, never a search.
 
-The answer is kept until something changes that it depends on: a policy of the tenant, a preference of the user (both
-are numbered by triggers in the schema, so it does not matter which process changed them), or the time at which one of
-them begins or ends.
+The answer is kept until something changes that it depends on: a policy, global or of the tenant, a preference of the
+tenant or the user (all are numbered by triggers in the schema, so it does not matter which process changed them), or
+the time at which one of them begins or ends.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from scrubjay.memory.base import Ground, checked_scope
 from scrubjay.memory.content import checked_str
 from scrubjay.memory.gate import Gate
 from scrubjay.memory.making import record_of
+from scrubjay.memory.policies import EVERYWHERE, prevailing, revoke_global, write_global
 from scrubjay.memory.records import (
     Known,
     Outcome,
@@ -28,15 +29,18 @@ from scrubjay.memory.records import (
     Record,
 )
 from scrubjay.memory.rows import Row, as_row, opener, raw_rows_where, rows_where
+from scrubjay.memory.values import said
 from scrubjay.payload import CreatedAt
 
 __all__ = ["KnownScopes"]
 
 _MAX_KEPT = 10_000
 _NEVER = 1 << 62
-_POLICIES = "tenant = ? AND status = 'active' AND (effective_until IS NULL OR effective_until > ?) "
-_PREFERENCES = "tenant = ? AND user = ? AND status = 'active' AND (expires_at IS NULL OR expires_at > ?) "
-# The entry ('', '') grows when names are erased, and their stamps with them.
+_POLICIES = "tenant IN ('', ?) AND status = 'active' AND (effective_until IS NULL OR effective_until > ?) "
+_PREFERENCES = (
+    "tenant = ? AND user IN ('', ?) AND status = 'active' AND (expires_at IS NULL OR expires_at > ?) "
+)
+# The entry ('', '') grows when global policies change, and when names are erased, and their stamps with them.
 _STAMPS = (
     "SELECT tenant, user, version FROM memory_stamp WHERE (tenant = ? AND user IN ('', ?)) "
     "OR (tenant = '' AND user = '') ORDER BY tenant, user"
@@ -61,7 +65,9 @@ class KnownScopes(Gate, Ground):
     def known(self, scope: Scope) -> Known:
         """Return all policies in force for the tenant and all preferences of the user, each in the order of its keys.
 
-        Nothing is ranked and nothing left out. A scope without a user has no preferences.
+        Nothing is ranked and nothing left out. A tenant's policy goes before a global one of its key, unless the global
+        one is mandatory; a user's preference before one of the whole tenant. ``known["refunds"].value`` is what a
+        program reads.
 
         Raises:
             TypeError: `scope` is not a Scope.
@@ -103,9 +109,11 @@ class KnownScopes(Gate, Ground):
     def policy(
         self,
         key: str,
-        text: str,
+        text: Any = "",
         *,
         tenant: str | Scope,
+        value: Any = None,
+        type: str = "",
         effective_from: CreatedAt | None = None,
         effective_until: CreatedAt | None = None,
         by: str | None = None,
@@ -116,8 +124,11 @@ class KnownScopes(Gate, Ground):
         Args:
             key: what it is about. Of the confirmed versions of a key that are within their times, the newest is in
                 force.
-            text: the rule.
+            text: the rule as prompts show it; or, if it is not a str, its value.
             tenant: whose.
+            value: any JSON value for programs (``{"max_auto_approve_usd": 500}``); None: the text. Without a text,
+                prompts show the value as JSON on one line.
+            type: what sort of policy it is ("compliance", "guardrail", "approval").
             effective_from, effective_until: when it is in force; by default from now on, for good.
             by: who takes responsibility; see :meth:`confirm`.
             source: the run that it comes from.
@@ -125,17 +136,57 @@ class KnownScopes(Gate, Ground):
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
-        scope = Scope(tenant.tenant) if isinstance(tenant, Scope) else Scope(tenant)
-        candidate = PolicyCandidate(key, text, effective_from, effective_until)
+        scope = _tenant(tenant)
+        candidate = _policy(key, text, effective_from, effective_until, value, type)
         outcome = self.propose(candidate, scope=scope, source=source)
         _raised(outcome)
         if by is not None and not outcome.active and outcome.id is not None:
             return self.confirm(outcome.id, by=by, scope=scope)
         return outcome
 
-    def policies(self, tenant: str | Scope, key: str | None = None) -> list[Policy]:
-        """Return all versions of a tenant's policies, or of one key of them, of whatever status, by key and version."""
-        name = tenant.tenant if isinstance(tenant, Scope) else Scope(tenant).tenant
+    def global_policy(
+        self,
+        key: str,
+        text: Any = "",
+        *,
+        by: str,
+        value: Any = None,
+        type: str = "",
+        mandatory: bool = False,
+        effective_from: CreatedAt | None = None,
+        effective_until: CreatedAt | None = None,
+        source: Provenance | str = "admin",
+    ) -> Outcome:
+        """Write the next version of a policy of all tenants, those to come included; it is confirmed at once.
+
+        For whoever runs the service: no scope gives the right to it. It is in the clear in the file, also where
+        tenants are encrypted, every tenant may read it, and :meth:`forget` does not touch it.
+
+        Args:
+            key: what it is about. A tenant's policy in force of the same key takes its place for that tenant.
+            text, value, type, effective_from, effective_until, source: as for :meth:`policy`.
+            by: who takes responsibility.
+            mandatory: it goes before tenants' policies of its key.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        candidate = _policy(key, text, effective_from, effective_until, value, type)
+        return write_global(self, candidate, by=by, source=source, mandatory=mandatory)
+
+    def revoke_global_policy(self, id: str, *, reason: str, by: str) -> None:
+        """Take a version of a global policy out of force permanently, for all tenants.
+
+        Raises:
+            KeyError: no global policy that is not revoked has this id.
+            ValueError: no reason is given, or no name.
+        """
+        revoke_global(self, id, reason=reason, by=by)
+
+    def policies(self, tenant: str | Scope | None, key: str | None = None) -> list[Policy]:
+        """Return all versions of a tenant's policies (None: of the global ones), or of one key of them, of whatever
+        status, by key and version."""
+        name = EVERYWHERE if tenant is None else _tenant(tenant).tenant
         condition, values = "tenant = ?", [name]
         if key is not None:
             condition, values = "tenant = ? AND key = ?", [name, checked_str(key, "key")]
@@ -148,21 +199,35 @@ class KnownScopes(Gate, Ground):
     def prefer(
         self,
         key: str,
-        text: str,
+        text: Any = "",
         *,
         scope: Scope,
+        value: Any = None,
+        type: str = "",
         source: str = "user_stated",
         confidence: float = 1.0,
         expires_at: CreatedAt | datetime | None = None,
         ttl: float | None = None,
         provenance: Provenance | str = "direct",
     ) -> Outcome:
-        """Write a preference of a user: the same as proposing a :class:`PreferenceCandidate`.
+        """Write a preference of a user, or, if `scope` names none, of the tenant: it holds for all users who have none
+        of its key. The same as proposing a :class:`PreferenceCandidate`.
+
+        Args:
+            key: what it is about; a new one replaces the old one of its key.
+            text: the wish as prompts show it; or, if it is not a str, its value.
+            scope: whose.
+            value, type: as for :meth:`policy`.
+            source: "user_stated", "inferred" or "admin_set".
+            confidence: 0 to 1; preferences need 0.5.
+            expires_at, ttl: from when on it does not hold any more.
+            provenance: the run that it comes from.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
-        candidate = PreferenceCandidate(key, text, source, confidence, expires_at, ttl)
+        text, value = said(text, value)
+        candidate = PreferenceCandidate(key, text, source, confidence, expires_at, ttl, value, type)
         return self.propose(candidate, scope=scope, source=provenance)
 
 
@@ -173,8 +238,8 @@ def _look_up(
     tenant, user = key
     until = _NEVER
     made: dict[str, tuple[Row, Record]] = {}
-    newest: dict[str, Any] = {}
-    preferences: list[Any] = []
+    newest: dict[str, dict[str, Any]] = {EVERYWHERE: {}, tenant: {}}
+    preferences: dict[str, Any] = {}
     open_row = opener(connection)
 
     def look(kind: str, condition: str, values: Sequence[Any]) -> Iterator[tuple[Row, Record]]:
@@ -186,18 +251,35 @@ def _look_up(
             made[found[0]] = old
             yield old
 
-    for row, record in look("policy", _POLICIES + "ORDER BY key, version", (tenant, now)):
+    for row, record in look("policy", _POLICIES + "ORDER BY version", (tenant, now)):
         if row.begins_at is not None and row.begins_at > now:
             until = min(until, row.begins_at)
             continue
         if row.expires_at is not None:
             until = min(until, row.expires_at)
-        newest[row.key] = record  # type: ignore[union-attr]
-    for row, record in look("preference", _PREFERENCES + "ORDER BY key", (tenant, user, now)) if user else ():
+        newest[row.tenant][row.key] = record  # type: ignore[union-attr]
+    for row, record in look("preference", _PREFERENCES + "ORDER BY user", (tenant, user, now)):
         if row.expires_at is not None:
             until = min(until, row.expires_at)
-        preferences.append(record)
-    return Known(tuple(newest.values()), tuple(preferences)), until, made
+        preferences[row.key] = record  # type: ignore[union-attr]  # the user's own after the tenant's
+    policies = prevailing(newest[tenant], newest[EVERYWHERE].values())
+    return Known(tuple(policies), tuple(preferences[key] for key in sorted(preferences))), until, made
+
+
+def _tenant(given: str | Scope) -> Scope:
+    return Scope(given.tenant if isinstance(given, Scope) else given)
+
+
+def _policy(
+    key: str,
+    text: Any,
+    effective_from: CreatedAt | None,
+    effective_until: CreatedAt | None,
+    value: Any,
+    type: str,
+) -> PolicyCandidate:
+    text, value = said(text, value)
+    return PolicyCandidate(key, text, effective_from, effective_until, value, type)
 
 
 def _raised(outcome: Outcome) -> None:

@@ -19,6 +19,7 @@ from scrubjay.memory.base import COLLECTION
 from scrubjay.memory.decay import Decay
 from scrubjay.memory.index_notes import IndexNotes
 from scrubjay.memory.judge import DefaultJudge, Judge
+from scrubjay.memory.values import Validators, checked_validators
 from scrubjay.retrieval.retriever import Retriever
 
 __all__ = ["Memory"]
@@ -72,7 +73,9 @@ class Memory(AroundMemory):
         judge: Judge | None = None,
         decay: Decay | None = None,
         retention_days: float = 90.0,
+        history_days: float | None = None,
         retriever: Callable[[Index], Retriever] = Retriever,
+        validate: Validators | None = None,
     ) -> None:
         """Use :meth:`open`; this one takes an index that is open already, and does not close it.
 
@@ -81,19 +84,26 @@ class Memory(AroundMemory):
             clock: microseconds since 1970, for tests; None: the system's.
             judge: which facts contradict each other (:class:`DefaultJudge`).
             decay: how facts grow old.
-            retention_days: how long superseded and revoked records, and rejections, are kept to be asked about.
+            retention_days: how long revoked records, superseded preferences and rejections are kept to be asked about.
+            history_days: how long facts are kept that were superseded, or whose time is over; None: for good.
             retriever: makes what searches run through of the collection of facts and episodes, with a rewriter or
                 reranker of yours: ``lambda documents: Retriever(documents, reranker=mine)``. It is called once more for
                 the notes; where a scope has notes, rewriter and reranker are asked for both.
+            validate: key of a policy or preference -> a function that is called with each value that is proposed for
+                it. A value does not fit if it raises, or returns False: the proposal is rejected, with what it raised
+                as the reason. `jsonschema`'s ``Draft202012Validator(schema).validate`` is such a function.
         """
         if not isinstance(index, Index) or index.path is None:
             raise TypeError("index: expected an Index with a file; open one with Index.open(path)")
         if judge is not None and not isinstance(judge, Judge):
             raise TypeError(f"judge: expected an object with contradicts(), got {type(judge).__name__}")
-        if isinstance(retention_days, bool) or not isinstance(retention_days, (int, float)):
-            raise TypeError(f"retention_days: expected a number, got {type(retention_days).__name__}")
-        if not 0 <= retention_days < 1e6:
-            raise ValueError(f"retention_days: expected 0 or more, below a million, got {retention_days}")
+        for name, days in (("retention_days", retention_days), ("history_days", history_days)):
+            if days is None and name == "history_days":
+                continue
+            if isinstance(days, bool) or not isinstance(days, (int, float)):
+                raise TypeError(f"{name}: expected a number, got {type(days).__name__}")
+            if not 0 <= days < 1e6:
+                raise ValueError(f"{name}: expected 0 or more, below a million, got {days}")
         self.index = index
         self.documents = index.collection(COLLECTION)
         self._backend = Backend.of(self.documents, owner=True)
@@ -103,12 +113,15 @@ class Memory(AroundMemory):
         self.judge = judge or DefaultJudge()
         self.decay = decay or Decay()
         self.retention_days = retention_days
+        self.history_days = history_days
+        self.validate = checked_validators(validate)
         self._kept = {}
         self._kept_lock = threading.Lock()
         self._background_lock = threading.Lock()
         renew_in_children(self, "_kept_lock", "_background_lock")
         self._owns_index = False
-        schema.prepare(self.store)
+        if schema.prepare(self.store):
+            self.reindex()  # documents of older formats do not say when they hold
         self.retriever = retriever(self.documents)
         noted = None if index.name == COLLECTION else index
         self._notes = IndexNotes(noted, None if noted is None else retriever(noted), self.documents)
@@ -123,7 +136,9 @@ class Memory(AroundMemory):
         judge: Judge | None = None,
         decay: Decay | None = None,
         retention_days: float = 90.0,
+        history_days: float | None = None,
         retriever: Callable[[Index], Retriever] = Retriever,
+        validate: Validators | None = None,
         **options: Any,
     ) -> Self:
         """Open the memory in a file, or make one; an index's file gets the tables of memory beside its own.
@@ -131,9 +146,9 @@ class Memory(AroundMemory):
         Args:
             path: one SQLite file.
             embedder: as for :meth:`Index.open`; None: facts and episodes are found by keywords alone.
-            clock, judge, decay, retention_days, retriever: as in the constructor.
+            clock, judge, decay, retention_days, history_days, retriever, validate: as in the constructor.
             options: further ones of :meth:`Index.open` (durability, busy_timeout, memory_budget, keys). With `keys`
-                all that is said in the memory of a tenant with a key is encrypted in the file: texts, subjects,
+                all that is said in the memory of a tenant with a key is encrypted in the file: texts, values, subjects,
                 predicates, evidence, metadata and places of records, what an episode did, events of traces, what was
                 refused, reasons. Ids, the names of tenants, users, agents, authors and runs, keys of policies and
                 preferences, kinds, statuses, numbers and times stay readable, and the reasons of deletion events. What
@@ -156,7 +171,9 @@ class Memory(AroundMemory):
                 judge=judge,
                 decay=decay,
                 retention_days=retention_days,
+                history_days=history_days,
                 retriever=retriever,
+                validate=validate,
             )
         except BaseException:
             index.close()
@@ -184,4 +201,4 @@ class Memory(AroundMemory):
     def __repr__(self) -> str:
         if self._backend.is_closed:
             return f"<scrubjay.Memory closed: {self.index.path}>"
-        return f"<scrubjay.Memory {len(self.documents):,} facts and episodes in force: {self.index.path}>"
+        return f"<scrubjay.Memory {len(self.documents):,} documents of facts and episodes: {self.index.path}>"

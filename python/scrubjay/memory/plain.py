@@ -21,6 +21,9 @@ def plain(value: Any) -> Any:
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        if "value_json" in fields:  # of a policy or preference, whose value is its text if none was given
+            del fields["value_json"]
+            fields["value"] = getattr(value, "value")  # noqa: B009 - a property
         return {**({"kind": value.kind} if hasattr(value, "kind") else {}), **fields}
     if isinstance(value, Scope):
         return {"tenant": value.tenant, "user": value.user, "agent": value.agent}

@@ -1,25 +1,34 @@
-"""Recall: one search over the facts and episodes in force, in scope, and over the notes beside them.
+"""Recall: one search over the facts and episodes that are in force, or were at another time, in scope, and over the
+notes beside them.
 
-Provisional, revoked, superseded and expired records are not in the searched collection, so no filter has to exclude
-them. A hit's kind and id come from the document; its record is read when it is accessed.
+Provisional and expired records are not in the searched collection; of all others the documents say when they hold, and
+the search asks for a time. A hit's kind and id come from the document; its record is read when it is accessed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from typing import Any, overload
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.fusion import Query, Relevance
-from scrubjay.memory.base import Ground, checked_scope
-from scrubjay.memory.index_notes import IndexNotes, Note, Ranked
+from scrubjay.memory.base import checked_scope
+from scrubjay.memory.documents import holding, ids_of_documents
+from scrubjay.memory.facts import Facts
+from scrubjay.memory.index_notes import IndexNotes, Note, Ranked, notes_of
 from scrubjay.memory.making import record_of
+from scrubjay.memory.moments import Moment, moment_asked, was_in_force
+from scrubjay.memory.present import Present
 from scrubjay.memory.records import Episode, Fact
-from scrubjay.memory.rows import find_row, is_in_force, is_visible
+from scrubjay.memory.rows import find_row, is_visible, rows_where
+from scrubjay.memory.statements import is_in_force, known_rows
+from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
 from scrubjay.retrieval.trace import Trace
+from scrubjay.store.reading import names_of
 
 __all__ = ["Recall", "Recalled", "RecalledHit"]
 
@@ -147,7 +156,7 @@ class Recalled(Sequence[RecalledHit]):
         return f"<scrubjay.Recalled {len(self)}, {self.mode}>"
 
 
-class Recall(Ground):
+class Recall(Facts):
     """The part of a memory that searches."""
 
     retriever: Retriever
@@ -166,6 +175,8 @@ class Recall(Ground):
         filter: Mapping[str, Any] | None = None,
         relevance: Relevance | str | None = None,
         query: Query | None = None,
+        as_of: CreatedAt | None = None,
+        known_at: CreatedAt | None = None,
     ) -> Recalled:
         """Return the k facts, episodes and notes in force that have most to do with a question.
 
@@ -180,6 +191,10 @@ class Recall(Ground):
                 confidence, task_type and outcome are there besides the caller's.
             relevance: the least evidence for each ("low", "standard", "high", or a :class:`scrubjay.Relevance`).
             query: all else that a search may be asked (:class:`scrubjay.Query`); None: as the retriever is set.
+            as_of: when they have to be in force (datetime, ISO 8601, seconds since 1970); None: now.
+            known_at: by what was known then; None: by all that is known. Such a search reads the rows of the scope
+                first. See :mod:`scrubjay.memory.moments`. Of notes those count for an earlier time that say that they
+                were created by then.
 
         Facts that have faded (:meth:`sweep`) come after all others. Facts and notes are searched apart, with the
         statistics of their own collections, and merged by similarity and BM25
@@ -189,23 +204,43 @@ class Recall(Ground):
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
         checked_scope(scope)
-        conditions = _conditions(kinds, task_type, filter)
-        options: dict[str, Any] = {"query": query, "explain": True}
-        if conditions is not None:
-            options["filter"] = conditions
-        if set(kinds) == {"note"}:
-            found = Retrieved([], "none", (), Trace())
+        moment = moment_asked(self.clock, as_of, known_at)
+        conditions = [*_conditions(kinds, task_type, filter)]
+        n_asked = k
+        if moment is None:
+            conditions.append(holding(self._present.moment(scope.tenant)))
+        elif moment.known_at is None:
+            conditions.append(holding(moment.as_of))
         else:
-            found = self.retriever.search(text, scope=scope, k=k, **options)
+            believed, n_more = self._believed(scope, kinds, moment)
+            conditions.append({"record": {"$in": believed}})
+            n_asked = k + n_more
+        options: dict[str, Any] = {"query": query, "explain": True}
+
+        def search(*more: Mapping[str, Any]) -> Retrieved:
+            wanted = [*conditions, *more]
+            return self.retriever.search(
+                text,
+                scope=scope,
+                k=n_asked,
+                filter=wanted[0] if len(wanted) == 1 else {"$and": wanted},
+                **options,
+            )
+
+        found = Retrieved([], "none", (), Trace()) if set(kinds) == {"note"} else search()
         hits: Sequence[RetrievedHit]
         hits, n_damaged = _readable(found)
         faded = [hit for hit in hits if hit.metadata.get("faded")]
         if faded:  # rare: one more search, so that they do not displace facts that have not faded
-            options["filter"] = _FRESH if conditions is None else {"$and": [conditions, _FRESH]}
-            hits = [*_readable(self.retriever.search(text, scope=scope, k=k, **options))[0], *faded][:k]
+            hits = [*_readable(search(_FRESH))[0], *faded]
+        if n_asked != k:
+            hits = list({hit.metadata["record"]: hit for hit in reversed(hits)}.values())[::-1]
+        hits = hits[:k]
         ranked = [Ranked(hit, False, hit.score) for hit in hits]
         if "note" in kinds and self._notes.any(scope):
-            found, ranked, n_lost = self._notes.beside(found, hits, text, scope, k, filter, query)
+            found, ranked, n_lost = self._notes.beside(
+                found, hits, text, scope, k, notes_of(filter, moment), query
+            )
             n_damaged += n_lost
         if relevance is not None:
             bounds = Relevance(relevance) if isinstance(relevance, str) else relevance
@@ -218,17 +253,50 @@ class Recall(Ground):
                 f"metadata_damaged: {n_damaged} memories that were found cannot be read, and were left out"
             )
             found = Retrieved(list(found), found.mode, (*found.degraded, reason), found.trace, found.cached)
-        return Recalled(found, [RecalledHit(one, lambda hit: self._in_force(hit, scope)) for one in ranked])
+        return Recalled(
+            found, [RecalledHit(one, lambda hit: self._found(hit, scope, moment)) for one in ranked]
+        )
 
-    def _in_force(self, hit: RecalledHit, scope: Scope) -> Fact | Episode | Note | None:
-        if hit.kind == "note":
-            return self._notes.note(hit.hit)
-        id = hit.id
-        with self.reading() as connection:
+    @cached_property
+    def _present(self) -> Present:
+        return Present(self.store, self.clock)
+
+    def _found(self, hit: RecalledHit, scope: Scope, moment: Moment | None) -> Fact | Episode | Note | None:
+        return self._notes.note(hit.hit) if hit.kind == "note" else self._in_force(hit.id, scope, moment)
+
+    def _in_force(self, id: str, scope: Scope, moment: Moment | None) -> Fact | Episode | None:
+        with self.snapshot() as connection:
             row = find_row(connection, id)
-            if row is None or not is_visible(row, scope) or not is_in_force(row, self.clock()):
+            if row is None or not is_visible(row, scope):
                 return None
-            return record_of(row)  # type: ignore[return-value]
+            now = self.clock()
+            there = (
+                is_in_force(row, now)
+                if moment is None
+                else was_in_force(connection, row, moment, self._is_single)
+            )
+            return record_of(row, now) if there else None  # type: ignore[return-value]
+
+    def _believed(self, scope: Scope, kinds: Sequence[str], moment: Moment) -> tuple[list[str], int]:
+        """Return the ids of the records that were believed to be in force, and how many documents more they have."""
+        assert moment.known_at is not None
+        ids: list[str] = []
+        n_more = 0
+        with self.snapshot() as connection:
+            for one in scope.visible():
+                if not self.is_readable(one):
+                    continue
+                names = names_of(one)
+                if "fact" in kinds:
+                    for row in known_rows(connection, names, moment.as_of, moment.known_at, self._is_single):
+                        ids.append(row.id)
+                        n_more += len(ids_of_documents(row)) - 1
+                if "episode" in kinds:
+                    condition = "tenant = ? AND user = ? AND agent = ?"
+                    for row in rows_where(connection, "episode", condition, names):
+                        if was_in_force(connection, row, moment, self._is_single):
+                            ids.append(row.id)
+        return ids, n_more
 
 
 def _readable(found: Iterable[RetrievedHit]) -> tuple[list[RetrievedHit], int]:
@@ -259,7 +327,7 @@ def _tier(hit: RetrievedHit, bounds: Relevance) -> str:
 
 def _conditions(
     kinds: Sequence[str], task_type: str | None, filter: Mapping[str, Any] | None
-) -> Mapping[str, Any] | None:
+) -> Iterator[Mapping[str, Any]]:
     if isinstance(kinds, str) or not isinstance(kinds, Sequence) or not kinds:
         raise TypeError(f"kinds: expected some of {', '.join(KINDS)}, got {kinds!r}")
     for kind in kinds:
@@ -269,12 +337,12 @@ def _conditions(
             )
     if task_type is not None and not isinstance(task_type, str):
         raise TypeError(f"task_type: expected a str, got {type(task_type).__name__}")
-    wanted = []
+    wanted: list[Mapping[str, Any]] = []
     if "fact" in kinds:
         wanted.append({"kind": "fact"})
     if "episode" in kinds:
         wanted.append({"kind": "episode", **({} if task_type is None else {"task_type": task_type})})
-    every = [] if {"fact", "episode"} <= set(kinds) and task_type is None else [{"$or": wanted}]
+    if not {"fact", "episode"} <= set(kinds) or task_type is not None:
+        yield {"$or": wanted}
     if filter is not None:
-        every.append(filter)  # type: ignore[arg-type]
-    return None if not every else every[0] if len(every) == 1 else {"$and": every}
+        yield filter

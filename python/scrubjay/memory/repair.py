@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
-from scrubjay.memory.base import Ground
+from scrubjay.memory.base import Ground, documents_in
+from scrubjay.memory.documents import documents_of, ids_of_documents
 from scrubjay.memory.rows import EpisodeRow, FactRow, rows_where, scope_in
 from scrubjay.memory.schema import missing_rules
 from scrubjay.store.decoding import is_id, scope_of
@@ -17,7 +18,7 @@ __all__ = ["Repair"]
 
 
 class _Found(NamedTuple):
-    """What is wrong: records in force without their document, and documents (their keys) of no record in force."""
+    """What is wrong: records without their documents, and documents (their keys) of no record."""
 
     missing: list[FactRow | EpisodeRow]
     stray: list[tuple[Scope, str]]
@@ -27,7 +28,7 @@ class Repair(Ground):
     """The part of a memory that holds its index against its rows."""
 
     def check(self) -> list[str]:
-        """Return what is wrong between the records in force and the documents that are searched; empty: nothing.
+        """Return what is wrong between the records and the documents that are searched; empty: nothing.
 
         They are always written together. What was done to the file past the memory (an index that erased or dropped
         documents, an export that was read in) is what this finds, and :meth:`reindex` repairs.
@@ -52,19 +53,23 @@ class Repair(Ground):
         """
         with self.snapshot() as connection:
             found = self._compare(connection, self.clock())
-        embedded = self._embed_texts([row.text for row in found.missing]) if found.missing else []
-        known = dict(zip(found.missing, embedded, strict=True))
-        with self._backend.changing("reindexing memory") as change:
+        texts = [row for row in found.missing if not self._has_vector(row)]
+        known = dict(zip(texts, self._embed_texts([row.text for row in texts]), strict=True)) if texts else {}
+        with self.changing("reindexing memory") as change:
             found = self._compare(change.connection, change.now)
             if found.stray:
                 scopes, ids = zip(*found.stray, strict=True)
                 change.delete(ids, scope=scopes, reason="reindex")
             for row in found.missing:
-                if row in known:
-                    self.put(change, row, known[row])
-                else:  # written meanwhile, past the memory again
-                    self.put(change, row, self._embed_texts([row.text])[0])
+                documents_in(change).put(
+                    row, known.get(row)
+                )  # None: written meanwhile, past the memory again
         return len(found.missing) + len(found.stray)
+
+    def _has_vector(self, row: FactRow | EpisodeRow) -> bool:
+        """Whether a document of a record has its text already, whatever else it says."""
+        found = self._backend.engine.get(ids_of_documents(row)[0], scope=scope_in(row))
+        return found is not None and found.text == row.text
 
     def _compare(self, connection: sqlite3.Connection, now: int) -> _Found:
         t, cipher = self.store.tables, self.store.cipher
@@ -83,14 +88,14 @@ class Repair(Ground):
                 if not is_id(document.id, "str"):
                     raise CorruptIndexError("a document's id cannot be read", id=document.id)
                 whole = document.damage is None
-                documents[scope, document.id] = (document.text, document.payload) if whole else ("", None)
+                said = payload.with_pending(document.payload, False) if whole else None
+                documents[scope, document.id] = (document.text, said) if whole else ("", None)
         missing: list[FactRow | EpisodeRow] = []
-        for kind in ("fact", "episode"):
-            condition = "status = 'active' AND (expires_at IS NULL OR expires_at > ?)"
+        for kind, status in (("fact", "<> 'provisional'"), ("episode", "= 'active'")):
+            condition = f"status {status} AND (expires_at IS NULL OR expires_at > ?)"
             for row in rows_where(connection, kind, condition, (now,)):
-                text, data = documents.pop((scope_in(row), row.slot), ("", None))
-                until = payload.times_of(data)[1]
-                record = payload.decode(data)[0].get("record")
-                if (text, record, until) != (row.text, row.id, row.expires_at):
+                expected = [(one.id, (row.text, one.payload)) for one in documents_of(row)]
+                there = [(id, documents.pop((scope_in(row), id), None)) for id, _ in expected]
+                if expected != there:
                     missing.append(row)
         return _Found(missing, sorted(documents))

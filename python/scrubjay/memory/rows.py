@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
-from scrubjay.memory.content import digest, topic
+from scrubjay.memory.content import digest, topic, value_digest
 from scrubjay.memory.decoding import checked, decoded, types_of
 from scrubjay.memory.schema import KINDS
 from scrubjay.memory.sealing import (
@@ -39,7 +39,7 @@ __all__ = [
     "find_row",
     "hash_in",
     "insert",
-    "is_in_force",
+    "is_global",
     "is_visible",
     "kind_of",
     "new_id",
@@ -48,6 +48,7 @@ __all__ = [
     "rows_where",
     "sealed_columns",
     "topic_in",
+    "value_hash_in",
 ]
 
 
@@ -55,7 +56,7 @@ class PolicyRow(NamedTuple):
     """A row of memory_policy."""
 
     id: str
-    tenant: str
+    tenant: str  # '': global
     user: str  # ''
     agent: str  # ''
     status: str
@@ -71,6 +72,7 @@ class PolicyRow(NamedTuple):
     version: int
     text: str
     decided_by: str | None
+    detail: bytes | None
 
     @property
     def kind(self) -> str:
@@ -83,7 +85,7 @@ class PreferenceRow(NamedTuple):
 
     id: str
     tenant: str
-    user: str
+    user: str  # '': of all users
     agent: str  # ''
     status: str
     begins_at: None
@@ -100,6 +102,7 @@ class PreferenceRow(NamedTuple):
     confidence: float
     superseded_by: str | None
     updated_at: int
+    detail: bytes | None
 
     @property
     def kind(self) -> str:
@@ -138,6 +141,20 @@ class FactRow(NamedTuple):
     slot: str
     hash: bytes
     topic: bytes
+    relation: str | None = None  # from here on: None in rows of format 1
+    single: int | None = None
+    said_at: int | None = None
+    recorded_at: int | None = None
+    valid_from: int | None = None
+    valid_until: int | None = None
+    withdrawn_at: int | None = None
+    affirmed: str | None = None
+    replaces: str | None = None
+    replaced_by: str | None = None
+    shared_as: str | None = None
+    holds: str | None = None
+    value_hash: bytes | None = None
+    detail: bytes | None = None
 
     @property
     def kind(self) -> str:
@@ -177,6 +194,8 @@ class EpisodeRow(NamedTuple):
     updated_at: int
     slot: str
     hash: bytes
+    detail: bytes | None
+    completed_at: int | None
 
     @property
     def kind(self) -> str:
@@ -387,6 +406,11 @@ def topic_in(connection: sqlite3.Connection, tenant: str, subject: str, predicat
     return keyed(connection, tenant, topic(subject, predicate))
 
 
+def value_hash_in(connection: sqlite3.Connection, tenant: str, value: Any) -> bytes | None:
+    """Return by what equal values of a slot are found, as the file has it; None without a value."""
+    return None if value is None else keyed(connection, tenant, value_digest(value))
+
+
 # ---------------------------------------------------------------------- who may
 
 
@@ -395,18 +419,14 @@ def scope_in(row: Row) -> Scope:
     return scope_of(row.tenant, row.user, row.agent)
 
 
-def is_in_force(row: Row, now: int) -> bool:
-    """Whether a record is active, has begun and has not ended."""
-    return (
-        row.status == "active"
-        and (row.begins_at is None or row.begins_at <= now)
-        and (row.expires_at is None or now < row.expires_at)
-    )
+def is_global(row: Row) -> bool:
+    """Whether a row is a policy that is in force for every tenant; it has no scope."""
+    return row.kind == "policy" and row.tenant == ""
 
 
 def is_visible(row: Row, scope: Scope) -> bool:
-    """Whether a search from `scope` may see what the row's scope holds."""
-    return scope_in(row) in scope.visible()
+    """Whether a search from `scope` may see what the row's scope holds; a global policy is everybody's."""
+    return is_global(row) or scope_in(row) in scope.visible()
 
 
 def belongs_to(row: Row, scope: Scope) -> bool:

@@ -26,6 +26,7 @@ from scrubjay.store.sqlite import SqliteStore
 
 __all__ = [
     "FORMAT",
+    "INDEPENDENT",
     "KINDS",
     "MIN_FACT_CONFIDENCE",
     "MIN_PREFERENCE_CONFIDENCE",
@@ -51,6 +52,13 @@ KINDS = {
 _PROVENANCE = """
   source_run TEXT NOT NULL CHECK (source_run <> ''), source_turn INTEGER, author TEXT, place TEXT,
   policy_version INTEGER NOT NULL,     -- number of the newest policy in force for the tenant then; 0: none was"""
+INDEPENDENT = (
+    "SELECT min(count(DISTINCT run), count(DISTINCT CASE user WHEN '' THEN 'author ' || ifnull(author, '') "
+    "ELSE 'user ' || user END)) FROM memory_observation WHERE tenant = {tenant} AND hash = {hash}"
+)
+"""How many sources of a statement about a tenant are independent: they differ in the run and in who observed it.
+
+Outside of a user's scope that is the author that is named; observations that name no author count as one source's."""
 _SCOPE = "tenant TEXT NOT NULL CHECK (tenant <> ''), user TEXT NOT NULL, agent TEXT NOT NULL,"
 _LIVING = "status IN ('provisional', 'active')"
 
@@ -60,13 +68,15 @@ TABLES = (
     f"""CREATE TABLE memory_policy(
   number INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
-  tenant TEXT NOT NULL CHECK (tenant <> ''), key TEXT NOT NULL CHECK (key <> ''),
+  tenant TEXT NOT NULL,                -- '': a global policy, in force for every tenant
+  key TEXT NOT NULL CHECK (key <> ''),
   version INTEGER NOT NULL CHECK (version >= 1),
   text TEXT NOT NULL CHECK (text <> ''),
   effective_from INTEGER NOT NULL, effective_until INTEGER CHECK (effective_until > effective_from),
   status TEXT NOT NULL CHECK (status IN ('provisional', 'active', 'revoked')),
   decided_by TEXT, decided_at INTEGER,
   created_at INTEGER NOT NULL,{_PROVENANCE}
+  detail BLOB,                         -- JSON, see `values`; NULL: nothing besides
   CHECK ((status = 'provisional') = (decided_by IS NULL)),
   UNIQUE (tenant, key, version))""",
     """CREATE TRIGGER memory_policy_enters BEFORE INSERT ON memory_policy WHEN NEW.status <> 'provisional'
@@ -75,7 +85,7 @@ BEGIN SELECT RAISE(ABORT, 'a policy enters provisional'); END""",
 WHEN NEW.id <> OLD.id OR NEW.tenant <> OLD.tenant OR NEW.key <> OLD.key OR NEW.version <> OLD.version
   OR NEW.text <> OLD.text OR NEW.effective_from <> OLD.effective_from
   OR NEW.effective_until IS NOT OLD.effective_until OR NEW.created_at <> OLD.created_at
-  OR NEW.source_run <> OLD.source_run
+  OR NEW.source_run <> OLD.source_run OR NEW.detail IS NOT OLD.detail
 BEGIN SELECT RAISE(ABORT, 'a version of a policy never changes'); END""",
     """CREATE TRIGGER memory_policy_forward BEFORE UPDATE OF status ON memory_policy
 WHEN OLD.status = 'revoked' OR (OLD.status = 'active' AND NEW.status <> 'revoked')
@@ -83,18 +93,24 @@ BEGIN SELECT RAISE(ABORT, 'a policy is confirmed once and revoked once'); END"""
     # ------------------------------------------------------------------ preferences
     f"""CREATE TABLE memory_preference(
   id TEXT PRIMARY KEY,
-  tenant TEXT NOT NULL CHECK (tenant <> ''), user TEXT NOT NULL CHECK (user <> ''),
+  tenant TEXT NOT NULL CHECK (tenant <> ''),
+  user TEXT NOT NULL,                  -- '': of all users of the tenant
   key TEXT NOT NULL CHECK (key <> ''), text TEXT NOT NULL CHECK (text <> ''),
   source TEXT NOT NULL CHECK (source IN ('user_stated', 'inferred', 'admin_set')),
   confidence REAL NOT NULL CHECK (confidence >= {MIN_PREFERENCE_CONFIDENCE} AND confidence <= 1),
   status TEXT NOT NULL CHECK (status IN ('active', 'superseded', 'revoked')), superseded_by TEXT,
   created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, expires_at INTEGER,{_PROVENANCE}
+  detail BLOB,                         -- JSON, see `values`; NULL: nothing besides
   CHECK ((status = 'superseded') = (superseded_by IS NOT NULL)))""",
     "CREATE UNIQUE INDEX memory_preference_once ON memory_preference(tenant, user, key) WHERE status = 'active'",
     # ------------------------------------------------------------------ facts
+    # Statements, which accumulate. What is said of one subject by one predicate is a slot; when each statement of a
+    # slot holds is computed from all of them (scrubjay.memory.projection) and kept in `status`, `superseded_by` and
+    # `holds`.
+    # Columns behind policy_version are NULL in rows of format 1: those assert, from created_at on.
     f"""CREATE TABLE memory_fact(
   id TEXT PRIMARY KEY,
-  slot TEXT NOT NULL,                  -- the id in the index, passed on from a fact to the one that supersedes it
+  slot TEXT NOT NULL,                  -- the id of its document in the index
   {_SCOPE}
   content TEXT NOT NULL CHECK (content <> ''), subject TEXT NOT NULL, predicate TEXT NOT NULL,
   hash BLOB NOT NULL CHECK (length(hash) = 32),   -- of scope and normalised content
@@ -104,23 +120,38 @@ BEGIN SELECT RAISE(ABORT, 'a policy is confirmed once and revoked once'); END"""
   superseded_by TEXT, decided_by TEXT,
   metadata BLOB, evidence TEXT,
   created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, expires_at INTEGER,
-  uses INTEGER NOT NULL DEFAULT 0, last_used_at INTEGER NOT NULL, faded INTEGER NOT NULL DEFAULT 0,{_PROVENANCE}
-  CHECK ((status = 'superseded') = (superseded_by IS NOT NULL)),
+  uses INTEGER NOT NULL DEFAULT 0, last_used_at INTEGER NOT NULL, faded INTEGER NOT NULL DEFAULT 0,{_PROVENANCE},
+  relation TEXT CHECK (relation IN ('asserts', 'ends', 'corrects', 'plans')),
+  single INTEGER CHECK (single IN (0, 1)),
+  said_at INTEGER,
+  recorded_at INTEGER,                 -- when it came into force as far as the memory knows; NULL: created_at
+  valid_from INTEGER, valid_until INTEGER CHECK (valid_until > valid_from),
+  withdrawn_at INTEGER,
+  affirmed TEXT,                       -- JSON: [when it was said again, when that was recorded], ...
+  replaces TEXT, replaced_by TEXT,     -- JSON: ids of statements
+  shared_as TEXT,                      -- the tenant's fact that says it for all since it was promoted
+  holds TEXT,                          -- JSON: [from, until or null], ...
+  value_hash BLOB,                     -- of the normalised value
+  detail BLOB,                         -- JSON: value, entities, importance
+  CHECK (status <> 'superseded' OR superseded_by IS NOT NULL),
   CHECK (status <> 'provisional' OR (user = '' AND agent = '')))""",
-    f"""CREATE UNIQUE INDEX memory_fact_once ON memory_fact(tenant, user, agent, hash, topic) WHERE {_LIVING}""",
+    f"""CREATE UNIQUE INDEX memory_fact_once ON memory_fact(tenant, user, agent, hash, topic,
+  ifnull(relation, 'asserts'), ifnull(valid_from, ''), ifnull(valid_until, '')) WHERE {_LIVING}""",
     "CREATE UNIQUE INDEX memory_fact_slot ON memory_fact(slot) WHERE status = 'active'",
     "CREATE INDEX memory_fact_topic ON memory_fact(tenant, user, agent, topic)",
+    "CREATE INDEX memory_fact_shared ON memory_fact(shared_as) WHERE shared_as IS NOT NULL",
+    "CREATE INDEX memory_fact_begins ON memory_fact(tenant, valid_from) WHERE valid_from IS NOT NULL",
+    "CREATE INDEX memory_fact_ends ON memory_fact(tenant, valid_until) WHERE valid_until IS NOT NULL",
     """CREATE TRIGGER memory_fact_enters BEFORE INSERT ON memory_fact
 WHEN NEW.user = '' AND NEW.agent = '' AND NEW.status <> 'provisional'
 BEGIN SELECT RAISE(ABORT, 'a fact of a tenant enters provisional'); END""",
-    """CREATE TRIGGER memory_fact_promoted BEFORE UPDATE OF status ON memory_fact
+    f"""CREATE TRIGGER memory_fact_promoted BEFORE UPDATE OF status ON memory_fact
 WHEN OLD.status = 'provisional' AND NEW.status = 'active' AND NEW.decided_by IS NULL AND 2 > (
-  SELECT min(count(DISTINCT run), count(DISTINCT CASE user WHEN '' THEN 'run ' || run ELSE 'user ' || user END))
-  FROM memory_observation WHERE tenant = NEW.tenant AND hash = NEW.hash)
-BEGIN SELECT RAISE(ABORT, 'a fact of a tenant needs two independent runs, or somebody who confirms it'); END""",
+  {INDEPENDENT.format(tenant="NEW.tenant", hash="NEW.hash")})
+BEGIN SELECT RAISE(ABORT, 'a fact of a tenant needs two independent sources, or somebody who confirms it'); END""",
     """CREATE TRIGGER memory_fact_forward BEFORE UPDATE OF status ON memory_fact
-WHEN OLD.status IN ('superseded', 'revoked') AND NEW.status <> OLD.status
-BEGIN SELECT RAISE(ABORT, 'what was superseded or revoked stays so'); END""",
+WHEN (OLD.status = 'revoked' OR NEW.status = 'provisional') AND NEW.status <> OLD.status
+BEGIN SELECT RAISE(ABORT, 'what was revoked stays so, and what was in force is never provisional again'); END""",
     """CREATE TRIGGER memory_fact_stays BEFORE UPDATE ON memory_fact
 WHEN NEW.id <> OLD.id OR NEW.tenant <> OLD.tenant OR NEW.user <> OLD.user OR NEW.agent <> OLD.agent
 BEGIN SELECT RAISE(ABORT, 'a fact stays in its scope'); END""",
@@ -129,6 +160,7 @@ BEGIN SELECT RAISE(ABORT, 'a fact stays in its scope'); END""",
   tenant TEXT NOT NULL, hash BLOB NOT NULL, run TEXT NOT NULL CHECK (run <> ''), user TEXT NOT NULL,
   fact TEXT NOT NULL,                  -- where it was written then
   at INTEGER NOT NULL,
+  author TEXT,
   PRIMARY KEY (tenant, hash, run, user)) WITHOUT ROWID""",
     # ------------------------------------------------------------------ episodes
     f"""CREATE TABLE memory_episode(
@@ -142,7 +174,8 @@ BEGIN SELECT RAISE(ABORT, 'a fact stays in its scope'); END""",
   metadata BLOB,
   created_at INTEGER NOT NULL, updated_at INTEGER NOT NULL, expires_at INTEGER,
   uses INTEGER NOT NULL DEFAULT 0, last_used_at INTEGER NOT NULL,{_PROVENANCE}
-  CHECK (user <> '' OR agent <> ''))""",
+  detail BLOB,                         -- JSON, see `values`; NULL: nothing besides
+  completed_at INTEGER)""",
     "CREATE UNIQUE INDEX memory_episode_once ON memory_episode(tenant, user, agent, hash) WHERE status = 'active'",
     "CREATE INDEX memory_episode_status ON memory_episode(tenant, user, agent, status)",
     """CREATE TRIGGER memory_episode_forward BEFORE UPDATE ON memory_episode
@@ -179,7 +212,8 @@ BEGIN SELECT RAISE(ABORT, 'only an erasure deletes this'); END"""
         for name in ("policy", "log")
     ),
     # ------------------------------------------------------------------ what known() may keep
-    # Grows with every change of a tenant's policies (user '') or a user's preferences; kept when those are erased.
+    # Grows with every change of a tenant's policies or own preferences (user ''), a user's preferences, or global
+    # policies (tenant ''); kept when those are erased.
     """CREATE TABLE memory_stamp(tenant TEXT NOT NULL, user TEXT NOT NULL, version INTEGER NOT NULL,
   PRIMARY KEY (tenant, user)) WITHOUT ROWID""",
     *(
@@ -203,17 +237,18 @@ def is_prepared(store: SqliteStore) -> bool:
         return _format(store.reading_connection()) is not None
 
 
-def prepare(store: SqliteStore) -> None:
-    """Make the tables if the file has none yet.
+def prepare(store: SqliteStore) -> bool:
+    """Make the tables if the file has none yet; return whether they were of an older format, and are of this one now.
 
     Raises:
         StoreFormatError: they are of a newer format, or the collection holds documents that are not of a memory.
     """
     with translated(store.path, "reading memory"):
-        _prepare(store, store.reading_connection())
+        return _prepare(store, store.reading_connection())
 
 
-def _prepare(store: SqliteStore, connection: sqlite3.Connection) -> None:
+def _prepare(store: SqliteStore, connection: sqlite3.Connection) -> bool:
+    is_upgraded = False
     if _format(connection) is None:
         with store.writing("making the tables of memory") as transaction:
             if _format(transaction.connection) is None:  # another process may have been first
@@ -241,6 +276,7 @@ def _prepare(store: SqliteStore, connection: sqlite3.Connection) -> None:
                 transaction.connection.execute(
                     "UPDATE memory_meta SET value = ? WHERE name = 'format'", (FORMAT,)
                 )
+                is_upgraded = True
         found = _format(connection)
     if found is None or found > FORMAT:
         raise StoreFormatError(
@@ -257,6 +293,7 @@ def _prepare(store: SqliteStore, connection: sqlite3.Connection) -> None:
         raise CorruptIndexError(
             f"tables of memory that are gone or not as they were made: {', '.join(missing)}"
         )
+    return is_upgraded
 
 
 @cache

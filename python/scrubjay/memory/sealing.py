@@ -1,10 +1,11 @@
 """Encryption of memory's own tables: which values are sealed, and how.
 
-Values are sealed one by one by the store's cipher, where it has one. Sealed are: texts of policies and preferences;
-contents, subjects, predicates, evidence, metadata and places of facts and episodes, with all of what an episode did;
-what the gate refused and why; details in the log; author, content, data of a trace's events. Not sealed are ids,
-names of tenants, users, agents, authors and runs, the keys of policies and preferences, kinds, statuses, numbers and
-times, and the reason of a deletion event, which outlives everything. An empty text stays empty.
+Values are sealed one by one by the store's cipher, where it has one. Sealed are: texts, values and types of policies
+and preferences; contents, subjects, predicates, evidence, metadata and places of facts and episodes, with all of what
+an episode did; what the gate refused and why; details in the log; author, content, data of a trace's events. Not sealed
+are ids, names of tenants, users, agents, authors and runs, the keys of policies and preferences, kinds, statuses,
+numbers and times, and the reason of a deletion event, which outlives everything; and global policies, which are no
+tenant's. An empty text stays empty.
 
 Sealed bytes open only in their table, column and row, and only while the row has the same owner. Hashes by which
 equal contents are found are keyed, so no guessed content can be compared with them.
@@ -47,10 +48,19 @@ __all__ = [
 ]
 
 SEALED = {
-    "memory_policy": ("text", "place"),
-    "memory_preference": ("text", "place"),
-    "memory_fact": ("content", "subject", "predicate", "evidence", "metadata", "place"),
-    "memory_episode": ("summary", "outcome", "task_type", "steps", "artifacts", "metadata", "place"),
+    "memory_policy": ("text", "place", "detail"),
+    "memory_preference": ("text", "place", "detail"),
+    "memory_fact": ("content", "subject", "predicate", "evidence", "metadata", "place", "detail"),
+    "memory_episode": (
+        "summary",
+        "outcome",
+        "task_type",
+        "steps",
+        "artifacts",
+        "metadata",
+        "place",
+        "detail",
+    ),
     "memory_rejection": ("reason", "content"),
 }
 """Table with a tenant's name -> its columns that are sealed; the first is never empty."""
@@ -62,9 +72,9 @@ BOUND = {
     "memory_rejection": ("user", "agent"),
 }
 """What else of a row is authenticated with its sealed cells, beside tenant and id."""
-BYTES = frozenset({"metadata", "steps", "artifacts"})
+BYTES = frozenset({"metadata", "steps", "artifacts", "detail"})
 """Which of them are bytes; the others are texts."""
-_HASHES = {"memory_fact": ("hash", "topic"), "memory_episode": ("hash",)}
+_HASHES = {"memory_fact": ("hash", "topic", "value_hash"), "memory_episode": ("hash",)}
 _RECORDS = ("memory_policy", "memory_preference", "memory_fact", "memory_episode")
 EVENT = ("author", "content", "data")
 """What is sealed of an event."""
@@ -83,7 +93,7 @@ def _rules(table: str) -> Rules:
 
 RULES = (
     *map(_rules, SEALED),
-    Rules("memory_observation", ("hash",), hashes=("hash",), marker="memory_sealed"),
+    Rules("memory_observation", ("hash",), hashes=("hash",), marker="memory_sealed", grown=True),
     Rules(
         "memory_log",
         ("number",),

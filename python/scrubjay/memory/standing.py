@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from scrubjay._native import Scope
-from scrubjay.memory.base import Embedded, absent, checked_scope, log, remove
-from scrubjay.memory.content import checked_str
+from scrubjay.memory.base import absent, checked_scope, documents_in, log, remove
+from scrubjay.memory.content import named
+from scrubjay.memory.documents import Embedded
 from scrubjay.memory.facts import Facts
-from scrubjay.memory.records import FactCandidate, Outcome
+from scrubjay.memory.policies import confirm_policy
+from scrubjay.memory.records import Outcome
 from scrubjay.memory.rows import EpisodeRow, FactRow, PolicyRow, Row, belongs_to, find_row
 from scrubjay.store.together import Change
 
@@ -31,7 +31,7 @@ class Standing(Facts):
             ValueError: it is not a fact or policy that waits for this; `by` is empty.
         """
         checked_scope(scope)
-        by = _named(by, "by")
+        by = named(by, "by")
         with self.reading() as connection:
             seen = find_row(connection, id)
         embedded = self._embed_texts([seen.text])[0] if isinstance(seen, FactRow) else Embedded(None)
@@ -40,40 +40,38 @@ class Standing(Facts):
             if row is None or not belongs_to(row, scope):
                 raise absent(id)
             if isinstance(row, PolicyRow) and row.status == "provisional":
-                change.connection.execute(
-                    "UPDATE memory_policy SET status = 'active', decided_by = ?, decided_at = ? WHERE id = ?",
-                    (by, change.now, id),
-                )
-                log(change, id, "confirmed", by)
-                return Outcome("written", "policy", id, f"confirmed by {by}")
+                return confirm_policy(change, row, by)
             if not isinstance(row, FactRow) or row.status != "provisional":
                 raise ValueError(
                     f"id: expected a provisional fact or policy, got a {row.kind} that is {row.status}"
                 )
             if row.expires_at is not None and row.expires_at <= change.now:
                 raise absent(id)
-            candidate = FactCandidate(row.content, row.subject, row.predicate, row.confidence)
-            superseded = self._promote(change, row, candidate, {}, by, embedded)
+            superseded, active = self._promote(change, row, {}, by, embedded)
         status = "superseded" if superseded else "written"
-        return Outcome(status, "fact", id, f"confirmed by {by}", superseded)
+        return Outcome(status, "fact", id, f"confirmed by {by}", superseded, active)
 
     def revoke(self, id: str, *, reason: str, scope: Scope, by: str | None = None) -> None:
         """Take a record out of force permanently. Its row stays, for :meth:`why`, until :meth:`sweep` deletes it.
+
+        What a fact had superseded is in force again.
 
         Raises:
             KeyError: this scope has no such record of its own (that is living).
             ValueError: no reason is given.
         """
         checked_scope(scope)
-        reason = _named(reason, "reason")
-        by = None if by is None else _named(by, "by")
+        reason = named(reason, "reason")
+        by = None if by is None else named(by, "by")
         with self.changing("revoking", [scope.tenant]) as change:
             if not self._revoke(change, id, scope, reason, by):
                 raise absent(id)
 
     def _revoke(self, change: Change, id: str, scope: Scope, reason: str, by: str | None) -> bool:
         row = find_row(change.connection, id)
-        if row is None or not belongs_to(row, scope) or row.status in ("revoked", "superseded"):
+        if row is None or not belongs_to(row, scope) or row.status == "revoked":
+            return False
+        if row.status == "superseded" and not isinstance(row, FactRow):
             return False
         if row.expires_at is not None and row.expires_at <= change.now:
             return False
@@ -82,6 +80,13 @@ class Standing(Facts):
                 "UPDATE memory_policy SET status = 'revoked', decided_by = ?, decided_at = ? WHERE id = ?",
                 (row.decided_by or by or "nobody named", change.now, id),
             )
+        elif isinstance(row, FactRow):
+            fresh = row._replace(status="revoked", withdrawn_at=change.now, updated_at=change.now)
+            if row.status != "provisional":
+                fresh = fresh._replace(holds="[]")
+                documents_in(change).put(fresh, before=row)
+            self._update_row(change, row, fresh, ("status", "withdrawn_at", "updated_at", "holds"))
+            self._project_slot_of(change, fresh, by)
         else:
             change.connection.execute(
                 f"UPDATE memory_{row.kind} SET status = 'revoked', updated_at = ? WHERE id = ?",
@@ -93,13 +98,7 @@ class Standing(Facts):
 
     @staticmethod
     def remove_document(change: Change, row: Row, reason: str) -> None:
-        """Take what is in force of a fact or episode out of the index."""
-        if isinstance(row, (FactRow, EpisodeRow)) and row.status == "active":
+        """Take a fact or episode out of the index."""
+        is_there = row.status != "provisional" if isinstance(row, FactRow) else row.status == "active"
+        if isinstance(row, (FactRow, EpisodeRow)) and is_there:
             remove(change, row, reason)
-
-
-def _named(value: Any, name: str) -> str:
-    text = checked_str(value, name)
-    if not 1 <= len(text) <= 1000:
-        raise ValueError(f"{name}: expected 1 to 1,000 characters, got {len(text)}")
-    return text

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 __all__ = ["upgrade"]
 
-_GROWN_2 = ("memory_policy", "memory_preference", "memory_fact", "memory_episode")
+_GROWN_2 = ("memory_observation", "memory_policy", "memory_preference", "memory_fact", "memory_episode")
 """Tables that format 2 gave further columns, behind the last, and other conditions."""
 
 
@@ -24,21 +24,32 @@ def upgrade(connection: sqlite3.Connection, found: int, tables: Sequence[str]) -
         found: the format that the file says.
         tables: the statements that make the tables of this format.
     """
+    connection.execute(
+        "PRAGMA legacy_alter_table = ON"
+    )  # triggers of other tables are not looked at on the way
     if found < 2:
         for table in _GROWN_2:
             _rebuild(connection, table, tables)
+    connection.execute("PRAGMA legacy_alter_table = OFF")
 
 
 def _rebuild(connection: sqlite3.Connection, table: str, tables: Sequence[str]) -> None:
-    """Make a table anew by its statement; what it has more than the old one is NULL, or its default."""
+    """Make a table anew by its statement; what it has more than the old one is NULL, or its default.
+
+    The numbers of an AUTOINCREMENT table go on where they were: those of deleted rows are not given again.
+    """
     made = f"{table}_new"
     opening = f"CREATE TABLE {table}("
     create = next(statement for statement in tables if statement.startswith(opening))
     connection.execute(create.replace(opening, f"CREATE TABLE {made}(", 1))
     columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA table_info({table})").fetchall())
-    connection.execute(f"INSERT INTO {made}({columns}) SELECT {columns} FROM {table} ORDER BY rowid")
+    connection.execute(f"INSERT INTO {made}({columns}) SELECT {columns} FROM {table}")
+    last = connection.execute("SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)).fetchone()
     connection.execute(f"DROP TABLE {table}")  # with its indexes and triggers
     connection.execute(f"ALTER TABLE {made} RENAME TO {table}")
+    if last is not None:
+        connection.execute("DELETE FROM sqlite_sequence WHERE name = ?", (table,))
+        connection.execute("INSERT INTO sqlite_sequence(name, seq) VALUES (?, ?)", (table, *last))
     for statement in tables:
         if re.match(rf"CREATE (?:UNIQUE )?(?:INDEX|TRIGGER) [^;]*? ON {table}\b", statement):
             connection.execute(statement)

@@ -144,14 +144,15 @@ def _check_tables(engine: DurableEngine, report: CheckReport) -> None:
 
 
 def _tenants(connection: sqlite3.Connection) -> list[str]:
-    """Return all tenants that have anything in the file."""
+    """Return all tenants that have anything in the file; rows that name none are in the clear."""
     tables = [t.scope for t in all_tables(connection)] + [
         one.name for one in rules(connection) if not one.owner
     ]
     tables += ["data_key"] if has_data_keys(connection) else []
     names = " UNION ".join(f"SELECT tenant FROM {table}" for table in tables)
     try:
-        return [tenant for (tenant,) in connection.execute(f"{names} ORDER BY tenant").fetchall()]
+        found = connection.execute(f"{names} ORDER BY tenant").fetchall()
+        return [tenant for (tenant,) in found if tenant != ""]
     except sqlite3.OperationalError as error:
         raise CorruptIndexError(f"the file has data keys, but {error}") from None
 

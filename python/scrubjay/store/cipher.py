@@ -104,7 +104,7 @@ class Cipher:
         Raises:
             EncryptionError: it cannot be had, or is not the one that the tenant's data key was wrapped with.
         """
-        if self.ring is None:
+        if self.ring is None or not tenant:  # what is no tenant's is in the clear
             return True
         access = self.ring.access(tenant)
         if not access.checked and not access.erased:
@@ -219,6 +219,8 @@ class Cipher:
         """
         if tenant in self._current:
             return self._current[tenant]
+        if not tenant:  # a row that is no tenant's
+            return None
         if not self._in_transaction():
             raise RuntimeError("sealing needs a transaction of this store, see SqliteStore.writing")
         connection = self._connection
@@ -347,7 +349,7 @@ class Cipher:
 
     def refuses_plain(self, tenant: str) -> bool:
         """Whether a plain row of a tenant was put there by something else, or is not encrypted yet."""
-        if self.ring is None or self.ring.access(tenant, fresh=False).master is None:
+        if self.ring is None or not tenant or self.ring.access(tenant, fresh=False).master is None:
             return False
         if self.ring.mode != "mixed":
             return True

@@ -37,6 +37,8 @@ class Change:
         """Whether a vector was written."""
         self.pending = False
         """Whether a text was written that is still to be embedded."""
+        self.layer: Any = None
+        """What the layer above keeps with the change."""
         self._engine = engine
         self._transaction = transaction
         self._net: dict[Scope, _Net] = {}

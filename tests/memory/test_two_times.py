@@ -1,0 +1,382 @@
+"""Does a memory know when something was so, and when it learned of it? Both axes, in every way of asking."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrubjay import Scope
+from scrubjay.memory import EpisodeCandidate, Fact, FactCandidate, Memory, Outcome, Provenance
+from scrubjay.memory.documents import holding
+from tests.data.keys import provider
+from tests.memory.setting import ACME, DAY, JANE, JOE, Clock, by_ann, lives, open_memory
+
+GOLDEN = Path(__file__).parents[1] / "data" / "golden"
+START = datetime(2027, 1, 15, 8, tzinfo=timezone.utc)  # the clock's
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
+    with open_memory(tmp_path / "m.scrubjay", clock) as memory:
+        yield memory
+
+
+def day(n: float) -> datetime:
+    """Return the n-th day from the beginning of the clock."""
+    return START + timedelta(days=n)
+
+
+def say(
+    memory: Memory, content: str, predicate: str = "lives in", scope: Scope = JANE, **fields: Any
+) -> Outcome:
+    source = fields.pop("source", "r")
+    return memory.propose(FactCandidate(content, "Jane", predicate, **fields), scope=scope, source=source)
+
+
+def held(memory: Memory, scope: Scope = JANE, **times: Any) -> list[str]:
+    """Return what is in force, asked in four ways that must agree."""
+    listed = memory.list(scope, kinds=["fact"], **times)
+    contents = sorted(record.text for record in listed)
+    every = {record.id: record.text for record in memory.list(scope, kinds=["fact"], hidden=True)}
+    found = memory.recall(" ".join(every.values()) or "x", scope, kinds=["fact"], k=100, **times)
+    assert sorted(found.texts) == contents and [hit.record for hit in found if hit.record is None] == []
+    assert all(memory.get(record.id, scope=scope, **times) == record for record in listed)
+    for id in every.keys() - {record.id for record in listed}:
+        assert memory.get(id, scope=scope, **times) is None
+    return contents
+
+
+def one(memory: Memory, outcome: Outcome, scope: Scope = JANE) -> Fact:
+    record = memory.get(outcome.id or "", scope=scope, hidden=True)
+    assert isinstance(record, Fact)
+    return record
+
+
+def test_what_was_so_when(memory: Memory, clock: Clock) -> None:
+    berlin = say(memory, "Jane lives in Berlin")
+    clock.pass_days(10)
+    oslo = say(memory, "Jane lives in Oslo")
+    assert oslo.superseded == berlin.id and held(memory) == ["Jane lives in Oslo"]
+    assert held(memory, as_of=day(9)) == ["Jane lives in Berlin"]
+    assert held(memory, as_of=day(10)) == ["Jane lives in Oslo"] and held(memory, as_of=day(-1)) == []
+    assert one(memory, berlin).holds == ((day(0), day(10)),) and one(memory, oslo).holds == ((day(10), None),)
+    history = memory.history("jane", "Lives_in", JANE)
+    assert [(fact.content, fact.status, fact.superseded_by) for fact in history] == [
+        ("Jane lives in Berlin", "superseded", oslo.id),
+        ("Jane lives in Oslo", "active", None),
+    ]
+    assert memory.history("Jane", "lives in", JOE) == [] and memory.check() == []
+
+
+def test_a_fact_of_the_past_told_late_goes_to_its_place(memory: Memory, clock: Clock) -> None:
+    oslo = say(memory, "Jane lives in Oslo")
+    clock.pass_days(1)
+    late = say(memory, "In 2019 Jane lived in Berlin", valid_from="2019-01-01", valid_until="2020-01-01")
+    assert (late.status, late.superseded, late.active, late.reason) == ("written", None, False, "it is over")
+    assert held(memory) == ["Jane lives in Oslo"] and one(memory, oslo).status == "active"
+    assert (
+        held(memory, as_of="2019-06-01") == ["In 2019 Jane lived in Berlin"]
+        and one(memory, late).status == "ended"
+    )
+    assert held(memory, as_of="2019-06-01", known_at=day(0.5)) == []
+    before = say(
+        memory, "Jane lived in Bern", said_at="2018-05-05"
+    )  # superseded by what began before it was told
+    assert not before.active and held(memory, as_of="2018-06-01") == ["Jane lived in Bern"]
+    assert held(memory, as_of="2020-06-01") == ["Jane lived in Bern"] and held(memory) == [
+        "Jane lives in Oslo"
+    ]
+
+
+def test_the_time_of_the_source_counts(memory: Memory, clock: Clock) -> None:
+    rome = say(
+        memory,
+        "Jane lives in Rome",
+        source=Provenance("import", at=datetime(2023, 5, 1, tzinfo=timezone.utc)),
+    )
+    fact = one(memory, rome)
+    assert fact.said_at == fact.provenance.at == datetime(2023, 5, 1, tzinfo=timezone.utc)
+    assert fact.recorded_at == fact.created_at == START and held(memory, as_of="2024-01-01") == [
+        "Jane lives in Rome"
+    ]
+    hit = memory.recall("Rome", JANE)[0]
+    assert hit.hit.created_at == datetime(2023, 5, 1, tzinfo=timezone.utc)
+    older = say(
+        memory,
+        "Jane lives in Pisa",
+        source=Provenance("import", at=datetime(2022, 5, 1, tzinfo=timezone.utc)),
+    )
+    assert older.superseded is None and held(memory) == ["Jane lives in Rome"]
+
+
+def test_what_ends_is_over_from_its_day_on(memory: Memory, clock: Clock) -> None:
+    for what in ("nuts", "cats"):
+        say(memory, f"Jane is allergic to {what}", "allergic to", value=what)
+    clock.pass_days(5)
+    end = say(memory, "Jane is not allergic to cats any more", "allergic to", value="Cats", relation="ends")
+    assert end.status == "superseded" and end.reason == "ends what was known"
+    assert held(memory) == ["Jane is allergic to nuts", "Jane is not allergic to cats any more"]
+    assert held(memory, as_of=day(4)) == ["Jane is allergic to cats", "Jane is allergic to nuts"]
+    assert held(memory, known_at=day(4)) == ["Jane is allergic to cats", "Jane is allergic to nuts"]
+    assert held(memory, as_of=day(6), known_at=day(4)) == held(memory, known_at=day(4))
+    clock.pass_days(1)
+    say(memory, "Jane is allergic to cats again", "allergic to", value="cats")
+    assert held(memory) == ["Jane is allergic to cats again", "Jane is allergic to nuts"]
+
+
+def test_a_correction_was_true_all_along(memory: Memory, clock: Clock) -> None:
+    porto = say(memory, "Jane lives in Porto", value="Porto")
+    clock.pass_days(5)
+    leeds = say(memory, "Sorry, it is Leeds, not Porto", value="Leeds", relation="corrects")
+    assert leeds.superseded == porto.id and held(memory) == ["Sorry, it is Leeds, not Porto"]
+    assert held(memory, as_of=day(1)) == ["Sorry, it is Leeds, not Porto"]
+    assert held(memory, known_at=day(1)) == ["Jane lives in Porto"]
+    assert one(memory, porto).holds == () and one(memory, porto).status == "superseded"
+
+
+def test_a_plan_waits_for_its_day(memory: Memory, clock: Clock) -> None:
+    say(memory, "Jane lives in Porto")
+    plan = say(memory, "Jane moves to Graz", relation="plans", valid_from=day(7))
+    assert plan.superseded is None and held(memory) == ["Jane lives in Porto", "Jane moves to Graz"]
+    future = say(memory, "Jane works at Oakline", "works at", valid_from=day(3))
+    assert (
+        not future.active and future.reason == "it begins later" and one(memory, future).status == "planned"
+    )
+    clock.pass_days(2.9)
+    assert "Jane works at Oakline" not in held(memory)
+    clock.pass_days(0.2)
+    assert "Jane works at Oakline" in held(memory)  # by time alone, without a write
+    clock.pass_days(5)
+    assert held(memory) == ["Jane moves to Graz", "Jane works at Oakline"]
+
+
+def test_what_was_interrupted_resumes(memory: Memory, clock: Clock) -> None:
+    bern = say(memory, "Jane lives in Bern")
+    clock.pass_days(1)
+    say(memory, "Jane stays in Oslo for a week", valid_until=day(8))
+    assert held(memory) == ["Jane stays in Oslo for a week"]
+    assert one(memory, bern).holds == ((day(0), day(1)), (day(8), None))
+    clock.pass_days(8)
+    assert held(memory) == ["Jane lives in Bern"] and memory.check() == []
+    assert held(memory, as_of=day(0.5)) == ["Jane lives in Bern"]
+    found = memory.recall("Jane lives in Bern", JANE, known_at=day(9), k=1)
+    assert found.texts == ["Jane lives in Bern"]  # which has two documents
+
+
+def test_what_is_said_again_in_other_words_is_one_fact(memory: Memory, clock: Clock) -> None:
+    first = say(memory, "I am based in Porto", value="Porto")
+    clock.pass_days(1)
+    again = say(memory, "My home is in Porto", value="porto.")
+    assert (again.status, again.id) == ("deduplicated", first.id) and held(memory) == ["I am based in Porto"]
+    bare = memory.propose("Jane sails", scope=JANE, source="r")
+    said = say(memory, "Jane sails", "hobby", value="sailing")
+    assert said.id == bare.id and (one(memory, said).subject, one(memory, said).value) == ("Jane", "sailing")
+    assert [fact.id for fact in memory.history("Jane", "hobbies", JANE)] == [bare.id]
+
+
+def test_a_fact_may_replace_facts_of_other_slots(memory: Memory, clock: Clock) -> None:
+    tea = say(memory, "Jane drinks tea every morning", "habit", single=False)
+    other = lives(memory, "Oslo", scope=JOE)
+    clock.pass_days(1)
+    coffee = say(memory, "Jane switched to coffee", "drinks in the morning", single=False, replaces=[tea.id])
+    assert coffee.superseded == tea.id and held(memory) == ["Jane switched to coffee"]
+    assert held(memory, known_at=day(0)) == ["Jane drinks tea every morning"]
+    assert held(memory, as_of=day(0.5)) == ["Jane drinks tea every morning"]
+    refused = say(memory, "x", replaces=[other.id])
+    assert refused.status == "rejected" and "replaces: expected ids of facts of this scope" in refused.reason
+    assert memory.list(JOE, kinds=["fact"])[0].text == "Jane lives in Oslo"
+    memory.revoke(coffee.id or "", reason="wrong", scope=JANE)
+    assert held(memory) == ["Jane drinks tea every morning"], "what nobody contradicts any more"
+
+
+def test_synonyms_are_one_slot(memory: Memory) -> None:
+    first = say(memory, "Jane works for Northwind", "employer")
+    assert say(memory, "Jane joined Oakline", "works at").superseded == first.id
+
+
+def test_what_was_withdrawn_lets_the_other_hold_again(memory: Memory, clock: Clock) -> None:
+    oslo = say(memory, "Jane lives in Oslo")
+    clock.pass_days(1)
+    rome = say(memory, "Jane lives in Rome")
+    clock.pass_days(1)
+    memory.revoke(rome.id or "", reason="a joke", scope=JANE)
+    assert held(memory) == ["Jane lives in Oslo"] and held(memory, known_at=day(1)) == ["Jane lives in Rome"]
+    assert one(memory, oslo).holds == ((day(0), None),)
+    lima = say(memory, "Jane lives in Lima")
+    assert memory.delete(lima.id or "", scope=JANE) and held(memory) == ["Jane lives in Oslo"]
+    assert memory.check() == [] and memory.documents.admin.check().clean
+
+
+def test_episodes_preferences_and_policies_have_a_past(memory: Memory, clock: Clock) -> None:
+    memory.propose(EpisodeCandidate("Booked a train", "success"), scope=JANE, source="r")
+    memory.prefer("tone", "brief", scope=JANE)
+    memory.policy("refunds", "none", tenant="acme", by="legal")
+    clock.pass_days(2)
+    memory.prefer("tone", "long", scope=JANE)
+    (policy,) = memory.policies("acme")
+    memory.revoke(policy.id, reason="x", scope=ACME)
+
+    def all_of(**times: Any) -> list[str]:
+        return [record.text for record in memory.list(JANE, **times)]
+
+    assert all_of() == ["long", "Booked a train"] and all_of(as_of=day(-1)) == []
+    assert all_of(as_of=day(1)) == all_of(known_at=day(1)) == ["none", "brief", "Booked a train"]
+    assert memory.recall("train", JANE, as_of=day(1)).texts == ["Booked a train"]
+    assert memory.recall("train", JANE, as_of=day(-1)).texts == []
+    assert memory.recall("train", JANE, known_at=day(-1)).texts == []
+
+
+def test_a_tenants_fact_is_known_from_its_promotion_on(memory: Memory, clock: Clock) -> None:
+    ships = FactCandidate("Acme ships on Fridays", "acme", "ships on")
+    memory.propose(ships, scope=ACME, source="r1")
+    clock.pass_days(3)
+    assert memory.propose(ships, scope=ACME, source=by_ann("r2")).active
+    assert held(memory, ACME, as_of=day(1)) == ["Acme ships on Fridays"]
+    assert held(memory, ACME, known_at=day(1)) == []
+
+
+def test_bad_times_are_errors_or_reasons(memory: Memory) -> None:
+    for name in ("as_of", "known_at"):
+        for method in (memory.list, lambda scope, **t: memory.recall("x", scope, **t)):
+            with pytest.raises(ValueError, match=f"{name}: expected an ISO 8601 time"):
+                method(JANE, **{name: "yesterday"})  # type: ignore[operator]
+            with pytest.raises(TypeError, match=f"{name}: expected a datetime"):
+                method(JANE, **{name: [1]})  # type: ignore[operator]
+    with pytest.raises(ValueError, match="valid_from: expected an ISO 8601 time"):
+        say(memory, "x", valid_from="soon")
+    for fields, reason in (
+        ({"said_at": day(9)}, "said_at: expected a time that has come"),
+        ({"valid_from": day(2), "valid_until": day(2)}, "valid_until: expected a time after"),
+        ({"relation": "denies"}, "relation: expected one of asserts, ends, corrects, plans"),
+        ({"importance": 2}, "importance: expected 0 to 1"),
+        ({"value": "x" * 100_000}, "value: expected at most"),
+    ):
+        outcome = say(memory, "x", **fields)
+        assert outcome.status == "rejected" and reason in outcome.reason, outcome
+    for wrong in ({"value": {1, 2}}, {"replaces": "fact_1"}, {"entities": [3]}, {"value": float("nan")}):
+        with pytest.raises((TypeError, ValueError), match=next(iter(wrong))):
+            say(memory, "x", **wrong)
+    assert memory.list(JANE, hidden=True) == []
+
+
+def test_values_entities_importance_and_a_vector_of_ones_own(tmp_path: Path) -> None:
+    with open_memory(tmp_path / "m.scrubjay", dim=2) as memory:
+        said = say(memory, "Jane is 31", "age", value=31, entities=["Jane"], importance=0.5, vector=[1, 0])
+        fact = one(memory, said)
+        assert (fact.value, fact.entities, fact.importance) == (31, ("jane",), 0.5)
+        hit = memory.recall("Jane 31", JANE, filter={"value": {"$gt": 30}})[0]
+        assert hit.metadata["importance"] == 0.5 and hit.metadata["entities"] == ["jane"]
+        (document,) = memory.documents.scroll(scope=JANE, exact=True)
+        assert document.id and memory.documents.get(document.id, scope=JANE).vector is not None  # type: ignore[union-attr]
+        with pytest.raises(ValueError, match="vector"):
+            say(memory, "Jane is 32", "age", vector=[1, 2, 3])
+        assert say(memory, "Jane is a Pisces", "sign", value={"name": "Pisces", "ruler": ["Neptune"]}).active
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_order_of_arrival_does_not_matter(tmp_path: Path, seed: int) -> None:
+    """Statements with stated times, told in any order, give the same past, as the file says and as it is projected."""
+    rng = random.Random(seed)
+    told = []
+    for n in range(12):
+        predicate = rng.choice(["lives in", "works at", "likes"])
+        value, begin = rng.choice("abcd"), rng.randrange(0, 60)
+        until = rng.choice([None, None, begin + rng.randrange(1, 20)])
+        relation = rng.choice(["asserts"] * 5 + ["ends", "corrects"])
+        told.append(
+            FactCandidate(
+                f"{predicate} {value} {n}", "Jane", predicate, value=value, relation=relation,
+                said_at=day(begin - 100 + n / 100), valid_from=day(begin - 100),
+                valid_until=None if until is None else day(until - 100),
+            )
+        )  # fmt: skip
+    answers = set()
+    for turn in range(3):
+        rng.shuffle(told)
+        with open_memory(tmp_path / f"{turn}.scrubjay", Clock()) as memory:
+            for candidate in told:
+                memory.propose(candidate, scope=JANE, source="r")
+            assert memory.check() == []
+            answers.add(tuple(str(sorted(held(memory, as_of=day(n - 100)))) for n in range(0, 85, 5)))
+    assert len(answers) == 1
+
+
+def test_what_was_believed_never_changes(memory: Memory, clock: Clock) -> None:
+    rng, believed = random.Random(7), {}
+    for n in range(40):
+        clock.pass_days(1)
+        relation = rng.choice(["asserts"] * 4 + ["ends", "corrects", "plans"])
+        begin = rng.choice([None, None, day(n - rng.randrange(1, 10)), day(n + rng.randrange(3, 9))])
+        value = rng.choice("abc")
+        say(memory, f"Jane: {value} {n}", value=value, relation=relation, valid_from=begin)
+        if n % 9 == 4:
+            record = rng.choice(memory.list(JANE, kinds=["fact"]) or [None])  # type: ignore[list-item]
+            if record is not None:
+                memory.revoke(record.id, reason="x", scope=JANE)
+        now = day(n + 1.5)
+        believed[now] = held(memory, as_of=now, known_at=now)
+        assert believed[now] == held(memory, as_of=now), "nothing is known that was recorded later"
+        for moment in rng.sample(sorted(believed), min(4, len(believed))):
+            assert held(memory, known_at=moment) == believed[moment]
+    assert memory.check() == []
+
+
+@pytest.mark.parametrize("encrypted", [False, True])
+def test_a_memory_of_format_1_is_migrated_with_its_history(tmp_path: Path, encrypted: bool) -> None:
+    path = tmp_path / "m.scrubjay"
+    shutil.copy(GOLDEN / f"memory-1{'-encrypted' if encrypted else ''}.scrubjay", path)
+    for opening in range(2):
+        with Memory.open(path, keys=provider if encrypted else None) as memory:
+            assert (
+                memory.check() == []
+                and memory.documents.admin.check().clean
+                and memory.index.admin.check().clean
+            )
+            where = memory.history("Jane", "lives in", JANE)
+            assert [fact.content for fact in where if fact.status != "revoked"][:2] == [
+                "Jane lives in Berlin",
+                "Jane lives in Oslo",
+            ]
+            assert where[0].holds[0][1] == where[1].holds[0][0] and where[0].superseded_by == where[1].id
+            assert memory.recall("lives", JANE, as_of=where[0].holds[0][0]).texts[0] == "Jane lives in Berlin"
+            assert "Jane lives in Berlin" not in memory.recall("where does Jane live?", JANE, k=20).texts
+            cello = [record for record in memory.list(JANE, hidden=True) if "cello" in record.text]
+            assert [record.status for record in cello] == ["revoked"]
+            assert [record.status for record in memory.list(ACME, kinds=["fact"], hidden=True)] == [
+                "provisional",
+                "active",
+            ]
+            if opening == 0:
+                moved = lives(memory, "Rome")
+                assert moved.superseded == where[1].id and memory.check() == []
+    if encrypted:
+        with Memory.open(path, keys=provider) as memory:
+            assert memory.index.admin.check().clean
+        assert b"Jane lives in" not in path.read_bytes()
+
+
+def test_no_search_asks_for_more_than_its_time(memory: Memory, clock: Clock) -> None:
+    """The moment of a search stays the same until something is written or begins, so that caches stay of use."""
+    lives(memory, "Oslo")
+    first = memory._present.moment("acme")
+    clock.now += 1000
+    assert memory._present.moment("acme") == first
+    say(memory, "Jane works at Oakline", "works at", valid_from=(clock.now + 5_000_000) / 1e6)
+    second = memory._present.moment("acme")
+    clock.now += 4_000_000
+    assert memory._present.moment("acme") == second > first
+    clock.now += 2_000_000
+    assert memory._present.moment("acme") > second
+    assert holding(3) == {"$not": {"$or": [{"valid_from": {"$gt": 3}}, {"valid_until": {"$lte": 3}}]}}
+    assert DAY == 86_400_000_000
