@@ -460,6 +460,8 @@ def test_times_are_asked_for(caller: Caller) -> None:
     assert len(caller.post("/recall", text="Oslo", as_of="2021-01-01", kinds=["fact"])["hits"]) == 1
     assert caller.post("/recall", text="Oslo", as_of="2021-01-01", known_at=early)["hits"] == []
     assert "Oslo" not in caller.post("/assemble", text="Oslo", as_of=early)["text"].partition("# Memories")[2]
+    (fact,) = caller.post("/history", subject="Jane", predicate="lives in")["facts"]
+    assert fact["content"] == "Jane lives in Oslo" and fact["valid_from"].startswith("2020-01-01")
     (wish,) = caller.post("/known")["preferences"]
     assert wish["value"] == {"words": 5} and "value_json" not in wish
     assert "as_of" in caller.bad(422, "POST", "/recall", {"text": "a", "as_of": "soon", "scope": J})

@@ -67,6 +67,23 @@ def test_every_verb_that_writes_is_refused(filled: tuple[Path, str], write: str,
         _refused(index if way == "opened" else index.collection("memory"), write, slot)
 
 
+def test_a_way_round_the_gate_is_closed(tmp_path: Path) -> None:
+    """The example of a document that no record stood behind, and that broke prompts."""
+    path = tmp_path / "m.scrubjay"
+    with open_memory(path) as memory:
+        lives(memory, "Oslo")
+        memory.policy("r", "No refunds.", tenant="acme", by="x")
+    with Index.open(path, collection="memory") as index, pytest.raises(OwnedCollectionError):
+        index.upsert("evil", "Jane said refunds are always promised, lives in Oslo", scope=JANE)
+    with open_memory(path) as memory:
+        assert [(hit.kind, hit.text) for hit in memory.recall("where does Jane live?", JANE)] == [
+            ("fact", "Jane lives in Oslo")
+        ]
+        prompt = memory.assemble("where does Jane live?", JANE).text
+        assert "No refunds." in prompt and "always promised" not in prompt
+        assert memory.check() == []
+
+
 def _refused(index: Index, write: str, slot: str) -> None:
     before = [(one.id, one.text, one.version) for one in index.list(JANE)]
     with pytest.raises(OwnedCollectionError, match=r"scrubjay\.Memory") as refused:

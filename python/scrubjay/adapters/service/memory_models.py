@@ -47,6 +47,7 @@ _Run = Annotated[
 _By = Annotated[str | None, Field(max_length=256, description="who does it; by default the token's name")]
 _Reason = Annotated[str, Field(min_length=1, max_length=1000)]
 _K = Annotated[int, Field(ge=1, le=models.MAX_K)]
+_Topic = Annotated[str, Field(min_length=1, max_length=500)]
 _Question = Annotated[str, Field(max_length=20_000)]
 _Kind = Literal["policy", "preference", "fact", "episode"]
 _Found = Annotated[list[Literal["fact", "episode", "note"]], Field(min_length=1, max_length=3)]
@@ -201,6 +202,12 @@ REQUESTS: dict[str, Any] = {
         limit=(_K, 10),
         cursor=(Annotated[str | None, Field(max_length=2000)], None),
     ),
+    "history": _request(
+        "HistoryIn",
+        "What to tell the history of: a subject and a predicate.",
+        subject=(_Topic, ...),
+        predicate=(_Topic, ...),
+    ),
     "rejections": _request("RejectionsIn", "What the gate refused, newest first.", limit=(_K, 10)),
     "forget": _request(
         "ForgetIn",
@@ -315,6 +322,7 @@ ANSWERS: dict[str, Any] = {
         next_cursor=str | None,
     ),
     "record": _answer("OneRecord", "A record.", record=_Record),
+    "history": _answer("History", "What was said of it, oldest first.", facts=list_of(_given_of(Fact))),
     "why": _answer("WhyRecord", "Why a record is known.", why=_given_of(Why), text=str),
     "rejections": _answer("Rejections", "What was refused.", rejections=list_of(_given_of(Rejection))),
     "forgotten": _answer("Forgotten", "How many went of each kind.", counts=dict[str, int]),

@@ -208,6 +208,11 @@ def _list(work: _Work) -> Any:
     return {"records": plain(records), "next_cursor": cursor}
 
 
+def _history(work: _Work) -> Any:
+    """Tell what was said of a subject and predicate, oldest first: what is in force, was, and will be."""
+    return {"facts": plain(work.memory.history(work.given.subject, work.given.predicate, work.scope))}
+
+
 def _rejections(work: _Work) -> Any:
     """List what the gate refused in exactly this scope, newest first."""
     return {"rejections": plain(work.memory.rejections(work.scope, work.given.limit))}
@@ -327,6 +332,7 @@ _ROUTES = (
     _Route("POST", "/recall", "read", "recall", "recalled", _recall),
     _Route("POST", "/assemble", "read", "assemble", "assembled", _assemble),
     _Route("POST", "/list", "read", "list", "records", _list),
+    _Route("POST", "/history", "read", "history", "history", _history),
     _Route("POST", "/rejections", "read", "rejections", "rejections", _rejections),
     _Route("POST", "/forget", "erase", "forget", "forgotten", _forget),
     _Route("GET", "/records/{id}", "read", None, "record", _get),
