@@ -21,9 +21,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import Result, Scope
+from scrubjay.errors import Error
 from scrubjay.fusion import Query
 from scrubjay.index import Hits, Index
 from scrubjay.index.open_collection import OpenCollection
+from scrubjay.index.owners import check_unowned
 from scrubjay.initialised import guarded
 from scrubjay.payload import with_pending
 from scrubjay.progress import open_progress
@@ -40,17 +42,24 @@ __all__ = ["Backend"]
 class Backend:
     """One open collection as what is built on it sees it; made by :meth:`of`. Thread-safe, and as cheap as a tuple."""
 
-    __slots__ = ("_collection",)
+    __slots__ = ("_collection", "_is_owner")
 
-    def __init__(self, collection: OpenCollection) -> None:
+    def __init__(self, collection: OpenCollection, is_owner: bool = False) -> None:
         self._collection = collection
+        self._is_owner = is_owner
 
     @staticmethod
-    def of(index: Index) -> Backend:
-        """Return the backend of an index."""
+    def of(index: Index, *, owner: bool = False) -> Backend:
+        """Return the backend of an index.
+
+        Args:
+            index: the collection.
+            owner: whether the caller is the layer that the collection belongs to (:mod:`scrubjay.index.owners`):
+                writes of others raise OwnedCollectionError.
+        """
         if not isinstance(index, Index):
             raise TypeError(f"index: expected a scrubjay.Index, got {type(index).__name__}")
-        return Backend(index._collection)
+        return Backend(index._collection, owner)
 
     # ------------------------------------------------------------------ what it is
 
@@ -138,6 +147,38 @@ class Backend:
         )
         return Hits(result) if len(result) == len(keys) else None
 
+    def holds(self, scope: Scope) -> bool:
+        """Whether a search from `scope` would look at anything, or would have to say what is damaged.
+
+        >>> from scrubjay import Index
+        >>> Backend.of(Index()).holds(Scope("acme"))
+        False
+        """
+        self._collection.check_open()
+        engine = self._collection.engine
+        if not isinstance(engine, DurableEngine):
+            return engine.count(scope) > 0
+        residency = engine.residency
+        try:
+            view, stamp = residency.view(scope)
+        except Error:  # the search says what it is
+            return True
+        return bool(view) and (
+            residency.engine.count(scope) > 0
+            or not residency.held(view, stamp)
+            or any(partition.n_lost for partition in view)
+        )
+
+    def lend_query(self, text: str, to: Backend) -> None:
+        """Give the vector of a question that this collection has just embedded to another one of the same model, so
+        that it is not embedded twice. Without effect if there is none."""
+        self._collection.check_open()
+        own, other = self._collection.semantics, to._collection.semantics
+        if own.embedder is not None and own.embedder is other.embedder and other.native is None:
+            vector = own.cache.get(text)
+            if vector is not None:
+                other.cache.put(text, vector)
+
     def find_substring(self, text: str, *, scope: Scope, k: int = 10) -> Hits:
         """Return the memories that `scope` sees and whose text holds `text` as it stands."""
         result: Result = self._collection.engine.find_substring(text, scope=scope, k=k)
@@ -184,6 +225,7 @@ class Backend:
         Raises:
             StoreBusyError: another thread or process wrote for longer than the index waits.
             StoreError: the index has no file, or the transaction could not be written; nothing of it was.
+            OwnedCollectionError: the collection belongs to another layer.
 
         >>> import tempfile
         >>> from scrubjay import Index
@@ -199,6 +241,7 @@ class Backend:
         ['Lives in Oslo.']
         >>> folder.cleanup()
         """
+        self._check_owner(doing)
         with self._collection.durable("changing").changing(doing) as change:
             yield change
         if change.embedded:
@@ -208,6 +251,7 @@ class Backend:
 
     def write_rows(self, rows: Sequence[Row]) -> int:
         """Write rows that are checked, encoded and embedded already, all or none; return how many keys."""
+        self._check_owner("write_rows")
         written: int = self._collection.engine.upsert_many(
             [row.id for row in rows],
             [row.text for row in rows],
@@ -221,6 +265,11 @@ class Backend:
 
     def delete_keys(self, keys: Sequence[tuple[Scope, str | int]]) -> int:
         """Delete the memories with these keys, pairs of exact scope and id; return how many existed."""
+        self._check_owner("delete_keys")
         engine = self._collection.engine
         deleted: int = engine.delete_many([id for _, id in keys], scope=[scope for scope, _ in keys])
         return deleted
+
+    def _check_owner(self, doing: str) -> None:
+        if not self._is_owner:
+            check_unowned(self._collection, doing)

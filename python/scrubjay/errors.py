@@ -19,6 +19,7 @@ __all__ = [
     "Error",
     "KeyErasedError",
     "MissingExtraError",
+    "OwnedCollectionError",
     "RetrievalError",
     "StoreBusyError",
     "StoreError",
@@ -70,6 +71,29 @@ class VersionConflictError(ConflictError):
 
 def _at(version: int) -> str:
     return f"at version {version}" if version else "absent (version 0)"
+
+
+class OwnedCollectionError(ConflictError):
+    """A raw write to the collection in which a :class:`scrubjay.Memory` keeps its records. Nothing was written.
+
+    Such a write would pass the gate: use `Memory.propose`, `update`, `delete` and `forget`, or the collection without a
+    name, whose documents :meth:`Memory.recall` finds as notes.
+
+    Attributes:
+        collection: its name.
+    """
+
+    def __init__(self, collection: str, doing: str) -> None:
+        super().__init__(
+            f"{doing}: expected another collection than {collection!r}: its records belong to scrubjay.Memory, which "
+            "writes them through its gate only (propose, update, delete, forget); what is written to the collection "
+            "without a name is recalled as notes"
+        )
+        self.collection, self._doing = collection, doing
+
+    def __reduce__(self) -> tuple[type[OwnedCollectionError], tuple[str, str]]:
+        """Return what it is made anew from, in another process."""
+        return (type(self), (self.collection, self._doing))
 
 
 class CursorError(Error, ValueError):

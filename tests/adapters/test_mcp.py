@@ -136,6 +136,7 @@ def test_tools_say_what_they_may_destroy() -> None:
         assert hints == {
             "add_memory": (False, False),
             "search_memories": (True, False),
+            "list_memories": (True, False),
             "get_memory": (True, False),
             "update_memory": (False, True),
             "delete_memory": (False, True),
@@ -258,7 +259,9 @@ def test_read_only_offers_nothing_that_changes(tmp_path: Path) -> None:
     async def conversation(client: Any) -> None:
         assert {tool.name for tool in (await client.list_tools()).tools} == {
             "search_memories",
+            "list_memories",
             "get_memory",
+            "why",
             "get_policies_and_preferences",
         }
         for tool in ("add_memory", "delete_all_memories"):

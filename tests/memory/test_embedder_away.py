@@ -105,7 +105,7 @@ def test_confirming_ingesting_and_repairing_do_not_need_the_embedder(memory: Mem
     }
     check(memory)
     (scroll,) = memory.documents.scroll(scope=ACME, exact=True)
-    with scrubjay.backend.Backend.of(memory.documents).changing("losing a document") as change:
+    with scrubjay.backend.Backend.of(memory.documents, owner=True).changing("losing a document") as change:
         change.delete([scroll.id], scope=ACME, reason="lost")
     assert memory.reindex() == 1
     check(memory)

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from scrubjay import CorruptIndexError, EncryptionError, Index, KeyErasedError, Scope
+from scrubjay.backend import Backend
 from scrubjay.memory import (
     EpisodeCandidate,
     FactCandidate,
@@ -268,7 +269,7 @@ def test_check_and_reindex_read_sealed_documents(path: Path, provider: Provider)
     with open_memory(path, keys=provider) as memory:
         lives(memory, "Oslo")
         assert memory.check() == []
-        memory.documents.erase(JANE)
+        Backend.of(memory.documents).engine.erase(JANE)
         assert len(memory.check()) == 1
         assert memory.reindex() == 1
         assert memory.check() == []

@@ -302,5 +302,5 @@ def test_a_hit_whose_record_went_says_so(memory: Memory) -> None:
 def test_other_collections_do_not_mix_with_it(memory: Memory) -> None:
     memory.index.upsert("m1", "lives in a plain index", scope=JANE)
     lives(memory, "Oslo")
-    assert texts(memory, "lives", JANE) == ["Jane lives in Oslo"]
+    assert texts(memory, "lives", JANE, kinds=["fact", "episode"]) == ["Jane lives in Oslo"]
     assert [hit.id for hit in memory.index.search("lives", scope=JANE)] == ["m1"]

@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 import scrubjay
-from scrubjay import Index, Query
+from scrubjay import Index, Query, payload
+from scrubjay.backend import Backend
 from scrubjay.embedders import Function
 from scrubjay.memory import FactCandidate, Memory, Provenance, schema
 from tests.memory.setting import ACME, JANE, JOE, Clock, by_ann, lives, open_memory, row_count, texts
@@ -332,18 +333,20 @@ def test_what_was_done_past_the_memory_is_found_and_repaired(tmp_path: Path, har
         assert memory.check() == [] and memory.reindex() == 0 and len(slots) == 2
     with Index.open(path) as index:
         documents = index.collection("memory")
+        engine = Backend.of(documents).engine  # below what refuses a raw write
         if harm == "dropped":
             index.admin.drop_collection("memory")
         elif harm == "erased":
             index.erase(JANE, everywhere=True)
         elif harm == "changed":
             hit = documents.search("Oslo", scope=JANE)[0]
-            documents.upsert(hit.id, "Jane lives in Rome", scope=JANE)
+            engine.upsert(hit.id, "Jane lives in Rome", scope=JANE)
         elif harm == "copied":  # the id of her document, in the scope of somebody else
             hit = documents.search("Oslo", scope=JANE)[0]
-            documents.upsert(hit.id, hit.text, scope=JOE, metadata=hit.metadata)
+            said = payload.encode(hit.metadata, None)
+            engine.upsert(hit.id, hit.text, scope=JOE, payload=said)
         else:
-            documents.upsert("stranger", "Jane lives in Rome", scope=JANE)
+            engine.upsert("stranger", "Jane lives in Rome", scope=JANE)
     with open_memory(path, Clock()) as memory:
         n_wrong = {"dropped": 3, "erased": 2, "changed": 1, "strange": 1, "copied": 1}[harm]
         assert len(memory.check()) == n_wrong

@@ -165,6 +165,17 @@ def make_parser() -> argparse.ArgumentParser:
         help="of read, write, erase, metrics (default: read,write)",
     )
     serve.add_argument(
+        "--extractor",
+        metavar="MODEL",
+        help="reads runs that are to be distilled; of an OpenAI-compatible endpoint, with its key in OPENAI_API_KEY",
+    )
+    serve.add_argument(
+        "--extractor-url",
+        metavar="URL",
+        default="https://api.openai.com/v1",
+        help="of that endpoint (default: https://api.openai.com/v1)",
+    )
+    serve.add_argument(
         "--max-body", type=_positive, default=4 << 20, metavar="BYTES", help="of a request (default: 4 MiB)"
     )
     serve.add_argument(
@@ -248,9 +259,9 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     add.add_argument("--outcome", default="success", help="how an episode ended (default: success)")
     add.add_argument("--confidence", type=float, default=1.0, help="0 to 1; facts need 0.7, preferences 0.5")
     add.add_argument("--run", default="command line", help="the run that it comes from")
-    recall = command("recall", "find facts and episodes", ("question", "what to look for"), k=10)
+    recall = command("recall", "find facts, episodes and notes", ("question", "what to look for"), k=10)
     recall.add_argument(
-        "--kind", choices=("fact", "episode"), action="append", help="only these (repeatable)"
+        "--kind", choices=("fact", "episode", "note"), action="append", help="only these (repeatable)"
     )
     command("known", "show all policies in force and all preferences")
     command("why", "show where a record comes from, and what happened to it", ("id", "of the record"))

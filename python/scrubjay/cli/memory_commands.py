@@ -5,12 +5,9 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-from collections.abc import Mapping, Sequence
-from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from scrubjay._native import Scope
 from scrubjay.cli.arguments import scope_of
 from scrubjay.cli.outputs import open_index
 from scrubjay.cli.readers import InputError
@@ -24,6 +21,7 @@ from scrubjay.memory import (
     Provenance,
 )
 from scrubjay.memory.base import COLLECTION
+from scrubjay.memory.plain import plain
 
 __all__ = ["run_memory"]
 
@@ -86,7 +84,7 @@ def _add(arguments: argparse.Namespace) -> int:
 
 
 def _recall(arguments: argparse.Namespace) -> int:
-    kinds = tuple(arguments.kind) if arguments.kind else ("fact", "episode")
+    kinds = tuple(arguments.kind) if arguments.kind else ("fact", "episode", "note")
     with _open(arguments) as memory:
         hits = memory.recall(arguments.question, scope_of(arguments), kinds=kinds, k=arguments.k)
         rows: list[dict[str, Any]] = [
@@ -234,26 +232,7 @@ def _shown(line: str) -> str:
 
 
 def _print_json(value: Any) -> None:
-    print(json.dumps(_plain(value), ensure_ascii=False, indent=2))
-
-
-def _plain(value: Any) -> Any:
-    """A record in JSON's own types."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
-        if "value_json" in fields:
-            del fields["value_json"]
-            fields["value"] = getattr(value, "value")  # noqa: B009 - a policy or preference
-        return {**({"kind": value.kind} if hasattr(value, "kind") else {}), **fields}
-    if isinstance(value, Scope):
-        return {"tenant": value.tenant, "user": value.user, "agent": value.agent}
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, Mapping):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, Sequence) and not isinstance(value, str):
-        return [_plain(one) for one in value]
-    return value
+    print(json.dumps(plain(value), ensure_ascii=False, indent=2))
 
 
 _COMMANDS = {

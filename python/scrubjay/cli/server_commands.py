@@ -12,6 +12,7 @@ from scrubjay.cli.arguments import scope_of
 from scrubjay.cli.readers import InputError
 from scrubjay.embedders.spec import from_spec
 from scrubjay.index import Index
+from scrubjay.memory.extractors import OpenAIExtractor
 
 __all__ = ["run_mcp", "run_serve"]
 
@@ -57,6 +58,9 @@ def run_serve(arguments: argparse.Namespace) -> int:
         idle_timeout=arguments.idle_timeout,
     )
     limits = dataclasses.replace(limits, burst=max(1, round(2 * limits.rate)))
+    extractor = None
+    if arguments.extractor is not None:
+        extractor = OpenAIExtractor(arguments.extractor, base_url=arguments.extractor_url)
     with _index(arguments) as index:
         try:
             serve(
@@ -66,6 +70,7 @@ def run_serve(arguments: argparse.Namespace) -> int:
                 tokens=tokens,
                 grant=grant("local", PERMISSIONS) if tokens is None else None,
                 limits=limits,
+                extractor=extractor,
             )
         except OSError as error:
             where = f"{arguments.host}:{arguments.port}"

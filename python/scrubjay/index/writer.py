@@ -12,6 +12,7 @@ from scrubjay._native import Filter, Scope
 from scrubjay.filters import FilterLike
 from scrubjay.index.feedback import has_document
 from scrubjay.index.open_collection import OpenCollection
+from scrubjay.index.owners import check_unowned
 from scrubjay.initialised import guarded
 from scrubjay.payload import CreatedAt, with_pending
 from scrubjay.progress import open_progress
@@ -79,6 +80,8 @@ class Writer:
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
             VersionConflictError: the memory is at another version; `found` says which (0: it is absent).
+            OwnedCollectionError: the records of this collection are written by :class:`scrubjay.Memory` only; so
+                raises every method that writes.
             EmbedderError: the embedder returned something else than a vector of its dimension, or it raised and the
                 index was made with `on_embedder_error="raise"`.
             StoreError, StoreBusyError: the file could not be written.
@@ -96,6 +99,7 @@ class Writer:
         (True, True)
         """
         collection = self._collection
+        check_unowned(collection, "upsert")
         semantics = collection.semantics
         rule = _vector_rule(collection)
         row = check_row(
@@ -158,6 +162,7 @@ class Writer:
         ValueError: records[1]: text: expected a value, it is missing
         """
         collection = self._collection
+        check_unowned(collection, "upsert_many")
         semantics = collection.semantics
         if batch_size < 1:
             raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
@@ -229,6 +234,7 @@ class Writer:
         True
         """
         collection, scope = self._collection, checked_scope(scope)
+        check_unowned(collection, "patch")
         change = Patch.of(metadata, created_at, expires_at)
         if not isinstance(vector, Keep):
             rule = _vector_rule(collection)
@@ -251,6 +257,7 @@ class Writer:
         collection = self._collection
         engine = collection.engine
         scope = checked_scope(scope)
+        check_unowned(collection, "delete")
         if isinstance(engine, DurableEngine):
             return engine.delete(id, scope=scope, reason=reason)
         checked_reason(reason)
@@ -285,6 +292,7 @@ class Writer:
         (1, 1)
         """
         collection = self._collection
+        check_unowned(collection, "delete_many")
         engine = collection.engine
         if filter is not None:
             return _delete_matching(collection, ids, filter, checked_scope(scope), checked_reason(reason))
@@ -322,6 +330,7 @@ class Writer:
         other scopes asked (EncryptionError).
         """
         collection = self._collection
+        check_unowned(collection, "erase")
         engine = collection.engine
         if isinstance(engine, DurableEngine):
             return engine.erase(scope, exact=exact, reason=reason, everywhere=everywhere, names=names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from scrubjay.initialised import guard_exports
 from scrubjay.memory.decay import Decay
 from scrubjay.memory.forgetting import Forgotten, MemoryErasure, Swept
+from scrubjay.memory.index_notes import Note
 from scrubjay.memory.judge import DefaultJudge, Judge
 from scrubjay.memory.memory import Memory
 from scrubjay.memory.recall import Recalled, RecalledHit
@@ -40,6 +41,7 @@ __all__ = [
     "Known",
     "Memory",
     "MemoryErasure",
+    "Note",
     "Outcome",
     "Policy",
     "PolicyCandidate",

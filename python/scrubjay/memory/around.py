@@ -17,7 +17,7 @@ from scrubjay.memory.distil import Distilled, distil
 from scrubjay.memory.extractors import Extractor
 from scrubjay.memory.forgetting import Forgetting
 from scrubjay.memory.ingest import Ingested, ingest
-from scrubjay.memory.recall import Recall
+from scrubjay.memory.recall import KINDS, Recall
 from scrubjay.memory.records import Known
 from scrubjay.memory.replaying import Replay
 from scrubjay.memory.session import N_TURNS, Session, as_turns, check_run_id
@@ -57,7 +57,7 @@ class AroundMemory(Forgetting, Recall):
         *,
         turns: Iterable[Any] = (),
         k: int = K_RECALLED,
-        kinds: Sequence[str] = ("fact", "episode"),
+        kinds: Sequence[str] = KINDS,
         item_tokens: int = 200,
         turn_tokens: int = 300,
         count: Callable[[str], int] = count_roughly,

@@ -13,6 +13,7 @@ from scrubjay._native import Scope
 from scrubjay.backend import Backend
 from scrubjay.errors import CorruptIndexError
 from scrubjay.index import Index
+from scrubjay.index.owners import MEMORY
 from scrubjay.memory.documents import Documents, Embedded
 from scrubjay.memory.judge import Judge
 from scrubjay.memory.rows import EpisodeRow, FactRow, kind_of
@@ -25,7 +26,7 @@ from scrubjay.store.together import Change
 
 __all__ = ["COLLECTION", "Ground", "absent", "checked_scope", "documents_in", "drop", "log", "remove"]
 
-COLLECTION = "memory"
+COLLECTION = MEMORY
 """The collection of an index's file whose documents are facts and episodes."""
 
 

@@ -17,6 +17,7 @@ from scrubjay.memory import schema
 from scrubjay.memory.around import AroundMemory
 from scrubjay.memory.base import COLLECTION
 from scrubjay.memory.decay import Decay
+from scrubjay.memory.index_notes import IndexNotes
 from scrubjay.memory.judge import DefaultJudge, Judge
 from scrubjay.memory.values import Validators, checked_validators
 from scrubjay.retrieval.retriever import Retriever
@@ -27,7 +28,7 @@ Self = TypeVar("Self", bound="Memory")
 
 
 class Memory(AroundMemory):
-    """Five kinds of memory in one file, each with its own life.
+    """Five kinds of memory in one file, each with its own life, and the notes beside them.
 
     ==========  ==========================================================  ===========================================
     kind        how it is read                                              how it lives
@@ -37,6 +38,7 @@ class Memory(AroundMemory):
     preference  :meth:`known`: all of a user's, by key                      replaced by key; a time to live
     fact        :meth:`recall`: searched in scope                           provisional, active, superseded, revoked
     episode     :meth:`recall`: searched in scope                           long-lived
+    (note)      :meth:`recall`: what :class:`scrubjay.Index` wrote          as long as it stays there
     trace       :meth:`replay` by run                                       append-only; retention
     ==========  ==========================================================  ===========================================
 
@@ -85,7 +87,8 @@ class Memory(AroundMemory):
             retention_days: how long revoked records, superseded preferences and rejections are kept to be asked about.
             history_days: how long facts are kept that were superseded, or whose time is over; None: for good.
             retriever: makes what searches run through of the collection of facts and episodes, with a rewriter or
-                reranker of yours: ``lambda documents: Retriever(documents, reranker=mine)``.
+                reranker of yours: ``lambda documents: Retriever(documents, reranker=mine)``. It is called once more for
+                the notes; where a scope has notes, rewriter and reranker are asked for both.
             validate: key of a policy or preference -> a function that is called with each value that is proposed for
                 it. A value does not fit if it raises, or returns False: the proposal is rejected, with what it raised
                 as the reason. `jsonschema`'s ``Draft202012Validator(schema).validate`` is such a function.
@@ -103,7 +106,7 @@ class Memory(AroundMemory):
                 raise ValueError(f"{name}: expected 0 or more, below a million, got {days}")
         self.index = index
         self.documents = index.collection(COLLECTION)
-        self._backend = Backend.of(self.documents)
+        self._backend = Backend.of(self.documents, owner=True)
         self.clock = clock or (lambda: time.time_ns() // 1000)
         if clock is not None:
             self._backend.use_clock(clock)
@@ -120,6 +123,8 @@ class Memory(AroundMemory):
         if schema.prepare(self.store):
             self.reindex()  # documents of older formats do not say when they hold
         self.retriever = retriever(self.documents)
+        noted = None if index.name == COLLECTION else index
+        self._notes = IndexNotes(noted, None if noted is None else retriever(noted), self.documents)
 
     @classmethod
     def open(
@@ -180,6 +185,7 @@ class Memory(AroundMemory):
         """Close the file, if :meth:`open` opened it. Other calls raise ClosedError then."""
         self._close_around()
         self.retriever.close()
+        self._notes.close()
         self.forget_known()
         if self._owns_index:
             self.index.close()

@@ -1,4 +1,5 @@
-"""Recall: one search over the facts and episodes that are in force, or were at another time, in scope.
+"""Recall: one search over the facts and episodes that are in force, or were at another time, in scope, and over the
+notes beside them.
 
 Provisional and expired records are not in the searched collection; of all others the documents say when they hold, and
 the search asks for a time. A hit's kind and id come from the document; its record is read when it is accessed.
@@ -16,6 +17,7 @@ from scrubjay.fusion import Query, Relevance
 from scrubjay.memory.base import checked_scope
 from scrubjay.memory.documents import holding, ids_of_documents
 from scrubjay.memory.facts import Facts
+from scrubjay.memory.index_notes import IndexNotes, Note, Ranked, notes_of
 from scrubjay.memory.making import record_of
 from scrubjay.memory.moments import Moment, moment_asked, was_in_force
 from scrubjay.memory.present import Present
@@ -30,31 +32,31 @@ from scrubjay.store.reading import names_of
 
 __all__ = ["Recall", "Recalled", "RecalledHit"]
 
-KINDS = ("fact", "episode")
+KINDS = ("fact", "episode", "note")
 _BOUNDS = Relevance()
 _TIERS = ("high", "standard", "low")
 _FRESH = {"faded": {"$exists": False}}
 
 
 class RecalledHit:
-    """One fact or episode that was found."""
+    """One fact, episode or note that was found."""
 
-    __slots__ = ("_find", "hit")
+    __slots__ = ("_find", "_is_note", "_score", "hit")
 
-    def __init__(self, hit: RetrievedHit, find: Callable[[str], Fact | Episode | None]) -> None:
-        self.hit = hit
+    def __init__(self, ranked: Ranked, find: Callable[[RecalledHit], Fact | Episode | Note | None]) -> None:
+        self.hit, self._is_note, self._score = ranked
         """The hit as the retrieval has it, with its ranks and similarity."""
         self._find = find
 
     @property
     def id(self) -> str:
-        """The record's id."""
-        return self._said("record")
+        """The record's id; a note's is unique within its scope."""
+        return str(self.hit.id) if self._is_note else self._said("record")
 
     @property
     def kind(self) -> str:
-        """ "fact" or "episode"."""
-        return self._said("kind")
+        """ "fact", "episode" or "note"."""
+        return "note" if self._is_note else self._said("kind")
 
     def _said(self, name: str) -> str:
         said = self.hit.metadata.get(name)
@@ -64,13 +66,14 @@ class RecalledHit:
 
     @property
     def text(self) -> str:
-        """A fact's content, an episode's summary."""
+        """A fact's content, an episode's summary, a note's text."""
         return self.hit.text
 
     @property
     def score(self) -> float:
-        """The score that ordered it."""
-        return self.hit.score
+        """The score that ordered it, comparable within one answer. Among facts and notes it is what both have in
+        common (see :func:`scrubjay.memory.index_notes.merged`), otherwise that of the retrieval."""
+        return self._score
 
     @property
     def scope(self) -> Scope:
@@ -79,7 +82,8 @@ class RecalledHit:
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """The caller's metadata, and what the index knows of the record (kind, record, subject, confidence ...)."""
+        """The caller's metadata, and what the index knows of the record (kind, record, subject, confidence ...); of a
+        note the caller's alone."""
         return self.hit.metadata
 
     @property
@@ -94,9 +98,9 @@ class RecalledHit:
         return _tier(self.hit, _BOUNDS)
 
     @property
-    def record(self) -> Fact | Episode | None:
-        """The record as it is now; None if it is not in force any more."""
-        return self._find(self.id)
+    def record(self) -> Fact | Episode | Note | None:
+        """The record as it is now; None if it is not in force any more, or, a note, not there."""
+        return self._find(self)
 
     def __repr__(self) -> str:
         return f"<scrubjay.RecalledHit {self.kind} {self.score:.4f} {self.text[:60]!r}>"
@@ -157,6 +161,8 @@ class Recall(Facts):
 
     retriever: Retriever
     """What runs the searches; over :attr:`documents`."""
+    _notes: IndexNotes
+    """What was written to :attr:`index` itself."""
 
     def recall(
         self,
@@ -172,12 +178,13 @@ class Recall(Facts):
         as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None,
     ) -> Recalled:
-        """Return the k facts and episodes in force that have most to do with a question.
+        """Return the k facts, episodes and notes in force that have most to do with a question.
 
         Args:
             text: the question.
             scope: who asks. It sees what is its own and what is shared with it, and nothing else influences the result.
-            kinds: "fact", "episode" or both.
+            kinds: some of "fact", "episode" and "note". Notes are the documents of the index that the memory is in:
+                what :class:`scrubjay.Index`, adapters, servers and importers wrote to the same file.
             k: how many at most.
             task_type: of the episodes.
             filter: conditions on metadata, as in :meth:`scrubjay.Index.search`; the fields kind, subject, predicate,
@@ -186,9 +193,12 @@ class Recall(Facts):
             query: all else that a search may be asked (:class:`scrubjay.Query`); None: as the retriever is set.
             as_of: when they have to be in force (datetime, ISO 8601, seconds since 1970); None: now.
             known_at: by what was known then; None: by all that is known. Such a search reads the rows of the scope
-                first. See :mod:`scrubjay.memory.moments`.
+                first. See :mod:`scrubjay.memory.moments`. Of notes those count for an earlier time that say that they
+                were created by then.
 
-        Facts that have faded (:meth:`sweep`) come after all others.
+        Facts that have faded (:meth:`sweep`) come after all others. Facts and notes are searched apart, with the
+        statistics of their own collections, and merged by similarity and BM25
+        (:func:`scrubjay.memory.index_notes.merged`); where a scope has no notes nothing is searched twice.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -217,7 +227,7 @@ class Recall(Facts):
                 **options,
             )
 
-        found = search()
+        found = Retrieved([], "none", (), Trace()) if set(kinds) == {"note"} else search()
         hits: Sequence[RetrievedHit]
         hits, n_damaged = _readable(found)
         faded = [hit for hit in hits if hit.metadata.get("faded")]
@@ -226,24 +236,33 @@ class Recall(Facts):
         if n_asked != k:
             hits = list({hit.metadata["record"]: hit for hit in reversed(hits)}.values())[::-1]
         hits = hits[:k]
+        ranked = [Ranked(hit, False, hit.score) for hit in hits]
+        if "note" in kinds and self._notes.any(scope):
+            found, ranked, n_lost = self._notes.beside(
+                found, hits, text, scope, k, notes_of(filter, moment), query
+            )
+            n_damaged += n_lost
         if relevance is not None:
             bounds = Relevance(relevance) if isinstance(relevance, str) else relevance
             if not isinstance(bounds, Relevance):
                 raise TypeError(f"relevance: expected a str or a Relevance, got {type(relevance).__name__}")
             admitted = _TIERS[: _TIERS.index(bounds.at_least) + 1]
-            hits = [hit for hit in hits if _tier(hit, bounds) in admitted]
+            ranked = [one for one in ranked if _tier(one.hit, bounds) in admitted]
         if n_damaged:
             reason = (
                 f"metadata_damaged: {n_damaged} memories that were found cannot be read, and were left out"
             )
             found = Retrieved(list(found), found.mode, (*found.degraded, reason), found.trace, found.cached)
         return Recalled(
-            found, [RecalledHit(hit, lambda id: self._in_force(id, scope, moment)) for hit in hits]
+            found, [RecalledHit(one, lambda hit: self._found(hit, scope, moment)) for one in ranked]
         )
 
     @cached_property
     def _present(self) -> Present:
         return Present(self.store, self.clock)
+
+    def _found(self, hit: RecalledHit, scope: Scope, moment: Moment | None) -> Fact | Episode | Note | None:
+        return self._notes.note(hit.hit) if hit.kind == "note" else self._in_force(hit.id, scope, moment)
 
     def _in_force(self, id: str, scope: Scope, moment: Moment | None) -> Fact | Episode | None:
         with self.snapshot() as connection:
@@ -323,7 +342,7 @@ def _conditions(
         wanted.append({"kind": "fact"})
     if "episode" in kinds:
         wanted.append({"kind": "episode", **({} if task_type is None else {"task_type": task_type})})
-    if set(kinds) != set(KINDS) or task_type is not None:
+    if not {"fact", "episode"} <= set(kinds) or task_type is not None:
         yield {"$or": wanted}
     if filter is not None:
         yield filter

@@ -6,8 +6,9 @@ found and shown, and cannot be changed.
 
 Where the index has a file, `get_policies_and_preferences` gives all policies in force for the tenant and all
 preferences of the user, as :class:`scrubjay.Memory` keeps them in that file. Where the scope has a user,
-`set_preference` and `delete_preference` change that user's preferences. No tool writes a policy. With `--read-only`
-there are the tools that change nothing, and nothing is written for Memory to the file.
+`set_preference` and `delete_preference` change that user's preferences. No tool writes a policy. `remember`, `forget`
+and `why` are for the facts and episodes of that memory, which searches and listings have beside the notes of the index.
+With `--read-only` there are the tools that change nothing, and nothing is written for Memory to the file.
 
 In a client's configuration::
 

@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
 from scrubjay._native import Scope
+from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.mcp.tools import MAX_TEXT, Arguments
-from scrubjay.backend import Backend
-from scrubjay.errors import StoreError
-from scrubjay.index import Index
-from scrubjay.locks import renew_in_children
-from scrubjay.memory import Memory, Preference, Provenance
-from scrubjay.memory.base import COLLECTION
+from scrubjay.memory import Preference, Provenance
 from scrubjay.memory.content import MAX_NAME_CHARS, checked_str
-from scrubjay.memory.schema import is_prepared
 
 __all__ = ["DeletePreference", "GetKnown", "Known", "KnownTools", "OnePreference", "SetPreference"]
 
@@ -79,20 +73,16 @@ class KnownTools:
     The file gets Memory's tables with the first preference that is set; until then there is nothing to give.
 
     Args:
-        index: with a file; it stays open.
+        memory: the memory in that file.
         scope: whose they are.
-        read_only: never write to the file, not even what Memory would keep ready.
     """
 
-    def __init__(self, index: Index, scope: Scope, *, read_only: bool) -> None:
-        self._index, self._scope, self._read_only = index, scope, read_only
-        self._lock = threading.Lock()
-        renew_in_children(self, "_lock")
-        self._opened: Memory | None = None
+    def __init__(self, memory: LazyMemory, scope: Scope) -> None:
+        self._memory, self._scope = memory, scope
 
     def get(self, given: GetKnown) -> dict[str, Any]:
         """Give all policies in force and all preferences, each by key."""
-        memory = self._memory(make=False)
+        memory = self._memory.find()
         if memory is None:
             return {"policies": [], "preferences": []}
         known = memory.known(self._scope)
@@ -113,8 +103,7 @@ class KnownTools:
         for name, text in (("key", given.key), ("text", given.text)):
             if not checked_str(text, name):  # refused before anything, even a rejection, is written
                 raise ValueError(f"{name}: expected some text, got only spaces")
-        memory = self._memory(make=True)
-        assert memory is not None
+        memory = self._memory.make()
         outcome = memory.prefer(given.key, given.text, scope=self._scope, provenance=Provenance("mcp"))
         if outcome.id is None:
             raise ValueError(outcome.reason)
@@ -129,22 +118,11 @@ class KnownTools:
         Raises:
             ValueError: the user has no preference of this key.
         """
-        key, memory = checked_str(given.key, "key"), self._memory(make=False)
+        key, memory = checked_str(given.key, "key"), self._memory.find()
         for one in () if memory is None else memory.known(self._scope).preferences:
             if one.key == key and memory is not None and memory.delete(one.id, scope=self._scope, by="mcp"):
                 return {"deleted": 1}
         raise ValueError(f"key: expected the key of one of the user's preferences, got {given.key[:80]!r}")
-
-    def _memory(self, *, make: bool) -> Memory | None:
-        """The memory in the file; None if it does not exist and is not to be created."""
-        with self._lock:
-            if self._opened is None:
-                if not make and not is_prepared(Backend.of(self._index).store):
-                    return None
-                if self._read_only and COLLECTION not in self._index.admin.collections():
-                    raise StoreError(f"collection {COLLECTION!r} was dropped, and a reader does not make it")
-                self._opened = Memory(self._index)
-            return self._opened
 
 
 def _shown(one: Preference) -> dict[str, Any]:

@@ -13,7 +13,10 @@ __all__ = [
     "Arguments",
     "DeleteAllMemories",
     "Deleted",
+    "ListMemories",
+    "Listing",
     "Memory",
+    "Metadata",
     "OneMemory",
     "Search",
     "SearchMemories",
@@ -42,7 +45,7 @@ def _parsed(value: Any) -> Any:
 _Text = Annotated[str, Field(min_length=1, max_length=MAX_TEXT, description="one fact, in a sentence")]
 _Id = Annotated[str, Field(min_length=1, max_length=MAX_ID, description="the id of a memory")]
 _Object = Annotated[dict[str, Any], BeforeValidator(_parsed)]
-_Metadata = Annotated[
+Metadata = Annotated[
     _Object | None,
     Field(description='what filters ask about, such as {"category": "travel", "tags": ["rail"]}'),
 ]
@@ -58,7 +61,7 @@ class AddMemory(Arguments):
     """Arguments of add_memory."""
 
     text: _Text
-    metadata: _Metadata = None
+    metadata: Metadata = None
     expires_in_days: Annotated[
         float | None, Field(gt=0, le=36_500, description="after which it is forgotten; never, if left out")
     ] = None
@@ -85,8 +88,17 @@ class SearchMemories(Arguments):
     ] = None
 
 
+class ListMemories(Arguments):
+    """Arguments of list_memories."""
+
+    limit: Annotated[int, Field(ge=1, le=MAX_LIMIT, description="how many memories at most")] = 20
+    cursor: Annotated[
+        str | None, Field(max_length=4_000, description="the next_cursor of the page before")
+    ] = None
+
+
 class OneMemory(Arguments):
-    """Arguments of get_memory and delete_memory."""
+    """Arguments of get_memory, delete_memory, forget and why."""
 
     id: _Id
 
@@ -98,7 +110,7 @@ class UpdateMemory(Arguments):
     text: Annotated[_Text | None, Field(description="the new text; the old one stays if it is left out")] = (
         None
     )
-    metadata: Annotated[_Metadata, Field(description="replaces all of the old; stays if it is left out")] = (
+    metadata: Annotated[Metadata, Field(description="replaces all of the old; stays if it is left out")] = (
         None
     )
 
@@ -113,6 +125,7 @@ class Memory(BaseModel):
     """One memory as tools give it."""
 
     id: str
+    kind: Annotated[str, Field(description="note, fact or episode")] = "note"
     text: str
     metadata: dict[str, Any]
     created_at: str | None
@@ -124,6 +137,7 @@ class Found(BaseModel):
     """One memory that a search found."""
 
     id: str
+    kind: Annotated[str, Field(description="note, fact or episode")] = "note"
     text: str
     truncated: Annotated[bool, Field(description="there is more of the text: get_memory has it")]
     score: Annotated[float, Field(description="comparable within one search only")]
@@ -136,12 +150,19 @@ class Search(BaseModel):
     """What search_memories gives."""
 
     memories: list[Found]
-    mode: Annotated[str, Field(description="what ran: hybrid, lexical, vector or none")]
+    mode: Annotated[str, Field(description="what ran: hybrid, lexical, vector, substring or none")]
     degraded: Annotated[list[str], Field(description="why less ran than should have")]
 
 
+class Listing(BaseModel):
+    """What list_memories gives."""
+
+    memories: list[Memory]
+    next_cursor: Annotated[str | None, Field(description="for the next page; null at the end")]
+
+
 class Deleted(BaseModel):
-    """What delete_memory, delete_all_memories and delete_preference give."""
+    """What forget, delete_memory, delete_all_memories and delete_preference give."""
 
     deleted: int
 

@@ -19,17 +19,21 @@ from starlette.responses import Response
 
 from scrubjay._native import Scope, StaticEmbedder, show_config_dict
 from scrubjay.adapters._scoped import ScopedMemories, UnknownMemoryError
+from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.service import models
+from scrubjay.adapters.service.asking import FAILURES, arguments_checked, grant_of, scope_of
 from scrubjay.adapters.service.auth import Grant, Tokens
 from scrubjay.adapters.service.explaining import explain
 from scrubjay.adapters.service.failures import BadArgumentError, Json, failure, install
 from scrubjay.adapters.service.gate import Gate
 from scrubjay.adapters.service.limits import Limits
+from scrubjay.adapters.service.memory_routes import MemoryRoutes
 from scrubjay.adapters.service.metrics import Metrics
 from scrubjay.adapters.service.models import memory_fields
 from scrubjay.backend import Backend
 from scrubjay.errors import Error
 from scrubjay.index import Index
+from scrubjay.memory.extractors import Extractor
 
 __all__ = ["create_app"]
 
@@ -52,6 +56,7 @@ def create_app(
     grant: Grant | None = None,
     limits: Limits | None = None,
     close_index: bool = False,
+    extractor: Extractor | None = None,
 ) -> FastAPI:
     """Return the ASGI application over an index.
 
@@ -62,6 +67,10 @@ def create_app(
             without tokens is for a loopback address only, which it cannot check itself (:func:`serve` does).
         limits: what it takes.
         close_index: close the index when the server has ended.
+        extractor: reads runs that are to be distilled, such as an :class:`OpenAIExtractor`; None: requests bring the
+            candidates.
+
+    An index with a file also serves the typed memory in it, below /v1/memory.
 
     Raises:
         ValueError: the index has int ids, or tokens and a grant are given.
@@ -81,6 +90,8 @@ def create_app(
     async def lifespan(app: Any) -> AsyncIterator[None]:
         yield
         service.threads.shutdown()
+        if service.typed is not None:
+            service.typed.close()
         if close_index:
             index.close()
 
@@ -96,6 +107,9 @@ def create_app(
     app.add_middleware(Gate, tokens=tokens, grant=grant, limits=limits, metrics=service.metrics)
     install(app)
     app.include_router(service.verbs(), dependencies=[Depends(HTTPBearer(auto_error=False))])
+    if service.typed is not None:
+        memory = MemoryRoutes(service.typed, limits, service.off_loop, extractor)
+        app.include_router(memory.router(), dependencies=[Depends(HTTPBearer(auto_error=False))])
     app.include_router(service.around(tokens))
     app.openapi = partial(_described, app.openapi, limits)
     return app
@@ -105,11 +119,27 @@ def _described(describe: Callable[[], dict[str, Any]], limits: Limits) -> dict[s
     """Return the OpenAPI document with the limits of this service in it."""
     document = describe()
     schemas = document["components"]["schemas"]
-    for name, field in (("SearchIn", "k"), ("ExplainIn", "k"), ("ListIn", "limit")):
-        schemas[name]["properties"][field]["maximum"] = min(limits.max_k, models.MAX_K)
     most = min(limits.max_batch, models.MAX_BATCH)
-    schemas["UpsertIn"]["properties"]["memories"]["maxItems"] = most
+    for name, field in _NUMBERED:
+        if name in schemas:
+            schemas[name]["properties"][field]["maximum"] = min(limits.max_k, models.MAX_K)
+    for name, field in _BATCHES:
+        if name in schemas:
+            schemas[name]["properties"][field]["maxItems"] = most
     return document
+
+
+_NUMBERED = (
+    ("SearchIn", "k"),
+    ("ExplainIn", "k"),
+    ("ListIn", "limit"),
+    ("RecallIn", "k"),
+    ("AssembleIn", "k"),
+    ("SessionPromptIn", "k"),
+    ("ListRecordsIn", "limit"),
+    ("RejectionsIn", "limit"),
+)
+_BATCHES = (("UpsertIn", "memories"), ("ProposeIn", "candidates"), ("RecordIn", "events"))
 
 
 class Service:
@@ -118,6 +148,7 @@ class Service:
     def __init__(self, index: Index, limits: Limits) -> None:
         self.index = index
         self.memories = ScopedMemories(index)
+        self.typed = None if index.path is None else LazyMemory(index)
         self.metrics = Metrics(index)
         self.threads = ThreadPoolExecutor(_N_THREADS, thread_name_prefix="scrubjay-service")
         self._limits = limits
@@ -127,14 +158,14 @@ class Service:
 
     async def put(self, request: Request, id: Id, given: models.PutIn) -> Response:
         """Write one memory whole; one with this id in this scope is replaced."""
-        scope = _scope(request, "write", given.scope)
+        scope = scope_of(request, "write", given.scope)
         record = {**given.model_dump(exclude={"scope"}, exclude_none=True), "id": id}
-        await self._off_loop(self.memories.put, scope, [self._checked(record)])
+        await self.off_loop(self.memories.put, scope, [self._checked(record)])
         return Json({"ids": [id]})
 
     async def upsert(self, request: Request, given: models.UpsertIn) -> Response:
         """Write many memories: all, or none if one of them is wrong."""
-        scope = _scope(request, "write", given.scope)
+        scope = scope_of(request, "write", given.scope)
         if len(given.memories) > self._limits.max_batch:
             raise BadArgumentError(
                 f"memories: expected at most {self._limits.max_batch}, got {len(given.memories)}"
@@ -142,51 +173,51 @@ class Service:
         records = [self._checked(memory.model_dump(exclude_none=True)) for memory in given.memories]
         for record in records:
             record.setdefault("id", uuid.uuid4().hex)
-        await self._off_loop(self.memories.put, scope, records)
+        await self.off_loop(self.memories.put, scope, records)
         return Json({"ids": [record["id"] for record in records]})
 
     async def get(
         self, request: Request, id: Id, tenant: Part = None, user: Part = None, agent: Part = None
     ) -> Response:
         """Read one memory: the scope's own, or one that is shared with it."""
-        scope = _scope(request, "read", models.ScopeIn(tenant=tenant, user=user, agent=agent))
-        record = await self._off_loop(self.index.get, id, scope=scope)
+        scope = scope_of(request, "read", models.ScopeIn(tenant=tenant, user=user, agent=agent))
+        record = await self.off_loop(self.index.get, id, scope=scope)
         if record is None:
             raise UnknownMemoryError(id)
         return Json(memory_fields(record))
 
     async def update(self, request: Request, id: Id, given: models.Changes) -> Response:
         """Change some of a memory."""
-        scope = _scope(request, "write", given.scope)
+        scope = scope_of(request, "write", given.scope)
         changes = given.model_dump(include=given.model_fields_set - {"scope"})
         if not changes:
             raise BadArgumentError("body: expected something to change")
         if changes.get("text", "") is None:
             raise BadArgumentError("text: expected a text, got null")
         return Json(
-            memory_fields(await self._off_loop(self.memories.update, scope, id, self._checked(changes)))
+            memory_fields(await self.off_loop(self.memories.update, scope, id, self._checked(changes)))
         )
 
     async def delete(
         self, request: Request, id: Id, tenant: Part = None, user: Part = None, agent: Part = None
     ) -> Response:
         """Delete one memory of exactly this scope."""
-        scope = _scope(request, "write", models.ScopeIn(tenant=tenant, user=user, agent=agent))
-        await self._off_loop(self.memories.delete, scope, id)
+        scope = scope_of(request, "write", models.ScopeIn(tenant=tenant, user=user, agent=agent))
+        await self.off_loop(self.memories.delete, scope, id)
         return Response(status_code=204)
 
     async def search(self, request: Request, given: models.SearchIn) -> Response:
         """Find the memories that answer a question, best first."""
-        scope = _scope(request, "read", given.scope)
+        scope = scope_of(request, "read", given.scope)
         self._check_k("k", given.k)
         options: dict[str, Any] = {"k": given.k, "filter": given.filter, "explain": given.explain}
         if given.asks:
-            options["query"] = _arguments_checked(given.query, scope)
+            options["query"] = arguments_checked(given.query, scope)
         work = partial(_timed, self.index.search, given.text, scope=scope, vector=given.vector, **options)
         if self._may_be_long(scope, given):
-            hits, took_ns = await self._off_loop(work)
+            hits, took_ns = await self.off_loop(work)
         else:
-            hits, took_ns = _arguments_checked(work)
+            hits, took_ns = arguments_checked(work)
         self._remember(scope, took_ns)
         self.metrics.search_seconds.labels(hits.mode).observe(took_ns / 1e9)
         for reason in hits.degraded:
@@ -202,16 +233,16 @@ class Service:
 
     async def explain(self, request: Request, given: models.ExplainIn) -> Response:
         """Find them, and say why: both rankings, the evidence for each hit, and how long each step took."""
-        scope = _scope(request, "read", given.scope)
+        scope = scope_of(request, "read", given.scope)
         self._check_k("k", given.k)
-        return Json(await self._off_loop(explain, self.index, scope, given))
+        return Json(await self.off_loop(explain, self.index, scope, given))
 
     async def listing(self, request: Request, given: models.ListIn) -> Response:
         """List the memories that a search would look at, in the order of writing."""
-        scope = _scope(request, "read", given.scope)
+        scope = scope_of(request, "read", given.scope)
         self._check_k("limit", given.limit)
         options = given.model_dump(exclude={"scope", "limit"}, exclude_none=True)
-        records = await self._off_loop(self.index.list, scope, limit=given.limit + 1, **options)
+        records = await self.off_loop(self.index.list, scope, limit=given.limit + 1, **options)
         more = len(records) > given.limit
         return Json(
             {
@@ -222,17 +253,17 @@ class Service:
 
     async def count(self, request: Request, given: models.CountIn) -> Response:
         """Count the memories that a search would look at."""
-        scope = _scope(request, "read", given.scope)
-        return Json({"count": await self._off_loop(self.index.count, scope, filter=given.filter)})
+        scope = scope_of(request, "read", given.scope)
+        return Json({"count": await self.off_loop(self.index.count, scope, filter=given.filter)})
 
     async def erase(self, request: Request, given: models.EraseIn) -> Response:
         """Delete everything of a scope: without a user, that of all users of the tenant, unless `exact`."""
-        scope = _scope(request, "erase", given.scope)
-        return Json({"erased": await self._off_loop(self.memories.erase, scope, exact=given.exact)})
+        scope = scope_of(request, "erase", given.scope)
+        return Json({"erased": await self.off_loop(self.memories.erase, scope, exact=given.exact)})
 
     async def whoami(self, request: Request) -> Response:
         """Say what the request's token grants."""
-        grant = _grant(request)
+        grant = grant_of(request)
         bound = {"tenant": grant.tenant, "user": grant.user, "agent": grant.agent}
         return Json({"name": grant.name, **bound, "can": list(grant.can)})
 
@@ -261,7 +292,7 @@ class Service:
                 response_class=Json if gives is not None else Response,
                 status_code=204 if gives is None else 200,
                 response_model=None,  # answers are made by hand; tests compare them with these models
-                responses={**_answers(gives), **_FAILURES},
+                responses={**_answers(gives), **FAILURES},
             )
         return router
 
@@ -275,7 +306,7 @@ class Service:
             "/health/ready", partial(self.ready, tokens), name="ready", response_model=None, responses=ready
         )
         router.add_api_route(
-            "/metrics", self.scrape, response_model=None, response_class=Response, responses=_FAILURES
+            "/metrics", self.scrape, response_model=None, response_class=Response, responses=FAILURES
         )
         for path, name, kind in (
             ("/", "index.html", "text/html"),
@@ -292,7 +323,7 @@ class Service:
     async def ready(self, tokens: Tokens | None) -> Response:
         """Say whether memories can be read and callers be told apart."""
         try:
-            await self._off_loop(len, self.index)
+            await self.off_loop(len, self.index)
             if tokens is not None:
                 tokens.find("")
         except Error:
@@ -301,15 +332,15 @@ class Service:
 
     async def scrape(self, request: Request) -> Response:
         """Give the service's metrics in the text format of Prometheus."""
-        _grant(request).check("metrics")
-        text = await self._off_loop(self.metrics.render)
+        grant_of(request).check("metrics")
+        text = await self.off_loop(self.metrics.render)
         return Response(text, headers={"content-type": self.metrics.content_type})
 
     # ------------------------------------------------------------------ parts
 
-    async def _off_loop(self, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    async def off_loop(self, call: Callable[..., T], *arguments: Any, **options: Any) -> T:
         """Run a call of the index on a thread; what it says of its arguments is the caller's to read."""
-        work = partial(_arguments_checked, call, *arguments, **options)
+        work = partial(arguments_checked, call, *arguments, **options)
         return await asyncio.get_running_loop().run_in_executor(self.threads, work)
 
     def _may_be_long(self, scope: Scope, given: models.SearchIn) -> bool:
@@ -343,35 +374,11 @@ class Service:
         return record
 
 
-def _arguments_checked(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
-    try:
-        return call(*arguments, **options)
-    except Error:
-        raise
-    except (TypeError, ValueError) as error:
-        raise BadArgumentError(str(error)) from error
-
-
 def _timed(call: Callable[..., T], *arguments: Any, **options: Any) -> tuple[T, int]:
     """Return what the call returns, and the nanoseconds that it took."""
     start = time.perf_counter_ns()
     found = call(*arguments, **options)
     return found, time.perf_counter_ns() - start
-
-
-def _grant(request: Request) -> Grant:
-    grant: Grant = request.state.grant
-    return grant
-
-
-def _scope(request: Request, permission: str, asked: models.ScopeIn | None) -> Scope:
-    grant = _grant(request)
-    grant.check(permission)
-    asked = asked or models.ScopeIn()
-    try:
-        return grant.scope(asked.tenant, asked.user, asked.agent)
-    except ValueError as error:
-        raise BadArgumentError(str(error)) from error
 
 
 def _file(name: str, kind: str) -> Callable[[], Any]:
@@ -386,21 +393,3 @@ def _file(name: str, kind: str) -> Callable[[], Any]:
 
 def _answers(gives: Any) -> dict[int | str, dict[str, Any]]:
     return {204: {"description": "It is gone."}} if gives is None else {200: {"model": gives}}
-
-
-_FAILURES: dict[int | str, dict[str, Any]] = {
-    status: {"model": models.Failure, "description": description}
-    for status, description in (
-        (400, "The body is not JSON."),
-        (401, "No valid token."),
-        (403, "The token does not allow this, or the memory is shared and read-only."),
-        (404, "There is no such memory in this scope."),
-        (408, "The body took too long to arrive."),
-        (413, "The body is too large."),
-        (415, "The body is said to be something else than JSON."),
-        (422, "An argument is wrong; the message names it."),
-        (429, "Too many requests from this token."),
-        (500, "A mistake in the service."),
-        (503, "Busy, ending, or a part is down; try again."),
-    )
-}

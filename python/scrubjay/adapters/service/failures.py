@@ -14,8 +14,19 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 
 from scrubjay.adapters._scoped import ReadOnlyMemoryError, UnknownMemoryError
+from scrubjay.adapters._typed import UnknownRecordError
 from scrubjay.adapters.service.auth import RefusedError, TokenFileError
-from scrubjay.errors import ClosedError, EmbedderError, Error, StoreBusyError
+from scrubjay.errors import (
+    BudgetError,
+    ClosedError,
+    ConflictError,
+    CursorError,
+    EmbedderError,
+    Error,
+    OwnedCollectionError,
+    RetrievalError,
+    StoreBusyError,
+)
 
 __all__ = ["BadArgumentError", "Json", "failure", "install"]
 
@@ -34,11 +45,17 @@ class BadArgumentError(Exception):
 _KNOWN: dict[type[Exception], tuple[int, str, str | None]] = {
     UnknownMemoryError: (404, "not_found", None),
     ReadOnlyMemoryError: (403, "read_only", None),
+    UnknownRecordError: (404, "not_found", None),
+    OwnedCollectionError: (403, "read_only", None),
+    ConflictError: (409, "conflict", None),
+    BudgetError: (422, "over_budget", None),
+    CursorError: (422, "invalid", None),
     RefusedError: (403, "forbidden", None),
     BadArgumentError: (422, "invalid", None),
     StoreBusyError: (503, "busy", "another writer is at work; try again"),
     ClosedError: (503, "unavailable", "the service is ending"),
     EmbedderError: (503, "embedder_failed", "the embedder failed; nothing was written"),
+    RetrievalError: (503, "extractor_failed", "the model behind the service failed; nothing was written"),
     TokenFileError: (503, "unavailable", "tokens cannot be checked now"),
     Error: (503, "unavailable", "the store cannot be used now; nothing was changed"),
 }
@@ -76,6 +93,8 @@ async def _http(request: Any, error: Any) -> Response:
     if error.status_code == 400:
         message = "body: expected JSON that can be read, within limits of depth and of digits"
     headers = getattr(error, "headers", None)
+    if error.status_code == 405 and request.url.path.startswith("/v1/memory/records/"):
+        headers = {"allow": "DELETE, GET, PATCH"}
     if error.status_code == 405 and request.url.path.startswith("/v1/memories/"):
         headers = {"allow": "DELETE, GET, PATCH, PUT"}  # each is a route of its own, and knows but itself
     return failure(error.status_code, code, message, headers)

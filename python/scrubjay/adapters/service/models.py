@@ -37,6 +37,7 @@ __all__ = [
     "UpsertIn",
     "WhoAmI",
     "Written",
+    "encodable",
     "memory_fields",
 ]
 
@@ -44,7 +45,7 @@ MAX_K = 1000  # whatever the limits of a service are
 MAX_BATCH = 10_000
 
 
-def _encodable(value: Any) -> Any:
+def encodable(value: Any) -> Any:
     """Refuse half a surrogate pair, which JSON can spell, as a text, and an infinite number."""
     try:
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
@@ -61,7 +62,7 @@ Name = Annotated[str, Field(min_length=1, max_length=256)]
 Id = Annotated[str, Field(min_length=1, max_length=512)]
 Text = Annotated[str, Field(max_length=200_000)]
 QueryText = Annotated[str, Field(max_length=20_000)]
-Object = Annotated[dict[str, Any], AfterValidator(_encodable)]
+Object = Annotated[dict[str, Any], AfterValidator(encodable)]
 Number = Annotated[float, Field(allow_inf_nan=False)]
 Vector = Annotated[list[Number], Field(min_length=1, max_length=4096)]
 Time = Annotated[str | Number, Field(description="ISO 8601, or seconds since 1970 (UTC)")]

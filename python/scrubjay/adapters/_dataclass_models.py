@@ -1,0 +1,158 @@
+"""Models of requests and answers made from dataclasses: a field that a record gains is in the interface, too.
+
+What a dataclass's documentation says of a field describes it in the interface.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal, Union
+
+from pydantic import Field, create_model
+
+__all__ = ["LEAVES_OF_ANSWERS", "answer_of", "list_of", "request_of"]
+
+_MAX_ITEMS = 1000
+_ARGUMENT = re.compile(r"^    (\w+(?:, \w+)*): (.*)$")
+
+
+def request_of(
+    candidate: type[Any],
+    name: str,
+    base: Any,
+    leaves: Mapping[Any, Any],
+    *,
+    kind: str | None = None,
+    kind_required: bool = False,
+    without: Sequence[str] = (),
+    optional: bool = False,
+) -> Any:
+    """Return the model of a request with the fields of a dataclass.
+
+    Args:
+        candidate: the dataclass; its first paragraph of documentation is the model's.
+        name: of the model.
+        base: the model that it inherits from.
+        leaves: what str, int, float, bool, datetime, timedelta, Mapping and Any are in a request.
+        kind: the value of a further field `kind`, which must be given if `kind_required`.
+        without: fields that are left out.
+        optional: no field must be given.
+    """
+    hints, said = typing.get_type_hints(candidate), _documented(candidate)
+    fields: dict[str, Any] = {}
+    if kind is not None:
+        fields["kind"] = (Literal[kind], ... if kind_required else kind)
+    for field in dataclasses.fields(candidate):
+        if field.name in without:
+            continue
+        needed = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
+        taken = _mapped(hints[field.name], leaves, _bounded_list)
+        needed = needed and not optional
+        fields[field.name] = (
+            Annotated[taken if needed else taken | None, Field(description=said.get(field.name))],
+            ... if needed else None,
+        )
+    return create_model(name, __base__=base, __doc__=_first_paragraph(candidate), **fields)
+
+
+def answer_of(record: type[Any], leaves: Mapping[Any, Any], known: dict[Any, Any]) -> Any:
+    """Return the model of what :func:`scrubjay.memory.plain.plain` makes of a dataclass.
+
+    Args:
+        record: the dataclass.
+        leaves: as for :func:`request_of`, and what a Scope is in an answer.
+        known: the models that were made; further ones are added.
+    """
+    if record not in known:
+        hints = typing.get_type_hints(record)
+        fields: dict[str, Any] = {}
+        kind = getattr(record, "kind", None)
+        if isinstance(kind, str):
+            fields["kind"] = (Literal[kind], ...)
+        for field in dataclasses.fields(record):
+            made = _mapped(hints[field.name], leaves, list_of, lambda part: answer_of(part, leaves, known))
+            if field.name == "value_json":
+                fields["value"] = (leaves[Any], ...)
+            else:
+                fields[field.name] = (made, ...)
+        known[record] = create_model(record.__name__, __doc__=_first_paragraph(record), **fields)
+    return known[record]
+
+
+def list_of(item: Any) -> Any:
+    """Return the type of a list of a type that is made at run time."""
+    return types.GenericAlias(list, (item,))
+
+
+def _bounded_list(item: Any) -> Any:
+    return Annotated[list_of(item), Field(max_length=_MAX_ITEMS)]
+
+
+def _mapped(
+    hint: Any,
+    leaves: Mapping[Any, Any],
+    make_list: Callable[[Any], Any],
+    nested: Callable[[Any], Any] | None = None,
+) -> Any:
+    """Return what a type is in a request or an answer; what is not known there is Any."""
+    if hint is type(None):
+        return None
+    if hint in leaves:
+        return leaves[hint]
+    if nested is not None and dataclasses.is_dataclass(hint):
+        return nested(hint)
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (Union, types.UnionType):
+        mapped = (_mapped(part, leaves, make_list, nested) for part in parts)
+        return Union[tuple(dict.fromkeys(mapped))]  # noqa: UP007 - of a tuple
+    if origin is Literal:
+        return hint
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return leaves[Mapping]
+    if isinstance(origin, type) and issubclass(origin, Sequence):
+        items = (_mapped(part, leaves, make_list, nested) for part in parts if part is not Ellipsis)
+        return make_list(Union[tuple(dict.fromkeys(items))])  # noqa: UP007 - of a tuple
+    return leaves[Any]
+
+
+def _first_paragraph(cls: type[Any]) -> str:
+    return " ".join((inspect.getdoc(cls) or "").partition("\n\n")[0].split())
+
+
+def _documented(cls: type[Any]) -> dict[str, str]:
+    """What the documentation of a dataclass says of each field, below Args or Attributes."""
+    said: dict[str, str] = {}
+    names: list[str] = []
+    is_inside = False
+    for line in (inspect.getdoc(cls) or "").splitlines():
+        if line in ("Args:", "Attributes:"):
+            is_inside = True
+        elif is_inside and line and not line.startswith("    "):
+            is_inside = False
+        elif is_inside:
+            begins = _ARGUMENT.match(line)
+            if begins is not None:
+                names = begins[1].split(", ")
+                said.update({name: begins[2].strip() for name in names})
+            else:
+                said.update({name: f"{said[name]} {line.strip()}".strip() for name in names})
+    return said
+
+
+LEAVES_OF_ANSWERS: dict[Any, Any] = {
+    str: str,
+    int: int,
+    float: float,
+    bool: bool,
+    datetime: str,
+    timedelta: float,
+    Mapping: dict[str, Any],
+    Any: Any,
+}
+"""What values are in the answers of every server."""

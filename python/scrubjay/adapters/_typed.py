@@ -1,0 +1,147 @@
+"""The typed memory in the file of an index that a server holds: opened when it is first needed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+from scrubjay._native import Scope
+from scrubjay.backend import Backend
+from scrubjay.errors import CursorError, Error, StoreError
+from scrubjay.index import Index
+from scrubjay.locks import renew_in_children
+from scrubjay.memory import Memory
+from scrubjay.memory.base import COLLECTION
+from scrubjay.memory.records import Record
+from scrubjay.memory.schema import KINDS, is_prepared
+
+__all__ = ["LazyMemory", "UnknownRecordError", "known_record", "page"]
+
+T = TypeVar("T")
+
+
+class UnknownRecordError(Error, KeyError):
+    """There is no record or run of this name that the scope may see, or may change."""
+
+    __str__ = Exception.__str__  # KeyError shows its argument's repr
+
+
+def known_record(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    """Return what a call of a memory returns.
+
+    Raises:
+        UnknownRecordError: where the memory raises KeyError.
+    """
+    try:
+        return call(*arguments, **options)
+    except Error:
+        raise
+    except KeyError as error:
+        raise UnknownRecordError(str(error.args[0])[:300]) from None
+
+
+class LazyMemory:
+    """A memory over an index that is open. Thread-safe; the file gets memory's tables when something is to be written.
+
+    Args:
+        index: with a file; it stays open.
+        read_only: never write to the file, not even what Memory would keep ready.
+    """
+
+    def __init__(self, index: Index, *, read_only: bool = False) -> None:
+        self._index, self._read_only = index, read_only
+        self._lock = threading.Lock()
+        renew_in_children(self, "_lock")
+        self._opened: Memory | None = None
+
+    def find(self) -> Memory | None:
+        """Return the memory; None if the file has none yet, or is read only and was not finished."""
+        with self._lock:
+            if self._opened is None and is_prepared(Backend.of(self._index).store):
+                if self._read_only and COLLECTION not in self._index.admin.collections():
+                    raise StoreError(f"collection {COLLECTION!r} was dropped, and a reader does not make it")
+                self._opened = Memory(self._index)
+            return self._opened
+
+    def make(self) -> Memory:
+        """Return the memory, made if the file has none yet."""
+        memory = self.find()
+        if memory is not None:
+            return memory
+        if self._read_only:
+            raise StoreError("there is no memory in this file, and a reader makes none")
+        with self._lock:
+            if self._opened is None:
+                self._opened = Memory(self._index)
+            return self._opened
+
+    def close(self) -> None:
+        """Give the memory up; the index stays open."""
+        with self._lock:
+            opened, self._opened = self._opened, None
+        if opened is not None:
+            opened.close()
+
+
+def page(
+    memory: Memory,
+    scope: Scope,
+    *,
+    limit: int,
+    cursor: str | None = None,
+    kinds: Sequence[str] = tuple(KINDS),
+    **options: Any,
+) -> tuple[list[Record], str | None]:
+    """Return `limit` records of :meth:`Memory.list`, and the cursor of the next page (None: it was the last one).
+
+    A page begins behind the last record of the page before, wherever that stands now; if it is gone, at its number. It
+    costs what listing the kinds that are left costs.
+
+    Raises:
+        CursorError: the cursor was made for other kinds, or is damaged.
+    """
+    kinds = tuple(dict.fromkeys(kinds))
+    at = None if cursor is None else _position(cursor, kinds)
+    left = kinds if at is None else kinds[kinds.index(at.kind) :]
+    found: list[Record] = []
+    last: _Position | None = None
+    for kind in left:
+        records = memory.list(scope, kinds=[kind], **options)
+        start = 0 if at is None or at.kind != kind else _after(records, at)
+        for number, record in enumerate(records[start:], start + 1):
+            if len(found) == limit:
+                return found, None if last is None else _cursor(last)
+            found.append(record)
+            last = _Position(kind, record.id, number)
+    return found, None
+
+
+class _Position(NamedTuple):
+    """The last record of a page: its kind, its id, and its number among those of its kind, from 1."""
+
+    kind: str
+    id: str
+    number: int
+
+
+def _after(records: Sequence[Record], at: _Position) -> int:
+    places = [place for place, record in enumerate(records, 1) if record.id == at.id]
+    return places[0] if places else at.number - 1
+
+
+def _cursor(at: _Position) -> str:
+    said = json.dumps(at, separators=(",", ":"))
+    return base64.urlsafe_b64encode(said.encode()).decode().rstrip("=")
+
+
+def _position(cursor: str, kinds: Sequence[str]) -> _Position:
+    try:
+        kind, id, number = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+        if kind in kinds and isinstance(id, str) and type(number) is int and number > 0:
+            return _Position(kind, id, number)
+    except (ValueError, TypeError):
+        pass
+    raise CursorError("cursor: expected one that this listing returned; begin again without one")

@@ -1,0 +1,179 @@
+"""The tools for the facts and episodes of a memory, which stand beside the notes of its index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field
+
+from scrubjay._native import Scope
+from scrubjay.adapters._dataclass_models import request_of
+from scrubjay.adapters._scoped import ReadOnlyMemoryError
+from scrubjay.adapters._typed import LazyMemory, page
+from scrubjay.adapters.mcp.tools import MAX_TEXT, Arguments, Metadata, OneMemory, bounded
+from scrubjay.filters import FilterLike
+from scrubjay.fusion import Query
+from scrubjay.memory import Episode, Fact, FactCandidate, Provenance, Recalled
+from scrubjay.memory.rows import kind_of
+
+__all__ = ["RecordTools", "Remember", "Remembered", "WhyMemory"]
+
+_KINDS = ("fact", "episode")
+_SOURCE = "mcp"
+_LEAVES: dict[Any, Any] = {
+    str: Annotated[str, Field(max_length=MAX_TEXT)],
+    int: int,
+    float: float,
+    bool: bool,
+    datetime: Annotated[str, Field(description="ISO 8601")],
+    timedelta: Annotated[float, Field(description="seconds")],
+    Mapping: Metadata,
+    Any: Any,
+}
+
+Remember: Any = request_of(FactCandidate, "Remember", Arguments, _LEAVES)
+"""Arguments of remember: the fields of a fact."""
+
+
+class Remembered(BaseModel):
+    """What became of a fact."""
+
+    status: Annotated[str, Field(description="written, superseded, deduplicated or rejected")]
+    id: Annotated[str | None, Field(description="of the memory that says so now")]
+    reason: str
+    superseded: Annotated[str | None, Field(description="id of the memory that it took the place of")]
+    active: Annotated[bool, Field(description="whether it is in force")]
+
+
+class WhyMemory(BaseModel):
+    """Why a memory is known."""
+
+    id: str
+    kind: str
+    status: str
+    text: str
+    run: Annotated[str, Field(description="the conversation that it comes from")]
+    events: Annotated[list[str], Field(description="what happened to it, oldest first")]
+    supersedes: list[str]
+    superseded_by: str | None
+
+
+class RecordTools:
+    """The facts and episodes of one scope, in the file of an index.
+
+    Args:
+        memory: the memory in that file.
+        scope: whose they are.
+    """
+
+    def __init__(self, memory: LazyMemory, scope: Scope) -> None:
+        self._memory, self._scope = memory, scope
+
+    def remember(self, given: Any) -> dict[str, Any]:
+        """Propose a fact: the gate says what became of it."""
+        fields = given.model_dump(exclude_none=True)
+        if "metadata" in fields:
+            bounded("metadata", fields["metadata"])
+        candidate = FactCandidate(**fields)
+        outcome = self._memory.make().propose(candidate, scope=self._scope, source=Provenance(_SOURCE))
+        return {name: getattr(outcome, name) for name in Remembered.model_fields}
+
+    def why(self, given: OneMemory) -> dict[str, Any] | None:
+        """Say why a record is known; None if there is no such record."""
+        memory = self._memory.find()
+        why = None if memory is None else memory.why(given.id, scope=self._scope)
+        if why is None:
+            return None
+        events = [
+            " ".join(
+                filter(None, [event.at.isoformat(), event.what, event.by and f"by {event.by}", event.detail])
+            )
+            for event in why.events
+        ]
+        return {
+            "id": why.record.id,
+            "kind": why.record.kind,
+            "status": why.record.status,
+            "text": why.record.text,
+            "run": why.provenance.run,
+            "events": events,
+            "supersedes": list(why.supersedes),
+            "superseded_by": why.superseded_by,
+        }
+
+    def recall(self, text: str, k: int, filter: FilterLike | None, query: Query) -> Recalled | None:
+        """Search facts, episodes and notes; None if the file has no memory, only notes."""
+        memory = self._memory.find()
+        options: dict[str, Any] = {"filter": filter}
+        return None if memory is None else memory.recall(text, self._scope, k=k, query=query, **options)
+
+    def find(self, id: str) -> Fact | Episode | None:
+        """Return the fact or episode of an id, if it is in force."""
+        if kind_of(id) not in _KINDS:
+            return None
+        memory = self._memory.find()
+        record = None if memory is None else memory.get(id, scope=self._scope)
+        return record if isinstance(record, (Fact, Episode)) else None
+
+    def update(self, id: str, text: str | None, metadata: dict[str, Any] | None) -> Fact | Episode | None:
+        """Change a fact or episode of this scope; None if there is none.
+
+        Raises:
+            ReadOnlyMemoryError: it is shared with the scope.
+        """
+        record = self._own(id)
+        if record is None:
+            return None
+        changes: dict[str, Any] = {} if metadata is None else {"metadata": metadata}
+        if text is not None:
+            changes["content" if record.kind == "fact" else "summary"] = text
+        changed = self._memory.make().update(id, scope=self._scope, by=_SOURCE, **changes)
+        return changed if isinstance(changed, (Fact, Episode)) else None
+
+    def delete(self, id: str, kinds: Sequence[str] = _KINDS) -> bool:
+        """Delete a fact, episode or another of `kinds` of this scope; False if there is none.
+
+        Raises:
+            ReadOnlyMemoryError: it is shared with the scope.
+        """
+        memory = self._memory.find()
+        if memory is None or kind_of(id) not in kinds:
+            return False
+        self._own(id)
+        return memory.delete(id, scope=self._scope, by=_SOURCE)
+
+    def delete_all(self) -> int:
+        """Delete all facts and episodes of exactly this scope, whatever their status; return how many."""
+        memory = self._memory.find()
+        if memory is None:
+            return 0
+        records = memory.list(self._scope, kinds=_KINDS, hidden=True, exact=True)
+        return sum(memory.delete(one.id, scope=self._scope, by=_SOURCE) for one in records)
+
+    def page(self, limit: int, cursor: str | None) -> tuple[list[dict[str, Any]], str | None]:
+        """Return a page of the facts and episodes that the scope sees."""
+        memory = self._memory.find()
+        if memory is None:
+            return [], None
+        records, next_cursor = page(memory, self._scope, limit=limit, cursor=cursor, kinds=_KINDS)
+        return [self.shown(one) for one in records if isinstance(one, (Fact, Episode))], next_cursor
+
+    def shown(self, record: Fact | Episode) -> dict[str, Any]:
+        """Return a record as tools give a memory."""
+        return {
+            "id": record.id,
+            "kind": record.kind,
+            "text": record.text,
+            "metadata": dict(record.metadata),
+            "created_at": record.created_at.isoformat(),
+            "expires_at": None if record.expires_at is None else record.expires_at.isoformat(),
+            "shared": record.scope != self._scope,
+        }
+
+    def _own(self, id: str) -> Fact | Episode | None:
+        record = self.find(id)
+        if record is not None and record.scope != self._scope:
+            raise ReadOnlyMemoryError(id)
+        return record

@@ -1,0 +1,69 @@
+"""What every route asks of a request: its grant, its scope, and whose mistake an error is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from fastapi import Request
+
+from scrubjay._native import Scope
+from scrubjay.adapters.service import models
+from scrubjay.adapters.service.auth import Grant
+from scrubjay.adapters.service.failures import BadArgumentError
+from scrubjay.errors import Error
+
+__all__ = ["FAILURES", "arguments_checked", "grant_of", "scope_of"]
+
+T = TypeVar("T")
+
+
+def grant_of(request: Request) -> Grant:
+    """Return what the request's caller may do."""
+    grant: Grant = request.state.grant
+    return grant
+
+
+def scope_of(request: Request, permission: str, asked: models.ScopeIn | None) -> Scope:
+    """Return the scope that a request acts in.
+
+    Raises:
+        RefusedError: the grant has not this permission, or is bound to another scope.
+        BadArgumentError: neither grant nor request names the tenant.
+    """
+    grant = grant_of(request)
+    grant.check(permission)
+    asked = asked or models.ScopeIn()
+    try:
+        return grant.scope(asked.tenant, asked.user, asked.agent)
+    except ValueError as error:
+        raise BadArgumentError(str(error)) from error
+
+
+def arguments_checked(call: Callable[..., T], *arguments: Any, **options: Any) -> T:
+    """Return what a call of the index returns; what it says of its arguments is the caller's to read."""
+    try:
+        return call(*arguments, **options)
+    except Error:
+        raise
+    except (TypeError, ValueError) as error:
+        raise BadArgumentError(str(error)) from error
+
+
+FAILURES: dict[int | str, dict[str, Any]] = {
+    status: {"model": models.Failure, "description": description}
+    for status, description in (
+        (400, "The body is not JSON."),
+        (401, "No valid token."),
+        (403, "The token does not allow this, or the memory is shared and read-only."),
+        (404, "There is no such memory in this scope."),
+        (408, "The body took too long to arrive."),
+        (413, "The body is too large."),
+        (415, "The body is said to be something else than JSON."),
+        (422, "An argument is wrong; the message names it."),
+        (429, "Too many requests from this token."),
+        (500, "A mistake in the service."),
+        (503, "Busy, ending, or a part is down; try again."),
+    )
+}
+"""The answers to requests that failed, for the OpenAPI document."""

@@ -1,0 +1,344 @@
+"""Models of the requests and answers of the typed memory.
+
+Candidates and records have the fields of their dataclasses; requests have the times that the memory's methods take.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Literal, Union
+
+from pydantic import AfterValidator, BaseModel, Discriminator, Field, Tag, create_model
+
+from scrubjay._native import Scope
+from scrubjay.adapters._dataclass_models import LEAVES_OF_ANSWERS, answer_of, list_of, request_of
+from scrubjay.adapters.service import models
+from scrubjay.adapters.service.models import Request
+from scrubjay.memory import Memory
+from scrubjay.memory.distil import Distilled
+from scrubjay.memory.records import (
+    Episode,
+    EpisodeCandidate,
+    Fact,
+    FactCandidate,
+    Known,
+    Outcome,
+    Policy,
+    PolicyCandidate,
+    Preference,
+    PreferenceCandidate,
+    Provenance,
+    Rejection,
+    Why,
+)
+from scrubjay.memory.trace import TraceEvent
+
+__all__ = ["ANSWERS", "REQUESTS", "TIMES", "candidate_of"]
+
+TIMES = ("as_of", "known_at")
+"""Arguments of the memory's methods that requests have where the methods have them: what was true, and known, when."""
+
+_Run = Annotated[
+    str, Field(min_length=1, max_length=500, description="the name of the run (conversation, job)")
+]
+_By = Annotated[str | None, Field(max_length=256, description="who does it; by default the token's name")]
+_Reason = Annotated[str, Field(min_length=1, max_length=1000)]
+_K = Annotated[int, Field(ge=1, le=models.MAX_K)]
+_Topic = Annotated[str, Field(min_length=1, max_length=500)]
+_Question = Annotated[str, Field(max_length=20_000)]
+_Kind = Literal["policy", "preference", "fact", "episode"]
+_Found = Annotated[list[Literal["fact", "episode", "note"]], Field(min_length=1, max_length=3)]
+_Tokens = Annotated[int, Field(ge=1, le=10_000_000)]
+_Scope = (models.ScopeIn | None, None)
+
+
+def _request(name: str, said: str, method: Callable[..., Any] | None = None, **fields: Any) -> Any:
+    """Make the model of a request, with the times that a method of the memory takes and with a scope."""
+    taken = () if method is None else inspect.signature(method).parameters
+    times = {time: (models.Time | None, None) for time in TIMES if time in taken}
+    return create_model(name, __base__=Request, __doc__=said, **{"scope": _Scope, **fields, **times})
+
+
+# ---------------------------------------------------------------------- candidates
+
+_TAKEN: dict[Any, Any] = {
+    str: Annotated[str, Field(max_length=200_000)],
+    int: int,
+    float: models.Number,
+    bool: bool,
+    datetime: models.Time,
+    timedelta: Annotated[float, Field(allow_inf_nan=False, description="seconds")],
+    Mapping: models.Object,
+    Any: Annotated[Any, AfterValidator(models.encodable)],
+}
+_GIVEN = {**LEAVES_OF_ANSWERS, Scope: models.ScopeOut}
+
+
+def _taken_of(candidate: type[Any], name: str, **options: Any) -> Any:
+    return request_of(candidate, name, Request, _TAKEN, **options)
+
+
+def _given_of(record: type[Any]) -> Any:
+    return answer_of(record, _GIVEN, _known)
+
+
+_CANDIDATES: dict[str, type[Any]] = {
+    "fact": FactCandidate,
+    "preference": PreferenceCandidate,
+    "episode": EpisodeCandidate,
+    "policy": PolicyCandidate,
+}
+_MODELS: dict[str, Any] = {
+    kind: _taken_of(candidate, f"{kind.title()}In", kind=kind, kind_required=kind == "policy")
+    for kind, candidate in _CANDIDATES.items()
+}
+
+
+def _kind_of(given: Any) -> str:
+    """The kind of a candidate, as the gate tells it (see :func:`scrubjay.memory.checking.classify`)."""
+    if isinstance(given, str):
+        return "text"
+    if isinstance(given, BaseModel):
+        return str(getattr(given, "kind", "fact"))
+    said = given if isinstance(given, Mapping) else {}
+    kind = said.get("kind")
+    if isinstance(kind, str) and kind in _MODELS:
+        return kind
+    return "episode" if "summary" in said else "preference" if "key" in said else "fact"
+
+
+_Text = Annotated[str, Field(max_length=200_000, description="a fact, in a sentence")]
+_tagged = [Annotated[_Text, Tag("text")], *(Annotated[_MODELS[kind], Tag(kind)] for kind in _MODELS)]
+Candidate: Any = Annotated[Union[tuple(_tagged)], Discriminator(_kind_of)]  # noqa: UP007 - of a tuple
+_Candidates = Annotated[list[Candidate], Field(min_length=1, max_length=models.MAX_BATCH)]
+_Whence: Any = _taken_of(Provenance, "SourceIn", without=("policy_version",))
+_Source: Any = Annotated[
+    Union[_Run, _Whence],  # noqa: UP007 - of a value
+    Field(description="the run that it comes from: its name, or more of it"),
+]
+
+_changes: dict[str, Any] = {}
+for _candidate in (FactCandidate, EpisodeCandidate, PreferenceCandidate):
+    _made = _taken_of(_candidate, "Any", optional=True)
+    _changes.update(
+        {name: (field.annotation, None) for name, field in _made.model_fields.items() if name not in ("key",)}
+    )
+
+
+def candidate_of(given: Any) -> Any:
+    """Return a candidate of a request as the gate takes it: a str, or a mapping; what is null is left out."""
+    return given if isinstance(given, str) else given.model_dump(exclude_none=True)
+
+
+# ---------------------------------------------------------------------- requests
+
+
+class TurnIn(Request):
+    """One turn of a conversation."""
+
+    role: models.Name
+    content: models.Text
+
+
+class EventIn(Request):
+    """One event of a run: "user", "model", "tool" or any other kind."""
+
+    kind: Annotated[str, Field(pattern="^[a-z][a-z0-9_]{0,63}$")]
+    content: models.Text
+    author: models.Name | None = None
+    data: models.Object | None = None
+    at: models.Time | None = None
+
+
+_RECALLED: dict[str, Any] = {
+    "kinds": (_Found | None, None),
+    "k": (_K, 20),
+    "task_type": (models.Name | None, None),
+    "filter": (models.Filter | None, None),
+    "relevance": (models.Tier | None, None),
+    "query": (models.Ranked | None, None),
+}
+_ASSEMBLED: dict[str, Any] = {
+    **_RECALLED,
+    "budget_tokens": (_Tokens, 2000),
+    "item_tokens": (_Tokens, 200),
+    "turn_tokens": (Annotated[int, Field(ge=0, le=10_000_000)], 300),
+}
+_Retention = Literal["short", "standard", "long", "permanent"]
+
+REQUESTS: dict[str, Any] = {
+    "propose": _request(
+        "ProposeIn",
+        "Candidates for the gate, in one transaction: texts (facts), or facts, preferences, episodes, policies.",
+        candidates=(_Candidates, ...),
+        source=(_Source, ...),
+    ),
+    "known": _request("KnownIn", "Whose policies and preferences.", Memory.known),
+    "recall": _request(
+        "RecallIn",
+        "A question for facts, episodes and notes.",
+        Memory.recall,
+        text=(_Question, ...),
+        **{**_RECALLED, "k": (_K, 10)},
+    ),
+    "assemble": _request(
+        "AssembleIn",
+        "A question, and how long its prompt may become.",
+        Memory.recall,
+        text=(_Question, ...),
+        turns=(Annotated[list[TurnIn], Field(max_length=1000)], []),
+        **_ASSEMBLED,
+    ),
+    "list": _request(
+        "ListRecordsIn",
+        "Which records to list, kind by kind, oldest first.",
+        Memory.list,
+        kinds=(Annotated[list[_Kind], Field(min_length=1, max_length=4)] | None, None),
+        hidden=(Annotated[bool, Field(description="those that are not in force, too")], False),
+        exact=(bool, False),
+        limit=(_K, 10),
+        cursor=(Annotated[str | None, Field(max_length=2000)], None),
+    ),
+    "history": _request(
+        "HistoryIn",
+        "What to tell the history of: a subject and a predicate.",
+        subject=(_Topic, ...),
+        predicate=(_Topic, ...),
+    ),
+    "rejections": _request("RejectionsIn", "What the gate refused, newest first.", limit=(_K, 10)),
+    "forget": _request(
+        "ForgetIn",
+        "Whose memory is erased, of every kind: with a tenant alone that of all its users and agents.",
+        scope=(models.ScopeIn, ...),
+        reason=(_Reason, "forget"),
+        by=(_By, None),
+        names=(Annotated[bool, Field(description="replace the names in what is kept, too")], False),
+    ),
+    "update": _request(
+        "ChangeIn", "What changes of a record; what is left out stays.", by=(_By, None), **_changes
+    ),
+    "confirm": _request("ConfirmIn", "Who confirms a policy, or a fact of the tenant.", by=(_By, None)),
+    "revoke": _request(
+        "RevokeIn", "Why a record is taken out of force.", reason=(_Reason, ...), by=(_By, None)
+    ),
+    "feedback": _request("FeedbackIn", "Whether a fact or episode was of use.", used=(bool, True)),
+    "record": _request(
+        "RecordIn",
+        "Events of a run, all or none.",
+        run=(_Run, ...),
+        events=(Annotated[list[EventIn], Field(min_length=1, max_length=models.MAX_BATCH)], ...),
+        retention=(_Retention, "standard"),
+    ),
+    "retract": _request(
+        "RetractIn",
+        "An event of a run that is taken back.",
+        run=(_Run, ...),
+        seq=(Annotated[int, Field(ge=1, le=2**62 - 1)], ...),
+        why=(Annotated[str, Field(max_length=1000)], ""),
+    ),
+    "prompt": _request(
+        "SessionPromptIn",
+        "A prompt for a run: by default for what the user said last.",
+        Memory.recall,
+        run=(_Run, ...),
+        text=(_Question | None, None),
+        **_ASSEMBLED,
+    ),
+    "run": _request("RunIn", "A run.", run=(_Run, ...)),
+    "runs": _request("RunsIn", "Whose runs, of exactly this scope."),
+    "distil": _request(
+        "DistilIn",
+        "A run, and what it said that is worth remembering; without candidates the service's extractor reads it.",
+        run=(_Run, ...),
+        candidates=(_Candidates | None, None),
+    ),
+}
+"""The requests by what they ask for."""
+
+# ---------------------------------------------------------------------- answers
+
+_known: dict[Any, Any] = {}
+_Outcome = _given_of(Outcome)
+_Record: Any = Annotated[
+    Union[tuple(_given_of(record) for record in (Policy, Preference, Fact, Episode))],  # noqa: UP007
+    Field(discriminator="kind"),
+]
+_Event = _given_of(TraceEvent)
+
+
+class RecalledOut(BaseModel):
+    """One fact, episode or note that was found."""
+
+    id: str
+    kind: str
+    text: str
+    score: Annotated[float, Field(description="comparable within one answer only")]
+    tier: Annotated[str, Field(description="how much speaks for it: high, standard, low or none")]
+    identifier: Annotated[bool, Field(description="whether it holds a rare identifier of the question")]
+    metadata: dict[str, Any]
+    created_at: str | None
+    scope: models.ScopeOut
+
+
+class BlockOut(BaseModel):
+    """A part of a prompt, and the ids of the records in it."""
+
+    name: str
+    text: str
+    ids: list[str]
+
+
+def _answer(name: str, said: str, **fields: Any) -> Any:
+    return create_model(name, __doc__=said, **{field: (hint, ...) for field, hint in fields.items()})
+
+
+ANSWERS: dict[str, Any] = {
+    "outcomes": _answer("Outcomes", "What became of each candidate.", outcomes=list_of(_Outcome)),
+    "outcome": _Outcome,
+    "known": _given_of(Known),
+    "recalled": _answer(
+        "Recalled",
+        "What was found, best first.",
+        hits=list[RecalledOut],
+        mode=str,
+        degraded=list[str],
+    ),
+    "assembled": _answer(
+        "Assembled",
+        "A prompt, and how it came about.",
+        text=str,
+        prefix=Annotated[str, Field(description="stays as it is while policies and preferences do")],
+        sha256=str,
+        blocks=list[BlockOut],
+        trace=dict[str, Any],
+    ),
+    "records": _answer(
+        "Records",
+        "Records, and the cursor of the next ones; null at the end.",
+        records=list[_Record],
+        next_cursor=str | None,
+    ),
+    "record": _answer("OneRecord", "A record.", record=_Record),
+    "history": _answer("History", "What was said of it, oldest first.", facts=list_of(_given_of(Fact))),
+    "why": _answer("WhyRecord", "Why a record is known.", why=_given_of(Why), text=str),
+    "rejections": _answer("Rejections", "What was refused.", rejections=list_of(_given_of(Rejection))),
+    "forgotten": _answer("Forgotten", "How many went of each kind.", counts=dict[str, int]),
+    "events": _answer("Events", "Events of a run in order.", run=str, events=list_of(_Event)),
+    "run": _answer("Run", "A run.", run=str, events=int, turns=int),
+    "runs": _answer("Runs", "Names of runs, oldest first.", runs=list[str]),
+    "distilled": _answer(
+        "Distilled",
+        "What became of a run's candidates.",
+        run=str,
+        outcomes=list_of(_answer("DistilledOne", "One candidate.", kind=str, status=str, id=str | None)),
+        **{
+            field.name: {"int": int, "bool": bool}[str(field.type)]
+            for field in dataclasses.fields(Distilled)
+            if field.name not in ("run_id", "outcomes")
+        },
+    ),
+}
+"""The answers by what they are."""

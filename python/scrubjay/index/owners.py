@@ -1,0 +1,44 @@
+"""Collections that another layer owns: their documents mirror rows of its tables, so nothing else writes them.
+
+The file says it, whichever modules a process has imported: the owner's table is there. Reading such a collection is
+free to all, and so is what keeps its documents (backup, compaction, embedding anew, dropping it as a whole).
+"""
+
+from __future__ import annotations
+
+from scrubjay.errors import OwnedCollectionError
+from scrubjay.index.open_collection import OpenCollection
+from scrubjay.store.connections import translated
+from scrubjay.store.engine import DurableEngine
+
+__all__ = ["MEMORY", "check_unowned", "is_owned"]
+
+MEMORY = "memory"
+"""The collection of the facts and episodes of a :class:`scrubjay.Memory` in force."""
+
+_TABLES = {MEMORY: "memory_meta"}
+"""Collection -> the table of its owner."""
+
+
+def is_owned(collection: OpenCollection) -> bool:
+    """Whether the documents of a collection are written by their owner only. Costs nothing for other names."""
+    table = _TABLES.get(collection.name)
+    engine = collection.engine
+    if table is None or not isinstance(engine, DurableEngine):
+        return False
+    engine.check_open()
+    with translated(engine.store.path, "looking for the owner of a collection"):
+        found = engine.store.reading_connection().execute(
+            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
+        )
+        return found.fetchone() is not None
+
+
+def check_unowned(collection: OpenCollection, doing: str) -> None:
+    """Refuse a raw write to a collection that has an owner.
+
+    Raises:
+        OwnedCollectionError: it has one; nothing was written.
+    """
+    if collection.name in _TABLES and is_owned(collection):
+        raise OwnedCollectionError(collection.name, doing)
