@@ -161,7 +161,7 @@ def _read(orders: Orders, say: Callable[[str], None]) -> None:
                 raise FailureError(f"a reader at {scope!r} found {hit.scope!r}, {text!r}")
         scope = rng.choice(EVERYWHERE)
         seen = seen_from(key_of(scope))
-        for found in memory.recall("oak", scope, k=50):
+        for found in memory.recall("oak", scope, k=50, kinds=("fact", "episode")):
             if key_of(found.scope) not in seen or not found.text.startswith("oak f"):
                 raise FailureError(f"a reader at {scope!r} recalled {found.scope!r}, {found.text!r}")
         if not all(one.text.startswith("oak f") for one in memory.known(scope).preferences):

@@ -244,15 +244,33 @@ def _owner(one: Entry | Rule) -> Scope:
     return Scope(tenant, user or None, agent or None)
 
 
+def status_of(kind: str, status: str) -> str:
+    """What the rows say of a record; when a fact is in force follows from its slot ."""
+    return "active" if kind == "fact" and status in ("superseded", "ended", "planned") else status
+
+
 def _find(memory: Memory, one: Entry | Rule) -> str:
-    """Return the id of a record: no two that are alive agree in all of this."""
+    """Return the id of a record: the n-th of those that agree in all of this (`one.id`, see :func:`_copy_of`)."""
     kind = "policy" if isinstance(one, Rule) else one.kind
     found = [
         record.id
         for record in memory.list(_owner(one), kinds=[kind], hidden=True, exact=True)
-        if record.text == one.text and record.status == one.status and _about(record, one)
+        if record.text == one.text and status_of(kind, record.status) == one.status and _about(record, one)
     ]
-    return found[-1]
+    return found[int(one.id)]
+
+
+def _copy_of(world: World, place: tuple[str, int]) -> Any:
+    """Return a copy of a record of the model, with its number among those that agree with it as its id."""
+
+    def known(one: Entry | Rule) -> tuple[Any, ...]:
+        return (_owner(one), one.text, one.status, one.topic if isinstance(one, Entry) else one.key)
+
+    one = copy.copy(_at(world, place))
+    before = getattr(world.model, place[0])[: place[1]]
+    alike = [other for other in before if known(other) == known(one)]
+    one.id = str(sum(isinstance(other, Rule) or other.kind == one.kind for other in alike))
+    return one
 
 
 def _about(record: Any, one: Entry | Rule) -> bool:
@@ -289,7 +307,7 @@ def _confirm(rng: random.Random, number: int, world: World) -> Step:
     place = _pick(rng, world, "provisional")
     if place is None:
         return _nothing("confirm")
-    one = copy.copy(_at(world, place))
+    one = _copy_of(world, place)
 
     def then(world: World) -> None:
         held = _at(world, place)
@@ -308,7 +326,7 @@ def _revoke(rng: random.Random, number: int, world: World) -> Step:
     place = _pick(rng, world, "active", "provisional")
     if place is None:
         return _nothing("revoke")
-    one = copy.copy(_at(world, place))
+    one = _copy_of(world, place)
 
     def then(world: World) -> None:
         _at(world, place).status = "revoked"
@@ -323,7 +341,7 @@ def _delete(rng: random.Random, number: int, world: World) -> Step:
     place = _pick(rng, world, "active", "provisional")
     if place is None:
         return _nothing("delete")
-    one = copy.copy(_at(world, place))
+    one = _copy_of(world, place)
     return Step(
         "delete",
         lambda memory: memory.delete(_find(memory, one), scope=_owner(one)),
@@ -333,9 +351,11 @@ def _delete(rng: random.Random, number: int, world: World) -> Step:
 
 def _feedback(rng: random.Random, number: int, world: World) -> Step:
     place = _pick(rng, world, "active", kinds=("fact", "episode"))
+    if place is not None and not world.model.in_force(_at(world, place)):
+        place = None
     if place is None:
         return _nothing("feedback")
-    one = copy.copy(_at(world, place))
+    one = _copy_of(world, place)
     return Step(
         "feedback",
         lambda memory: memory.feedback(_find(memory, one), scope=_owner(one)),

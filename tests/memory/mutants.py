@@ -477,7 +477,7 @@ MUTANTS: dict[str, Mutant] = {
     "superseded_log": Mutant(
         "a supersession leaves an event",
         _M + "facts:Facts._settle_rivals",
-        'log(change, old.id, "superseded" if is_over else "limited", by, new.superseded_by)',
+        'log(change, old.id, "superseded" if is_over else "limited", by, closer)',
         "pass",
         f"{FACTS}::test_the_new_fact_takes_the_place_of_the_old",
     ),

@@ -227,10 +227,24 @@ def test_episodes_preferences_and_policies_have_a_past(memory: Memory, clock: Cl
     (policy,) = memory.policies("acme")
     memory.revoke(policy.id, reason="x", scope=ACME)
 
+    def known(**times: Any) -> list[str]:
+        found = memory.known(JANE, **times)
+        return [one.text for one in (*found.policies, *found.preferences)]
+
+    assert known() == ["long"] and known(as_of=day(1)) == known(known_at=day(1)) == ["none", "brief"]
+    assert known(as_of=day(-1)) == [] and memory.known(JOE, as_of=day(1)).preferences == ()
+    late = memory.prefer("tone", "polite", scope=JANE, provenance=Provenance("import", at=day(-5)))
+    assert not late.active and known() == ["long"] and known(as_of=day(-1)) == ["polite"]
+    assert known(as_of=day(-1), known_at=day(1)) == []
+    told = memory.propose(
+        EpisodeCandidate("Went to Rome", "success"), scope=JOE, source=Provenance("import", at=day(-9))
+    )
+    assert memory.get(told.id or "", scope=JOE, as_of=day(-8)).completed_at == day(-9)  # type: ignore[union-attr]
+
     def all_of(**times: Any) -> list[str]:
         return [record.text for record in memory.list(JANE, **times)]
 
-    assert all_of() == ["long", "Booked a train"] and all_of(as_of=day(-1)) == []
+    assert all_of() == ["long", "Booked a train"] and all_of(as_of=day(-6)) == []
     assert all_of(as_of=day(1)) == all_of(known_at=day(1)) == ["none", "brief", "Booked a train"]
     assert memory.recall("train", JANE, as_of=day(1)).texts == ["Booked a train"]
     assert memory.recall("train", JANE, as_of=day(-1)).texts == []
@@ -244,6 +258,28 @@ def test_a_tenants_fact_is_known_from_its_promotion_on(memory: Memory, clock: Cl
     assert memory.propose(ships, scope=ACME, source=by_ann("r2")).active
     assert held(memory, ACME, as_of=day(1)) == ["Acme ships on Fridays"]
     assert held(memory, ACME, known_at=day(1)) == []
+
+
+def test_prompts_say_since_when_and_how_sure(memory: Memory, clock: Clock) -> None:
+    memory.prefer("tone", "brief", scope=JANE)
+    say(memory, "Jane lives in Berlin")
+    clock.pass_days(10)
+    memory.prefer("tone", "long", scope=JANE)
+    say(memory, "Jane lives in Oslo")
+    memory.propose(
+        EpisodeCandidate("Booked Oslo", "success", completed_at="2026-12-24"), scope=JANE, source="r"
+    )
+    text = memory.assemble("Oslo", JANE).text
+    assert (
+        "- Jane lives in Oslo (since 2027-01-25; " in text and "- Episode: Booked Oslo (2026-12-24; " in text
+    )
+    then = memory.assemble("where does Jane live, in Berlin?", JANE, as_of=day(5)).text
+    assert "- Jane lives in Berlin (2027-01-15 to 2027-01-25; " in then and "Oslo (since" not in then
+    assert "tone: brief" in then and "tone: long" in text
+    by_id = memory.assemble("Oslo", JANE, line=lambda hit: f"[{hit.id}] {hit.text}")
+    assert all(f"[{id}] " in by_id.text for id in by_id.ids("memories"))
+    with pytest.raises(TypeError, match="line: expected a function that returns a str, got None"):
+        memory.assemble("Oslo", JANE, line=lambda hit: None)  # type: ignore[arg-type,return-value]
 
 
 def test_bad_times_are_errors_or_reasons(memory: Memory) -> None:

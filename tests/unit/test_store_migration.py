@@ -23,7 +23,9 @@ from tests.data.keys import provider
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
 NOTES = sorted((GOLDEN / "notes").glob("*.scrubjay"))
-OLDER = [file for file in sorted(GOLDEN.glob("*.scrubjay")) if f"format-{FORMAT}" not in file.name] + NOTES
+OLDER = [
+    file for file in sorted(GOLDEN.glob("format-*.scrubjay")) if f"format-{FORMAT}" not in file.name
+] + NOTES
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
 GLOBEX = Scope("globex")
 

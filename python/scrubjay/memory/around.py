@@ -17,12 +17,14 @@ from scrubjay.memory.distil import Distilled, distil
 from scrubjay.memory.extractors import Extractor
 from scrubjay.memory.forgetting import Forgetting
 from scrubjay.memory.ingest import Ingested, ingest
-from scrubjay.memory.recall import KINDS, Recall
+from scrubjay.memory.lines import Line, dated
+from scrubjay.memory.recall import KINDS, Recall, RecalledHit
 from scrubjay.memory.records import Known
 from scrubjay.memory.replaying import Replay
 from scrubjay.memory.session import N_TURNS, Session, as_turns, check_run_id
 from scrubjay.memory.stabilise import Transcript
 from scrubjay.memory.trace import TraceEvent, Traces
+from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.context import count_roughly
 
 __all__ = ["AroundMemory"]
@@ -61,6 +63,9 @@ class AroundMemory(Forgetting, Recall):
         item_tokens: int = 200,
         turn_tokens: int = 300,
         count: Callable[[str], int] = count_roughly,
+        line: Line = dated,
+        as_of: CreatedAt | None = None,
+        known_at: CreatedAt | None = None,
         **options: Any,
     ) -> Assembled:
         """Return the prompt for a question: all policies and preferences in force, what is recalled, the last turns.
@@ -76,6 +81,9 @@ class AroundMemory(Forgetting, Recall):
             item_tokens: of one recalled record; a longer one is left out whole.
             turn_tokens: of the summary of recent turns.
             count: tokens of a text; your model's tokenizer knows better than the default estimate.
+            line: what a prompt shows of a recalled hit (a template of yours: ``lambda hit: f"{hit.id}: {hit.text}"``);
+                by default its text, since when it is so, and its tier ("high", "standard", "low").
+            as_of, known_at: the time that is asked for, as in :meth:`recall`; None: now.
 
         The prompt begins with the same bytes as long as policies and preferences are the same (`.prefix`), and is no
         longer for a long conversation than for a short one. `.trace` says what went in, and what did not.
@@ -88,15 +96,15 @@ class AroundMemory(Forgetting, Recall):
             raise TypeError(f"text: expected a str, got {type(text).__name__}")
         limits = Limits(budget_tokens, item_tokens, turn_tokens, count=count)
         said = as_turns(turns[-N_TURNS:] if isinstance(turns, (list, tuple)) else list(turns)[-N_TURNS:])
-        reserved = self._reserve(scope)
-        recalled = self.recall(text, scope, kinds=kinds, k=k, **options)
-        ranked = [Piece(hit.kind, hit.id, hit.text) for hit in recalled]
+        reserved = self._reserve(scope, as_of, known_at)
+        recalled = self.recall(text, scope, kinds=kinds, k=k, as_of=as_of, known_at=known_at, **options)
+        ranked = [Piece(hit.kind, hit.id, _line_of(line, hit)) for hit in recalled]
         made = arrange(reserved, ranked, said, limits)
         return replace(made, trace=replace(made.trace, query=text, recalled=recalled))
 
-    def _reserve(self, scope: Scope) -> Reserved:
+    def _reserve(self, scope: Scope, as_of: CreatedAt | None, known_at: CreatedAt | None) -> Reserved:
         """Lay out what is known; again only if it changed."""
-        known = self.known(scope)
+        known = self.known(scope, as_of=as_of, known_at=known_at)
         key = (scope.tenant, scope.user)
         kept = self._reserved.get(key)
         if kept is not None and kept[0] is known:
@@ -225,3 +233,10 @@ class AroundMemory(Forgetting, Recall):
         if background is not None:
             # An extractor may close the memory: it runs on the thread that would be waited for.
             background.shutdown(wait=self._background_thread is not current_thread())
+
+
+def _line_of(line: Line, hit: RecalledHit) -> str:
+    said = line(hit)
+    if not isinstance(said, str):
+        raise TypeError(f"line: expected a function that returns a str, got {type(said).__name__}")
+    return said

@@ -434,11 +434,12 @@ class Facts(Ground):
             new = new._replace(updated_at=change.now)
             self._update_row(change, old, new, _COMPUTED)
             documents_in(change).put(new, before=old)
-            if new.superseded_by is not None and new.superseded_by != old.superseded_by:
-                is_over = not is_in_force(new, change.now)
-                log(change, old.id, "superseded" if is_over else "limited", by, new.superseded_by)
-                if is_over and new.superseded_by == cause and is_in_force(old, change.now):
-                    ended.append(old.id)
+            is_over = is_in_force(old, change.now) and not is_in_force(new, change.now)
+            closer = new.superseded_by or (cause if is_over else None)  # None: it resumes later by itself
+            if is_over and cause is not None:
+                ended.append(old.id)
+            if closer is not None and (is_over or closer != old.superseded_by):
+                log(change, old.id, "superseded" if is_over else "limited", by, closer)
             elif old.status == "superseded" and new.status == "active":
                 log(change, old.id, "resumed", by)
         return ended

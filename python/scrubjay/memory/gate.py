@@ -144,6 +144,8 @@ class Gate(Standing):
             if one.expires_at is not None and one.expires_at <= self.clock():
                 one.unfit = f"expires_at: expected a time to come, got {as_moment(one.expires_at)}"
                 return one
+        if kind == "preference":
+            one.said_at = moment_of(one.source.at, "source.at")
         if kind == "fact":
             try:
                 self._check_times(one)
@@ -258,10 +260,12 @@ class Gate(Standing):
             if same and held.expires_at == one.expires_at and held.confidence >= candidate.confidence:
                 return Outcome("deduplicated", "preference", held.id, "the same is known")
         id = new_id("preference")
-        if held is not None:
+        said_at = now if one.said_at is None else min(one.said_at, now)
+        late = held is not None and said_at < held.created_at
+        if held is not None and not late:
             connection.execute(
                 "UPDATE memory_preference SET status = 'superseded', superseded_by = ?, updated_at = ? WHERE id = ?",
-                (id, now, held.id),
+                (id, max(said_at, held.created_at), held.id),
             )
             log(change, held.id, "superseded", one.source.author, id)
         row = PreferenceRow(
@@ -269,24 +273,36 @@ class Gate(Standing):
             tenant=tenant,
             user=user,
             agent="",
-            status="active",
+            status="superseded" if late else "active",
             begins_at=None,
             expires_at=one.expires_at,
-            created_at=now,
+            created_at=said_at,
             **provenance_columns(change, tenant, one.source),
             key=candidate.key,
             text=candidate.text,
             source=candidate.source,
             confidence=candidate.confidence,
-            superseded_by=None,
-            updated_at=now,
+            superseded_by=held.id if held is not None and late else None,
+            updated_at=self._next_wish(connection, tenant, user, candidate.key, said_at) if late else now,
             detail=detail,
         )
         insert(connection, "memory_preference", row)
         log(change, id, "written", one.source.author)
+        if late:
+            return Outcome("written", "preference", id, "what was said later holds", active=False)
         if held is None:
             return Outcome("written", "preference", id)
         return Outcome("superseded", "preference", id, f"replaces {held.text!r}", held.id)
+
+    @staticmethod
+    def _next_wish(connection: sqlite3.Connection, tenant: str, user: str, key: str, said_at: int) -> int:
+        """When the next preference of a key was said after another that is told late."""
+        (after,) = connection.execute(
+            "SELECT min(created_at) FROM memory_preference "
+            "WHERE tenant = ? AND user = ? AND key = ? AND created_at > ?",
+            (tenant, user, key, said_at),
+        ).fetchone()
+        return int(after)
 
     # ------------------------------------------------------------------ episodes
 
@@ -311,7 +327,8 @@ class Gate(Standing):
         if twin is not None:
             return Outcome("deduplicated", "episode", twin.id, "the same is known")
         id = new_id("episode")
-        completed_at = payload.to_utc(candidate.completed_at, "completed_at")
+        told = one.source.at if candidate.completed_at is None else candidate.completed_at
+        completed_at = payload.to_utc(told, "completed_at")
         row = EpisodeRow(
             id=id,
             tenant=tenant,

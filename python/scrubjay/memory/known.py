@@ -18,6 +18,7 @@ from scrubjay.memory.base import Ground, checked_scope
 from scrubjay.memory.content import checked_str
 from scrubjay.memory.gate import Gate
 from scrubjay.memory.making import record_of
+from scrubjay.memory.moments import Moment, moment_asked, was_in_force
 from scrubjay.memory.policies import EVERYWHERE, prevailing, revoke_global, write_global
 from scrubjay.memory.records import (
     Known,
@@ -62,17 +63,26 @@ class KnownScopes(Gate, Ground):
     _kept: dict[tuple[str, str], _Kept]
     _kept_lock: threading.Lock
 
-    def known(self, scope: Scope) -> Known:
+    def known(
+        self, scope: Scope, *, as_of: CreatedAt | None = None, known_at: CreatedAt | None = None
+    ) -> Known:
         """Return all policies in force for the tenant and all preferences of the user, each in the order of its keys.
 
         Nothing is ranked and nothing left out. A tenant's policy goes before a global one of its key, unless the global
         one is mandatory; a user's preference before one of the whole tenant. ``known["refunds"].value`` is what a
         program reads.
 
+        Args:
+            scope: who asks.
+            as_of: when they have to be in force (datetime, ISO 8601, seconds since 1970); None: now.
+            known_at: by what was known then; None: by all that is known. See :mod:`scrubjay.memory.moments`.
+
         Raises:
-            TypeError: `scope` is not a Scope.
+            TypeError, ValueError: `scope` is not a Scope, or a time is none.
         """
         checked_scope(scope)
+        if as_of is not None or known_at is not None:
+            return self._known_then(scope, moment_asked(self.clock, as_of, known_at))
         key = (scope.tenant, scope.user or "")
         store, now = self.store, self.clock()
         if store.cipher.ring is not None and not self.is_readable(scope):
@@ -94,6 +104,26 @@ class KnownScopes(Gate, Ground):
             self.forget_known()
         self._kept[key] = _Kept(glance, stamps, now, until, known, made)
         return known
+
+    def _known_then(self, scope: Scope, moment: Moment | None) -> Known:
+        """The same for another time, from the rows."""
+        assert moment is not None
+        if not self.is_readable(scope):
+            return Known((), ())
+        tenant, user = scope.tenant, scope.user or ""
+        newest: dict[str, dict[str, Any]] = {EVERYWHERE: {}, tenant: {}}
+        preferences: dict[str, Any] = {}
+        with self.snapshot() as connection:
+            policies = "tenant IN ('', ?) ORDER BY version"
+            for row in rows_where(connection, "policy", policies, (tenant,)):
+                if was_in_force(connection, row, moment, self._is_single):
+                    newest[row.tenant][row.key] = record_of(row)
+            wishes = "tenant = ? AND user IN ('', ?) ORDER BY user, created_at"
+            for row in rows_where(connection, "preference", wishes, (tenant, user)):
+                if was_in_force(connection, row, moment, self._is_single):
+                    preferences[row.key] = record_of(row)
+        ruling = prevailing(newest[tenant], newest[EVERYWHERE].values())
+        return Known(tuple(ruling), tuple(preferences[key] for key in sorted(preferences)))
 
     def forget_known(self, tenant: str | None = None) -> None:
         """Clear cached answers of one tenant, or all."""

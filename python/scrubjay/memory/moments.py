@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from scrubjay.memory.checking import moment_of
-from scrubjay.memory.rows import EpisodeRow, FactRow, PolicyRow, Row
+from scrubjay.memory.rows import EpisodeRow, FactRow, PolicyRow, PreferenceRow, Row
 from scrubjay.memory.statements import IsSingle, begin_of_episode, facts_of_slot, holds_at, projected
 from scrubjay.payload import CreatedAt
 
@@ -62,6 +62,9 @@ def was_in_force(connection: sqlite3.Connection, row: Row, moment: Moment, is_si
         return _policy_was(connection, row, moment.as_of, known_at)
     if isinstance(row, EpisodeRow) and begin_of_episode(row) > moment.as_of:
         return False
+    is_dated = isinstance(row, PreferenceRow) and moment.known_at is not None
+    if is_dated and not _was_written(connection, row.id, known_at):
+        return False
     at = known_at if isinstance(row, EpisodeRow) else min(moment.as_of, known_at)
     over = row.status in ("superseded", "revoked") and row.updated_at <= at
     return row.created_at <= at and (row.expires_at is None or at < row.expires_at) and not over
@@ -76,6 +79,14 @@ def _fact_was(connection: sqlite3.Connection, row: FactRow, moment: Moment, is_s
     slot = facts_of_slot(connection, names, (row.topic,)) if row.topic else [row]
     held = projected(connection, slot, is_single, known_at=moment.known_at)
     return row.id in held and held[row.id].at(moment.as_of)
+
+
+def _was_written(connection: sqlite3.Connection, id: str, known_at: int) -> bool:
+    """Whether a record had been written by then, whenever it was said."""
+    (at,) = connection.execute(
+        "SELECT min(at) FROM memory_log WHERE record = ? AND what = 'written'", (id,)
+    ).fetchone()
+    return isinstance(at, int) and at <= known_at
 
 
 def _policy_was(connection: sqlite3.Connection, row: PolicyRow, as_of: int, known_at: int) -> bool:
