@@ -311,6 +311,10 @@ class ModelEngine:
         depth = max(n_lexical, n_nearest)
         bm25_of = self._bm25(rows, [term for term, _ in tokens], text) if text is not None else {}
         similarity_of = self._similarities(rows, direction) if direction is not None else {}
+        spread = (math.nan, math.nan)
+        if wanted.spread and ran in ("hybrid", "vector"):
+            sampled = [rows[place].serial for place in vectors.sampled_places(len(rows))]
+            spread = vectors.spread([similarity_of[one] for one in sampled if one in similarity_of])
         attributes_of = {row.serial: filters.attributes_of(row.document.payload) for row in rows}
         frequencies_of = {row.serial: set(row.frequencies) for row in rows}
         # Filters take documents out of the rankings, not out of the statistics above.
@@ -363,7 +367,7 @@ class ModelEngine:
             )
             for hit, serial, score in ((hit, hit.document, hit.score) for hit in hits)
         ]
-        return Result(found, ran, share)
+        return Result(found, ran, share, spread)
 
     def search_batch(
         self,

@@ -15,6 +15,7 @@
 #include "engine/named_documents.hpp"
 #include "engine/ranking.hpp"
 #include "engine/search_scratch.hpp"
+#include "engine/similarity_spread.hpp"
 #include "engine/vector_arm.hpp"
 
 namespace scrubjay::engine {
@@ -102,9 +103,14 @@ class Search {
       mark_function_words(bm25);
       lexical_arm_.rank(bm25, n_lexical);
     }
-    if (semantic_ && vectors.dim != 0) vector_arm_.rank(vector, length, vectors, n_vector, request_.recall);
-
     SearchResult result;
+    if (semantic_ && vectors.dim != 0) {
+      vector_arm_.rank(vector, length, vectors, n_vector, request_.recall);
+      if (request_.spread) {
+        vector_arm_.similarities(s_.sampled, s_.similarities);
+        result.spread = spread_of(s_.similarities);
+      }
+    }
     result.n_admitted = s_.n_admitted();
     result.lexical_gathered = lexical_arm_.gathered();
     result.vector_work = vector_arm_.work();
@@ -246,6 +252,7 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
     if (const Partition* partition = partitions_.find(visible->key, visible->hash)) search.add(*partition);
   }
   if (request.ranking->entity_weight != 0.0) scratch.count_entity_links(request.entities);
+  if (request.spread) sample_documents(scratch.chunks, scratch.sampled);
   if (request.filter.any()) apply_filter(request.filter, scratch);
   for (size_t r = 0; r < request.rankings.size(); ++r) {
     const std::vector<DocumentKey>& keys = request.rankings[r];

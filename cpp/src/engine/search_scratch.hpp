@@ -90,6 +90,11 @@ struct SearchScratch {
   std::vector<const vector::Column*> graph_columns;
   std::vector<uint32_t> graph_docs, graph_scores, graph_ordered;
 
+  std::vector<uint32_t> sampled;  // for the spread of the similarities
+  std::vector<const vector::Column*> scored_columns;
+  std::vector<uint32_t> scored_bits;
+  std::vector<float> similarities;
+
   std::vector<uint32_t> lexical_docs, vector_docs;
   std::vector<std::vector<uint32_t>> extra_docs;
 
