@@ -60,7 +60,7 @@ INDEPENDENT = (
 
 Outside of a user's scope that is the author that is named; observations that name no author count as one source's."""
 _SCOPE = "tenant TEXT NOT NULL CHECK (tenant <> ''), user TEXT NOT NULL, agent TEXT NOT NULL,"
-_LIVING = "status IN ('provisional', 'active')"
+LIVING = "status IN ('provisional', 'active')"
 
 TABLES = (
     "CREATE TABLE memory_meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID",
@@ -136,7 +136,7 @@ BEGIN SELECT RAISE(ABORT, 'a policy is confirmed once and revoked once'); END"""
   CHECK (status <> 'superseded' OR superseded_by IS NOT NULL),
   CHECK (status <> 'provisional' OR (user = '' AND agent = '')))""",
     f"""CREATE UNIQUE INDEX memory_fact_once ON memory_fact(tenant, user, agent, hash, topic,
-  ifnull(relation, 'asserts'), ifnull(valid_from, ''), ifnull(valid_until, '')) WHERE {_LIVING}""",
+  ifnull(relation, 'asserts'), ifnull(valid_from, ''), ifnull(valid_until, '')) WHERE {LIVING}""",
     "CREATE UNIQUE INDEX memory_fact_slot ON memory_fact(slot) WHERE status = 'active'",
     "CREATE INDEX memory_fact_topic ON memory_fact(tenant, user, agent, topic)",
     "CREATE INDEX memory_fact_shared ON memory_fact(shared_as) WHERE shared_as IS NOT NULL",
