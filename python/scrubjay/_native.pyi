@@ -208,6 +208,11 @@ class Result:
         int64 (n,), or an object array of str.
         """
     @property
+    def information(self) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        float64 (n,): share of `query_information` in the terms that the hit holds; NaN without explain or without terms.
+        """
+    @property
     def lexical_ranks(self) -> numpy.typing.NDArray[numpy.int32]:
         """
         int32 (n,): rank in the lexical ranking from 1; 0 where it does not occur there.
@@ -228,6 +233,11 @@ class Result:
         Whether the search's embedder found nothing in its text.
         """
     @property
+    def query_information(self) -> float:
+        """
+        Sum of the idf of the distinct query terms, in nats, function words left out; NaN without explain.
+        """
+    @property
     def scores(self) -> numpy.typing.NDArray[numpy.float64]:
         """
         float64 (n,): fused scores, BM25 or similarities, by mode.
@@ -240,7 +250,7 @@ class Result:
     @property
     def similarity_spread(self) -> tuple[float, float]:
         """
-        Mean and deviation of the similarities between the search's vector and the visible documents (of at most 512 of them, evenly spread), filter or not; NaN without a vector or unless the query asks.
+        Mean and deviation of the similarities between the search's vector and the visible documents (of at most 512 of them, evenly spread), filter or not; NaN without a vector, or without explain unless the query asks.
         """
     @property
     def vector_ranks(self) -> numpy.typing.NDArray[numpy.int32]:

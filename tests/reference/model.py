@@ -32,6 +32,20 @@ Analysis = list[tuple[str, str]]
 Call = TypeVar("Call", bound=Callable[..., Any])
 
 
+def in_order(numbers: Iterable[float]) -> float:
+    """Their sum, from left to right, each step rounded."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
+
+
+def share_of(said: Mapping[str, float], terms: Iterable[str]) -> float:
+    """The share of what a query's terms say that these say; NaN of nothing."""
+    total, terms = in_order(said.values()), set(terms)
+    return in_order(nats for term, nats in said.items() if term in terms) / total if total > 0 else math.nan
+
+
 def alone(call: Call) -> Call:
     """One call at a time: the plainest way to be consistent under threads."""
 
@@ -312,9 +326,12 @@ class ModelEngine:
         bm25_of = self._bm25(rows, [term for term, _ in tokens], text) if text is not None else {}
         similarity_of = self._similarities(rows, direction) if direction is not None else {}
         spread = (math.nan, math.nan)
-        if wanted.spread and ran in ("hybrid", "vector"):
+        if (wanted.spread or explain) and ran in ("hybrid", "vector"):
             sampled = [rows[place].serial for place in vectors.sampled_places(len(rows))]
             spread = vectors.spread([similarity_of[one] for one in sampled if one in similarity_of])
+        said: dict[str, float] = {}
+        if explain and ran in ("hybrid", "lexical"):
+            said = self._information(rows, tokens, text) if rows else {}
         attributes_of = {row.serial: filters.attributes_of(row.document.payload) for row in rows}
         frequencies_of = {row.serial: set(row.frequencies) for row in rows}
         # Filters take documents out of the rankings, not out of the statistics above.
@@ -364,10 +381,12 @@ class ModelEngine:
                 self._matched_terms(row_of[serial], tokens) if explain else (),
                 hit.identifier,
                 hit.parts if explain else {},
+                share_of(said, frequencies_of[serial]),
             )
             for hit, serial, score in ((hit, hit.document, hit.score) for hit in hits)
         ]
-        return Result(found, ran, share, spread)
+        total = in_order(said.values()) if explain and ran in ("hybrid", "lexical") else math.nan
+        return Result(found, ran, share, spread, total)
 
     def search_batch(
         self,
@@ -508,6 +527,18 @@ class ModelEngine:
 
     def _matched_terms(self, row: Row, tokens: Analysis) -> list[str]:
         return list(dict.fromkeys(term for term, _ in tokens if term in row.frequencies))
+
+    def _information(self, rows: Sequence[Row], tokens: Analysis, text: str) -> dict[str, float]:
+        """What each distinct term of a query says, in nats; in query order."""
+        terms = dict.fromkeys(term for term, _ in tokens)
+        counting = {term for term, kind in tokens if kind in COUNTING}
+        leaves_out = self.analyzer.split("-")[0] == "english" and (self.k1 is None or self.b is None)
+        silent = marked(text, terms) if leaves_out else set()
+        return {
+            term: bm25.idf(len(rows), sum(term in row.frequencies for row in rows))
+            for term in terms
+            if term in counting and term not in silent
+        }
 
     def _coverage(self, row: Row, tokens: Analysis) -> float:
         terms = {term for term, kind in tokens if kind in COUNTING}

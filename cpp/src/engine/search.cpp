@@ -106,7 +106,7 @@ class Search {
     SearchResult result;
     if (semantic_ && vectors.dim != 0) {
       vector_arm_.rank(vector, length, vectors, n_vector, request_.recall);
-      if (request_.spread) {
+      if (request_.spread || request_.explain) {
         vector_arm_.similarities(s_.sampled, s_.similarities);
         result.spread = spread_of(s_.similarities);
       }
@@ -128,7 +128,7 @@ class Search {
         for (const Hit& hit : result.hits) result.parts.push_back(part_of_one_arm(lexical_, hit.score));
       }
     }
-    if (request_.explain) explain(result, vectors);
+    if (request_.explain) explain(result, vectors, n_live);
     own_chunks(result);
     return result;
   }
@@ -177,8 +177,20 @@ class Search {
     }
   }
 
+  // What each term says, and all of them: idf, by which unknown terms say most; function words say nothing.
+  void weigh_information(SearchResult& result, uint64_t n_docs) {
+    s_.term_idfs.assign(terms_.size(), 0.0);
+    result.information = 0.0;
+    if (n_docs == 0) return;
+    for (size_t t = 0; t < terms_.size(); ++t) {
+      const bool says = terms_[t].counts && (s_.is_function_word.empty() || s_.is_function_word[t] == 0);
+      if (says) result.information += s_.term_idfs[t] = lexical::idf(n_docs, s_.dfs[t]);
+    }
+  }
+
   // Evidence for every hit, whichever ranking it came from.
-  void explain(SearchResult& result, const vector::ColumnOptions& vectors) {
+  void explain(SearchResult& result, const vector::ColumnOptions& vectors, uint64_t n_docs) {
+    if (lexical_) weigh_information(result, n_docs);
     uint32_t n_counting = 0;
     for (const lexical::TermCount& term : terms_) {
       result.terms.emplace_back(term.term);
@@ -191,11 +203,14 @@ class Search {
         const double score = lexical_arm_.score(hit.chunk, hit.offset);
         if (score != 0.0) hit.bm25 = score;
         uint32_t n_present = 0;
+        double found = 0.0;
         for (uint32_t t = 0; t < terms_.size(); ++t) {
           if (!lexical_arm_.holds(hit.chunk, hit.offset, t)) continue;
           result.matched[i].push_back(t);
           n_present += terms_[t].counts ? 1 : 0;
+          found += s_.term_idfs[t];
         }
+        if (result.information > 0.0) hit.information = found / result.information;
         if (n_counting != 0) hit.coverage = static_cast<double>(n_present) / n_counting;
       }
       if (semantic_ && vectors.dim != 0) hit.similarity = vector_arm_.similarity(hit.chunk, hit.offset);
@@ -252,7 +267,7 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
     if (const Partition* partition = partitions_.find(visible->key, visible->hash)) search.add(*partition);
   }
   if (request.ranking->entity_weight != 0.0) scratch.count_entity_links(request.entities);
-  if (request.spread) sample_documents(scratch.chunks, scratch.sampled);
+  if (request.spread || request.explain) sample_documents(scratch.chunks, scratch.sampled);
   if (request.filter.any()) apply_filter(request.filter, scratch);
   for (size_t r = 0; r < request.rankings.size(); ++r) {
     const std::vector<DocumentKey>& keys = request.rankings[r];

@@ -94,18 +94,19 @@ def _recall(arguments: argparse.Namespace) -> int:
                 "kind": hit.kind,
                 "text": hit.text,
                 "score": hit.score,
+                "relevance": hit.relevance,
                 "tier": hit.tier,
             }
             for hit in hits
         ]
-        mode, degraded = hits.mode, list(hits.degraded)
+        mode, degraded, fits = hits.mode, list(hits.degraded), hits.relevance
     if arguments.json:
-        _print_json({"mode": mode, "degraded": degraded, "hits": rows})
+        _print_json({"relevance": fits, "mode": mode, "degraded": degraded, "hits": rows})
     elif rows:
         table = [
-            [row["kind"], f"{row['score']:.3f}", row["tier"] or "-", row["text"], row["id"]] for row in rows
+            [row["kind"], f"{row['score']:.3f}", row["relevance"], row["text"], row["id"]] for row in rows
         ]
-        print(render_table(["kind", "score", "tier", "text", "id"], table, stretch=3))
+        print(render_table(["kind", "score", "relevance", "text", "id"], table, stretch=3))
     else:
         print("nothing found")
     if degraded and not arguments.json:

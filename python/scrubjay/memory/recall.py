@@ -14,6 +14,7 @@ from typing import Any, overload
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.fusion import Query, Relevance
+from scrubjay.index.relevance import TIERS, best_of, checked_tier, reaches
 from scrubjay.memory.base import checked_scope
 from scrubjay.memory.documents import holding, ids_of_documents
 from scrubjay.memory.facts import Facts
@@ -33,8 +34,6 @@ from scrubjay.store.reading import names_of
 __all__ = ["Recall", "Recalled", "RecalledHit"]
 
 KINDS = ("fact", "episode", "note")
-_BOUNDS = Relevance()
-_TIERS = ("high", "standard", "low")
 _FRESH = {"faded": {"$exists": False}}
 
 
@@ -92,10 +91,15 @@ class RecalledHit:
         return self.hit.identifier
 
     @property
+    def relevance(self) -> str:
+        """How much speaks for it in absolute terms: "high", "standard", "low" or "none" (see
+        :mod:`scrubjay.index.relevance`; ``hit.hit.relevance_parts`` says why)."""
+        return self.hit.relevance
+
+    @property
     def tier(self) -> str:
-        """How much speaks for it: "high", "standard", "low" or "none", by similarity to the query or coverage of its
-        terms (see :class:`scrubjay.Relevance`)."""
-        return _tier(self.hit, _BOUNDS)
+        """The same as :attr:`relevance`."""
+        return self.hit.relevance
 
     @property
     def record(self) -> Fact | Episode | Note | None:
@@ -123,6 +127,11 @@ class Recalled(Sequence[RecalledHit]):
     def degraded(self) -> tuple[str, ...]:
         """Why less ran than was asked for."""
         return self.retrieved.degraded
+
+    @property
+    def relevance(self) -> str:
+        """Whether anything fits: the highest :attr:`RecalledHit.relevance`, "none" without hits."""
+        return best_of(hit.relevance for hit in self._hits)
 
     @property
     def trace(self) -> Trace:
@@ -189,7 +198,8 @@ class Recall(Facts):
             task_type: of the episodes.
             filter: conditions on metadata, as in :meth:`scrubjay.Index.search`; the fields kind, subject, predicate,
                 confidence, task_type and outcome are there besides the caller's.
-            relevance: the least evidence for each ("low", "standard", "high", or a :class:`scrubjay.Relevance`).
+            relevance: the least for each: "low", "standard" or "high" of :attr:`RecalledHit.relevance` ("none":
+                everything, as None), or bounds of similarity and coverage of your own (:class:`scrubjay.Relevance`).
             query: all else that a search may be asked (:class:`scrubjay.Query`); None: as the retriever is set.
             as_of: when they have to be in force (datetime, ISO 8601, seconds since 1970); None: now.
             known_at: by what was known then; None: by all that is known. Such a search reads the rows of the scope
@@ -204,6 +214,7 @@ class Recall(Facts):
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
         checked_scope(scope)
+        admitted = None if relevance is None else _admitting(relevance)
         moment = moment_asked(self.clock, as_of, known_at)
         conditions = [*_conditions(kinds, task_type, filter)]
         n_asked = k
@@ -242,12 +253,8 @@ class Recall(Facts):
                 found, hits, text, scope, k, notes_of(filter, moment), query
             )
             n_damaged += n_lost
-        if relevance is not None:
-            bounds = Relevance(relevance) if isinstance(relevance, str) else relevance
-            if not isinstance(bounds, Relevance):
-                raise TypeError(f"relevance: expected a str or a Relevance, got {type(relevance).__name__}")
-            admitted = _TIERS[: _TIERS.index(bounds.at_least) + 1]
-            ranked = [one for one in ranked if _tier(one.hit, bounds) in admitted]
+        if admitted is not None:
+            ranked = [one for one in ranked if admitted(one.hit)]
         if n_damaged:
             reason = (
                 f"metadata_damaged: {n_damaged} memories that were found cannot be read, and were left out"
@@ -314,15 +321,23 @@ def _readable(found: Iterable[RetrievedHit]) -> tuple[list[RetrievedHit], int]:
     return readable, n_damaged
 
 
-def _tier(hit: RetrievedHit, bounds: Relevance) -> str:
-    if hit.identifier:
-        return "high"
-    similarity, coverage = hit.similarity or 0.0, hit.coverage or 0.0
-    for tier in _TIERS:
-        least_similarity, least_coverage = getattr(bounds, tier)
-        if similarity >= least_similarity or coverage >= least_coverage:
-            return tier
-    return "none"
+def _admitting(relevance: Relevance | str) -> Callable[[RetrievedHit], bool]:
+    """Return whether a hit has the least evidence."""
+    if isinstance(relevance, str):
+        least = checked_tier(relevance, "relevance")
+        return lambda hit: reaches(hit.relevance, least)
+    if not isinstance(relevance, Relevance):
+        raise TypeError(f"relevance: expected a str or a Relevance, got {type(relevance).__name__}")
+    bounds = [getattr(relevance, tier) for tier in TIERS[TIERS.index(relevance.at_least) :]]
+
+    def has_enough(hit: RetrievedHit) -> bool:
+        similarity, coverage = hit.similarity or 0.0, hit.coverage or 0.0
+        return hit.identifier or any(
+            similarity >= least_similarity or coverage >= least_coverage
+            for least_similarity, least_coverage in bounds
+        )
+
+    return has_enough
 
 
 def _conditions(

@@ -378,6 +378,12 @@ class HitOut(BaseModel):
     matched_terms: list[str] | None = None
     coverage: float | None = None
     identifier: bool | None = None
+    relevance: Annotated[
+        Tier | Literal["none"] | None, Field(description="how much speaks for it in absolute terms")
+    ] = None
+    relevance_parts: Annotated[
+        dict[str, Any] | None, Field(description="the evidence that its relevance is made of")
+    ] = None
     parts: Annotated[dict[str, float] | None, Field(description="what add up to the score, and `final`")] = (
         None
     )
