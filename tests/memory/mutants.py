@@ -23,6 +23,7 @@ GATE, FACTS, KNOWN, RECORDS, FORGET, SCHEMA, RACES, KILLS, MACHINE, VALUES, GLOB
         "values", "global_policies",
     )
 )  # fmt: skip
+FLOOR = "tests/memory/test_floor.py"
 TIMES = "tests/memory/test_two_times.py"
 TOGETHER = "tests/unit/test_store_together.py"
 SEALING = "tests/memory/test_memory_encryption.py"
@@ -934,6 +935,56 @@ MUTANTS: dict[str, Mutant] = {
         "AND o.user <> ?)",
         "AND o.user = ?)",
         f"{FORGET}::test_what_a_forgotten_user_said_of_the_tenant",
+    ),
+    # ------------------------------------------------------------------ what goes into a prompt
+    "floor": Mutant(
+        "a question that nothing answers puts nothing in",
+        _M + "lines:over_floor",
+        "answered and tier",
+        "tier",
+        f"{FLOOR}::test_the_best_opens_the_prompt_for_what_is_of_low_relevance",
+    ),
+    "floor_of_the_best": Mutant(
+        "the most relevant hit decides, wherever it stands",
+        _M + "lines:over_floor",
+        "best_of(tiers)",
+        "best_of(tiers[:1])",
+        f"{FLOOR}::test_the_best_opens_the_prompt_for_what_is_of_low_relevance",
+    ),
+    "floor_for_each": Mutant(
+        "what is of no relevance stays out beside what answers",
+        _M + "lines:over_floor",
+        'answered and tier != "none"',
+        "answered",
+        f"{FLOOR}::test_the_best_opens_the_prompt_for_what_is_of_low_relevance",
+    ),
+    "overriding_narrower": Mutant(
+        "what is said in the narrower scope holds",
+        _M + "lines:overriding",
+        "max(rivals",
+        "min(rivals",
+        f"{FLOOR}::test_a_tenants_fact_that_a_user_contradicts_says_what_holds",
+    ),
+    "overriding_single": Mutant(
+        "what may have several values contradicts nothing",
+        _M + "lines:overriding",
+        "else fact.single)",
+        "else True)",
+        f"{FLOOR}::test_what_may_have_several_values_holds_beside_another",
+    ),
+    "edges_recorded": Mutant(
+        "a prompt is placed again as it was",
+        _M + "session:prompt_data",
+        '"brief_tokens", "edges")',
+        '"brief_tokens")',
+        f"{FLOOR}::test_best_first_and_last",
+    ),
+    "summary_recorded": Mutant(
+        "a prompt is made again with its summary",
+        _M + "session:prompt_data",
+        '"summary": made.summary',
+        '"summary": None',
+        f"{FLOOR}::test_a_summary_stands_in_place_of_the_turns",
     ),
 }
 

@@ -142,25 +142,35 @@ def test_best_first_and_last(memory: Memory) -> None:
     assert again.faithful and again.assembled is not None and again.assembled.text == made.text
 
 
-def test_a_tenants_fact_that_a_user_contradicts_says_what_holds(tmp_path: Path) -> None:
-    with open_memory(tmp_path / "m.scrubjay") as memory:
+def fiscal_lines(path: Path, *, single: bool) -> dict[str, str]:
+    """What a prompt says of a slot of which the tenant and the user say different things."""
+    with open_memory(path / "m.scrubjay") as memory:
         shared = memory.propose(
-            FactCandidate("The fiscal year starts in April.", "acme", "fiscal year start", single=True),
+            FactCandidate("The fiscal year starts in April.", "acme", "fiscal year start", single=single),
             scope=ACME,
             source="r",
         )
         assert shared.id is not None
         memory.confirm(shared.id, by="ann", scope=ACME)
         own = FactCandidate(
-            "For Jane the fiscal year starts in July.", "Acme", "fiscal year start", single=True
+            "For Jane the fiscal year starts in July.", "Acme", "fiscal year start", single=single
         )
-        memory.propose(own, scope=Scope("acme", user="jane"), source="s")
-        text = memory.assemble("When does the fiscal year start?", JANE, floor="none").text
-    lines = {
+        memory.propose(own, scope=JANE, source="s")
+        text = memory.assemble("When does the fiscal year start?", JANE).text
+    return {
         ("April" if "in April" in line else "July"): line for line in text.splitlines() if "fiscal" in line
     }
+
+
+def test_a_tenants_fact_that_a_user_contradicts_says_what_holds(tmp_path: Path) -> None:
+    lines = fiscal_lines(tmp_path, single=True)
     assert lines["April"].endswith("[does not hold here: For Jane the fiscal year starts in July.]")
     assert "does not hold" not in lines["July"]
+
+
+def test_what_may_have_several_values_holds_beside_another(tmp_path: Path) -> None:
+    lines = fiscal_lines(tmp_path, single=False)
+    assert set(lines) == {"April", "July"} and "does not hold" not in "".join(lines.values())
 
 
 def test_a_summary_stands_in_place_of_the_turns(memory: Memory) -> None:

@@ -90,7 +90,7 @@ def test_more_evidence_never_counts_less(
 
 
 def test_tiers() -> None:
-    assert [tier_of(p) for p in (0.0, 0.249, 0.25, 0.6, 0.949, 0.95, 1.0)] == [
+    assert [tier_of(p) for p in (0.0, 0.399, 0.4, 0.6, 0.949, 0.95, 1.0)] == [
         "none", "none", "low", "standard", "standard", "high", "high",
     ]  # fmt: skip
     assert best_of(["low", "high", "none"]) == "high" and best_of([]) == "none"
