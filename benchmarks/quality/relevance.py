@@ -188,7 +188,6 @@ def main() -> None:
         "--fit", action="store_true", help="fit again, each set judged by weights fitted without it"
     )
     parser.add_argument("--quick", action="store_true", help="does it run? two sets, whole scopes")
-    parser.add_argument("--quick", action="store_true", help="does it run? two sets, whole scopes")
     parser.add_argument("--json", action="store_true", help="print JSON")
     arguments = parser.parse_args()
     every = judged_sets(data_folder(arguments.data), SETS[:2] if arguments.quick else SETS)
@@ -197,7 +196,7 @@ def main() -> None:
         [
             row
             for place, judged in enumerate(every)
-            for size in SIZES
+            for size in sizes
             for row in rows_of(judged, every, place, size)
         ]
     ).astype(np.float64)
@@ -213,7 +212,7 @@ def main() -> None:
             by_set[judged.name] = judged_tiers(best_hits(table[own], every_odds[own]))
         by_size = {
             str(size or "whole"): judged_tiers(best_hits(table[own], every_odds[own]))
-            for size in SIZES
+            for size in sizes
             for own in [table[:, 1] == size]
         }
         all_of = judged_tiers(best_hits(table, every_odds))
