@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from tests.reference import bm25, filters
+from tests.reference.function_words import MOST_IDF
 from tests.reference.fusion import Found, Id, Options, fused_scores, marginal_relevance
 
 MOST_NEW_HOLDERS = 100
@@ -49,6 +50,10 @@ class Evidence(Generic[Id]):
     """What filters can ask about a document."""
     entities: Sequence[str] = ()
     """What the query is about."""
+    spread: tuple[float, float] = (math.nan, math.nan)
+    """Mean and deviation of the similarities of a sample of the visible documents."""
+    function_words: frozenset[str] = frozenset()
+    """Terms that weigh little."""
     visible: Sequence[Id] | None = None
     """All visible documents, of which `order` are those that a filter admits; None: it admits all."""
 
@@ -110,6 +115,31 @@ def identifiers(evidence: Evidence[Id]) -> list[str]:
                 continue
         chosen.append(term)
     return chosen
+
+
+def lexical_deviation(evidence: Evidence[Id]) -> float:
+    """Of BM25 in the scope, if each term stood in its documents independently of the others."""
+    n_documents, variance = len(evidence.counted), 0.0
+    for term, count in Counter(term for term, _ in evidence.tokens).items():
+        frequency = document_frequency(term, evidence)
+        if frequency == 0:
+            continue
+        idf = bm25.idf(n_documents, frequency)
+        weight = count * (min(idf, MOST_IDF) if term in evidence.function_words else idf)
+        held = frequency / n_documents
+        variance += weight * weight * held * (1.0 - held)
+    return math.sqrt(variance)
+
+
+def complete(found: Found[Id], evidence: Evidence[Id]) -> None:
+    """Every document gets the scores of both arms; a similarity is not above those that were ranked."""
+    spread = evidence.spread if found.nearest and math.isfinite(evidence.spread[1]) else (0.0, 0.0)
+    found.scale = (lexical_deviation(evidence), *spread)
+    for document in found.documents:
+        found.bm25.setdefault(document, evidence.bm25.get(document, 0.0))
+        if found.nearest and document in evidence.similarity and document not in found.similarity:
+            least = found.similarity[found.nearest[-1]]
+            found.similarity[document] = min(evidence.similarity[document], least)
 
 
 def coverage(document: Id, evidence: Evidence[Id]) -> float:
@@ -203,6 +233,8 @@ def rank(
             for document in set(lexical) | set(found.holders):
                 if document in evidence.similarity:
                     found.similarity[document] = evidence.similarity[document]
+        if options.method == "auto":
+            complete(found, evidence)
         scores, refused, share = fuse(options, found)
     else:
         scores = dict(found.bm25 if lexical else found.similarity)

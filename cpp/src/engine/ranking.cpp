@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/seeded_hash.hpp"
+#include "engine/fusion_scale.hpp"
 #include "engine/identifier_tier.hpp"
 #include "simd/kernels.hpp"
 
@@ -19,14 +20,21 @@ namespace {
 constexpr double kMostPrior = 1e100;
 constexpr size_t kMostNewHolders = 100;  // at most: 0.5% of a million would be 5,000
 
+// Some bits of a score, of its order and below 2^31.
+uint32_t coarse_score(double score) noexcept { return base::sortable_float(static_cast<float>(score)) >> 1; }
+
 }  // namespace
 
-void Ranker::run(bool fused, uint64_t n_docs, size_t k, size_t depth, SearchResult& result) {
+void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& asked, SearchResult& result) {
   collect();
   if (fused) {
     if (options_.identifier_tier) add_holders(n_docs);
     if (fusion::wants_similarities(options_.fusion)) complete_similarities();
-    result.lexical_share = fusion::fuse(options_.fusion, s_.extra_docs, terms_.size(), s_.candidates, parts_);
+    if (options_.fusion.method == fusion::Method::automatic) {
+      result.lexical_share = fuse_automatically(n_docs, k, asked);
+    } else {
+      fusion::fuse(options_.fusion, s_.extra_docs, terms_.size(), {}, s_.candidates, parts_);
+    }
   } else {
     for (Candidate& candidate : s_.candidates.all())
       candidate.score = candidate.lexical_rank != 0 ? candidate.bm25 : candidate.similarity;
@@ -36,7 +44,7 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, size_t depth, SearchResu
         parts_->push_back(part_of_one_arm(candidate.lexical_rank != 0, candidate.score));
     }
   }
-  if (!any_identifier_ && !options_.adjusts() && !options_.diversifies()) {
+  if (only_fused_scores()) {
     take_best(k);
     return report(0.0, result);
   }
@@ -48,7 +56,7 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, size_t depth, SearchResu
   }
   if (options_.weighs_coverage()) prepare_coverage(n_docs);
   if (options_.adjusts()) {
-    select_best(depth);
+    select_best(std::max({k, asked.lexical, asked.vector}));
     if (options_.weighs_coverage()) compute_coverages();
     if (options_.has_signals()) add_signals();
     refuse_by_thresholds();
@@ -108,6 +116,77 @@ void Ranker::complete_similarities() {
     if (candidate.vector_rank == 0)
       candidate.similarity = vector_.similarity(candidate.doc >> 16, candidate.doc & 0xffffu);
   }
+}
+
+// Returns the lexical share.
+double Ranker::fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked) {
+  for (const std::vector<uint32_t>& docs : s_.extra_docs) {
+    for (const uint32_t doc : docs) s_.candidates.at(doc);
+  }
+  const fusion::Scale scale = fusion_scale(s_, terms_, n_docs, vector_);
+  const fusion::Automatic automatic(scale, s_.candidates);
+  // Not in a lexical ranking that ended by itself: it holds no term.
+  const bool lexical_cut = s_.lexical_docs.size() >= asked.lexical;
+  if (only_fused_scores() && s_.extra_docs.empty() && !parts_) {
+    rescore_best(automatic, k, lexical_cut);
+    return automatic.share();
+  }
+  s_.unscored.clear();
+  const std::span<const Candidate> all = s_.candidates.all();
+  for (uint32_t i = 0; i < all.size(); ++i) {
+    if (all[i].lexical_rank == 0 || all[i].vector_rank == 0) s_.unscored.push_back(i);
+  }
+  complete_scores(automatic.least_similarity());
+  return fusion::fuse(options_.fusion, s_.extra_docs, terms_.size(), scale, s_.candidates, parts_);
+}
+
+// As if all scores were completed, for the best k. What an arm did not rank it gives at most its last score: a
+// candidate that with this much stays below k others need not be asked for.
+void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lexical_cut) {
+  const std::span<Candidate> all = s_.candidates.all();
+  const double last_bm25 =
+      lexical_cut && !s_.lexical_docs.empty() ? s_.candidates.lexical().back().bm25 : 0.0;
+  const bool has_vector = !s_.vector_docs.empty();
+  s_.coarse.clear();
+  s_.unscored.clear();
+  for (uint32_t i = 0; i < all.size(); ++i) {
+    const bool known_bm25 = all[i].lexical_rank != 0 || !lexical_cut || terms_.empty();
+    const bool known = known_bm25 && (all[i].vector_rank != 0 || !has_vector);
+    if (!known_bm25) all[i].bm25 = last_bm25;
+    all[i].score = automatic.score(all[i]);  // of an unknown similarity: as if of the least
+    if (known) {
+      s_.coarse.push_back(coarse_score(all[i].score));
+    } else {
+      s_.unscored.push_back(i);
+    }
+  }
+  if (s_.coarse.size() >= k) {
+    const uint32_t kth = simd::kernels().kth_greatest(s_.coarse.data(), s_.coarse.size(), k, 0);
+    std::erase_if(s_.unscored, [&](uint32_t i) { return coarse_score(all[i].score) < kth; });
+  }
+  complete_scores(automatic.least_similarity());
+  for (const uint32_t i : s_.unscored) all[i].score = automatic.score(all[i]);
+}
+
+// The scores of scratch.unscored by the arm that did not rank them. A similarity is not above those that were
+// ranked, even if the vector ranking missed a document.
+void Ranker::complete_scores(double least_similarity) {
+  const std::span<Candidate> all = s_.candidates.all();
+  s_.unscored_docs.clear();
+  s_.places.clear();
+  for (const uint32_t i : s_.unscored) {
+    Candidate& candidate = all[i];
+    const uint32_t chunk = candidate.doc >> 16, offset = candidate.doc & 0xffffu;
+    if (candidate.lexical_rank == 0 && !terms_.empty()) candidate.bm25 = lexical_.score(chunk, offset);
+    if (candidate.vector_rank != 0 || s_.vector_docs.empty()) continue;
+    const vector::Column* column = s_.chunks[chunk].chunk->vectors();
+    if (!column || !column->has(offset)) continue;
+    s_.unscored_docs.push_back(candidate.doc);
+    s_.places.push_back(i);
+  }
+  vector_.similarities(s_.unscored_docs, s_.similarities);
+  for (size_t i = 0; i < s_.places.size(); ++i)
+    all[s_.places[i]].similarity = std::min(static_cast<double>(s_.similarities[i]), least_similarity);
 }
 
 void Ranker::prepare_coverage(uint64_t n_docs) {
@@ -289,9 +368,6 @@ void Ranker::refuse_by_thresholds() {
 }
 
 namespace {
-
-// Some bits of a score, of its order and below 2^31.
-uint32_t coarse_score(double score) noexcept { return base::sortable_float(static_cast<float>(score)) >> 1; }
 
 bool better(const RankedCandidate& a, const RankedCandidate& b) noexcept {
   if (a.identifier != b.identifier) return a.identifier;

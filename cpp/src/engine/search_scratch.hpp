@@ -90,7 +90,10 @@ struct SearchScratch {
   std::vector<const vector::Column*> graph_columns;
   std::vector<uint32_t> graph_docs, graph_scores, graph_ordered;
 
-  std::vector<uint32_t> sampled;  // for the spread of the similarities
+  std::vector<uint32_t> sampled;           // for the spread of the similarities that the fusion goes by
+  std::vector<uint32_t> reported_sampled;  // and for the one that the request asked for
+  std::vector<uint32_t> unscored;          // candidates with a score of one arm only, as indices
+  std::vector<uint32_t> unscored_docs;
   std::vector<const vector::Column*> scored_columns;
   std::vector<uint32_t> scored_bits;
   std::vector<float> similarities;
