@@ -82,7 +82,8 @@ class Found(Generic[Id]):
     """Of those in `lexical`, and of holders of an identifier."""
     similarity: dict[Id, float]
     """Of those in `nearest`, and of others if the method wants them; "auto" wants both scores of all."""
-    holders: Sequence[Id] = ()
+    holders: dict[Id, int] = field(default_factory=dict)
+    """The documents of the identifier tier, and how many identifiers each holds."""
     n_terms: int = 0
     scale: tuple[float, float, float] = (0.0, 0.0, 0.0)
     """How scores spread in the scope: the deviation of BM25, mean and deviation of the similarities."""

@@ -478,9 +478,7 @@ class ModelEngine:
             return frozenset()
         return frozenset(marked(arguments.text(text), [term for term, _ in tokens]))
 
-    def _spread(
-        self, rows: Sequence[Row], similarity_of: dict[int, float], most: int
-    ) -> tuple[float, float]:
+    def _spread(self, rows: Sequence[Row], similarity_of: dict[int, float], most: int) -> tuple[float, float]:
         sampled = [rows[place].serial for place in vectors.sampled_places(len(rows), most)]
         return vectors.spread([similarity_of[one] for one in sampled if one in similarity_of])
 

@@ -15,6 +15,8 @@ from typing import Generic
 from tests.reference import bm25, filters
 from tests.reference.function_words import MOST_IDF
 from tests.reference.fusion import Found, Id, Options, fused_scores, marginal_relevance
+from tests.reference.identifiers import MOST_VISITED, Identifiers, rare_limit, rarest
+from tests.reference.identifiers import identifiers as query_identifiers
 
 MOST_NEW_HOLDERS = 100
 PARTS = (
@@ -81,40 +83,15 @@ def document_frequency(term: str, evidence: Evidence[Id]) -> int:
     return sum(term in evidence.terms_of(document) for document in evidence.counted)
 
 
-def identifiers(evidence: Evidence[Id]) -> list[str]:
-    """The terms of the query that name something exactly (see cpp/src/engine/identifier_tier.hpp)."""
-    n_documents = len(evidence.counted)
-    frequency = {term: document_frequency(term, evidence) for term, _ in evidence.tokens}
-
-    def has_digit(term: str) -> bool:
-        return any("0" <= character <= "9" for character in term)
-
-    candidates = {
-        term
-        for term, kind in evidence.tokens
-        if (kind == "whole" or (kind in ("word", "joined") and has_digit(term)))
-        and 0 < frequency[term] <= max(5, 0.005 * n_documents)
-    }
-    counts = Counter(term for term, _ in evidence.tokens)
+def identifiers(evidence: Evidence[Id]) -> Identifiers:
+    """What names something exactly in the query (see tests/reference/identifiers.py)."""
+    n_documents, counts = len(evidence.counted), Counter(term for term, _ in evidence.tokens)
+    frequency = {term: document_frequency(term, evidence) for term in counts}
     mass = {
         term: count * (bm25.idf(n_documents, frequency[term]) if frequency[term] else 0.0)
         for term, count in counts.items()
     }
-    chosen = []
-    for term in counts:
-        if term not in candidates or any(term != other and term in other for other in candidates):
-            continue
-        short_number = all("0" <= character <= "9" for character in term) and len(term) <= 2
-        if not has_digit(term) or short_number:
-            inside = total = 0.0
-            for other, weight in mass.items():
-                total += weight
-                if other in term:
-                    inside += weight
-            if total == 0 or inside / total < 2 / 3:
-                continue
-        chosen.append(term)
-    return chosen
+    return query_identifiers(evidence.tokens, frequency, mass, n_documents)
 
 
 def lexical_deviation(evidence: Evidence[Id]) -> float:
@@ -241,10 +218,10 @@ def rank(
         refused = set()
         found.parts.update({d: alone(scores[d], "words" if lexical else "meaning") for d in scores})
     parts = {document: {**alone(0.0, "words"), **found.parts.get(document, {})} for document in scores}
-    in_tier = set(found.holders)
+    in_tier = found.holders
 
     def best(documents: Sequence[Id], n: int) -> list[Id]:
-        return sorted(documents, key=lambda d: (d not in in_tier, -scores[d], place[d]))[:n]
+        return sorted(documents, key=lambda d: (-in_tier.get(d, 0), -scores[d], place[d]))[:n]
 
     hits = [document for document in scores if document in place and document not in refused]
     if options.adjusts:
@@ -280,10 +257,11 @@ def rank(
         scaled = scale([scores[document] for document in hits])
         n_first = sum(document in in_tier for document in hits)
         hits = marginal_relevance(hits, scaled, options.mmr, k, evidence.cosine, n_first)
-    for document in in_tier & set(hits):
-        parts[document]["identifier"] = bonus
+    for document in in_tier.keys() & set(hits):
+        parts[document]["identifier"] = bonus * in_tier[document]
     return [
-        Ranked(d, scores[d] + bonus if d in in_tier else scores[d], d in in_tier, parts[d]) for d in hits
+        Ranked(d, scores[d] + bonus * in_tier[d] if d in in_tier else scores[d], d in in_tier, parts[d])
+        for d in hits
     ], share
 
 
@@ -308,17 +286,38 @@ def scale_parts(parts: dict[str, float], score: float, scores: Sequence[float]) 
     parts["scaling"] = -least / (greatest - least)
 
 
-def holders(evidence: Evidence[Id], candidates: Sequence[Id]) -> list[Id]:
-    """The documents that hold an identifier of the query; of those that no arm found, at most a hundred."""
-    found: dict[Id, None] = {}
+def holders(evidence: Evidence[Id], candidates: Sequence[Id]) -> dict[Id, int]:
+    """The documents of the identifier tier, and how many identifiers of the query each holds, at least 1; of those that
+    no arm found, at most a hundred."""
+    found: dict[Id, int] = {}
     n_new = 0
-    for term in identifiers(evidence):
+    query = identifiers(evidence)
+
+    def held(document: Id) -> int:
+        return max(query.held(evidence.terms_of(document)), 1)
+
+    def add(document: Id) -> None:
+        nonlocal n_new
+        if document not in candidates and document not in found:
+            if n_new == MOST_NEW_HOLDERS:
+                return
+            n_new += 1
+        found[document] = held(document)
+
+    for term in query.members:
         for document in evidence.order:
-            if term not in evidence.terms_of(document):
-                continue
-            if document not in candidates and document not in found:
-                if n_new == MOST_NEW_HOLDERS:
-                    continue
-                n_new += 1
-            found[document] = None
-    return list(found)
+            if term in evidence.terms_of(document):
+                add(document)
+    if not query.members and len(query.named) > 1:
+        frequency = {term: document_frequency(term, evidence) for forms in query.named for term in forms}
+        forms = rarest(query.named, frequency)
+        pairs = [
+            document
+            for document in evidence.order
+            if not forms.isdisjoint(evidence.terms_of(document)) and held(document) > 1
+        ]
+        few = len(pairs) <= rare_limit(len(evidence.counted))
+        if few and sum(frequency[form] for form in forms) <= MOST_VISITED:
+            for document in pairs:
+                add(document)
+    return found

@@ -44,7 +44,7 @@ def bound(metric: str, dtype: str, query: NDArray[np.float64], document: NDArray
     return RELATIVE_BOUND[dtype] * magnitude(metric, query, document)
 
 
-MOST_SAMPLED, MOST_FUSED = 512, 32
+MOST_SAMPLED, MOST_FUSED = 512, 16
 
 
 def sampled_places(n_documents: int, most: int = MOST_SAMPLED) -> list[int]:

@@ -19,6 +19,7 @@ namespace {
 
 constexpr double kMostPrior = 1e100;
 constexpr size_t kMostNewHolders = 100;  // at most: 0.5% of a million would be 5,000
+constexpr uint64_t kMostVisitedHolders = 1000;
 
 // Some bits of a score, of its order and below 2^31.
 uint32_t coarse_score(double score) noexcept { return base::sortable_float(static_cast<float>(score)) >> 1; }
@@ -52,7 +53,7 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& asked, Sear
   const std::span<const Candidate> all = s_.candidates.all();
   for (size_t i = 0; i < all.size(); ++i) {
     if (!all[i].refused)
-      s_.ranked.push_back({all[i].score, all[i].doc, static_cast<uint32_t>(i), all[i].identifier});
+      s_.ranked.push_back({all[i].score, all[i].doc, static_cast<uint32_t>(i), all[i].identifiers});
   }
   if (options_.weighs_coverage()) prepare_coverage(n_docs);
   if (options_.adjusts()) {
@@ -91,23 +92,56 @@ void Ranker::collect() {
 // Documents that hold an identifier are candidates even where a long query's other words crowd them out.
 void Ranker::add_holders(uint64_t n_docs) {
   if (terms_.empty()) return;
-  find_identifiers(s_.tokens, terms_, s_.dfs, s_.weighting, n_docs, s_.rare_terms, s_.identifiers);
+  find_identifiers(s_.tokens, terms_, s_.dfs, s_.weighting, n_docs, s_.identifiers);
   size_t n_new = 0;
-  for (const uint32_t term : s_.identifiers) {
-    lexical_.visit_holders(term, [&](uint32_t doc) {
-      Candidate* candidate = s_.candidates.find(doc);
-      if (!candidate) {
-        if (n_new == kMostNewHolders) return;
-        ++n_new;
-        candidate = &s_.candidates.at(doc);
-      }
-      // The lexical ranking may have been cut before it, whoever found it.
-      if (candidate->lexical_rank == 0 && !candidate->identifier)
-        candidate->bm25 = lexical_.score(doc >> 16, doc & 0xffffu);
-      candidate->identifier = true;
-      any_identifier_ = true;
+  const auto add = [&](uint32_t doc) {
+    Candidate* candidate = s_.candidates.find(doc);
+    if (!candidate) {
+      if (n_new == kMostNewHolders) return;
+      ++n_new;
+      candidate = &s_.candidates.at(doc);
+    }
+    if (candidate->identifiers != 0) return;
+    // The lexical ranking may have been cut before it, whoever found it.
+    if (candidate->lexical_rank == 0) candidate->bm25 = lexical_.score(doc >> 16, doc & 0xffffu);
+    candidate->identifiers = std::max(n_identifiers_of(doc), 1u);
+    any_identifier_ = true;
+  };
+  for (const uint32_t term : s_.identifiers.members) lexical_.visit_holders(term, add);
+  if (!s_.identifiers.members.empty() || s_.identifiers.n_named < 2) return;
+  find_pairs();
+  if (static_cast<double>(s_.pair_docs.size()) > rare_limit(n_docs)) return;
+  for (const uint32_t doc : s_.pair_docs) add(doc);
+}
+
+// The documents that hold the rarest identifier and another one, ascending, into scratch.pair_docs.
+void Ranker::find_pairs() {
+  s_.pair_docs.clear();
+  const std::vector<uint32_t>& forms = s_.identifiers.named[rarest(s_.identifiers, s_.dfs)];
+  uint64_t n_holders = 0;
+  for (const uint32_t form : forms) n_holders += s_.dfs[form];
+  if (n_holders > kMostVisitedHolders) return;
+  for (const uint32_t form : forms) {
+    lexical_.visit_holders(form, [&](uint32_t doc) {
+      if (n_identifiers_of(doc) > 1) s_.pair_docs.push_back(doc);
     });
   }
+  std::sort(s_.pair_docs.begin(), s_.pair_docs.end());
+  s_.pair_docs.erase(std::unique(s_.pair_docs.begin(), s_.pair_docs.end()), s_.pair_docs.end());
+}
+
+// How many of the query's identifiers a document holds, each in any of its forms.
+uint32_t Ranker::n_identifiers_of(uint32_t doc) const {
+  if (s_.identifiers.n_named < 2) return 1;
+  uint32_t n = 0;
+  for (size_t i = 0; i < s_.identifiers.n_named; ++i) {
+    const std::vector<uint32_t>& forms = s_.identifiers.named[i];
+    n += std::any_of(forms.begin(), forms.end(),
+                     [&](uint32_t form) { return lexical_.holds(doc >> 16, doc & 0xffffu, form); })
+             ? 1
+             : 0;
+  }
+  return n;
 }
 
 void Ranker::complete_similarities() {
@@ -140,32 +174,54 @@ double Ranker::fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked)
   return fusion::fuse(options_.fusion, s_.extra_docs, terms_.size(), scale, s_.candidates, parts_);
 }
 
-// As if all scores were completed, for the best k. What an arm did not rank it gives at most its last score: a
-// candidate that with this much stays below k others need not be asked for.
+// As if all scores were completed, for the best k. What an arm did not rank it gives at most its last score, so
+// among the candidates of one arm alone this bound descends with their rank: beyond the first that stays below k
+// others, none is asked for (the threshold algorithm of Fagin, Lotem and Naor 2003).
 void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lexical_cut) {
   const std::span<Candidate> all = s_.candidates.all();
-  const double last_bm25 =
-      lexical_cut && !s_.lexical_docs.empty() ? s_.candidates.lexical().back().bm25 : 0.0;
   const bool has_vector = !s_.vector_docs.empty();
+  const bool lacks_bm25 = lexical_cut && !s_.lexical_docs.empty();
   s_.coarse.clear();
   s_.unscored.clear();
+  const auto score = [&](uint32_t i) {
+    all[i].score = automatic.score(all[i]);
+    all[i].refused = false;
+    s_.coarse.push_back(coarse_score(all[i].score));
+  };
+  const auto complete = [&] {
+    complete_scores(automatic.least_similarity());
+    for (const uint32_t i : s_.unscored) score(i);
+    s_.unscored.clear();
+  };
   for (uint32_t i = 0; i < all.size(); ++i) {
-    const bool known_bm25 = all[i].lexical_rank != 0 || !lexical_cut || terms_.empty();
-    const bool known = known_bm25 && (all[i].vector_rank != 0 || !has_vector);
-    if (!known_bm25) all[i].bm25 = last_bm25;
-    all[i].score = automatic.score(all[i]);  // of an unknown similarity: as if of the least
-    if (known) {
-      s_.coarse.push_back(coarse_score(all[i].score));
-    } else {
+    const bool is_known = all[i].lexical_rank == 0 ? !lacks_bm25 : all[i].vector_rank != 0 || !has_vector;
+    if (is_known) {
+      score(i);
+    } else if (std::max(all[i].lexical_rank, all[i].vector_rank) <= k) {
       s_.unscored.push_back(i);
+    } else {
+      all[i].refused = true;
     }
   }
-  if (s_.coarse.size() >= k) {
-    const uint32_t kth = simd::kernels().kth_greatest(s_.coarse.data(), s_.coarse.size(), k, 0);
-    std::erase_if(s_.unscored, [&](uint32_t i) { return coarse_score(all[i].score) < kth; });
+  complete();
+  const uint32_t kth =
+      s_.coarse.size() < k ? 0 : simd::kernels().kth_greatest(s_.coarse.data(), s_.coarse.size(), k, 0);
+  const auto add_until_below = [&](auto begin, auto end, auto index) {
+    for (auto at = begin; at != end; ++at) {
+      const uint32_t i = index(at);
+      if (!all[i].refused) continue;
+      if (coarse_score(automatic.score(all[i])) < kth) break;
+      s_.unscored.push_back(i);
+    }
+  };
+  const auto by_vector = s_.candidates.by_vector_rank();
+  add_until_below(uint32_t{0}, static_cast<uint32_t>(s_.lexical_docs.size()), [](uint32_t i) { return i; });
+  const double last_bm25 = lacks_bm25 ? s_.candidates.lexical().back().bm25 : 0.0;
+  for (const uint32_t i : by_vector) {
+    if (all[i].refused && all[i].lexical_rank == 0) all[i].bm25 = last_bm25;
   }
-  complete_scores(automatic.least_similarity());
-  for (const uint32_t i : s_.unscored) all[i].score = automatic.score(all[i]);
+  add_until_below(by_vector.begin(), by_vector.end(), [](auto at) { return *at; });
+  complete();
 }
 
 // The scores of scratch.unscored by the arm that did not rank them. A similarity is not above those that were
@@ -175,13 +231,22 @@ void Ranker::complete_scores(double least_similarity) {
   s_.unscored_docs.clear();
   s_.places.clear();
   for (const uint32_t i : s_.unscored) {
-    Candidate& candidate = all[i];
-    const uint32_t chunk = candidate.doc >> 16, offset = candidate.doc & 0xffffu;
-    if (candidate.lexical_rank == 0 && !terms_.empty()) candidate.bm25 = lexical_.score(chunk, offset);
-    if (candidate.vector_rank != 0 || s_.vector_docs.empty()) continue;
-    const vector::Column* column = s_.chunks[chunk].chunk->vectors();
-    if (!column || !column->has(offset)) continue;
-    s_.unscored_docs.push_back(candidate.doc);
+    if (all[i].lexical_rank != 0) continue;
+    s_.unscored_docs.push_back(all[i].doc);
+    s_.places.push_back(i);
+  }
+  if (!terms_.empty()) {
+    lexical_.scores(s_.unscored_docs, s_.boosts);
+    for (size_t i = 0; i < s_.places.size(); ++i) all[s_.places[i]].bm25 = s_.boosts[i];
+  }
+  if (s_.vector_docs.empty()) return;
+  s_.unscored_docs.clear();
+  s_.places.clear();
+  for (const uint32_t i : s_.unscored) {
+    if (all[i].vector_rank != 0) continue;
+    const vector::Column* column = s_.chunks[all[i].doc >> 16].chunk->vectors();
+    if (!column || !column->has(all[i].doc & 0xffffu)) continue;
+    s_.unscored_docs.push_back(all[i].doc);
     s_.places.push_back(i);
   }
   vector_.similarities(s_.unscored_docs, s_.similarities);
@@ -343,7 +408,7 @@ double Ranker::spread() const {
 }
 
 Relevance Ranker::relevance(const RankedCandidate& one, double coverage) const {
-  if (one.identifier) return Relevance::high;
+  if (one.identifiers != 0) return Relevance::high;
   double similarity = s_.candidates.all()[one.candidate].similarity;
   if (std::isnan(similarity) && semantic_) similarity = vector_.similarity(one.doc >> 16, one.doc & 0xffffu);
   for (size_t tier = options_.relevance.size(); tier > 0; --tier) {
@@ -370,7 +435,7 @@ void Ranker::refuse_by_thresholds() {
 namespace {
 
 bool better(const RankedCandidate& a, const RankedCandidate& b) noexcept {
-  if (a.identifier != b.identifier) return a.identifier;
+  if (a.identifiers != b.identifiers) return a.identifiers > b.identifiers;
   return a.score != b.score ? a.score > b.score : a.doc < b.doc;
 }
 
@@ -388,7 +453,7 @@ void Ranker::take_best(size_t n) {
   s_.ranked.clear();
   for (size_t i = 0; i < all.size(); ++i) {
     if (s_.coarse[i] >= nth)
-      s_.ranked.push_back({all[i].score, all[i].doc, static_cast<uint32_t>(i), all[i].identifier});
+      s_.ranked.push_back({all[i].score, all[i].doc, static_cast<uint32_t>(i), all[i].identifiers});
   }
   std::sort(s_.ranked.begin(), s_.ranked.end(), better);
   if (s_.ranked.size() > n) s_.ranked.resize(n);
@@ -401,7 +466,7 @@ void Ranker::select_best(size_t n) {
   if (n >= n_ranked || n == 0) return s_.ranked.resize(std::min(n, n_ranked));
   s_.coarse.resize(n_ranked);
   for (size_t i = 0; i < n_ranked; ++i) {
-    s_.coarse[i] = s_.ranked[i].identifier ? (1u << 31) - 1 : coarse_score(s_.ranked[i].score);
+    s_.coarse[i] = s_.ranked[i].identifiers != 0 ? (1u << 31) - 1 : coarse_score(s_.ranked[i].score);
   }
   const uint32_t nth = simd::kernels().kth_greatest(s_.coarse.data(), n_ranked, n, 0);
   s_.ranked_before.clear();
@@ -441,7 +506,7 @@ void Ranker::diversify(size_t k) {
   size_t n_identifiers = 0;
   for (const RankedCandidate& one : s_.ranked) {
     s_.relevances.push_back(width > 0.0 ? (one.score - least) / width : 1.0);
-    n_identifiers += one.identifier ? 1 : 0;
+    n_identifiers += one.identifiers != 0 ? 1 : 0;
   }
   s_.directions.clear();
   for (const RankedCandidate& one : s_.ranked) s_.directions.push_back(vector_.direction(one.doc));
@@ -462,15 +527,16 @@ void Ranker::report(double identifier_bonus, SearchResult& result) const {
     Hit& hit = result.hits.emplace_back();
     hit.chunk = one.doc >> 16;
     hit.offset = one.doc & 0xffffu;
-    hit.score = one.identifier ? one.score + identifier_bonus : one.score;
+    const double bonus = identifier_bonus * one.identifiers;
+    hit.score = one.identifiers != 0 ? one.score + bonus : one.score;
     hit.lexical_rank = candidate.lexical_rank;
     hit.vector_rank = candidate.vector_rank;
     if (candidate.lexical_rank != 0) hit.bm25 = candidate.bm25;
     if (candidate.vector_rank != 0) hit.similarity = candidate.similarity;
-    hit.identifier = one.identifier;
+    hit.identifier = one.identifiers != 0;
     if (!parts_) continue;
     result.parts.push_back((*parts_)[one.candidate]);
-    if (one.identifier) result.parts.back().identifier = identifier_bonus;
+    result.parts.back().identifier = bonus;
   }
 }
 

@@ -8,8 +8,8 @@
 //     to 0..1, and the weighted signals added.
 //  4. Thresholds refuse more.
 //  5. The best k by (identifier tier, score, document), or k of the best `depth` by marginal relevance.
-// A hit of the identifier tier is reported with 1 + the spread of all scores added, so that scores descend
-// with the order (marginal relevance aside).
+// A hit of the identifier tier is reported with 1 + the spread of all scores added for each identifier, so that
+// scores descend with the order (marginal relevance aside).
 #pragma once
 
 #include <cstdint>
@@ -50,6 +50,8 @@ class Ranker {
  private:
   void collect();
   void add_holders(uint64_t n_docs);
+  void find_pairs();
+  [[nodiscard]] uint32_t n_identifiers_of(uint32_t doc) const;
   void complete_similarities();
   [[nodiscard]] double fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked);
   void complete_scores(double least_similarity);

@@ -16,9 +16,9 @@
 
 namespace scrubjay::engine {
 
-// For a search that asks for the spread, and for every search that fuses by it, which costs it 3,000
+// For a search that asks for the spread, and for every search that fuses by it, which costs it 4,000
 // instructions; by more documents the fusion is not better (benchmarks/quality/shares.py).
-inline constexpr uint64_t kMostReported = 512, kMostFused = 32;
+inline constexpr uint64_t kMostReported = 512, kMostFused = 16;
 
 // Fills `out` with `chunk << 16 | offset`, ascending. Before a filter hides documents of the chunks. Cost: the
 // sample, and the words of the bitmaps of deleted documents.

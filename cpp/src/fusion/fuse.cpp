@@ -134,7 +134,8 @@ void fuse_boosted(const Options& options, Candidates& candidates, Give give) {
     const bool known = !std::isnan(candidate.similarity);
     const double lexical = greatest > 0.0 ? candidate.bm25 / greatest : 0.0;
     give(candidate, options.boost * lexical, known ? candidate.similarity : 0.0);
-    candidate.refused = gated && !candidate.identifier && !(known && candidate.similarity >= options.gate);
+    candidate.refused =
+        gated && candidate.identifiers == 0 && !(known && candidate.similarity >= options.gate);
   }
 }
 
