@@ -23,7 +23,7 @@ QUANTITIES = [
     re.compile(rule)
     for rule in (
         r"[0-9]{1,2}|(19|20)[0-9][0-9]",  # a number, a year
-        rf"[0-9]+([.,][0-9]+)*({'|'.join(UNITS)})",  # a measure, an ordinal
+        rf"[0-9]+([.,][0-9]+)*-?({'|'.join(UNITS)})",  # a measure, an ordinal
         rf"[0-9]{{1,3}}-?{LETTERS}{{3,}}",  # 30-day
         rf"{LETTERS}{{5,}}-?([1-9][0-9]?|0)",  # interleukin-2
         r"[0-9]{1,3}[-/][0-9]{1,3}|(19|20)[0-9][0-9][-/](19|20)[0-9][0-9]",  # a fraction, a range
@@ -79,9 +79,11 @@ def identifiers(
     inside = sum_in_order(weight for term, weight in mass.items() if any(term in one for one in known))
     mostly = total > 0 and inside / total >= MOSTLY
 
+    as_written = [term for term, kind in tokens if kind == "whole" or (kind == "word" and has_digit(term))]
+
     def exact(term: str) -> bool:
-        """Whether the term, or what it is another form of, is no mere quantity."""
-        forms = [one for one in known if stripped(one) == stripped(term)]
+        """Whether what the term is a form of, as it is written, is no mere quantity."""
+        forms = [one for one in as_written if stripped(one) == stripped(term)]
         return mostly or not all(is_quantity(one) for one in forms)
 
     rare = [term for term in known if frequency[term] <= rare_limit(n_documents)]

@@ -75,6 +75,7 @@ def filler(engine: _native.Engine, *texts: str) -> None:
     "quantity",
     [
         "400mg",
+        "24-h",
         "MEK 1/2",
         "interleukin-2",
         "18th",

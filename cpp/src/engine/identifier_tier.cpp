@@ -20,6 +20,11 @@ bool contains(std::string_view term, std::string_view inner) noexcept {
   return term.find(inner) != std::string_view::npos;
 }
 
+void strip(std::string_view term, std::string& out) {
+  out = term;
+  std::erase_if(out, [](char c) { return contains(kJoiners, std::string_view(&c, 1)); });
+}
+
 // One search for the identifiers of a query.
 class Finder {
  public:
@@ -60,19 +65,22 @@ class Finder {
     return total > 0.0 && inside / total >= kMostly;
   }
 
-  void judge_forms(bool mostly) {
+  void judge_forms(std::span<const text::Token> tokens, bool mostly) {
     const size_t n = out_.known.size();
-    out_.stripped.resize(std::max(n, out_.stripped.size()));
+    if (out_.stripped.size() < n) out_.stripped.resize(n);
+    for (size_t i = 0; i < n; ++i) strip(terms_[out_.known[i]].term, out_.stripped[i]);
     out_.exact.assign(n, mostly ? 1 : 0);
-    for (size_t i = 0; i < n; ++i) {
-      std::string& stripped = out_.stripped[i];
-      stripped = terms_[out_.known[i]].term;
-      std::erase_if(stripped, [](char c) { return contains(kJoiners, std::string_view(&c, 1)); });
-    }
     if (mostly) return;
-    for (size_t i = 0; i < n; ++i) {
-      if (is_quantity(terms_[out_.known[i]].term)) continue;
-      for (size_t j = 0; j < n; ++j) out_.exact[j] |= out_.stripped[j] == out_.stripped[i] ? 1 : 0;
+    // As it is written in the query, which joined forms do not say.
+    for (const text::Token& token : tokens) {
+      if (token.kind != text::TokenKind::whole &&
+          (token.kind != text::TokenKind::word || !has_digit(token.term)))
+        continue;
+      if (is_quantity(token.term)) continue;
+      strip(token.term, written_);
+      for (size_t i = 0; i < n; ++i) {
+        if (out_.stripped[i] == written_) out_.exact[i] = 1;
+      }
     }
   }
 
@@ -128,6 +136,7 @@ class Finder {
   const std::span<const lexical::TermCount> terms_;
   const std::span<const uint64_t> dfs_;
   QueryIdentifiers& out_;
+  std::string written_;
 };
 
 }  // namespace
@@ -145,7 +154,7 @@ void find_identifiers(std::span<const text::Token> tokens, std::span<const lexic
   finder.find_known(tokens);
   if (out.known.empty()) return;
   const bool mostly = finder.mostly_about_them(weighting);
-  finder.judge_forms(mostly);
+  finder.judge_forms(tokens, mostly);
   finder.choose_members(mostly, rare_limit(n_docs));
   finder.choose_named(tokens);
 }

@@ -29,7 +29,7 @@ struct QueryIdentifiers {
   size_t n_named = 0;
   std::vector<uint32_t> known, rare;  // scratch
   std::vector<std::string> stripped;  // of each known one, without what joins its parts
-  std::vector<uint8_t> exact;         // whether each known one, in any form, is no quantity
+  std::vector<uint8_t> exact;         // whether each known one, as it is written, is no quantity
 };
 
 // The most documents that count as few.

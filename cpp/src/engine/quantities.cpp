@@ -44,6 +44,7 @@ bool is_measure(std::string_view term, size_t at) noexcept {
     if (n == 0) return false;
     at += 1 + n;
   }
+  if (at < term.size() && term[at] == '-') ++at;
   return std::find(std::begin(kUnits), std::end(kUnits), term.substr(at)) != std::end(kUnits);
 }
 

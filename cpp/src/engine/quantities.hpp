@@ -1,7 +1,7 @@
 // Quantities: terms that are shaped like identifiers and are none.
 //
 //  - a number of one or two digits, a year: 12, 2023
-//  - a measure, an ordinal: 400mg, 0.5ml, 5k, 18th (the list of units is in the source file)
+//  - a measure, an ordinal: 400mg, 0.5ml, 24-h, 5k, 18th (the list of units is in the source file)
 //  - a number of up to three digits before a word of at least three letters: 30-day, 3-kinase, 30day
 //  - a word of at least five letters before a number of one or two digits without a leading zero: interleukin-2,
 //    covid-19, interleukin2

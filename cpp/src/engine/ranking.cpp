@@ -179,8 +179,9 @@ double Ranker::fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked)
 // others, none is asked for (the threshold algorithm of Fagin, Lotem and Naor 2003).
 void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lexical_cut) {
   const std::span<Candidate> all = s_.candidates.all();
-  const bool has_vector = !s_.vector_docs.empty();
-  const bool lacks_bm25 = lexical_cut && !s_.lexical_docs.empty();
+  const auto n_lexical = static_cast<uint32_t>(s_.lexical_docs.size());
+  const std::span<const uint32_t> by_vector = s_.candidates.by_vector_rank();
+  const bool lacks_bm25 = lexical_cut && n_lexical != 0;
   s_.coarse.clear();
   s_.unscored.clear();
   const auto score = [&](uint32_t i) {
@@ -193,34 +194,37 @@ void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lex
     for (const uint32_t i : s_.unscored) score(i);
     s_.unscored.clear();
   };
-  for (uint32_t i = 0; i < all.size(); ++i) {
-    const bool is_known = all[i].lexical_rank == 0 ? !lacks_bm25 : all[i].vector_rank != 0 || !has_vector;
-    if (is_known) {
+  for (uint32_t i = 0; i < n_lexical; ++i) {
+    if (all[i].vector_rank != 0 || by_vector.empty()) {
       score(i);
-    } else if (std::max(all[i].lexical_rank, all[i].vector_rank) <= k) {
-      s_.unscored.push_back(i);
-    } else {
-      all[i].refused = true;
+      continue;
     }
+    all[i].refused = true;
+    if (s_.unscored.size() < k) s_.unscored.push_back(i);
+  }
+  size_t n_by_vector_alone = 0;
+  for (const uint32_t i : by_vector) {
+    if (all[i].lexical_rank != 0) continue;
+    all[i].refused = true;
+    if (!lacks_bm25 && n_by_vector_alone++ < k) score(i);  // it holds no term
   }
   complete();
-  const uint32_t kth =
-      s_.coarse.size() < k ? 0 : simd::kernels().kth_greatest(s_.coarse.data(), s_.coarse.size(), k, 0);
-  const auto add_until_below = [&](auto begin, auto end, auto index) {
-    for (auto at = begin; at != end; ++at) {
-      const uint32_t i = index(at);
-      if (!all[i].refused) continue;
+  uint32_t kth = 0;
+  if (s_.coarse.size() >= k) kth = simd::kernels().kth_greatest(s_.coarse.data(), s_.coarse.size(), k, 0);
+  for (uint32_t i = 0; i < n_lexical; ++i) {
+    if (!all[i].refused) continue;
+    if (coarse_score(automatic.score(all[i])) < kth) break;  // as if its similarity were the least
+    s_.unscored.push_back(i);
+  }
+  if (lacks_bm25) {
+    const double last_bm25 = s_.candidates.lexical().back().bm25;
+    for (const uint32_t i : by_vector) {
+      if (all[i].lexical_rank != 0) continue;
+      all[i].bm25 = last_bm25;
       if (coarse_score(automatic.score(all[i])) < kth) break;
       s_.unscored.push_back(i);
     }
-  };
-  const auto by_vector = s_.candidates.by_vector_rank();
-  add_until_below(uint32_t{0}, static_cast<uint32_t>(s_.lexical_docs.size()), [](uint32_t i) { return i; });
-  const double last_bm25 = lacks_bm25 ? s_.candidates.lexical().back().bm25 : 0.0;
-  for (const uint32_t i : by_vector) {
-    if (all[i].refused && all[i].lexical_rank == 0) all[i].bm25 = last_bm25;
   }
-  add_until_below(by_vector.begin(), by_vector.end(), [](auto at) { return *at; });
   complete();
 }
 
