@@ -109,7 +109,7 @@ def test_one_file_serves_chat_agent_and_human(memory: Memory, tmp_path: Path) ->
     memory.propose(FactCandidate("Jane's ship is called Argo."), scope=JANE, source="r")
     assert memory.recall("router", JANE).texts[0].endswith("Heimdall.")
     assert memory.recall("ship", JANE).texts[0].endswith("Argo.")
-    with Index.open(memory.path) as index:
+    with Index.open(tmp_path / "m.scrubjay") as index:
         assert index.search("Heimdall", scope=JANE).ids == ["n1"]
 
 
