@@ -137,3 +137,16 @@ def test_bad_usage_is_said(run, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["memory"]) == 2 and main(["memory", "sing"]) == 2
     assert main(["memory", "--help"]) == 0
     assert "forget" in capsys.readouterr().out
+
+
+def test_changes_are_shown_after_a_cursor(run, capsys: pytest.CaptureFixture[str]) -> None:
+    oslo = run("add", "Jane lives in Oslo.", *JANE, "--json")["id"]
+    (first,) = run("changes", *JANE, "--json")
+    assert (first["what"], first["record"]) == ("proposed", oslo)
+    run("forget", *JANE, "--yes")
+    (last,) = run("changes", *JANE, "--since", str(first["cursor"]), "--json")
+    assert (last["what"], last["record"], last["scope"]["user"]) == ("forgotten", None, "jane")
+    assert "forgotten" in run("changes", "--tenant", "acme", "--within")
+    assert "nothing changed" in run("changes", *JANE, "--since", str(last["cursor"]), code=1)
+    assert run("changes", *JOE, "--json", code=1) == []
+    assert "--since: expected a cursor" in run("changes", *JANE, "--since", "99", code=2)

@@ -22,6 +22,7 @@ from tests.memory.setting import (
     JANE,
     JANES_CODER,
     JOE,
+    OF_RECORDS,
     Clock,
     lives,
     open_memory,
@@ -206,7 +207,7 @@ def test_a_deleted_record_is_gone_with_its_history(memory: Memory) -> None:
     for one in (id, trip, tone):
         assert memory.delete(one, scope=JANE, reason="asked for", by="jane")
         assert memory.get(one, scope=JANE, hidden=True) is None and not memory.delete(one, scope=JANE)
-        assert row_count(memory, "memory_log", f"record = '{one}'") == 0
+        assert row_count(memory, "memory_log", f"record = '{one}' AND {OF_RECORDS}") == 0
     assert not memory.delete(rule, scope=JANE) and memory.delete(rule, scope=ACME)
     assert len(memory.known(JANE)) == 0 and len(memory.recall("Oslo train", JANE)) == 0
     assert len(memory.documents) == 0

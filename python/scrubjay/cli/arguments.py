@@ -275,6 +275,16 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     replay = command("replay", "show a run event by event, and its prompts as they were", ("run", "its name"))
     replay.add_argument("--prompts", action="store_true", help="show the prompts, made again from the trace")
     command("sweep", "delete what is past its time for good")
+    changes = command("changes", "show what changed, oldest first")
+    changes.add_argument(
+        "--since", type=int, default=0, metavar="CURSOR", help="only what came after this one"
+    )
+    changes.add_argument(
+        "--limit", type=_positive, default=100, metavar="N", help="how many at most (default: 100)"
+    )
+    changes.add_argument(
+        "--within", action="store_true", help="of everything within the scope: users and agents"
+    )
 
 
 def _command(

@@ -1,4 +1,4 @@
-"""`scrubjay memory add`, `recall`, `known`, `why`, `forget`, `replay` and `sweep`."""
+"""`scrubjay memory add`, `recall`, `known`, `why`, `forget`, `replay`, `sweep` and `changes`."""
 
 from __future__ import annotations
 
@@ -207,6 +207,27 @@ def _sweep(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _changes(arguments: argparse.Namespace) -> int:
+    with _open(arguments) as memory:
+        try:
+            found = memory.feed.changes(
+                arguments.since, scope=scope_of(arguments), within=arguments.within, limit=arguments.limit
+            )
+        except ValueError as error:
+            raise InputError(f"--{error}") from None
+    if arguments.json:
+        _print_json(found)
+    elif found:
+        table = [
+            [str(one.cursor), f"{one.at:%Y-%m-%d %H:%M:%S}", one.what, one.kind or "all", one.record or "-"]
+            for one in found
+        ]
+        print(render_table(["cursor", "at", "what", "kind", "id"], table, stretch=4))
+    else:
+        print("nothing changed")
+    return 0 if found else 1
+
+
 def _open(arguments: argparse.Namespace, *, new: bool = False) -> Memory:
     if new and not Path(arguments.file).exists():
         return Memory.open(arguments.file, from_spec(arguments.embedder))
@@ -243,4 +264,5 @@ _COMMANDS = {
     "forget": _forget,
     "replay": _replay,
     "sweep": _sweep,
+    "changes": _changes,
 }

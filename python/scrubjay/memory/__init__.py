@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from scrubjay.initialised import guard_exports
 from scrubjay.memory.decay import Decay
+from scrubjay.memory.feed import ChangeEvent, Feed
 from scrubjay.memory.forgetting import Forgotten, MemoryErasure, Swept
 from scrubjay.memory.index_notes import Note
 from scrubjay.memory.judge import DefaultJudge, Judge
@@ -28,6 +29,7 @@ from scrubjay.memory.records import (
 )
 
 __all__ = [
+    "ChangeEvent",
     "Decay",
     "DefaultJudge",
     "Deletion",
@@ -36,6 +38,7 @@ __all__ = [
     "Event",
     "Fact",
     "FactCandidate",
+    "Feed",
     "Forgotten",
     "Judge",
     "Known",

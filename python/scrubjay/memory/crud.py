@@ -55,7 +55,7 @@ from scrubjay.memory.rows import (
     sealed_columns,
     value_hash_in,
 )
-from scrubjay.memory.schema import KINDS, erasing
+from scrubjay.memory.schema import KINDS
 from scrubjay.memory.statements import detail_in, facts_of_slot, is_in_force
 from scrubjay.memory.values import fault, kept_detail, said, text_of, with_text
 from scrubjay.payload import CreatedAt
@@ -451,7 +451,7 @@ class Crud(KnownScopes):
                 continue
             if other.expires_at is None or other.expires_at > change.now:
                 raise ConflictError(f"content: {other.id!r} of this scope says that already")
-            drop(change, row.kind, other.id)
+            drop(change, other)
             Crud.remove_document(change, other, "expired")
 
     # ------------------------------------------------------------------ delete
@@ -470,11 +470,9 @@ class Crud(KnownScopes):
             row = find_row(change.connection, id)
             if row is None or not belongs_to(row, scope):
                 return False
-            with erasing(change.connection):
-                change.connection.execute(f"DELETE FROM {KINDS[row.kind]} WHERE id = ?", (id,))
-                change.connection.execute("DELETE FROM memory_log WHERE record = ?", (id,))
-                if isinstance(row, FactRow):
-                    change.connection.execute("DELETE FROM memory_observation WHERE fact = ?", (id,))
+            drop(change, row, "forgotten", by)
+            if isinstance(row, FactRow):
+                change.connection.execute("DELETE FROM memory_observation WHERE fact = ?", (id,))
             self.remove_document(change, row, reason)
             if isinstance(row, FactRow):
                 self._project_slot_of(change, row, by)

@@ -328,7 +328,7 @@ class Facts(Ground):
         return None
 
     def _drop_fact(self, change: Change, row: FactRow) -> None:
-        drop(change, "fact", row.id)
+        drop(change, row)
         if has_documents(row):
             remove(change, row, "expired")
             self._unshare(change, row.id)

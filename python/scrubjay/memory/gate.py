@@ -264,7 +264,7 @@ class Gate(Standing):
             None,
         )
         if held is not None and held.expires_at is not None and held.expires_at <= now:
-            drop(change, "preference", held.id)
+            drop(change, held)
             held = None
         detail = kept_detail(value=candidate.value, type=candidate.type)
         if held is not None:
@@ -340,7 +340,7 @@ class Gate(Standing):
             None,
         )
         if twin is not None and twin.expires_at is not None and twin.expires_at <= now:
-            drop(change, "episode", twin.id)
+            drop(change, twin)
             remove(change, twin, "expired")
             twin = None
         if twin is not None:
