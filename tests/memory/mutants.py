@@ -978,6 +978,20 @@ MUTANTS: dict[str, Mutant] = {
         "if False:",
         f"{GLOBALS}::test_numbers_of_policies_go_on_after_an_upgrade",
     ),
+    "never_believed": Mutant(
+        "what was provisional when it was revoked was never believed",
+        _M + "statements:withdrawn_at",
+        'return recorded_at if row.status == "provisional" else',
+        "return",
+        f"{TIMES}::test_what_was_provisional_when_it_was_revoked_was_never_believed",
+    ),
+    "withdrawn_later": Mutant(
+        "what is revoked at once was believed before",
+        _M + "statements:withdrawn_at",
+        "max(now, recorded_at + 1)",
+        "now",
+        f"{TIMES}::test_what_is_revoked_at_once_was_believed_before",
+    ),
     # ------------------------------------------------------------------ caught by the model
     "machine_expiry": Mutant(
         "the index forgets what has expired",

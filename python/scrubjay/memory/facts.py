@@ -37,6 +37,7 @@ from scrubjay.memory.statements import (
     affirmed_of,
     encoded_ids,
     facts_of_slot,
+    has_documents,
     holds_at,
     holds_of,
     ids_of,
@@ -327,8 +328,13 @@ class Facts(Ground):
         return None
 
     def _drop_fact(self, change: Change, row: FactRow) -> None:
+<<<<<<< HEAD
         drop(change, row)
         if row.status != "provisional":
+=======
+        drop(change, "fact", row.id)
+        if has_documents(row):
+>>>>>>> main
             remove(change, row, "expired")
             self._unshare(change, row.id)
 
