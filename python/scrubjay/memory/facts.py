@@ -328,13 +328,8 @@ class Facts(Ground):
         return None
 
     def _drop_fact(self, change: Change, row: FactRow) -> None:
-<<<<<<< HEAD
         drop(change, row)
-        if row.status != "provisional":
-=======
-        drop(change, "fact", row.id)
         if has_documents(row):
->>>>>>> main
             remove(change, row, "expired")
             self._unshare(change, row.id)
 
