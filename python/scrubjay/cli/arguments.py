@@ -282,8 +282,8 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         one.add_argument(
             "--format",
             choices=("jsonl", "markdown"),
-            help="jsonl: everything within the scope, without loss; markdown: what is in force of exactly the scope, for a "
-            "person to edit (default: by the name, .md or .jsonl)",
+            help="jsonl: everything within the scope, without loss; markdown: what is in force of exactly the "
+            "scope, for a person to edit (default: by the name, .md or .jsonl)",
         )
     back.add_argument("--by", default="command line", help="who edited the Markdown")
     back.add_argument("--dry-run", action="store_true", help="only show what edits would do")

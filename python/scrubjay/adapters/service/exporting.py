@@ -1,4 +1,4 @@
-"""The memory of a scope as a file: GET /v1/memory/export, lines of JSON as :class:`scrubjay.memory.Files` writes them."""
+"""The memory of a scope as a file: GET /v1/memory/export, lines as :class:`scrubjay.memory.Files` writes them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ class Exports:
 
     def add_to(self, router: APIRouter) -> None:
         """Add the route to those of the memory."""
-        good = {200: {"description": "One row a line.", "content": {_KIND: {"schema": {"type": "string"}}}}}
+        good: dict[int | str, dict[str, Any]] = {
+            200: {"description": "One row a line.", "content": {_KIND: {"schema": {"type": "string"}}}}
+        }
         router.add_api_route(
             "/export",
             self.export,
@@ -68,7 +70,7 @@ class Exports:
         except BaseException:
             file.close()
             raise
-        return file  # type: ignore[return-value]
+        return file
 
     async def _read(self, file: IO[bytes]) -> AsyncIterator[bytes]:
         try:
