@@ -551,3 +551,16 @@ def test_followers_take_a_share_of_the_requests_only(index: Index) -> None:
             return [len(streams), last, again.status_code]
 
         assert asyncio.run(statuses()) == [2, 503, 200]
+
+
+def test_an_export_is_a_file_that_python_reads(index: Index, caller: Caller, tmp_path: Path) -> None:
+    caller.propose(OSLO)
+    caller.propose(ROME, scope={"tenant": "acme", "user": "joe"})
+    answer = caller.ask("GET", "/export?tenant=acme&user=jane")
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    assert "attachment" in answer.headers["content-disposition"] and "joe" not in answer.text
+    (tmp_path / "jane.jsonl").write_text(answer.text)
+    with Memory.open(tmp_path / "other.scrubjay") as memory:
+        assert memory.files.import_(tmp_path / "jane.jsonl", scope=JANE).written == {"fact": 1, "log": 1}
+    assert "joe" in caller.ask("GET", "/export?tenant=acme").text
+    caller.bad(422, "GET", "/export")

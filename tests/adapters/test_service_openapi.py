@@ -30,7 +30,7 @@ NOT_CHECKED = "positive_data_acceptance"
 
 
 @pytest.mark.parametrize(
-    ("which", "n_operations"), [("--exclude-path-regex", 14), ("--include-path-regex", 23)]
+    ("which", "n_operations"), [("--exclude-path-regex", 14), ("--include-path-regex", 24)]
 )
 def test_the_service_keeps_to_its_document(tmp_path: Path, which: str, n_operations: int) -> None:
     tokens = tmp_path / "tokens.json"

@@ -309,6 +309,9 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Deletion": lambda _: memory.Deletion(WHEN, JANE, "delete", None, {"fact": 1}),
     "Event": lambda _: memory.Event(WHEN, "fact_1", "proposed", None, None),
     "Feed": lambda world: world.memory().feed,
+    "Files": lambda world: world.memory().files,
+    "Edited": lambda _: memory.Edited(),
+    "Imported": lambda _: memory.Imported(),
     "Forgotten": lambda _: memory.Forgotten({"fact": 1}),
     "Known": lambda _: memory.Known((), ()),
     "MemoryErasure": lambda _: memory.MemoryErasure({"fact": 0}, None),
@@ -447,6 +450,22 @@ def _in_change(call: Callable[[Any, Any, Any], Any]) -> Callable[[World, Any], A
     return run
 
 
+def _exported_memory(world: World) -> Path:
+    path = world.folder / "jane.jsonl"
+    if not path.exists():
+        with world.memory() as made:
+            made.files.export(path, scope=JANE)
+    return path
+
+
+def _edited_memory(world: World) -> Path:
+    path = world.folder / "jane.md"
+    if not path.exists():
+        with world.memory() as made:
+            made.files.export_markdown(path, scope=JANE)
+    return path
+
+
 OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     "Admin.import_": lambda world, admin: admin.import_(_exported(world), progress=False),
     "Index.open": lambda world, index: type(index).open(world.folder / f"new{next(_numbers)}").close(),
@@ -467,6 +486,8 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
         [{"id": f"n{next(_numbers) % 50}", "text": "Another one."}]
     ),
     "Admin.verify_erased": lambda _, admin: admin.verify_erased(["never written"]),
+    "Files.import_": lambda world, files: files.import_(_exported_memory(world), scope=JANE),
+    "Files.import_markdown": lambda world, files: files.import_markdown(_edited_memory(world), scope=JANE),
     "Memory.open": lambda world, made: type(made).open(world.folder / f"new{next(_numbers)}").close(),
     "Memory.put": _in_change(lambda made, change, row: made.put(change, row, Embedded(None))),
     "Memory.put_again": _in_change(lambda made, change, row: made.put_again(change, row)),

@@ -24,6 +24,7 @@ GATE, FACTS, KNOWN, RECORDS, FORGET, SCHEMA, RACES, KILLS, MACHINE, VALUES, GLOB
     )
 )  # fmt: skip
 TIMES = "tests/memory/test_two_times.py"
+FILES = "tests/memory/test_files.py"
 FEED = "tests/memory/test_feed.py"
 TOGETHER = "tests/unit/test_store_together.py"
 SEALING = "tests/memory/test_memory_encryption.py"
@@ -645,6 +646,42 @@ MUTANTS: dict[str, Mutant] = {
         "except Exception:",
         "except KeyError:",
         f"{FEED}::test_a_hook_that_fails_breaks_no_write_and_no_other_hook",
+    ),
+    # ------------------------------------------------------------------ files
+    "import_scope": Mutant(
+        "a file of another scope is refused",
+        _M + "dump:_check_scope",
+        "if wanted and",
+        "if False and",
+        f"{FILES}::test_an_export_is_of_one_scope",
+    ),
+    "import_slots": Mutant(
+        "facts that are read in and those that are there contradict each other",
+        _M + "dump:_Writing._project",
+        "if any(",
+        "if False and any(",
+        f"{FILES}::test_what_is_there_stays_and_slots_are_decided_from_all",
+    ),
+    "edit_meanwhile": Mutant(
+        "an edit does not undo what was changed meanwhile",
+        _M + "markdown:take_edits",
+        "_digest(_written(record)) != item.digest",
+        "False",
+        f"{FILES}::test_what_changed_meanwhile_is_left_alone",
+    ),
+    "edit_deleted": Mutant(
+        "nor is it revoked",
+        _M + "markdown:take_edits",
+        "_digest(_written(record)) != digest",
+        "False",
+        f"{FILES}::test_what_changed_meanwhile_is_left_alone",
+    ),
+    "edit_dry": Mutant(
+        "a dry run changes nothing",
+        _M + "markdown:_update",
+        "if not dry_run:",
+        "if True:",
+        f"{FILES}::test_a_person_edits_deletes_and_adds",
     ),
     # ------------------------------------------------------------------ forgetting
     "forget_collections": Mutant(

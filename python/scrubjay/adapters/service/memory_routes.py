@@ -14,6 +14,7 @@ from starlette.responses import Response
 from scrubjay.adapters._typed import LazyMemory, UnknownRecordError, known_record, page
 from scrubjay.adapters.service import models
 from scrubjay.adapters.service.asking import FAILURES, grant_of, scope_of
+from scrubjay.adapters.service.exporting import Exports
 from scrubjay.adapters.service.failures import BadArgumentError, Json
 from scrubjay.adapters.service.following import Followers
 from scrubjay.adapters.service.limits import Limits
@@ -59,6 +60,7 @@ class MemoryRoutes:
         self, memory: LazyMemory, limits: Limits, off_loop: _OffLoop, extractor: Extractor | None
     ) -> None:
         self._memory, self._limits, self._off_loop, self._extractor = memory, limits, off_loop, extractor
+        self._exports = Exports(lambda scope: self.memory.files.lines(scope), off_loop)
         self._followers = Followers(lambda: self.memory.feed, limits, off_loop)
 
     def router(self) -> APIRouter:
@@ -77,6 +79,7 @@ class MemoryRoutes:
                 responses={**_answers(route.gives), **FAILURES, **_CONFLICT},
             )
         self._followers.add_to(router)
+        self._exports.add_to(router)
         return router
 
     def _endpoint(self, route: _Route) -> Callable[..., Awaitable[Response]]:
