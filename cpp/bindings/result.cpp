@@ -163,11 +163,13 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
       .def_property_readonly(
           "information",
           [](const Result& r) { return to_array<double>(r, [](const Hit& h) { return h.information; }); },
-          "float64 (n,): share of `query_information` in the terms that the hit holds; NaN without explain or "
+          "float64 (n,): share of `query_information` in the terms that the hit holds; NaN without explain "
+          "or "
           "without terms.")
       .def_property_readonly(
           "query_information", [](const Result& r) { return r.found.information; },
-          "Sum of the idf of the distinct query terms, in nats, function words left out; NaN without explain.")
+          "Sum of the idf of the distinct query terms, in nats, function words left out; NaN without "
+          "explain.")
       .def_property_readonly(
           "identifiers",
           [](const Result& r) { return to_array<bool>(r, [](const Hit& h) { return h.identifier; }); },
@@ -183,7 +185,8 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
           },
           "Mean and deviation of the similarities between the search's vector and the visible documents (of "
           "at "
-          "most 512 of them, evenly spread), filter or not; NaN without a vector, or without explain unless the query "
+          "most 512 of them, evenly spread), filter or not; NaN without a vector, or without explain unless "
+          "the query "
           "asks.")
       .def(
           "id",

@@ -44,13 +44,13 @@ def bound(metric: str, dtype: str, query: NDArray[np.float64], document: NDArray
     return RELATIVE_BOUND[dtype] * magnitude(metric, query, document)
 
 
-MOST_SAMPLED = 512
+MOST_SAMPLED, MOST_FUSED = 512, 16
 
 
-def sampled_places(n_documents: int) -> list[int]:
+def sampled_places(n_documents: int, most: int = MOST_SAMPLED) -> list[int]:
     """The documents whose similarities make up the spread of a scope (cpp/src/engine/similarity_spread.hpp)."""
     shift = 0
-    while math.ceil(n_documents / 2**shift) > MOST_SAMPLED:
+    while math.ceil(n_documents / 2**shift) > most:
         shift += 1
     blocks = range(math.ceil(n_documents / 2**shift))
     places = [block * 2**shift + ((block * 0x9E3779B97F4A7C15) % 2**64 >> (64 - shift)) for block in blocks]
@@ -61,5 +61,10 @@ def spread(similarities: Sequence[float]) -> tuple[float, float]:
     """Mean and population deviation; NaN of nothing."""
     if not similarities:
         return math.nan, math.nan
-    mean = math.fsum(similarities) / len(similarities)
-    return mean, math.sqrt(math.fsum((one - mean) ** 2 for one in similarities) / len(similarities))
+    total = squares = 0.0
+    for one in similarities:  # sum() compensates; the definition does not
+        total += one
+    mean = total / len(similarities)
+    for one in similarities:
+        squares += (one - mean) * (one - mean)
+    return mean, math.sqrt(squares / len(similarities))

@@ -24,7 +24,7 @@ struct Hit {
   double similarity = kUnknown;
   double coverage = kUnknown;
   double information = kUnknown;  // share of the query's (SearchResult::information) in its terms
-  uint32_t lexical_rank = 0;  // from 1; 0: not in that ranking
+  uint32_t lexical_rank = 0;      // from 1; 0: not in that ranking
   uint32_t vector_rank = 0;
   uint32_t chunk = 0;  // index into SearchResult::chunks
   uint32_t offset = 0;

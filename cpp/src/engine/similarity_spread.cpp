@@ -9,8 +9,8 @@ namespace {
 // The places of the sampled documents among the live ones, ascending.
 class SampledPlaces {
  public:
-  explicit SampledPlaces(uint64_t n_live) {
-    while (((n_live + (uint64_t{1} << shift_) - 1) >> shift_) > kMostSampled) ++shift_;
+  SampledPlaces(uint64_t n_live, uint64_t most) {
+    while (((n_live + (uint64_t{1} << shift_) - 1) >> shift_) > most) ++shift_;
   }
   [[nodiscard]] uint64_t next() const noexcept {
     const uint64_t within = shift_ == 0 ? 0 : (block_ * 0x9e3779b97f4a7c15ull) >> (64 - shift_);
@@ -40,11 +40,11 @@ uint32_t live_offset(const ChunkSnapshot& chunk, uint64_t n, uint32_t& word, uin
 
 }  // namespace
 
-void sample_documents(std::span<const ChunkSnapshot> chunks, std::vector<uint32_t>& out) {
+void sample_documents(std::span<const ChunkSnapshot> chunks, uint64_t most, std::vector<uint32_t>& out) {
   out.clear();
   uint64_t n_live = 0;
   for (const ChunkSnapshot& chunk : chunks) n_live += chunk.n_live;
-  SampledPlaces places(n_live);
+  SampledPlaces places(n_live, most);
   uint64_t first = 0;  // place of the chunk's first live document
   for (uint32_t c = 0; c < chunks.size(); ++c) {
     const ChunkSnapshot& chunk = chunks[c];
