@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from scrubjay.memory import Memory
 from scrubjay.memory import facts as module
-from tests.memory.setting import JANE, open_memory
+from scrubjay.memory import recall as recalling
+from tests.memory.setting import JANE, JOE, open_memory
 
 
 @pytest.fixture
@@ -33,3 +35,25 @@ def test_a_duplicate_is_embedded_no_more(memory: Memory) -> None:
     for _ in range(2):
         memory.propose("Jane sails.", scope=JANE, source="r")
     assert embedded == ["Jane sails."]
+
+
+def test_the_records_of_an_answer_are_read_together(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten records cost one statement, and yet each is as it is when it is asked for."""
+    memory.propose_all([(f"Jane sails on lake {n}.", JANE, "r") for n in range(10)])
+    found = memory.recall("Jane sails on which lake?", JANE)
+    asked: list[str] = []
+    original = recalling.rows_where
+
+    def counted(connection: Any, kind: str, condition: str, *rest: Any, **options: Any) -> Any:
+        asked.append(kind)
+        return original(connection, kind, condition, *rest, **options)
+
+    monkeypatch.setattr(recalling, "rows_where", counted)
+    records = [hit.record for hit in found]
+    assert len(records) == 10 and asked == ["fact"]
+    assert [record.id for record in records if record is not None] == found.ids
+    memory.revoke(found[3].id, reason="no lake", scope=JANE)
+    assert [hit.record is None for hit in found] == [n == 3 for n in range(10)]
+    assert asked == ["fact", "fact"]  # again, as something was written
+    memory.propose("Joe sails.", scope=JOE, source="r")
+    assert found[0].record == records[0]

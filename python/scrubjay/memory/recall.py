@@ -15,7 +15,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.fusion import Query, Relevance
 from scrubjay.index.relevance import TIERS, best_of, checked_tier, reaches
-from scrubjay.memory.base import checked_scope
+from scrubjay.memory.base import Ground, checked_scope
 from scrubjay.memory.documents import holding, ids_of_documents
 from scrubjay.memory.facts import Facts
 from scrubjay.memory.index_notes import IndexNotes, Note, Ranked, notes_of
@@ -23,7 +23,7 @@ from scrubjay.memory.making import record_of
 from scrubjay.memory.moments import Moment, moment_asked, was_in_force
 from scrubjay.memory.present import Present
 from scrubjay.memory.records import Episode, Fact
-from scrubjay.memory.rows import find_row, is_visible, rows_where
+from scrubjay.memory.rows import Row, find_row, is_visible, kind_of, rows_where
 from scrubjay.memory.statements import is_in_force, known_rows
 from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
@@ -34,6 +34,7 @@ from scrubjay.store.reading import names_of
 __all__ = ["Recall", "Recalled", "RecalledHit"]
 
 KINDS = ("fact", "episode", "note")
+_AT_ONCE = 500  # values in one statement
 _FRESH = {"faded": {"$exists": False}}
 
 
@@ -165,6 +166,57 @@ class Recalled(Sequence[RecalledHit]):
         return f"<scrubjay.Recalled {len(self)}, {self.mode}>"
 
 
+class _Rows:
+    """The rows of an answer's records as they are now: all are read when the first is asked for, and again when
+    anything was written to the file since.
+
+    Args:
+        memory: whose rows they are.
+        ranked: the answer.
+    """
+
+    def __init__(self, memory: Ground, ranked: Sequence[Ranked]) -> None:
+        self._memory = memory
+        self._ranked = ranked
+        self._read: tuple[object, dict[str, Row]] | None = None  # what the file looked like before
+
+    def row(self, id: str) -> Row | None:
+        """Return the row of one record, whatever its status, or None.
+
+        Raises:
+            CorruptIndexError, EncryptionError: this row cannot be read.
+        """
+        store = self._memory.store
+        if store.cipher.ring is None:  # a key may be destroyed without a trace in the file
+            glance = store.glance()  # before reading: what is written meanwhile is noticed the next time
+            if self._read is None or self._read[0] != glance:
+                self._read = (glance, self._all())
+            if id in self._read[1]:
+                return self._read[1][id]
+        with self._memory.snapshot() as connection:
+            return find_row(connection, id)
+
+    def _all(self) -> dict[str, Row]:
+        """Read all that can be read, one query a kind."""
+        ids: dict[str, list[str]] = {}
+        for hit, is_note, _ in self._ranked:
+            record = hit.metadata.get("record")
+            if is_note or not isinstance(record, str) or not record.isascii():
+                continue
+            if (kind := kind_of(record)) is not None:
+                ids.setdefault(kind, []).append(record)
+        rows: dict[str, Row] = {}
+        with self._memory.snapshot() as connection:
+            for kind, wanted in ids.items():
+                for first in range(0, len(wanted), _AT_ONCE):
+                    some = wanted[first : first + _AT_ONCE]
+                    condition = f"id IN ({', '.join('?' * len(some))})"
+                    rows.update(
+                        (row.id, row) for row in rows_where(connection, kind, condition, some, damaged=[])
+                    )
+        return rows
+
+
 class Recall(Facts):
     """The part of a memory that searches."""
 
@@ -260,29 +312,30 @@ class Recall(Facts):
                 f"metadata_damaged: {n_damaged} memories that were found cannot be read, and were left out"
             )
             found = Retrieved(list(found), found.mode, (*found.degraded, reason), found.trace, found.cached)
-        return Recalled(
-            found, [RecalledHit(one, lambda hit: self._found(hit, scope, moment)) for one in ranked]
-        )
+        rows = _Rows(self, ranked)
+
+        def find(hit: RecalledHit) -> Fact | Episode | Note | None:
+            if hit.kind == "note":
+                return self._notes.note(hit.hit)
+            return self._in_force(rows, hit.id, scope, moment)
+
+        return Recalled(found, [RecalledHit(one, find) for one in ranked])
 
     @cached_property
     def _present(self) -> Present:
         return Present(self.store, self.clock)
 
-    def _found(self, hit: RecalledHit, scope: Scope, moment: Moment | None) -> Fact | Episode | Note | None:
-        return self._notes.note(hit.hit) if hit.kind == "note" else self._in_force(hit.id, scope, moment)
-
-    def _in_force(self, id: str, scope: Scope, moment: Moment | None) -> Fact | Episode | None:
-        with self.snapshot() as connection:
-            row = find_row(connection, id)
-            if row is None or not is_visible(row, scope):
-                return None
-            now = self.clock()
-            there = (
-                is_in_force(row, now)
-                if moment is None
-                else was_in_force(connection, row, moment, self._is_single)
-            )
-            return record_of(row, now) if there else None  # type: ignore[return-value]
+    def _in_force(self, rows: _Rows, id: str, scope: Scope, moment: Moment | None) -> Fact | Episode | None:
+        row = rows.row(id)
+        if row is None or not is_visible(row, scope):
+            return None
+        now = self.clock()
+        if moment is None:
+            there = is_in_force(row, now)
+        else:
+            with self.snapshot() as connection:
+                there = was_in_force(connection, row, moment, self._is_single)
+        return record_of(row, now) if there else None  # type: ignore[return-value]
 
     def _believed(self, scope: Scope, kinds: Sequence[str], moment: Moment) -> tuple[list[str], int]:
         """Return the ids of the records that were believed to be in force, and how many documents more they have."""
