@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from scrubjay import Relevance, Scope, embedders
+from scrubjay import Relevance, Retriever, Scope, embedders
 from scrubjay.memory import FactCandidate, Memory
 from scrubjay.memory.assembly import Turn
 from scrubjay.memory.lines import over_floor
+from scrubjay.retrieval.rewriting import Conversation
 from tests.memory.setting import ACME, JANE, open_memory
 
 FACTS = [
@@ -199,3 +200,45 @@ def test_a_summariser_that_fails_leaves_the_turns(memory: Memory) -> None:
     assert "summariser_failed: RuntimeError: no model" in made.trace.degraded
     with pytest.raises(TypeError, match="summarise: expected a function that returns a str, got int"):
         memory.assemble("Oslo?", JANE, summarise=lambda _: 3)  # type: ignore[arg-type,return-value]
+
+
+def test_a_rewriter_sees_the_conversation(tmp_path: Path) -> None:
+    """The row's own example: in a session it got "what's his name again?" alone."""
+    heard: list[tuple[str, Conversation | None]] = []
+
+    def rewriter(question: str, conversation: Conversation | None) -> dict[str, Any]:
+        heard.append((question, conversation))
+        about = "manager" if conversation is not None and "manager" in str(conversation) else "nobody"
+        return {"keywords": [about], "searchQuery": f"Jane's {about} is"}
+
+    made = open_memory(
+        tmp_path / "m.scrubjay", retriever=lambda documents: Retriever(documents, rewriter, cache=True)
+    )
+    with made as memory:
+        memory.propose_all([(FactCandidate(text), JANE, "r") for text in FACTS])
+        with memory.session(JANE, "chat") as session:
+            session.user("I have to write to my manager.")
+            session.model("About what?")
+            session.user("what's his name again?")
+            prompt = session.assemble(summarise=lambda turns: f"{len(turns)} turns.")
+        assert "Priya Raman" in prompt.text
+        question, conversation = heard[0]
+        assert question == "what's his name again?" and conversation is not None
+        assert conversation.turns[0] == ("user", "I have to write to my manager.")
+        assert conversation.summary == "3 turns."
+        # Another conversation is another question to the cache; without one there is none.
+        memory.recall("what's his name again?", JANE)
+        memory.recall("what's his name again?", JANE)
+        memory.recall("what's his name again?", JANE, conversation=conversation._replace(summary=""))
+        assert [said for _, said in heard[1:]] == [None, conversation._replace(summary="")]
+        with pytest.raises(TypeError, match="conversation: expected a Conversation, got str"):
+            memory.recall("name?", JANE, conversation="I said")  # type: ignore[arg-type]
+
+
+def test_a_rewriter_of_a_question_alone_is_asked_as_before(tmp_path: Path) -> None:
+    made = open_memory(
+        tmp_path / "m.scrubjay", retriever=lambda documents: Retriever(documents, lambda question: ["Oslo"])
+    )
+    with made as memory:
+        memory.propose("Jane lives in Oslo.", scope=JANE, source="r")
+        assert "Oslo" in memory.assemble("Her town?", JANE, turns=[("user", "Hello.")]).text

@@ -27,6 +27,7 @@ from scrubjay.memory.stabilise import Transcript
 from scrubjay.memory.trace import TraceEvent, Traces
 from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.context import count_roughly
+from scrubjay.retrieval.rewriting import Conversation
 
 __all__ = ["AroundMemory"]
 
@@ -81,7 +82,8 @@ class AroundMemory(Forgetting, Recall):
             budget_tokens: of the whole prompt, as `count` counts. Over budget, recalled records are left out whole, the
                 least relevant first; policies and preferences never are.
             turns: the conversation, oldest first: events of a session, (author, text) pairs, or mappings with "role"
-                and "content". The last eight are summarised at the end of the prompt.
+                and "content". The last eight are summarised at the end of the prompt, and told to a rewriter that takes
+                a conversation.
             k, kinds, options: of :meth:`recall`.
             item_tokens: of one recalled record; a longer one is left out whole.
             turn_tokens: of the summary of recent turns.
@@ -111,11 +113,14 @@ class AroundMemory(Forgetting, Recall):
         given = turns if isinstance(turns, (list, tuple)) else list(turns)
         said = as_turns(given if summarise is not None else given[-N_TURNS:])
         reserved = self._reserve(scope, as_of, known_at)
+        summary, reasons = (None, ()) if summarise is None else summary_of(summarise, said)
+        if said:
+            heard = Conversation(tuple((turn.author, turn.text) for turn in said[-N_TURNS:]), summary or "")
+            options.setdefault("conversation", heard)
         recalled = self.recall(text, scope, kinds=kinds, k=k, as_of=as_of, known_at=known_at, **options)
         fitting, below = over_floor(recalled, least)
         overridden = overriding(fitting, self._is_single)
         ranked = [Piece(hit.kind, hit.id, _line_of(line, hit, overridden.get(hit.id))) for hit in fitting]
-        summary, reasons = (None, ()) if summarise is None else summary_of(summarise, said)
         made = arrange(reserved, ranked, said[-N_TURNS:], limits, summary)
         dropped = (*made.trace.dropped, *((hit.id, "below_floor") for hit in below))
         trace = replace(made.trace, query=text, recalled=recalled, dropped=dropped, reasons=reasons)

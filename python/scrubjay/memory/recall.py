@@ -28,6 +28,7 @@ from scrubjay.memory.statements import is_in_force, known_rows
 from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
+from scrubjay.retrieval.rewriting import Conversation
 from scrubjay.retrieval.trace import Trace
 from scrubjay.store.reading import names_of
 
@@ -238,6 +239,7 @@ class Recall(Facts):
         query: Query | None = None,
         as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None,
+        conversation: Conversation | None = None,
     ) -> Recalled:
         """Return the k facts, episodes and notes in force that have most to do with a question.
 
@@ -257,6 +259,8 @@ class Recall(Facts):
             known_at: by what was known then; None: by all that is known. Such a search reads the rows of the scope
                 first. See :mod:`scrubjay.memory.moments`. Of notes those count for an earlier time that say that they
                 were created by then.
+
+            conversation: what was said before the question, for a retriever's rewriter that takes it.
 
         Facts that have faded (:meth:`sweep`) come after all others. Facts and notes are searched apart, with the
         statistics of their own collections, and merged by similarity and BM25
@@ -278,7 +282,7 @@ class Recall(Facts):
             believed, n_more = self._believed(scope, kinds, moment)
             conditions.append({"record": {"$in": believed}})
             n_asked = k + n_more
-        options: dict[str, Any] = {"query": query, "explain": True}
+        options: dict[str, Any] = {"query": query, "explain": True, "conversation": conversation}
 
         def search(*more: Mapping[str, Any]) -> Retrieved:
             wanted = [*conditions, *more]
@@ -302,7 +306,7 @@ class Recall(Facts):
         ranked = [Ranked(hit, False, hit.score) for hit in hits]
         if "note" in kinds and self._notes.any(scope):
             found, ranked, n_lost = self._notes.beside(
-                found, hits, text, scope, k, notes_of(filter, moment), query
+                found, hits, text, scope, k, notes_of(filter, moment), query, conversation
             )
             n_damaged += n_lost
         if admitted is not None:
