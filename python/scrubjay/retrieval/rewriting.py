@@ -130,7 +130,8 @@ invent facts, names or numbers. Return one JSON object with
 Question: {query}"""
 
 
-_BEFORE = 'Said before the question, oldest first. Take from it only what "it", "his" or "there" in the question stand for:'
+_BEFORE = """Said before the question, oldest first. Take from it only what "it", "his" or "there" in the question \
+stand for:"""
 
 
 class OpenAIRewriter:
