@@ -290,6 +290,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Prior": lambda _: fusion.Prior(),
     "Recency": lambda _: fusion.Recency(),
     "Relevance": lambda _: fusion.Relevance(),
+    "AsyncMemory": lambda world: memory.AsyncMemory(world.memory()),
     "ChangeEvent": lambda _: memory.ChangeEvent(1, WHEN, "proposed", JANE, "fact", "fact_1"),
     "Decay": lambda _: memory.Decay(),
     "DefaultJudge": lambda _: memory.DefaultJudge(),
@@ -539,7 +540,7 @@ OF_METHODS.update(  # an async twin is called with what its method is called wit
     {
         f"Async{name}": call
         for name, call in OF_METHODS.items()
-        if name.startswith("Index.") and name != "Index.open"
+        if name.startswith(("Index.", "Memory.")) and name not in ("Index.open", "Memory.open")
     }
 )
 

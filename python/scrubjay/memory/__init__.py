@@ -30,8 +30,10 @@ from scrubjay.memory.records import (
     Rejection,
     Why,
 )
+from scrubjay.memory.twins import AsyncMemory
 
 __all__ = [
+    "AsyncMemory",
     "ChangeEvent",
     "Decay",
     "DefaultJudge",
