@@ -292,6 +292,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Relevance": lambda _: fusion.Relevance(),
     "AsyncMemory": lambda world: memory.AsyncMemory(world.memory()),
     "ChangeEvent": lambda _: memory.ChangeEvent(1, WHEN, "proposed", JANE, "fact", "fact_1"),
+    "Consolidated": lambda _: memory.Consolidated(),
     "Decay": lambda _: memory.Decay(),
     "DefaultJudge": lambda _: memory.DefaultJudge(),
     "FactCandidate": lambda _: memory.FactCandidate("Jane lives in Oslo"),

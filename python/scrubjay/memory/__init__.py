@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scrubjay.initialised import guard_exports
+from scrubjay.memory.consolidation import Consolidated
 from scrubjay.memory.decay import Decay
 from scrubjay.memory.dump import Imported
 from scrubjay.memory.feed import ChangeEvent, Feed
@@ -35,6 +36,7 @@ from scrubjay.memory.twins import AsyncMemory
 __all__ = [
     "AsyncMemory",
     "ChangeEvent",
+    "Consolidated",
     "Decay",
     "DefaultJudge",
     "Deletion",

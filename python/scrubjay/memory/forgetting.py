@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.memory.base import absent, checked_scope, documents_in, log, log_gone
+from scrubjay.memory.consolidation import Consolidated, Merger, consolidate, merge
 from scrubjay.memory.content import checked_str
 from scrubjay.memory.crud import Crud
 from scrubjay.memory.decay import Decay
@@ -373,6 +374,40 @@ class Forgetting(Crud, History, Repair):
                 n += 1
         n += execute(f"DELETE FROM memory_rejection WHERE at < ?{others}", (before, *away)).rowcount
         return n
+
+    # ------------------------------------------------------------------ what is said twice
+
+    def consolidate(
+        self,
+        scope: Scope,
+        merger: Merger = merge,
+        *,
+        likeness: float = 0.8,
+        least_episodes: int = 5,
+        dry_run: bool = False,
+    ) -> Consolidated:
+        """Merge what is said twice and sum up episodes of one task type, by proposals to the gate, in one transaction.
+
+        A merged fact is a new one, from now on; those that it was made of are superseded by it, keep their past, and
+        are in force again if it is revoked. A summary stands beside its episodes, whose ids its metadata has
+        ("consolidates"). So ``for id in done.ids: memory.revoke(id, reason=..., scope=scope)`` undoes all of it.
+
+        Args:
+            scope: of records in force of exactly this scope.
+            merger: takes the records of a group, oldest first, and returns the candidate that is to stand for them, or
+                None. The default needs no model: of facts the longest stands for all, episodes stay as they are.
+            likeness: share of all words of two facts that both must have (Jaccard). They must be of one subject and
+                predicate as well, and differ in no number and no value.
+            least_episodes: how many episodes of a task type are worth a summary.
+            dry_run: only say what would be proposed.
+
+        Raises:
+            TypeError, ValueError: an argument, or what the merger returned; nothing is written.
+            Exception: what the merger raises; nothing is written.
+        """
+        return consolidate(
+            self, scope, merger, likeness=likeness, least_episodes=least_episodes, dry_run=dry_run
+        )
 
     # ------------------------------------------------------------------ use
 

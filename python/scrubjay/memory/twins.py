@@ -184,6 +184,7 @@ class AsyncMemory(Twinned[Memory]):
     find_in_traces = twin(Memory.find_in_traces)
     distil = twin(Memory.distil)
     ingest = twin(Memory.ingest)
+    consolidate = twin(Memory.consolidate)
     feedback = twin(Memory.feedback)
     why = twin(Memory.why)
     rejections = twin(Memory.rejections)
