@@ -66,11 +66,23 @@ def test_near_duplicates_are_merged_and_can_be_had_back(memory: Memory, clock: C
     assert (
         memory.recall("coffee", JANE, kinds=["fact"], k=9).texts[0] == "Jane always drinks her coffee black"
     )
-    assert in_force(memory, as_of=moment / 1e6) == before
+    assert in_force(memory, known_at=moment / 1e6) == before
+    assert in_force(memory, as_of=(moment - 100_000) / 1e6) == in_force(memory)
     assert memory.consolidate(JANE, likeness=0.6).merged == ()
     for id in done.ids:
         memory.revoke(id, reason="undone", scope=JANE)
     assert in_force(memory) == before and memory.check() == []
+
+
+def test_facts_without_a_slot_are_merged_from_now_on(memory: Memory, clock: Clock) -> None:
+    ids = [memory.add(text, scope=JANE).id for text in COFFEE]
+    before, moment = in_force(memory), clock.now
+    clock.now += 1_000_000
+    done = memory.consolidate(JANE, likeness=0.6)
+    assert set(done.merged[0][1]) == set(ids) and in_force(memory) == ["Jane always drinks her coffee black"]
+    assert in_force(memory, as_of=moment / 1e6) == before and memory.check() == []
+    memory.revoke(done.ids[0], reason="undone", scope=JANE)
+    assert in_force(memory) == before
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,16 @@
 """Consolidation: near-duplicates are merged and episodes summed up, by proposals to the gate.
 
-Copy on write: a merged fact is a new one that takes the place of those it was made of, from now on. They keep their
-rows and their past, and are in force again when the new one is revoked.
+Copy on write: a merged fact is a new one, a correction that takes the place of those it was made of for all of their
+time (they say the same, so nothing changed in the world; what was known before stays known of before). Facts without
+subject and predicate, which nothing can correct, are superseded from now on. All keep their rows, and are in force
+again when the new one is revoked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from scrubjay._native import Scope
 from scrubjay.memory.base import checked_scope
@@ -22,10 +24,8 @@ from scrubjay.memory.records import (
     FactCandidate,
     Outcome,
     Provenance,
+    Record,
 )
-
-if TYPE_CHECKING:
-    from scrubjay.memory.forgetting import Forgetting
 
 __all__ = ["Consolidated", "Merger", "consolidate", "merge"]
 
@@ -81,8 +81,28 @@ def merge(records: Sequence[Any]) -> Candidate | None:
     )
 
 
+class Consolidating(Protocol):
+    """What a consolidation needs of a memory."""
+
+    clock: Callable[[], int]
+
+    def list(self, scope: Scope, *, kinds: Sequence[str], exact: bool) -> Sequence[Record]:
+        """Return records in force."""
+        ...
+
+    def propose_all(self, proposals: Iterable[tuple[Candidate, Scope, Provenance]]) -> Sequence[Outcome]:
+        """Propose several things in one transaction."""
+        ...
+
+
 def consolidate(
-    memory: Forgetting, scope: Scope, merger: Merger, *, likeness: float, least_episodes: int, dry_run: bool
+    memory: Consolidating,
+    scope: Scope,
+    merger: Merger,
+    *,
+    likeness: float,
+    least_episodes: int,
+    dry_run: bool,
 ) -> Consolidated:
     """Propose what a merger makes of groups of records in force of exactly a scope; see `Memory.consolidate`."""
     checked_scope(scope)
@@ -101,9 +121,11 @@ def consolidate(
     for group in _near_duplicates([one for one in facts if one.relation == "asserts"], likeness):
         candidate, ids = merger(group), tuple(one.id for one in group)
         if isinstance(candidate, FactCandidate):
-            # From now on: what was known before stays known of before.
-            begin = candidate.valid_from or now
-            proposals.append(("merged", replace(candidate, valid_from=begin, replaces=ids), ids))
+            has_slot = bool(candidate.subject and candidate.predicate)
+            begin = min(one.holds[0][0] for one in group) if has_slot else now
+            relation = "corrects" if has_slot else "asserts"
+            fresh = replace(candidate, relation=relation, valid_from=begin, replaces=ids)
+            proposals.append(("merged", fresh, ids))
         elif candidate is not None:
             raise TypeError(f"merger: expected a FactCandidate or None, got {type(candidate).__name__}")
     for some in _of_one_task(episodes, least_episodes):
@@ -119,7 +141,9 @@ def consolidate(
         ]
     else:
         source = Provenance(_RUN)
-        outcomes = memory.propose_all([(one, scope, source) for _, one, _ in proposals]) if proposals else []
+        outcomes = (
+            [*memory.propose_all([(one, scope, source) for _, one, _ in proposals])] if proposals else []
+        )
     found: dict[str, list[Any]] = {"merged": [], "summed_up": []}
     for (what, _, ids), outcome in zip(proposals, outcomes, strict=True):
         found[what].append((outcome, ids))

@@ -8,11 +8,13 @@ the last number that it saw misses nothing.
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, Error
@@ -23,11 +25,7 @@ from scrubjay.memory.sealing import opened_cell, place_in
 from scrubjay.store.decoding import integer, scope_of
 from scrubjay.store.listing import checked_count
 from scrubjay.store.reading import names_of
-
-if TYPE_CHECKING:
-    import sqlite3
-
-    from scrubjay.memory.base import Ground
+from scrubjay.store.sqlite import SqliteStore
 
 __all__ = ["ChangeEvent", "Feed", "checked_cursor"]
 
@@ -67,6 +65,27 @@ class ChangeEvent:
     detail: str | None = None
 
 
+class Logged(Protocol):
+    """What a feed needs of a memory."""
+
+    @property
+    def store(self) -> SqliteStore:
+        """The file."""
+        ...
+
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Give a reading connection."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Give one for several questions that are answered from one state."""
+        ...
+
+    def is_readable(self, scope: Scope) -> bool:
+        """Whether the tenant's key was not destroyed."""
+        ...
+
+
 class Feed:
     """What happened to the records of a memory, oldest first. Thread-safe; :attr:`scrubjay.memory.Memory.feed`.
 
@@ -88,7 +107,7 @@ class Feed:
     >>> folder.cleanup()
     """
 
-    def __init__(self, memory: Ground) -> None:
+    def __init__(self, memory: Logged) -> None:
         self._memory = memory
         self._hooks: list[_Follower] = []
         self._delivering = threading.Lock()

@@ -13,7 +13,7 @@ from scrubjay.memory.markdown import Edited, as_markdown, take_edits
 from scrubjay.whole_files import whole_file
 
 if TYPE_CHECKING:
-    from scrubjay.memory.memory import Memory
+    from scrubjay.memory.forgetting import Forgetting
 
 __all__ = ["Files"]
 
@@ -36,7 +36,7 @@ class Files:
     >>> folder.cleanup()
     """
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Forgetting) -> None:
         self._memory = memory
 
     def lines(self, scope: Scope) -> Iterator[str]:

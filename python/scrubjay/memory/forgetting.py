@@ -388,9 +388,10 @@ class Forgetting(Crud, History, Repair):
     ) -> Consolidated:
         """Merge what is said twice and sum up episodes of one task type, by proposals to the gate, in one transaction.
 
-        A merged fact is a new one, from now on; those that it was made of are superseded by it, keep their past, and
-        are in force again if it is revoked. A summary stands beside its episodes, whose ids its metadata has
-        ("consolidates"). So ``for id in done.ids: memory.revoke(id, reason=..., scope=scope)`` undoes all of it.
+        A merged fact is a new one that takes the place of those that it was made of: as a correction, for all of their
+        time, or from now on if they have no subject and predicate. They are in force again if it is revoked. A summary
+        stands beside its episodes, whose ids its metadata has ("consolidates"). To undo it, revoke the ids of the
+        result.
 
         Args:
             scope: of records in force of exactly this scope.
