@@ -456,7 +456,7 @@ def _exported_memory(world: World) -> Path:
     path = world.folder / "jane.jsonl"
     if not path.exists():
         with world.memory() as made:
-            made.files.export(path, scope=JANE)
+            made.files.export(path, scope=JANE, replace=True)
     return path
 
 
@@ -464,7 +464,7 @@ def _edited_memory(world: World) -> Path:
     path = world.folder / "jane.md"
     if not path.exists():
         with world.memory() as made:
-            made.files.export_markdown(path, scope=JANE)
+            made.files.export_markdown(path, scope=JANE, replace=True)
     return path
 
 
@@ -543,6 +543,11 @@ OF_METHODS.update(  # an async twin is called with what its method is called wit
         for name, call in OF_METHODS.items()
         if name.startswith(("Index.", "Memory.")) and name not in ("Index.open", "Memory.open")
     }
+)
+OF_METHODS["AsyncMemory.revoke_global_policy"] = lambda _, made: made.revoke_global_policy(
+    made.memory.global_policy("refunds", f"Never {next(_numbers)}.", by="operations").id,
+    reason="over",
+    by="me",
 )
 
 

@@ -50,6 +50,7 @@ class Files:
         Raises:
             EncryptionError: the tenant's key is not available.
         """
+        self._memory.store.check_open()
         return write_lines(self._memory, _checked(scope))
 
     def export(self, path: str | os.PathLike[str], *, scope: Scope, replace: bool = False) -> int:
