@@ -397,7 +397,7 @@ VALUES: dict[str, Callable[[World, Any], Any]] = {
     "last_used_at": lambda *_: 1_700_000_000_000_000,
     "lexical_rank": lambda *_: 1,
     "n_bytes": lambda *_: 10,
-    "moment": lambda *_: 1_700_000_000_000_000,
+    "moment": lambda *_: WHEN,
     "name": lambda *_: "notes",
     "now": lambda *_: 1_800_000_000_000_000,
     "old": lambda *_: KEY,

@@ -12,7 +12,7 @@ import pytest
 import scrubjay
 from scrubjay import Query, Scope
 from scrubjay.embedders import Function
-from scrubjay.memory import Episode, Fact, FactCandidate, Memory, Provenance
+from scrubjay.memory import Episode, Fact, FactCandidate, Memory, PreferenceCandidate, Provenance
 from scrubjay.memory.rows import belongs_to, find_row, is_visible
 from tests.memory.setting import (
     ACME,
@@ -305,3 +305,18 @@ def test_other_collections_do_not_mix_with_it(memory: Memory) -> None:
     lives(memory, "Oslo")
     assert texts(memory, "lives", JANE, kinds=["fact", "episode"]) == ["Jane lives in Oslo"]
     assert [hit.id for hit in memory.index.search("lives", scope=JANE)] == ["m1"]
+
+
+def test_records_are_listed_by_what_they_are_about_and_where_they_come_from(memory: Memory) -> None:
+    lives(memory, "Oslo", run="r1")
+    memory.propose(FactCandidate("Jane sails", "Jane", "hobby"), scope=JANE, source="r2")
+    memory.propose(FactCandidate("Ann sails", "Ann", "hobby"), scope=JANE, source="r2")
+    memory.propose(PreferenceCandidate("tone", "brief"), scope=JANE, source="r2")
+    about = memory.list(JANE, subject=" jane ")
+    assert {record.text for record in about} == {"Jane lives in Oslo", "Jane sails"}
+    promoted = memory.list(JANE, run="r2")  # what did this run leave?
+    assert {record.text for record in promoted} == {"brief", "Jane sails", "Ann sails"}
+    assert [record.text for record in memory.list(JANE, subject="Jane", run="r2")] == ["Jane sails"]
+    assert memory.list(JOE, subject="Jane") == memory.list(JANE, run="r3") == []
+    with pytest.raises(TypeError, match="subject: expected a str, got int"):
+        memory.list(JANE, subject=3)  # type: ignore[arg-type]

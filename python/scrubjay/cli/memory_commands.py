@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,7 @@ _WRITE = ("add", "forget", "sweep", "import")  # the others change nothing in th
 
 def run_memory(arguments: argparse.Namespace) -> int:
     """Run `scrubjay memory ...`; return its exit code."""
+    logging.getLogger("scrubjay.memory").addHandler(logging.NullHandler())  # what was rejected is printed
     return _COMMANDS[arguments.memory_command](arguments)
 
 

@@ -200,6 +200,8 @@ REQUESTS: dict[str, Any] = {
         kinds=(Annotated[list[_Kind], Field(min_length=1, max_length=4)] | None, None),
         hidden=(Annotated[bool, Field(description="those that are not in force, too")], False),
         exact=(bool, False),
+        subject=(_Topic | None, None),
+        run=(_Run | None, None),
         limit=(_K, 10),
         cursor=(Annotated[str | None, Field(max_length=2000)], None),
     ),

@@ -209,7 +209,7 @@ def _assemble(work: _Work) -> Any:
 
 def _list(work: _Work) -> Any:
     """List records that the scope sees, kind by kind, oldest first."""
-    options = work.options("kinds", "hidden", "exact", "limit", "cursor", *TIMES)
+    options = work.options("kinds", "hidden", "exact", "subject", "run", "limit", "cursor", *TIMES)
     records, cursor = page(work.memory, work.scope, **options)
     return {"records": plain(records), "next_cursor": cursor}
 
