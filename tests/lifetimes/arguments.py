@@ -500,6 +500,7 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
         lambda made, change, _: made.note_deletion(change, JANE, "testing", None, {"fact": 1})
     ),
     "Memory.forget": lambda _, made: made.forget("nobody", tenant="acme"),
+    "Memory.prefer": lambda _, made: made.prefer("tone", "Briefly.", scope=JANE),
     "Memory.policy": lambda _, made: made.policy("refunds", "Never.", tenant="acme", by="legal"),
     "Memory.global_policy": lambda _, made: made.global_policy("refunds", "Never.", by="operations"),
     "Memory.revoke_global_policy": lambda _, made: made.revoke_global_policy(
