@@ -320,6 +320,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Outcome": lambda _: memory.Outcome("active", "fact", "fact_1"),
     "Rejection": lambda _: memory.Rejection(WHEN, JANE, "fact", "empty", "", None, None, None),
     "Swept": lambda _: memory.Swept(0, 0, 0, 0),
+    "TakenOver": lambda _: memory.TakenOver(),
     "Why": lambda _: memory.Why(memory.Fact(**_FACT), (), (), None, ()),
     "Recalled": lambda world: world.memory().recall("Oslo", JANE),
     "Note": lambda _: memory.Note("n1", JANE, "Prefers trains.", WHEN, None),
@@ -460,6 +461,12 @@ def _exported_memory(world: World) -> Path:
     return path
 
 
+def _dumped(world: World) -> Path:
+    path = world.folder / "mem0.json"
+    path.write_text('[{"id": "1", "memory": "Jane sings"}]')
+    return path
+
+
 def _edited_memory(world: World) -> Path:
     path = world.folder / "jane.md"
     if not path.exists():
@@ -489,6 +496,7 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     ),
     "Admin.verify_erased": lambda _, admin: admin.verify_erased(["never written"]),
     "Files.import_": lambda world, files: files.import_(_exported_memory(world), scope=JANE),
+    "Files.import_from": lambda world, files: files.import_from(_dumped(world), "mem0", scope=JANE),
     "Files.import_markdown": lambda world, files: files.import_markdown(_edited_memory(world), scope=JANE),
     "Memory.open": lambda world, made: type(made).open(world.folder / f"new{next(_numbers)}").close(),
     "Memory.put": _in_change(lambda made, change, row: made.put(change, row, Embedded(None))),

@@ -9,6 +9,7 @@ from scrubjay.memory.dump import Imported
 from scrubjay.memory.feed import ChangeEvent, Feed
 from scrubjay.memory.files import Files
 from scrubjay.memory.forgetting import Forgotten, MemoryErasure, Swept
+from scrubjay.memory.importing import TakenOver
 from scrubjay.memory.index_notes import Note
 from scrubjay.memory.judge import DefaultJudge, Judge
 from scrubjay.memory.markdown import Edited
@@ -65,6 +66,7 @@ __all__ = [
     "RecalledHit",
     "Rejection",
     "Swept",
+    "TakenOver",
     "Why",
 ]
 

@@ -98,6 +98,7 @@ class AsyncFiles(Twinned[Files]):
     import_ = twin(Files.import_)
     export_markdown = twin(Files.export_markdown)
     import_markdown = twin(Files.import_markdown)
+    import_from = twin(Files.import_from)
 
     async def lines(self, scope: Scope) -> AsyncIterator[str]:
         """Yield the lines of :meth:`Files.lines`, which are read from one state of the file, on one thread, first."""
