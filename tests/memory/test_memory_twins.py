@@ -13,12 +13,18 @@ import numpy as np
 import pytest
 
 from scrubjay import ClosedError, embedders
-from scrubjay.memory import AsyncMemory, FactCandidate, Feed, Files, Memory
+from scrubjay.memory import AsyncMemory, FactCandidate, Feed, Files, Memory, MemoryAdmin
 from scrubjay.memory.session import Session
-from scrubjay.memory.twins import AsyncFeed, AsyncFiles, AsyncSession
+from scrubjay.memory.twins import AsyncFeed, AsyncFiles, AsyncMemoryAdmin, AsyncSession
 from tests.memory.setting import JANE, JOE
 
-PAIRS: dict[type, type] = {Memory: AsyncMemory, Session: AsyncSession, Feed: AsyncFeed, Files: AsyncFiles}
+PAIRS: dict[type, type] = {
+    Memory: AsyncMemory,
+    Session: AsyncSession,
+    Feed: AsyncFeed,
+    Files: AsyncFiles,
+    MemoryAdmin: AsyncMemoryAdmin,
+}
 INTERNAL = {
     "changing", "reading", "snapshot", "expiry", "facts_about", "forget_known", "is_readable", "note_deletion",
     "remove_document",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from scrubjay.initialised import guard_exports
+from scrubjay.memory.administration import MemoryAdmin
 from scrubjay.memory.consolidation import Consolidated
 from scrubjay.memory.decay import Decay
 from scrubjay.memory.dump import Imported
 from scrubjay.memory.feed import ChangeEvent, Feed
 from scrubjay.memory.files import Files
 from scrubjay.memory.forgetting import Forgotten, MemoryErasure, Swept
+from scrubjay.memory.holds import Hold
 from scrubjay.memory.importing import TakenOver
 from scrubjay.memory.index_notes import Note
 from scrubjay.memory.judge import DefaultJudge, Judge
@@ -50,10 +52,12 @@ __all__ = [
     "Feed",
     "Files",
     "Forgotten",
+    "Hold",
     "Imported",
     "Judge",
     "Known",
     "Memory",
+    "MemoryAdmin",
     "MemoryErasure",
     "Note",
     "Outcome",

@@ -47,9 +47,10 @@ class ChangeEvent:
         cursor: its place in the feed; later changes have greater ones, not always the next.
         at: when it was written.
         what: "proposed" (a record was written), "superseded", "limited" (by a fact that begins later), "resumed",
-            "confirmed", "promoted", "revoked", "updated", "restated", "faded", "revived", "expired" or "forgotten".
+            "confirmed", "promoted", "revoked", "updated", "restated", "faded", "revived", "expired" or "forgotten"; and
+            "held" and "released" of a legal hold on a scope.
         scope: whose record it is; None: a global policy.
-        kind: of the record; None: all of the scope was forgotten, that of its users and agents included.
+        kind: of the record; None: it is about the whole scope, its users and agents included.
         record: its id, or None with `kind`.
         by: who did it, if that was said.
         detail: such as the id of the successor, or the reason; None for what is gone.
@@ -160,8 +161,6 @@ class Feed:
         Returns:
             A function that ends it.
         """
-        if not callable(function):
-            raise TypeError(f"function: expected a function of a change, got {type(function).__name__}")
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
         return self._follow(function, _Sight(scope, within))
@@ -169,6 +168,8 @@ class Feed:
     # ------------------------------------------------------------------ for the memory
 
     def _follow(self, function: Hook, sight: _Sight) -> Callable[[], None]:
+        if not callable(function):
+            raise TypeError(f"function: expected a function of a change, got {type(function).__name__}")
         follower = _Follower(function, sight, self.cursor)
         self._hooks = [*self._hooks, follower]  # replaced as a whole: a delivery may be reading it
 

@@ -22,6 +22,7 @@ from scrubjay.memory.crud import Crud
 from scrubjay.memory.decay import Decay
 from scrubjay.memory.documents import ids_of_documents
 from scrubjay.memory.history import History
+from scrubjay.memory.holds import HELD, check_hold, is_held
 from scrubjay.memory.naming import forget_names
 from scrubjay.memory.repair import Repair
 from scrubjay.memory.rows import (
@@ -131,6 +132,7 @@ class Forgetting(Crud, History, Repair):
 
         Raises:
             EncryptionError: the key that this needs is not available.
+            HeldError: some of it is under a legal hold (:meth:`MemoryAdmin.hold`).
             TypeError, ValueError: it is not said whose memories; nothing is erased by default.
         """
         if isinstance(user, Scope):
@@ -152,6 +154,7 @@ class Forgetting(Crud, History, Repair):
             self.store.cipher.openable(scope.tenant)
         with self.changing("forgetting") as change:
             connection = change.connection
+            check_hold(connection, scope, within=True)
             with erasing(connection):
                 connection.execute("CREATE TEMP TABLE IF NOT EXISTS gone(id TEXT PRIMARY KEY)")
                 connection.execute("DELETE FROM temp.gone")
@@ -293,13 +296,14 @@ class Forgetting(Crud, History, Repair):
 
     def _expire(self, change: Change, away: Collection[str]) -> dict[tuple[str, str, str], dict[str, int]]:
         expired: dict[tuple[str, str, str], dict[str, int]] = {}
+        held = is_held(change.connection)
         for kind in ("preference", "fact", "episode"):
             for found in raw_rows_where(change.connection, kind, "expires_at <= ?", (change.now,)):
                 row: Any = as_row(kind, found)
                 if not isinstance(row.expires_at, int):
                     raise CorruptIndexError(f"{kind}.expires_at cannot be read", id=row.id)
                 scope_in(row)
-                if row.tenant not in away:
+                if row.tenant not in away and not held(row):
                     self._delete_row(change, row, expired)  # whose key was destroyed, too
         return expired
 
@@ -316,7 +320,7 @@ class Forgetting(Crud, History, Repair):
         counts[row.kind] = counts.get(row.kind, 0) + 1
 
     def _age(self, change: Change, expired: dict[tuple[str, str, str], dict[str, int]]) -> int:
-        decay, n_faded = self.decay, 0
+        decay, n_faded, held = self.decay, 0, is_held(change.connection)
         weak = raw_rows_where(
             change.connection,
             "fact",
@@ -330,7 +334,7 @@ class Forgetting(Crud, History, Repair):
             strength = decay.strength_now(row.confidence, row.uses, row.last_used_at, change.now)
             if not self._has_key(row.tenant):
                 continue
-            if strength < decay.expire_below:
+            if strength < decay.expire_below and not held(row):
                 self._delete_row(change, row, expired)
             elif strength < decay.sink_below and not row.faded and self.store.cipher.readable(row.tenant):
                 row = opener(change.connection)(row)
@@ -362,17 +366,21 @@ class Forgetting(Crud, History, Repair):
                 ("fact", "status = 'active' AND valid_until < ?", past),
             ]
         others = f" AND tenant NOT IN ({', '.join('?' * len(away))})" if away else ""
-        execute, n = change.connection.execute, 0
+        execute, n, held = change.connection.execute, 0, is_held(change.connection)
         for kind, condition, limit in gone:
             for found in raw_rows_where(change.connection, kind, condition + others, (limit, *away)):
                 row: Any = as_row(kind, found)
+                if held(row):
+                    continue
                 execute("DELETE FROM memory_log WHERE record = ?", (row.id,))
                 execute(f"DELETE FROM {KINDS[kind]} WHERE id = ?", (row.id,))
                 log_gone(change, row.id, (row.tenant, row.user, row.agent), "expired")
                 if kind == "fact":
                     self.remove_document(change, row, "history")
                 n += 1
-        n += execute(f"DELETE FROM memory_rejection WHERE at < ?{others}", (before, *away)).rowcount
+        table = "memory_rejection"
+        spared = f" AND NOT {HELD.format(row=table, user=f'{table}.user', agent=f'{table}.agent')}"
+        n += execute(f"DELETE FROM memory_rejection WHERE at < ?{others}{spared}", (before, *away)).rowcount
         return n
 
     # ------------------------------------------------------------------ what is said twice

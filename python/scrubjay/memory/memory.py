@@ -15,6 +15,7 @@ from scrubjay.embedders.protocol import Embedder
 from scrubjay.index import Index
 from scrubjay.locks import renew_in_children
 from scrubjay.memory import schema
+from scrubjay.memory.administration import MemoryAdmin
 from scrubjay.memory.around import AroundMemory
 from scrubjay.memory.base import COLLECTION
 from scrubjay.memory.decay import Decay
@@ -130,6 +131,7 @@ class Memory(AroundMemory):
         self._owns_index = False
         self.feed = Feed(self)
         self.files = Files(self)
+        self.admin = MemoryAdmin(self)
         if schema.prepare(self.store):
             self.reindex()  # documents of older formats do not say when they hold
         self.retriever = retriever(self.documents)

@@ -14,12 +14,13 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.index.twins import Twinned, loose_twin, twin
+from scrubjay.memory.administration import MemoryAdmin
 from scrubjay.memory.feed import ChangeEvent, Feed
 from scrubjay.memory.files import Files
 from scrubjay.memory.memory import Memory
 from scrubjay.memory.session import Session
 
-__all__ = ["AsyncFeed", "AsyncFiles", "AsyncMemory", "AsyncSession"]
+__all__ = ["AsyncFeed", "AsyncFiles", "AsyncMemory", "AsyncMemoryAdmin", "AsyncSession"]
 
 
 class AsyncSession(Twinned[Session]):
@@ -108,6 +109,18 @@ class AsyncFiles(Twinned[Files]):
             yield line
 
 
+class AsyncMemoryAdmin(Twinned[MemoryAdmin]):
+    """The async twins of :class:`scrubjay.memory.MemoryAdmin`; `AsyncMemory.admin`."""
+
+    __slots__ = ()
+
+    hold = twin(MemoryAdmin.hold)
+    release = twin(MemoryAdmin.release)
+    holds = twin(MemoryAdmin.holds)
+    changes = twin(MemoryAdmin.changes)
+    on_change = twin(MemoryAdmin.on_change)
+
+
 class AsyncMemory(Twinned[Memory]):
     """The async twins of a memory: the same verbs, to be awaited.
 
@@ -155,6 +168,11 @@ class AsyncMemory(Twinned[Memory]):
     def files(self) -> AsyncFiles:
         """Memory in files."""
         return AsyncFiles(self._sync.files)
+
+    @property
+    def admin(self) -> AsyncMemoryAdmin:
+        """What whoever runs the service does."""
+        return AsyncMemoryAdmin(self._sync.admin)
 
     async def session(self, scope: Scope, run_id: str, *, retention: str = "standard") -> AsyncSession:
         """Await what :meth:`Memory.session` does; ``async with await memory.session(...) as session`` ends the run."""
