@@ -815,7 +815,7 @@ MUTANTS: dict[str, Mutant] = {
     "decays": Mutant(
         "and expire at last",
         _M + "forgetting:Forgetting._age",
-        "if strength < decay.expire_below:",
+        "if strength < decay.expire_below and not held(row):",
         "if False:",
         f"{FORGET}::test_old_unused_weak_facts_sink_and_expire",
     ),
