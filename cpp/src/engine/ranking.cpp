@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <limits>
 
 #include "base/seeded_hash.hpp"
+#include "engine/date_signal.hpp"
 #include "engine/identifier_tier.hpp"
 #include "simd/kernels.hpp"
 
@@ -36,6 +36,7 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, size_t depth, SearchResu
         parts_->push_back(part_of_one_arm(candidate.lexical_rank != 0, candidate.score));
     }
   }
+  if (dated_) DateSignal(s_, lexical_, terms_, parts_).add(options_.dates_weight);
   if (!any_identifier_ && !options_.adjusts() && !options_.diversifies()) {
     take_best(k);
     return report(0.0, result);
@@ -189,11 +190,7 @@ void Ranker::add_signals() {
 
 // 1 for what was created now or later, halved with every half-life; 0 for what does not say when it was.
 void Ranker::add_recency() {
-  const int64_t now_us = options_.now_us != RankingOptions::kNow
-                             ? options_.now_us
-                             : std::chrono::duration_cast<std::chrono::microseconds>(
-                                   std::chrono::system_clock::now().time_since_epoch())
-                                   .count();
+  const int64_t now_us = options_.now_us != RankingOptions::kNow ? options_.now_us : clock_us();
   const std::span<const filter::Column* const> columns = columns_of("created_at");
   s_.times.clear();  // all are read before the first is used: they are scattered
   for (const RankedCandidate& one : s_.ranked) {

@@ -1,7 +1,8 @@
 // Ranking: from what the two arms found to the hits, in one pass over the candidates.
 //
 //  1. Candidates: both rankings, the caller's rankings, and documents that hold an identifier of the query.
-//  2. The fusion gives each a score (fusion/fuse.hpp) and may refuse some.
+//  2. The fusion gives each a score (fusion/fuse.hpp) and may refuse some; dates that the question names add to
+//     them (date_signal.hpp).
 //  3. If there are signals: the best `depth` by (identifier tier, score) are kept, their scores scaled
 //     to 0..1, and the weighted signals added.
 //  4. Thresholds refuse more.
@@ -26,7 +27,7 @@ class Ranker {
  public:
   Ranker(const RankingOptions& options, SearchScratch& scratch, const LexicalArm& lexical, VectorArm& vector,
          std::span<const lexical::TermCount> terms, std::span<const filter::Predicate> entities,
-         bool semantic, bool explain)
+         bool semantic, bool dated, bool explain)
       : options_(options),
         s_(scratch),
         lexical_(lexical),
@@ -34,6 +35,7 @@ class Ranker {
         terms_(terms),
         entities_(entities),
         semantic_(semantic),
+        dated_(dated),
         parts_(explain ? &scratch.parts : nullptr) {}
 
   // After both arms ranked. `fused`: there is more than one ranking; otherwise the scores are those of the
@@ -76,6 +78,7 @@ class Ranker {
   const std::span<const lexical::TermCount> terms_;
   const std::span<const filter::Predicate> entities_;
   const bool semantic_;
+  const bool dated_;                              // scratch.dates says something
   std::vector<fusion::ScoreParts>* const parts_;  // of each candidate; null unless the search explains
   double total_idf_ = 0.0;
   bool any_identifier_ = false;
