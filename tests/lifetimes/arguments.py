@@ -289,6 +289,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Entities": lambda _: fusion.Entities(),
     "Prior": lambda _: fusion.Prior(),
     "Recency": lambda _: fusion.Recency(),
+    "Dates": lambda _: fusion.Dates(),
     "Relevance": lambda _: fusion.Relevance(),
     "Decay": lambda _: memory.Decay(),
     "DefaultJudge": lambda _: memory.DefaultJudge(),

@@ -37,17 +37,14 @@ MONTHS = {
 NAMED_ALONE = set((_MONTHS["en"] + " " + _MONTHS["de"]).split())
 """These count without a year, too, behind a word that says so."""
 WEEKDAYS = {
-    name: day
-    for day, name in enumerate("monday tuesday wednesday thursday friday saturday sunday".split())
+    name: day for day, name in enumerate("monday tuesday wednesday thursday friday saturday sunday".split())
 }
 SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
 NUMBERS = {
     name: value
     for value, name in enumerate("one two three four five six seven eight nine ten eleven twelve".split(), start=1)
 } | {"a": 1, "an": 1}  # fmt: skip
-UNITS = {
-    unit + plural: unit for unit in ("day", "week", "month", "year") for plural in ("", "s")
-}
+UNITS = {unit + plural: unit for unit in ("day", "week", "month", "year") for plural in ("", "s")}
 YESTERDAY = {"yesterday", "gestern", "ayer", "ieri", "ontem"}
 TODAY = {"today"}
 OF = {"of", "de"}
@@ -94,10 +91,8 @@ def words(question: str) -> list[Word]:
     found, end = [], 0
     for run in re.finditer(r"[A-Za-z0-9\u0080-\U0010ffff]+", question):
         between = question[end : run.start()]
-        if between in ("-", ".", "/"):
-            gap = between
-        else:
-            gap = " " if between and not between.strip(" \t\n\r,.") else "x"
+        gap = " " if between and not between.strip(" \t\n\r,.") else "x"
+        gap = between if between in ("-", ".", "/") else gap
         folded = "".join(c.lower() if c.isascii() else c for c in run.group())
         found.append(Word(folded, gap))
         end = run.end()

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <limits>
 #include <string>
 
 #include "base/seeded_hash.hpp"
@@ -17,19 +18,27 @@ using IntegerTrack = filter::Track<int64_t>;
 
 constexpr double kShareOfBest = 0.55;
 
-// Of the scores that are not refused; not finite where they are huge.
+// Of the scores that are not refused, 1 if they are equal; not finite where they are huge.
 double deviation(std::span<const Candidate> candidates) noexcept {
   double n = 0.0, sum = 0.0, squares = 0.0;
+  double least = std::numeric_limits<double>::infinity(), greatest = -least;
   for (const Candidate& one : candidates) {
     if (one.refused) continue;
     sum += one.score;
     n += 1.0;
+    least = std::min(least, one.score);
+    greatest = std::max(greatest, one.score);
   }
   if (n == 0.0) return 0.0;
+  if (least == greatest) return 1.0;
   const double mean = sum / n;
   for (const Candidate& one : candidates)
     if (!one.refused) squares += (one.score - mean) * (one.score - mean);
   return std::sqrt(squares / n);
+}
+
+bool is_ascii_word(std::string_view word) noexcept {
+  return std::all_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
 int64_t day_of(int64_t time_us) noexcept {
@@ -100,7 +109,8 @@ void DateSignal::match_windows() {
 void DateSignal::match_written(const text::DateWindow& window) {
   s_.places.clear();  // of the query's terms
   for (const std::string& word : s_.dates.terms().subspan(window.first_term, window.n_terms)) {
-    const uint64_t key = text::term_key(word), stem = text::term_key(text::porter2(word));
+    const uint64_t key = text::term_key(word),
+                   stem = text::term_key(is_ascii_word(word) ? text::porter2(word) : word);
     const auto found = std::find_if(terms_.begin(), terms_.end(), [&](const lexical::TermCount& term) {
       return term.key == key || term.key == stem;
     });

@@ -5,7 +5,7 @@
 //   score += weight / 2 * newness * D  a question for the newest: 0 for the oldest of the lexical ranking's
 //                                      documents that have 0.55 of its best score, 1 for the newest, by rank
 //
-// D is the standard deviation of the candidates' fused scores. The time of a document is `valid_from` of its
+// D is the standard deviation of the candidates' fused scores, 1 if they are equal. The time of a document is `valid_from` of its
 // metadata (an integer, microseconds since 1970), else `created_at`. Where neither is known, nothing is added.
 #pragma once
 

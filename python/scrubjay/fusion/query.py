@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from scrubjay._native import CompiledQuery, CompiledRanking, Scope
 from scrubjay.filters import Ids
 from scrubjay.fusion.methods import RRF, Auto, Boost, Fusion, Production, Weighted, compile_ranking, number
-from scrubjay.fusion.signals import Entities, Prior, Recency, Relevance
+from scrubjay.fusion.signals import Dates, Entities, Prior, Recency, Relevance
 from scrubjay.whole_files import whole_file
 
 __all__ = ["Entry", "Query", "load", "save"]
@@ -43,6 +43,9 @@ class Query:
             visible ones do) come first, in their fused order. Applies where rankings are fused.
         coverage: weight of the fraction of the query's terms, weighted by idf, that a document holds.
         recency: new documents count more; True for :class:`Recency` with its defaults.
+        dates: documents of the days that the question names count more: True (the default) for :class:`Dates` with its
+            defaults, False for never. Applies in mode "hybrid", also where one of the two rankings is all there is; a
+            question without a date is ranked as if this were off.
         entities: documents that name what the question is about count more: :class:`Entities`, names, or True for those
             in the question's text.
         prior: documents that are worth more count more; True for :class:`Prior` with its defaults.
@@ -76,6 +79,7 @@ class Query:
     identifier_tier: bool = True
     coverage: float = 0.0
     recency: Recency | bool | None = None
+    dates: Dates | bool | None = Dates()  # noqa: RUF009 - frozen
     entities: Entities | Sequence[str] | bool | None = None
     prior: Prior | bool | None = None
     mmr: float | None = None
@@ -169,6 +173,7 @@ _RANKING = (
     "identifier_tier",
     "coverage",
     "recency",
+    "dates",
     "entities",
     "prior",
     "mmr",
@@ -179,7 +184,13 @@ _SETTINGS = ("mode", "candidates", "recall", *_RANKING[1:])
 _OF_ONE_SEARCH = ("keywords", "ids", "exclude", "rankings")
 _FIELDS = ("fusion", *_SETTINGS, *_OF_ONE_SEARCH)
 # The fields that have fields of their own.
-_PARTS: dict[str, Any] = {"recency": Recency, "entities": Entities, "prior": Prior, "relevance": Relevance}
+_PARTS: dict[str, Any] = {
+    "recency": Recency,
+    "dates": Dates,
+    "entities": Entities,
+    "prior": Prior,
+    "relevance": Relevance,
+}
 _METHODS: dict[str, Any] = {one._method: one for one in (Auto, RRF, Weighted, Boost, Production)}
 _SYNONYMS = {"keyword": "lexical", "semantic": "vector"}
 _Ranking = dataclasses.make_dataclass("_Ranking", _RANKING, frozen=True)
@@ -237,7 +248,7 @@ def _normal(query: Query) -> dict[str, Any]:
         raise TypeError(
             f"fusion: expected Auto, RRF, Weighted, Boost or Production, got {type(fusion).__name__} {fusion!r}"
         )
-    signals: dict[str, Any] = {"recency": Recency, "entities": Entities, "prior": Prior}
+    signals: dict[str, Any] = {"recency": Recency, "dates": Dates, "entities": Entities, "prior": Prior}
     for name, signal in signals.items():
         if isinstance(given := getattr(query, name), bool):
             changed[name] = signal() if given else None
@@ -272,6 +283,8 @@ def _compiled_ranking(ranking: Any) -> CompiledRanking:
     for name, kind in _PARTS.items():
         if isinstance(part := getattr(ranking, name), kind):
             options.update(part._options())
+    if ranking.dates is None:
+        options["dates"] = 0.0
     return compile_ranking(ranking.fusion, **options)
 
 

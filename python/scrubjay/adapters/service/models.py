@@ -185,6 +185,13 @@ class RecencyIn(Request):
     now: Time | None = None
 
 
+class DatesIn(Request):
+    """Memories of the days that the question names count more."""
+
+    weight: Number = 4.0
+    now: Time | None = None
+
+
 class EntitiesIn(Request):
     """Memories that name what the question is about count more."""
 
@@ -246,6 +253,9 @@ class Ranked(Request):
     ] = True
     coverage: Annotated[Number, Field(description="weight of the share of the question's words")] = 0.0
     recency: RecencyIn | bool | None = None
+    dates: Annotated[
+        DatesIn | bool | None, Field(description="memories of the days that the text names count more")
+    ] = True
     entities: EntitiesIn | Names | bool | None = None
     prior: PriorIn | bool | None = None
     mmr: Annotated[
