@@ -40,6 +40,8 @@ class Query:
     relevant: frozenset[str]
     row: int
     """Its row in `<model>.queries.npy`."""
+    asked_at: str | None = None
+    """The set says when, or it is the time of the last memory of the scope; None: there is no time."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Memory:
     text: str
     scope: str
     row: int
+    created_at: str | None = None
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,9 @@ class JudgedSet:
     @cached_property
     def memories(self) -> list[Memory]:
         return [
-            Memory(row["id"], row["text"], row["meta"].get("scope") or WHOLE_CORPUS, index)
+            Memory(
+                row["id"], row["text"], row["meta"].get("scope") or WHOLE_CORPUS, index, row["meta"].get("ts")
+            )
             for index, row in enumerate(self._lines("corpus.jsonl"))
         ]
 
@@ -75,6 +80,10 @@ class JudgedSet:
             query, document, relevance = line.split("\t")
             if int(relevance) > 0:
                 relevant.setdefault(query, set()).add(document)
+        last: dict[str, str] = {}
+        for memory in self.memories:
+            if memory.created_at is not None:
+                last[memory.scope] = max(memory.created_at, last.get(memory.scope, ""))
         return [
             Query(
                 row["id"],
@@ -83,6 +92,7 @@ class JudgedSet:
                 row["category"],
                 frozenset(relevant[row["id"]]),
                 index,
+                row.get("ts") or last.get(row["scope"] or WHOLE_CORPUS),
             )
             for index, row in enumerate(self._lines("queries.jsonl"))
             if row["id"] in relevant

@@ -110,7 +110,7 @@ void register_ranking(py::module_& module) {
            py::arg("boost") = 0.3, py::arg("gate") = 0.0, py::arg("floor") = 0.4, py::arg("literal") = false,
            py::arg("identifier_tier") = true, py::arg("coverage") = 0.0, py::arg("recency") = 0.0,
            py::arg("half_life_us") = 168.0 * 3600e6, py::arg("now_us") = py::none(),
-           py::arg("entities") = 0.0, py::arg("entity_field") = "entities", py::arg("dates") = 4.0,
+           py::arg("entities") = 0.0, py::arg("entity_field") = "entities", py::arg("dates") = 6.0,
            py::arg("dates_now_us") = py::none(), py::arg("prior") = 0.0,
            py::arg("prior_field") = "importance", py::arg("mmr") = py::none(),
            py::arg("min_score") = py::none(), py::arg("relevance") = py::none(),

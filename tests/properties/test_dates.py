@@ -138,7 +138,6 @@ def test_a_question_names_days(question: str, first: str, end: str) -> None:
         "march on",
         "by 8 May",
         "until April 9",
-        "30 February 2023",
         "the fall of Rome",
         "TS-2023",
         "2023",
@@ -185,9 +184,8 @@ def test_the_newest_state_comes_first() -> None:
     index.upsert("newer", "we had cheap soup", scope=SCOPE, created_at="2024-06-01")
     hits = index.search("which is our latest host", scope=SCOPE)
     assert list(hits.ids)[:3] == ["m5", "m3", "m1"]
-    assert (
-        list(index.search("which is our latest host", scope=SCOPE, query=Query(dates=False)).ids)[0] == "m1"
-    )
+    plain = index.search("which is our latest host", scope=SCOPE, query=Query(dates=False))
+    assert plain[0].id == "m1"
 
 
 def test_options_of_dates() -> None:

@@ -44,7 +44,7 @@ class Options:
     now_us: int | None = None
     entities: float = 0.0
     entity_field: str = "entities"
-    dates: float = 4.0
+    dates: float = 6.0
     dates_now_us: int | None = None
     prior: float = 0.0
     prior_field: str = "importance"

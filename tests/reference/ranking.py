@@ -340,7 +340,11 @@ def holders(evidence: Evidence[Id], candidates: Sequence[Id]) -> list[Id]:
     """The documents that hold an identifier of the query; of those that no arm found, at most a hundred."""
     found: dict[Id, None] = {}
     n_new = 0
+    dates = [word for window in (evidence.dates.windows if evidence.dates else ()) for word in window.terms]
+    dates += ["".join(c for c in word if c not in "-./") for word in dates]
     for term in identifiers(evidence):
+        if any(term in word for word in dates):  # it is found by the date signal
+            continue
         for document in evidence.order:
             if term not in evidence.terms_of(document):
                 continue

@@ -85,6 +85,7 @@ void Ranker::collect() {
 void Ranker::add_holders(uint64_t n_docs) {
   if (terms_.empty()) return;
   find_identifiers(s_.tokens, terms_, s_.dfs, s_.weighting, n_docs, s_.rare_terms, s_.identifiers);
+  if (dated_) drop_dates(terms_, s_);
   size_t n_new = 0;
   for (const uint32_t term : s_.identifiers) {
     lexical_.visit_holders(term, [&](uint32_t doc) {

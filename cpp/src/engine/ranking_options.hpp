@@ -37,7 +37,7 @@ struct RankingOptions {
   std::string entity_field = "entities";
   // Of the match of the days that the question names, in standard deviations of the fused scores
   // (date_signal.hpp). Where both arms may run.
-  double dates_weight = 4.0;
+  double dates_weight = 6.0;
   int64_t dates_now_us = kNow;
   double prior_weight = 0.0;  // of the number in `prior_field`
   std::string prior_field = "importance";

@@ -188,7 +188,7 @@ class RecencyIn(Request):
 class DatesIn(Request):
     """Memories of the days that the question names count more."""
 
-    weight: Number = 4.0
+    weight: Number = 6.0
     now: Time | None = None
 
 
