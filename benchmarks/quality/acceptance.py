@@ -32,13 +32,14 @@ def asked() -> dict[str, Any]:
     """The compared searches; the last one is the default."""
     from scrubjay import RRF, Query
 
-    plain = {"identifier_tier": False, "dates": False, "candidates": DEPTH}
+    plain = {"identifier_tier": False, "dates": False, "neighbours": False, "candidates": DEPTH}
     return {
         "lexical": Query(mode="lexical"),
         "vector": Query(mode="vector"),
         "RRF(10)": Query(RRF(10), **plain),
         "RRF(60)": Query(RRF(60), **plain),
         "no dates": Query(dates=False),
+        "no signals": Query(dates=False, neighbours=False),
         "default": Query(),
     }
 

@@ -51,6 +51,14 @@ class Memory:
     scope: str
     row: int
     created_at: str | None = None
+    turn: dict[str, Any] | None = None
+    """`run`, `position` and `speaker`, where the set says them."""
+
+
+def turn_of(meta: dict[str, Any]) -> dict[str, Any] | None:
+    if not {"session", "turn", "speaker"} <= meta.keys():
+        return None
+    return {"run": meta["session"], "position": meta["turn"], "speaker": meta["speaker"]}
 
 
 @dataclass(frozen=True)
@@ -67,7 +75,12 @@ class JudgedSet:
     def memories(self) -> list[Memory]:
         return [
             Memory(
-                row["id"], row["text"], row["meta"].get("scope") or WHOLE_CORPUS, index, row["meta"].get("ts")
+                row["id"],
+                row["text"],
+                row["meta"].get("scope") or WHOLE_CORPUS,
+                index,
+                row["meta"].get("ts"),
+                turn_of(row["meta"]),
             )
             for index, row in enumerate(self._lines("corpus.jsonl"))
         ]

@@ -43,7 +43,7 @@ def native_engine(judged: JudgedSet, model: str | None) -> Any:
     engine.upsert_many(
         [memory.id for memory in judged.memories],
         [memory.text for memory in judged.memories],
-        payloads=[payload.encode(None, memory.created_at) for memory in judged.memories],
+        payloads=[payload.encode(memory.turn, memory.created_at) for memory in judged.memories],
         scope=[native_scope(memory.scope) for memory in judged.memories],
         vectors=None
         if model is None
@@ -81,7 +81,11 @@ def native_rankings(judged: JudgedSet, progress: Progress) -> Rankings:
             asked = scrubjay.Query(mode="lexical" if model is None else "vector")
         else:
             asked = scrubjay.Query(
-                scrubjay.RRF(rrf_k), identifier_tier=False, dates=False, candidates=CANDIDATES
+                scrubjay.RRF(rrf_k),
+                identifier_tier=False,
+                dates=False,
+                neighbours=False,
+                candidates=CANDIDATES,
             )
         for query in judged.queries:
             result = engine.search(

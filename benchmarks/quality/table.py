@@ -39,9 +39,9 @@ DEFAULT = "auto (default)"
 RANKINGS = {
     "lexical": Query(mode="lexical"),
     "vector": Query(mode="vector"),
-    "RRF(10)": Query(RRF(10.0), identifier_tier=False, dates=False),
-    "RRF(20)": Query(RRF(20.0), identifier_tier=False, dates=False),
-    "RRF(60)": Query(RRF(60.0), identifier_tier=False, dates=False),
+    "RRF(10)": Query(RRF(10.0), identifier_tier=False, dates=False, neighbours=False),
+    "RRF(20)": Query(RRF(20.0), identifier_tier=False, dates=False, neighbours=False),
+    "RRF(60)": Query(RRF(60.0), identifier_tier=False, dates=False, neighbours=False),
     "RRF(10) + identifiers": Query(RRF(10)),
     "RRF(10), words twice": Query(RRF(10, (1.0, 0.5))),
     "RRF(10), vectors twice": Query(RRF(10, (0.5, 1.0))),
@@ -52,7 +52,9 @@ RANKINGS = {
     "weighted max": Query(Weighted(normalise="max")),
     "weighted logistic": Query(Weighted(normalise="logistic")),
     "boost": Query(Boost()),
-    "production, literal": Query(Production(literal=True), identifier_tier=False, dates=False),
+    "production, literal": Query(
+        Production(literal=True), identifier_tier=False, dates=False, neighbours=False
+    ),
     "production": Query(Production()),
     "auto, no identifiers": Query(identifier_tier=False),
     DEFAULT: Query(),

@@ -290,6 +290,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Prior": lambda _: fusion.Prior(),
     "Recency": lambda _: fusion.Recency(),
     "Dates": lambda _: fusion.Dates(),
+    "Neighbours": lambda _: fusion.Neighbours(),
     "Relevance": lambda _: fusion.Relevance(),
     "Decay": lambda _: memory.Decay(),
     "DefaultJudge": lambda _: memory.DefaultJudge(),

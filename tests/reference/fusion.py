@@ -46,6 +46,7 @@ class Options:
     entity_field: str = "entities"
     dates: float = 6.0
     dates_now_us: int | None = None
+    neighbours: float = 0.2
     prior: float = 0.0
     prior_field: str = "importance"
     mmr: float | None = None

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay.errors import VersionConflictError
-from tests.reference import arguments, bm25, filters, fusion, ranking, scopes, vectors
+from tests.reference import arguments, bm25, filters, fusion, neighbours, ranking, scopes, vectors
 from tests.reference.dates import Dates, find_dates
 from tests.reference.function_words import MOST_IDF, marked
 from tests.reference.query import Asked, asked
@@ -309,7 +309,10 @@ class ModelEngine:
 
         fused = ran == "hybrid" or bool(rankings)
         dates = self._dates(text, wanted)
-        ranked = fused or options.adjusts or dates is not None
+        turns = wanted.mode == "hybrid" and options.neighbours != 0
+        # Whether any visible document is a turn is asked of all, as of the columns.
+        turns = turns and neighbours.has_turns(filters.attributes_of(row.document.payload) for row in rows)
+        ranked = fused or options.adjusts or dates is not None or turns
         n_lexical, n_nearest = (n_lexical, n_nearest) if ranked else (k, k)
         depth = max(n_lexical, n_nearest)
         bm25_of = self._bm25(rows, [term for term, _ in tokens], text) if text is not None else {}
@@ -335,6 +338,8 @@ class ModelEngine:
                 [] if entities is None else list(entities),
                 list(frequencies_of),
                 dates,
+                lambda serial: row_of[serial].document.key[0],
+                turns,
             )
             hits, share = self._rank(
                 evidence, lexical, nearest, extra, options, fused=fused, k=k, depth=max(k, depth)

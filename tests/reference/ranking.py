@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
-from tests.reference import bm25, filters
+from tests.reference import bm25, filters, neighbours
 from tests.reference.analyzer import stem_english
 from tests.reference.dates import Dates
 from tests.reference.fusion import Found, Id, Options, fused_scores, marginal_relevance
@@ -57,6 +57,10 @@ class Evidence(Generic[Id]):
     """All visible documents, of which `order` are those that a filter admits; None: it admits all."""
     dates: Dates | None = None
     """What the question says of dates, if it counts."""
+    home_of: Callable[[Id], Hashable] = lambda _: None
+    """The exact scope of a document."""
+    turns: bool = False
+    """Whether neighbours count."""
 
     @property
     def counted(self) -> Sequence[Id]:
@@ -179,6 +183,7 @@ def date_gains(
     scores: dict[Id, float],
     refused: set[Id],
     lexical: Sequence[Id],
+    bm25_of: dict[Id, float],
     options: Options,
 ) -> dict[Id, float]:
     """What the dates of the question add to each candidate (see cpp/src/engine/date_signal.hpp)."""
@@ -204,8 +209,8 @@ def date_gains(
             if written and all(words & evidence.terms_of(document) for words in written):
                 boosts[document] = 1.0
     if dates.latest and lexical:
-        least = SHARE_OF_BEST * evidence.bm25[lexical[0]]
-        states = {d: times[d] for d in lexical if times[d] is not None and evidence.bm25[d] >= least}
+        least = SHARE_OF_BEST * bm25_of[lexical[0]]
+        states = {d: times[d] for d in lexical if times[d] is not None and bm25_of[d] >= least}
         for document, time_us in states.items():
             n_older = sum(other < time_us for other in states.values())  # type: ignore[operator]
             if len(states) > 1:
@@ -248,6 +253,8 @@ def rank(
         {document: evidence.similarity[document] for document in nearest},
         n_terms=len({term for term, _ in evidence.tokens}),
     )
+    if evidence.turns:
+        neighbours.apply(evidence, found, options.neighbours)  # sorts the lists themselves
     share = math.nan
     if fused:
         if options.identifier_tier:
@@ -266,7 +273,9 @@ def rank(
         found.parts.update({d: alone(scores[d], "words" if lexical else "meaning") for d in scores})
     parts = {document: {**alone(0.0, "words"), **found.parts.get(document, {})} for document in scores}
     if evidence.dates is not None:
-        for document, gain in date_gains(evidence, evidence.dates, scores, refused, lexical, options).items():
+        for document, gain in date_gains(
+            evidence, evidence.dates, scores, refused, lexical, found.bm25, options
+        ).items():
             scores[document] += gain
             parts[document]["dates"] = gain
     in_tier = set(found.holders)

@@ -63,8 +63,16 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, size_t depth, SearchResu
   report(bonus, result);
 }
 
+void Ranker::collect_with_neighbours() {
+  for (uint32_t rank = 1; rank <= s_.lexical_docs.size(); ++rank)
+    s_.candidates.add_lexical(s_.lexical_docs[rank - 1], neighbours_->lexical_score_at(rank));
+  for (uint32_t rank = 1; rank <= s_.vector_docs.size(); ++rank)
+    s_.candidates.add_vector(s_.vector_docs[rank - 1], neighbours_->similarity_at(rank));
+}
+
 void Ranker::collect() {
   s_.candidates.reset(s_.lexical_docs.size() + s_.vector_docs.size() + 16);
+  if (neighbours_) return collect_with_neighbours();
   for (uint32_t rank = 1; rank <= s_.lexical_docs.size(); ++rank)
     s_.candidates.add_lexical(s_.lexical_docs[rank - 1], lexical_.score_at(rank));
   const size_t n_lexical = s_.lexical_docs.size(), n_vector = s_.vector_docs.size();
@@ -264,7 +272,8 @@ double Ranker::spread() const {
 Relevance Ranker::relevance(const RankedCandidate& one, double coverage) const {
   if (one.identifier) return Relevance::high;
   double similarity = s_.candidates.all()[one.candidate].similarity;
-  if (std::isnan(similarity) && semantic_) similarity = vector_.similarity(one.doc >> 16, one.doc & 0xffffu);
+  if ((neighbours_ || std::isnan(similarity)) && semantic_)
+    similarity = vector_.similarity(one.doc >> 16, one.doc & 0xffffu);
   for (size_t tier = options_.relevance.size(); tier > 0; --tier) {
     const RelevanceBound& bound = options_.relevance[tier - 1];
     // Comparisons with NaN are false: what is not known is no evidence.
@@ -389,6 +398,10 @@ void Ranker::report(double identifier_bonus, SearchResult& result) const {
     hit.vector_rank = candidate.vector_rank;
     if (candidate.lexical_rank != 0) hit.bm25 = candidate.bm25;
     if (candidate.vector_rank != 0) hit.similarity = candidate.similarity;
+    if (neighbours_) {  // the evidence is that of the document alone
+      if (candidate.lexical_rank != 0) hit.bm25 = lexical_.score(hit.chunk, hit.offset);
+      if (candidate.vector_rank != 0) hit.similarity = vector_.similarity(hit.chunk, hit.offset);
+    }
     hit.identifier = one.identifier;
     if (!parts_) continue;
     result.parts.push_back((*parts_)[one.candidate]);

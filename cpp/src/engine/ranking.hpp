@@ -1,6 +1,6 @@
 // Ranking: from what the two arms found to the hits, in one pass over the candidates.
 //
-//  1. Candidates: both rankings, the caller's rankings, and documents that hold an identifier of the query.
+//  1. Candidates: both rankings (sorted anew where there are turns: neighbour_signal.hpp), the caller's rankings, and documents that hold an identifier of the query.
 //  2. The fusion gives each a score (fusion/fuse.hpp) and may refuse some; dates that the question names add to
 //     them (date_signal.hpp).
 //  3. If there are signals: the best `depth` by (identifier tier, score) are kept, their scores scaled
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "engine/lexical_arm.hpp"
+#include "engine/neighbour_signal.hpp"
 #include "engine/ranking_options.hpp"
 #include "engine/result.hpp"
 #include "engine/search_scratch.hpp"
@@ -27,7 +28,7 @@ class Ranker {
  public:
   Ranker(const RankingOptions& options, SearchScratch& scratch, const LexicalArm& lexical, VectorArm& vector,
          std::span<const lexical::TermCount> terms, std::span<const filter::Predicate> entities,
-         bool semantic, bool dated, bool explain)
+         bool semantic, bool dated, const NeighbourSignal* neighbours, bool explain)
       : options_(options),
         s_(scratch),
         lexical_(lexical),
@@ -36,6 +37,7 @@ class Ranker {
         entities_(entities),
         semantic_(semantic),
         dated_(dated),
+        neighbours_(neighbours),
         parts_(explain ? &scratch.parts : nullptr) {}
 
   // After both arms ranked. `fused`: there is more than one ranking; otherwise the scores are those of the
@@ -44,6 +46,7 @@ class Ranker {
 
  private:
   void collect();
+  void collect_with_neighbours();
   void add_holders(uint64_t n_docs);
   void complete_similarities();
   void prepare_coverage(uint64_t n_docs);
@@ -79,6 +82,7 @@ class Ranker {
   const std::span<const filter::Predicate> entities_;
   const bool semantic_;
   const bool dated_;                              // scratch.dates says something
+  const NeighbourSignal* const neighbours_;       // what sorted the rankings anew; null: nothing did
   std::vector<fusion::ScoreParts>* const parts_;  // of each candidate; null unless the search explains
   double total_idf_ = 0.0;
   bool any_identifier_ = false;

@@ -39,6 +39,8 @@ struct RankingOptions {
   // (date_signal.hpp). Where both arms may run.
   double dates_weight = 6.0;
   int64_t dates_now_us = kNow;
+  // Of the scores of the turns beside a turn, said by another speaker, in both arms (neighbour_signal.hpp).
+  double neighbours_weight = 0.2;
   double prior_weight = 0.0;  // of the number in `prior_field`
   std::string prior_field = "importance";
   [[nodiscard]] bool has_signals() const noexcept {

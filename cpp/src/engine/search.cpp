@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <unordered_set>
 
 #include "base/epoch.hpp"
@@ -14,6 +15,7 @@
 #include "engine/engine.hpp"
 #include "engine/lexical_arm.hpp"
 #include "engine/named_documents.hpp"
+#include "engine/neighbour_signal.hpp"
 #include "engine/ranking.hpp"
 #include "engine/search_scratch.hpp"
 #include "engine/vector_arm.hpp"
@@ -90,7 +92,9 @@ class Search {
     const size_t k = static_cast<size_t>(std::min<uint64_t>(request_.k, std::max<uint64_t>(n_live, 1)));
     const bool fused = (lexical_ && semantic_) || !s_.extra_docs.empty();
     const bool dated = says_when();
-    const bool ranked = fused || dated || request_.ranking->adjusts();
+    const bool neighboured = request_.lexical && request_.semantic &&
+                             request_.ranking->neighbours_weight != 0.0 && NeighbourSignal::present(s_);
+    const bool ranked = fused || dated || neighboured || request_.ranking->adjusts();
     const auto at_most = [&](size_t asked) {
       const size_t n = ranked ? depth(request_, asked) : request_.k;
       return static_cast<size_t>(std::min<uint64_t>(n, std::max<uint64_t>(n_live, 1)));
@@ -115,8 +119,11 @@ class Search {
                   : semantic_           ? Mode::vector
                                         : Mode::none;
     if (ranked) {
+      std::optional<NeighbourSignal> neighbours;
+      if (neighboured)
+        neighbours.emplace(s_, lexical_arm_, vector_arm_).apply(request_.ranking->neighbours_weight);
       Ranker(*request_.ranking, s_, lexical_arm_, vector_arm_, terms_, request_.entities,
-             semantic_ && vectors.dim != 0, dated, request_.explain)
+             semantic_ && vectors.dim != 0, dated, neighbours ? &*neighbours : nullptr, request_.explain)
           .run(fused, n_live, k, std::max({k, n_lexical, n_vector}), result);
     } else {
       take_single(k, result);

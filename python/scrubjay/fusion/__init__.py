@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from scrubjay.fusion.methods import RRF, Auto, Boost, Fusion, Production, Weighted
 from scrubjay.fusion.query import Entry, Query, load, save
-from scrubjay.fusion.signals import Dates, Entities, Prior, Recency, Relevance
+from scrubjay.fusion.signals import Dates, Entities, Neighbours, Prior, Recency, Relevance
 from scrubjay.initialised import guard_exports
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "Entities",
     "Entry",
     "Fusion",
+    "Neighbours",
     "Prior",
     "Production",
     "Query",

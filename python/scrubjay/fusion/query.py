@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from scrubjay._native import CompiledQuery, CompiledRanking, Scope
 from scrubjay.filters import Ids
 from scrubjay.fusion.methods import RRF, Auto, Boost, Fusion, Production, Weighted, compile_ranking, number
-from scrubjay.fusion.signals import Dates, Entities, Prior, Recency, Relevance
+from scrubjay.fusion.signals import Dates, Entities, Neighbours, Prior, Recency, Relevance
 from scrubjay.whole_files import whole_file
 
 __all__ = ["Entry", "Query", "load", "save"]
@@ -46,6 +46,8 @@ class Query:
         dates: documents of the days that the question names count more: True (the default) for :class:`Dates` with its
             defaults, False for never. Applies in mode "hybrid", also where one of the two rankings is all there is; a
             question without a date is ranked as if this were off.
+        neighbours: turns of a conversation count for the turns beside them: True (the default) for :class:`Neighbours`
+            with its defaults, False for never. Applies as `dates` does; only where documents say which turn they are.
         entities: documents that name what the question is about count more: :class:`Entities`, names, or True for those
             in the question's text.
         prior: documents that are worth more count more; True for :class:`Prior` with its defaults.
@@ -80,6 +82,7 @@ class Query:
     coverage: float = 0.0
     recency: Recency | bool | None = None
     dates: Dates | bool | None = Dates()  # noqa: RUF009 - frozen
+    neighbours: Neighbours | bool | None = Neighbours()  # noqa: RUF009 - frozen
     entities: Entities | Sequence[str] | bool | None = None
     prior: Prior | bool | None = None
     mmr: float | None = None
@@ -174,6 +177,7 @@ _RANKING = (
     "coverage",
     "recency",
     "dates",
+    "neighbours",
     "entities",
     "prior",
     "mmr",
@@ -187,6 +191,7 @@ _FIELDS = ("fusion", *_SETTINGS, *_OF_ONE_SEARCH)
 _PARTS: dict[str, Any] = {
     "recency": Recency,
     "dates": Dates,
+    "neighbours": Neighbours,
     "entities": Entities,
     "prior": Prior,
     "relevance": Relevance,
@@ -248,7 +253,7 @@ def _normal(query: Query) -> dict[str, Any]:
         raise TypeError(
             f"fusion: expected Auto, RRF, Weighted, Boost or Production, got {type(fusion).__name__} {fusion!r}"
         )
-    signals: dict[str, Any] = {"recency": Recency, "dates": Dates, "entities": Entities, "prior": Prior}
+    signals = {name: part for name, part in _PARTS.items() if part is not Relevance}
     for name, signal in signals.items():
         if isinstance(given := getattr(query, name), bool):
             changed[name] = signal() if given else None
@@ -285,6 +290,8 @@ def _compiled_ranking(ranking: Any) -> CompiledRanking:
             options.update(part._options())
     if ranking.dates is None:
         options["dates"] = 0.0
+    if ranking.neighbours is None:
+        options["neighbours"] = 0.0
     return compile_ranking(ranking.fusion, **options)
 
 

@@ -192,6 +192,12 @@ class DatesIn(Request):
     now: Time | None = None
 
 
+class NeighboursIn(Request):
+    """Turns of a conversation count for the turns beside them."""
+
+    weight: Number = 0.2
+
+
 class EntitiesIn(Request):
     """Memories that name what the question is about count more."""
 
@@ -255,6 +261,10 @@ class Ranked(Request):
     recency: RecencyIn | bool | None = None
     dates: Annotated[
         DatesIn | bool | None, Field(description="memories of the days that the text names count more")
+    ] = True
+    neighbours: Annotated[
+        NeighboursIn | bool | None,
+        Field(description="turns of a conversation count for the turns of others beside them"),
     ] = True
     entities: EntitiesIn | Names | bool | None = None
     prior: PriorIn | bool | None = None
