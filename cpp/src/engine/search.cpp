@@ -91,7 +91,7 @@ class Search {
     for (const ChunkSnapshot& chunk : s_.chunks) n_live += chunk.n_live;
     const size_t k = static_cast<size_t>(std::min<uint64_t>(request_.k, std::max<uint64_t>(n_live, 1)));
     const bool fused = (lexical_ && semantic_) || !s_.extra_docs.empty();
-    const bool dated = says_when();
+    const bool dated = n_live != 0 && says_when();
     const bool neighboured = request_.lexical && request_.semantic &&
                              request_.ranking->neighbours_weight != 0.0 && NeighbourSignal::present(s_);
     const bool ranked = fused || dated || neighboured || request_.ranking->adjusts();
