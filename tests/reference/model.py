@@ -317,6 +317,8 @@ class ModelEngine:
         depth = max(n_lexical, n_nearest)
         bm25_of = self._bm25(rows, [term for term, _ in tokens], text) if text is not None else {}
         similarity_of = self._similarities(rows, direction) if direction is not None else {}
+        spread = self._spread(rows, similarity_of, vectors.MOST_SAMPLED)
+        spread_fused = self._spread(rows, similarity_of, vectors.MOST_FUSED)
         attributes_of = {row.serial: filters.attributes_of(row.document.payload) for row in rows}
         frequencies_of = {row.serial: set(row.frequencies) for row in rows}
         # Filters take documents out of the rankings, not out of the statistics above.
@@ -336,6 +338,8 @@ class ModelEngine:
                 lambda a, b: self._cosine(row_of[a], row_of[b]),
                 lambda serial: attributes_of[serial],
                 [] if entities is None else list(entities),
+                spread_fused,
+                self._function_words(text, tokens),
                 list(frequencies_of),
                 dates,
                 lambda serial: row_of[serial].document.key[0],
@@ -372,7 +376,8 @@ class ModelEngine:
             )
             for hit, serial, score in ((hit, hit.document, hit.score) for hit in hits)
         ]
-        return Result(found, ran, share)
+        asked_spread = wanted.spread and ran in ("hybrid", "vector")
+        return Result(found, ran, share, spread if asked_spread else (math.nan, math.nan))
 
     def search_batch(
         self,
@@ -463,9 +468,7 @@ class ModelEngine:
         bits = self.formulas.fraction_bits(idf_of, count_in_query)
         average = self._average_length(rows)
         k1, b = self.formulas.parameters(average, self.k1, self.b)
-        english = self.analyzer.split("-")[0] == "english"
-        textbook = self.k1 is not None and self.b is not None
-        little = marked(text, count_in_query) if english and not textbook else set()
+        little = self._function_words(text, [(term, "") for term in query])
         total: dict[int, int] = {}
         for term, idf in idf_of.items():
             worth = min(idf, MOST_IDF) if term in little else idf
@@ -475,6 +478,18 @@ class ModelEngine:
             for row, gain in zip(holders[term], gains.tolist(), strict=True):
                 total[row.serial] = total.get(row.serial, 0) + count_in_query[term] * gain
         return {serial: self.formulas.reported_score(score, bits) for serial, score in total.items()}
+
+    def _function_words(self, text: Any, tokens: Analysis) -> frozenset[str]:
+        """The terms of the query that weigh little."""
+        english = self.analyzer.split("-")[0] == "english"
+        textbook = self.k1 is not None and self.b is not None
+        if text is None or not english or textbook:
+            return frozenset()
+        return frozenset(marked(arguments.text(text), [term for term, _ in tokens]))
+
+    def _spread(self, rows: Sequence[Row], similarity_of: dict[int, float], most: int) -> tuple[float, float]:
+        sampled = [rows[place].serial for place in vectors.sampled_places(len(rows), most)]
+        return vectors.spread([similarity_of[one] for one in sampled if one in similarity_of])
 
     def _similarities(self, rows: Sequence[Row], query: NDArray[np.float64]) -> dict[int, float]:
         return {

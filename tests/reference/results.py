@@ -48,8 +48,15 @@ class Hit:
 class Result:
     """Hits in order, best first."""
 
-    def __init__(self, hits: Sequence[Hit], mode: str, lexical_share: float = math.nan) -> None:
+    def __init__(
+        self,
+        hits: Sequence[Hit],
+        mode: str,
+        lexical_share: float = math.nan,
+        spread: tuple[float, float] = (math.nan, math.nan),
+    ) -> None:
         self._hits = list(hits)
+        self.similarity_spread = spread
         self.mode = mode
         self.lexical_share = lexical_share
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <iterator>
 #include <limits>
 #include <string>
 
@@ -57,23 +56,6 @@ bool find_dates(std::string_view question, const RankingOptions& options, Search
   if (!scratch.dates.read(question)) return false;
   scratch.dates.resolve(options.dates_now_us != RankingOptions::kNow ? options.dates_now_us : clock_us());
   return scratch.dates.any();
-}
-
-void drop_dates(std::span<const lexical::TermCount> terms, SearchScratch& scratch) {
-  const auto is_in_date = [&](std::string_view term) {
-    for (const std::string& date : scratch.dates.terms()) {
-      std::string joined;
-      std::copy_if(date.begin(), date.end(), std::back_inserter(joined),
-                   [](char c) { return c != '-' && c != '.' && c != '/'; });
-      if (date.find(term) != std::string::npos || joined.find(term) != std::string::npos) return true;
-    }
-    return false;
-  };
-  std::erase_if(scratch.identifiers, [&](uint32_t place) {
-    return std::any_of(scratch.tokens.begin(), scratch.tokens.end(), [&](const text::Token& token) {
-      return token.key == terms[place].key && is_in_date(token.term);
-    });
-  });
 }
 
 void DateSignal::add(double weight) {

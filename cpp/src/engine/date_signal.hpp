@@ -45,9 +45,6 @@ class DateSignal {
 [[nodiscard]] bool find_dates(std::string_view question, const RankingOptions& options,
                               SearchScratch& scratch);
 
-// Takes out of scratch.identifiers what is a date of the question or part of one: it is found by the signal.
-void drop_dates(std::span<const lexical::TermCount> terms, SearchScratch& scratch);
-
 // The time of a search that names none, in microseconds since 1970.
 [[nodiscard]] int64_t clock_us() noexcept;
 

@@ -96,8 +96,6 @@ class Dates:
     question writes it: dates may be what the memory is about. A question for what is "latest", "newest", "current" or
     "most recent" adds up to half the weight, by age, among those that the words find nearly as good as the best.
 
-    Numbers of a date are no identifiers of the question (`identifier_tier`).
-
     The time of a memory is `valid_from` of its metadata (an integer, microseconds since 1970), else `created_at`; one
     with neither gains nothing. Days are those of UTC. Dates as content are left alone: "error 2023", "by 8 May",
     "5/8/2023" (whose month is not known), questions of more than 512 bytes. Months have their names in English, German,
