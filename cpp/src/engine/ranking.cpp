@@ -543,6 +543,10 @@ void Ranker::report(double identifier_bonus, SearchResult& result) const {
     hit.vector_rank = candidate.vector_rank;
     if (candidate.lexical_rank != 0) hit.bm25 = candidate.bm25;
     if (candidate.vector_rank != 0) hit.similarity = candidate.similarity;
+    if (neighbours_) {  // the evidence is that of the document alone
+      if (candidate.lexical_rank != 0) hit.bm25 = lexical_.score(hit.chunk, hit.offset);
+      if (candidate.vector_rank != 0) hit.similarity = vector_.similarity(hit.chunk, hit.offset);
+    }
     hit.identifier = one.identifiers != 0;
     if (!parts_) continue;
     result.parts.push_back((*parts_)[one.candidate]);
