@@ -24,6 +24,7 @@ GATE, FACTS, KNOWN, RECORDS, FORGET, SCHEMA, RACES, KILLS, MACHINE, VALUES, GLOB
     )
 )  # fmt: skip
 TIMES = "tests/memory/test_two_times.py"
+HOLDS = "tests/memory/test_holds.py"
 FILES = "tests/memory/test_files.py"
 FEED = "tests/memory/test_feed.py"
 TOGETHER = "tests/unit/test_store_together.py"
@@ -647,6 +648,49 @@ MUTANTS: dict[str, Mutant] = {
         "except KeyError:",
         f"{FEED}::test_a_hook_that_fails_breaks_no_write_and_no_other_hook",
     ),
+    # ------------------------------------------------------------------ legal holds
+    "hold_forget": Mutant(
+        "what is held is not forgotten",
+        _M + "forgetting:Forgetting.forget",
+        "check_hold(connection, scope, within=True)",
+        "pass",
+        f"{HOLDS}::test_what_is_held_is_not_destroyed",
+    ),
+    "hold_within": Mutant(
+        "nor is what it is a part of",
+        _M + "holds:check_hold",
+        "within and name",
+        "False and name",
+        f"{HOLDS}::test_a_hold_reaches_what_is_within_it_and_around",
+    ),
+    "hold_delete": Mutant(
+        "nor deleted",
+        _M + "crud:Crud.delete",
+        "if not is_global(row):",
+        "if False:",
+        f"{HOLDS}::test_what_is_held_is_not_destroyed",
+    ),
+    "hold_update": Mutant(
+        "nor rewritten",
+        _M + "crud:Crud.update",
+        "check_hold(change.connection, scope_in(held), within=False)",
+        "pass",
+        f"{HOLDS}::test_what_is_held_is_not_destroyed",
+    ),
+    "hold_sweep": Mutant(
+        "nor swept",
+        _M + "holds:is_held",
+        "return any(",
+        "return False and any(",
+        f"{HOLDS}::test_a_sweep_leaves_what_is_held",
+    ),
+    "hold_traces": Mutant(
+        "traces included",
+        _M + "trace:sweep_traces",
+        "WHERE {held})",
+        "WHERE 0)",
+        f"{HOLDS}::test_a_sweep_leaves_what_is_held",
+    ),
     # ------------------------------------------------------------------ files
     "import_scope": Mutant(
         "a file of another scope is refused",
@@ -771,7 +815,7 @@ MUTANTS: dict[str, Mutant] = {
     "decays": Mutant(
         "and expire at last",
         _M + "forgetting:Forgetting._age",
-        "if strength < decay.expire_below:",
+        "if strength < decay.expire_below and not held(row):",
         "if False:",
         f"{FORGET}::test_old_unused_weak_facts_sink_and_expire",
     ),

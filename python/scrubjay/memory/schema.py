@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import cache
 
 from scrubjay.errors import CorruptIndexError, StoreFormatError
-from scrubjay.memory import sealing, trace
+from scrubjay.memory import holds, sealing, trace
 from scrubjay.memory.upgrade import upgrade
 from scrubjay.store.connections import translated
 from scrubjay.store.decoding import integer
@@ -227,6 +227,7 @@ ON CONFLICT (tenant, user) DO UPDATE SET version = version + 1; END"""
         for table, user in (("policy", "''"), ("preference", "{row}.user"))
         for event, row in (("insert", "NEW"), ("update", "NEW"), ("delete", "OLD"))
     ),
+    holds.TABLE,
     *trace.TABLES,
     sealing.TABLE,  # tenants whose rows are all sealed
 )
