@@ -253,6 +253,7 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
             out["words"] = parts.words;
             out["meaning"] = parts.meaning;
             out["rankings"] = parts.rankings;
+            out["dates"] = parts.dates;
             out["scaling"] = parts.scaling;
             out["coverage"] = parts.coverage;
             out["recency"] = parts.recency;

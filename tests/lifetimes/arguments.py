@@ -289,6 +289,8 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Entities": lambda _: fusion.Entities(),
     "Prior": lambda _: fusion.Prior(),
     "Recency": lambda _: fusion.Recency(),
+    "Dates": lambda _: fusion.Dates(),
+    "Neighbours": lambda _: fusion.Neighbours(),
     "Relevance": lambda _: fusion.Relevance(),
     "AsyncMemory": lambda world: memory.AsyncMemory(world.memory()),
     "ChangeEvent": lambda _: memory.ChangeEvent(1, WHEN, "proposed", JANE, "fact", "fact_1"),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +20,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay.errors import VersionConflictError
-from tests.reference import arguments, bm25, filters, fusion, ranking, scopes, vectors
+from tests.reference import arguments, bm25, filters, fusion, neighbours, ranking, scopes, vectors
+from tests.reference.dates import Dates, find_dates
 from tests.reference.function_words import MOST_IDF, marked
-from tests.reference.query import asked
+from tests.reference.query import Asked, asked
 from tests.reference.results import Document, Hit, Result
 from tests.reference.scopes import AnyScope, DocumentKey
 
@@ -320,7 +322,11 @@ class ModelEngine:
         direction = None if vector is None else arguments.vector(vector, self.dim)
 
         fused = ran == "hybrid" or bool(rankings)
-        ranked = fused or options.adjusts
+        dates = self._dates(text, wanted)
+        turns = wanted.mode == "hybrid" and options.neighbours != 0
+        # Whether any visible document is a turn is asked of all, as of the columns.
+        turns = turns and neighbours.has_turns(filters.attributes_of(row.document.payload) for row in rows)
+        ranked = fused or options.adjusts or dates is not None or turns
         n_lexical, n_nearest = (n_lexical, n_nearest) if ranked else (k, k)
         depth = max(n_lexical, n_nearest)
         bm25_of = self._bm25(rows, [term for term, _ in tokens], text) if text is not None else {}
@@ -352,6 +358,9 @@ class ModelEngine:
                 spread_fused,
                 self._function_words(text, tokens),
                 list(frequencies_of),
+                dates,
+                lambda serial: row_of[serial].document.key[0],
+                turns,
             )
             hits, share = self._rank(
                 evidence, lexical, nearest, extra, options, fused=fused, k=k, depth=max(k, depth)
@@ -522,6 +531,15 @@ class ModelEngine:
             self._named(row_of, id, scope) if home is None else row_of.get((home, id)) for home, id in entries
         ]
         return list(dict.fromkeys(row.serial for row in named if row is not None))
+
+    @staticmethod
+    def _dates(text: Any, wanted: Asked) -> Dates | None:
+        """What the question says of dates; None: nothing, or it does not count."""
+        if text is None or wanted.mode != "hybrid" or wanted.ranking.dates == 0:
+            return None
+        now_us = wanted.ranking.dates_now_us
+        dates = find_dates(arguments.text(text), int(time.time() * 1e6) if now_us is None else now_us)
+        return dates if dates.windows or dates.latest else None
 
     def _rank(self, *args: Any, **kwargs: Any) -> tuple[list[ranking.Ranked[int]], float]:
         return ranking.rank(*args, fuse=self._fuse, **kwargs)

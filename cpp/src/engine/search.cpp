@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <unordered_set>
 
 #include "base/epoch.hpp"
@@ -10,9 +11,11 @@
 #include "base/park.hpp"
 #include "base/seeded_hash.hpp"
 #include "base/worker_pool.hpp"
+#include "engine/date_signal.hpp"
 #include "engine/engine.hpp"
 #include "engine/lexical_arm.hpp"
 #include "engine/named_documents.hpp"
+#include "engine/neighbour_signal.hpp"
 #include "engine/ranking.hpp"
 #include "engine/search_scratch.hpp"
 #include "engine/similarity_spread.hpp"
@@ -89,7 +92,10 @@ class Search {
     for (const ChunkSnapshot& chunk : s_.chunks) n_live += chunk.n_live;
     const size_t k = static_cast<size_t>(std::min<uint64_t>(request_.k, std::max<uint64_t>(n_live, 1)));
     const bool fused = (lexical_ && semantic_) || !s_.extra_docs.empty();
-    const bool ranked = fused || request_.ranking->adjusts();
+    const bool dated = n_live != 0 && says_when();
+    const bool neighboured = request_.lexical && request_.semantic &&
+                             request_.ranking->neighbours_weight != 0.0 && NeighbourSignal::present(s_);
+    const bool ranked = fused || dated || neighboured || request_.ranking->adjusts();
     const auto at_most = [&](size_t asked) {
       const size_t n = ranked ? depth(request_, asked) : request_.k;
       return static_cast<size_t>(std::min<uint64_t>(n, std::max<uint64_t>(n_live, 1)));
@@ -119,8 +125,11 @@ class Search {
                   : semantic_           ? Mode::vector
                                         : Mode::none;
     if (ranked) {
+      std::optional<NeighbourSignal> neighbours;
+      if (neighboured)
+        neighbours.emplace(s_, lexical_arm_, vector_arm_).apply(request_.ranking->neighbours_weight);
       Ranker(*request_.ranking, s_, lexical_arm_, vector_arm_, terms_, request_.entities,
-             semantic_ && vectors.dim != 0, request_.explain)
+             semantic_ && vectors.dim != 0, dated, neighbours ? &*neighbours : nullptr, request_.explain)
           .run(fused, n_live, k, {n_lexical, n_vector}, result);
     } else {
       take_single(k, result);
@@ -143,6 +152,12 @@ class Search {
       throw base::InvalidArgument(std::string("text: ") + error.what());
     }
     return scratch.counter.count(scratch.tokens);
+  }
+
+  // Dates of the question count where both arms may run, even if one has nothing to go by.
+  [[nodiscard]] bool says_when() {
+    return request_.lexical && request_.semantic && request_.text && request_.ranking->dates_weight != 0.0 &&
+           find_dates(*request_.text, *request_.ranking, s_);
   }
 
   // None where the query has no other words.

@@ -31,7 +31,7 @@ class ScoreParts:
     `words` and `meaning` are the two arms as the fusion weighs them: reciprocal ranks (RRF), weighted z-scores (Auto;
     they are negative below the average of the candidates), normalised scores (Weighted, Production), `weight` times the
     share of the greatest BM25 and the similarity (Boost). Of one arm alone they are BM25 or the similarity. `rankings`
-    is what the caller's rankings add.
+    is what the caller's rankings add. `dates` is what the days that the question names add.
 
     Signals are added to scores between 0 and 1. If there are any, the parts above are divided by the spread of the
     candidates' scores, and `scaling` is what moves the least of them to 0 (the same for every hit; if all scores are
@@ -46,6 +46,7 @@ class ScoreParts:
     words: float = 0.0
     meaning: float = 0.0
     rankings: float = 0.0
+    dates: float = 0.0
     scaling: float = 0.0
     coverage: float = 0.0
     recency: float = 0.0
@@ -56,8 +57,8 @@ class ScoreParts:
 
     @property
     def boosts(self) -> float:
-        """Coverage, entities, prior and identifier together."""
-        return self.coverage + self.entities + self.prior + self.identifier
+        """Coverage, dates, entities, prior and identifier together."""
+        return self.coverage + self.dates + self.entities + self.prior + self.identifier
 
 
 class Hits:

@@ -185,6 +185,19 @@ class RecencyIn(Request):
     now: Time | None = None
 
 
+class DatesIn(Request):
+    """Memories of the days that the question names count more."""
+
+    weight: Number = 6.0
+    now: Time | None = None
+
+
+class NeighboursIn(Request):
+    """Turns of a conversation count for the turns beside them."""
+
+    weight: Number = 0.2
+
+
 class EntitiesIn(Request):
     """Memories that name what the question is about count more."""
 
@@ -246,6 +259,13 @@ class Ranked(Request):
     ] = True
     coverage: Annotated[Number, Field(description="weight of the share of the question's words")] = 0.0
     recency: RecencyIn | bool | None = None
+    dates: Annotated[
+        DatesIn | bool | None, Field(description="memories of the days that the text names count more")
+    ] = True
+    neighbours: Annotated[
+        NeighboursIn | bool | None,
+        Field(description="turns of a conversation count for the turns of others beside them"),
+    ] = True
     entities: EntitiesIn | Names | bool | None = None
     prior: PriorIn | bool | None = None
     mmr: Annotated[
