@@ -58,6 +58,7 @@ const RankingOptions& plain_fusion() {
     auto* plain = new RankingOptions;
     plain->fusion.method = fusion::Method::rrf;
     plain->identifier_tier = false;
+    plain->spelling = false;
     return plain;
   }();
   return *options;

@@ -12,6 +12,7 @@
 #include "base/topk.hpp"
 #include "engine/id_map.hpp"
 #include "engine/partition.hpp"
+#include "engine/spelled_terms.hpp"
 #include "filter/predicate.hpp"
 #include "fusion/candidates.hpp"
 #include "fusion/diversity.hpp"
@@ -21,6 +22,7 @@
 #include "lexical/term_counts.hpp"
 #include "text/analyzer.hpp"
 #include "text/function_words.hpp"
+#include "text/spelling.hpp"
 #include "vector/code_scan.hpp"
 #include "vector/column.hpp"
 #include "vector/graph.hpp"
@@ -71,6 +73,9 @@ struct SearchScratch {
   std::vector<Admitted> admitted;
   std::vector<base::Bitmap> members;  // of a set of ids; like `admitted`
   filter::Evaluation evaluation;
+
+  std::vector<text::SpelledWord> spelled_words;
+  SpelledTerms spelled;
 
   std::vector<lexical::TermPostings> postings;  // chunk-major, one per chunk and term
   std::vector<lexical::ChunkPostings> chunk_postings;

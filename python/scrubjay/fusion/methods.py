@@ -182,7 +182,7 @@ def compile_ranking(fusion: Fusion, **options: Any) -> CompiledRanking:
 
 
 _NUMBERS = {"rrf_k", "boost", "gate", "floor", "coverage", "recency", "entities", "prior"}
-_BOOLS = {"literal", "identifier_tier"}
+_BOOLS = {"literal", "identifier_tier", "spelling"}
 
 
 @lru_cache(maxsize=1024)

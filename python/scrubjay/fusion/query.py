@@ -41,6 +41,9 @@ class Query:
             "exact" compares every visible vector.
         identifier_tier: documents that hold a rare identifier of the query verbatim (at most max(5, 0.5%) of the
             visible ones do) come first, in their fused order. Applies where rankings are fused.
+        spelling: a word that no visible document holds is read as the known one at one edit from it that most visible
+            documents hold (one with the same first letter, if there is any); :attr:`Hits.corrections` says which. Words
+            of 4 to 24 letters; no identifiers, no words in capitals, nothing between double quotes.
         coverage: weight of the fraction of the query's terms, weighted by idf, that a document holds.
         recency: new documents count more; True for :class:`Recency` with its defaults.
         entities: documents that name what the question is about count more: :class:`Entities`, names, or True for those
@@ -74,6 +77,7 @@ class Query:
     candidates: int | tuple[int, int] | None = None
     recall: float | Literal["exact"] | None = None
     identifier_tier: bool = True
+    spelling: bool = True
     coverage: float = 0.0
     recency: Recency | bool | None = None
     entities: Entities | Sequence[str] | bool | None = None
@@ -167,6 +171,7 @@ class Query:
 _RANKING = (
     "fusion",
     "identifier_tier",
+    "spelling",
     "coverage",
     "recency",
     "entities",
@@ -267,7 +272,7 @@ def _normal(query: Query) -> dict[str, Any]:
 @lru_cache(maxsize=1024)
 def _compiled_ranking(ranking: Any) -> CompiledRanking:
     options: dict[str, Any] = {
-        name: getattr(ranking, name) for name in ("identifier_tier", "coverage", "mmr", "min_score")
+        name: getattr(ranking, name) for name in ("identifier_tier", "spelling", "coverage", "mmr", "min_score")
     }
     for name, kind in _PARTS.items():
         if isinstance(part := getattr(ranking, name), kind):
