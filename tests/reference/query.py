@@ -53,7 +53,7 @@ def asked(query: Any) -> Asked:
     if not hasattr(query, "fusion"):
         raise TypeError(f"query: expected a Query, got {type(query).__name__}")
     options: dict[str, Any] = {
-        name: getattr(query, name) for name in ("identifier_tier", "coverage", "mmr", "min_score")
+        name: getattr(query, name) for name in ("identifier_tier", "spelling", "coverage", "mmr", "min_score")
     }
     for part in (query.fusion, query.recency, query.entities, query.prior, query.relevance):
         if part is not None:

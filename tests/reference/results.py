@@ -48,8 +48,15 @@ class Hit:
 class Result:
     """Hits in order, best first."""
 
-    def __init__(self, hits: Sequence[Hit], mode: str, lexical_share: float = math.nan) -> None:
+    def __init__(
+        self,
+        hits: Sequence[Hit],
+        mode: str,
+        lexical_share: float = math.nan,
+        corrections: Sequence[tuple[str, str]] = (),
+    ) -> None:
         self._hits = list(hits)
+        self.corrections = list(corrections)
         self.mode = mode
         self.lexical_share = lexical_share
 

@@ -68,8 +68,7 @@ class Search {
   [[nodiscard]] bool correct_spelling(const text::Analyzer& analyzer) {
     if (!lexical_ || !request_.ranking->spelling) return false;
     Spelling spelling(s_, analyzer);
-    if (!spelling.any_unknown(terms_) || !spelling.correct(*request_.text, terms_, corrections_))
-      return false;
+    if (!spelling.may_change(terms_) || !spelling.correct(*request_.text, terms_, corrections_)) return false;
     terms_ = s_.spelled.terms;
     lexical_arm_.use(terms_);
     s_.start();

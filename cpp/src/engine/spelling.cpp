@@ -17,18 +17,59 @@ bool Spelling::unknown(size_t term, size_t n_terms) const noexcept {
   return true;
 }
 
-bool Spelling::any_unknown(std::span<const lexical::TermCount> terms) const noexcept {
+bool Spelling::may_change(std::span<const lexical::TermCount> terms) const noexcept {
+  if (s_.chunks.empty()) return false;
   for (size_t t = 0; t < terms.size(); ++t)
-    if (unknown(t, terms.size())) return !s_.chunks.empty();
+    if (text::may_have_forms(terms[t].key) || unknown(t, terms.size())) return true;
   return false;
 }
 
 bool Spelling::correct(std::string_view text, std::span<const lexical::TermCount> terms,
                        std::vector<Correction>& corrections) {
   if (text.size() > kMostBytes) return false;
-  text::find_spelled_words(text, s_.spelled_words);
   SpelledTerms& spelled = s_.spelled;
   spelled.clear();
+  if (analyzer_.english()) find_forms(terms);
+  const bool has_forms = !spelled.replaced.empty() || !spelled.further.empty();
+  find_meant(text, terms, corrections);
+  if (!has_forms && corrections.empty()) return false;
+  spelled.apply(terms);
+  return true;
+}
+
+// Whether the text has the term as a word and as nothing else: a form of an identifier is meant as it stands.
+bool Spelling::is_word(std::string_view term, uint64_t key) const noexcept {
+  return std::all_of(s_.tokens.begin(), s_.tokens.end(), [&](const text::Token& token) {
+    return token.kind == text::TokenKind::word || token.key != key || token.term != term;
+  });
+}
+
+void Spelling::find_forms(std::span<const lexical::TermCount> terms) {
+  SpelledTerms& spelled = s_.spelled;
+  std::vector<SpelledTerms::Other>& others = spelled.others;
+  for (uint32_t t = 0; t < terms.size(); ++t) {
+    if (!text::may_have_forms(terms[t].key)) continue;
+    const std::span<const std::string> forms = text::other_forms(terms[t].term);
+    if (forms.empty() || !is_word(terms[t].term, terms[t].key)) continue;
+    others.clear();
+    for (const std::string& form : forms) others.push_back({{}, form, 0});
+    look_up();
+    std::erase_if(others, [](const SpelledTerms::Other& other) { return other.df == 0; });
+    std::sort(others.begin(), others.end(), [](const SpelledTerms::Other& a, const SpelledTerms::Other& b) {
+      return std::tie(b.df, a.term) < std::tie(a.df, b.term);
+    });
+    const bool replaces = !others.empty() && unknown(t, terms.size());
+    if (replaces) spelled.replaced.push_back({t, others.front().term, {}});
+    for (size_t i = replaces ? 1 : 0; i < others.size(); ++i)
+      spelled.further.push_back({others[i].term, terms[t].count});
+  }
+}
+
+void Spelling::find_meant(std::string_view text, std::span<const lexical::TermCount> terms,
+                          std::vector<Correction>& corrections) {
+  SpelledTerms& spelled = s_.spelled;
+  text::find_spelled_words(text, s_.spelled_words);
+  size_t n_words = 0;
   for (const text::SpelledWord& place : s_.spelled_words) {
     const std::string_view typed = text.substr(place.at, place.n_bytes);
     const std::string term = analyzer_.term_of_word(typed);
@@ -37,21 +78,20 @@ bool Spelling::correct(std::string_view text, std::span<const lexical::TermCount
       return known.key == key && (text::is_packed(key) || known.term == term);
     });
     if (at == terms.end() || !unknown(static_cast<size_t>(at - terms.begin()), terms.size())) continue;
+    if (!is_word(term, key)) continue;
     const auto t = static_cast<uint32_t>(at - terms.begin());
     const SpelledTerms::Replaced* known = spelled.find(t);
     if (!known) {
-      if (spelled.replaced.size() == kMostWords) continue;
+      if (n_words == kMostWords) continue;
+      ++n_words;
       std::string word(typed);
       std::transform(word.begin(), word.end(), word.begin(), text::to_lower);
       Best best = nearest(analyzer_.stems_by_callback() ? term : word);
       spelled.replaced.push_back({t, std::move(best.term), std::move(best.word)});
       known = &spelled.replaced.back();
     }
-    if (!known->term.empty()) corrections.push_back({std::string(typed), known->word, place.at});
+    if (!known->word.empty()) corrections.push_back({std::string(typed), known->word, place.at});
   }
-  if (corrections.empty()) return false;
-  spelled.apply(terms);
-  return true;
 }
 
 Spelling::Best Spelling::nearest(std::string_view word) {
@@ -70,8 +110,9 @@ Spelling::Best Spelling::nearest(std::string_view word) {
   for (const SpelledTerms::Other& other : others) {
     if (other.df == 0 || other.term.size() < kLeastTermBytes) continue;
     const bool other_letter = other.word.front() != word.front();
-    const bool better = std::tie(other_letter, best.df, other.term, other.word) <
-                        std::tie(best.other_letter, other.df, best.term, best.word);
+    // Of the words of one term the last by bytes: story, not stori.
+    const bool better = std::tie(other_letter, best.df, other.term, best.word) <
+                        std::tie(best.other_letter, other.df, best.term, other.word);
     if (best.df == 0 || better) best = {other.term, other.word, other_letter, other.df};
   }
   return best;
@@ -127,6 +168,13 @@ void SpelledTerms::apply(std::span<const lexical::TermCount> given) {
     if (one.term.empty()) continue;
     terms[one.at].term = one.term;
     terms[one.at].key = text::term_key(one.term);
+  }
+  for (const Further& one : further) {
+    const uint64_t key = text::term_key(one.term);
+    const bool present = std::any_of(terms.begin(), terms.end(), [&](const lexical::TermCount& term) {
+      return term.key == key && term.term == one.term;
+    });
+    if (!present) terms.push_back({one.term, key, one.count, false});
   }
   for (size_t t = 1; t < terms.size();) {
     const auto end = terms.begin() + static_cast<ptrdiff_t>(t);

@@ -2,7 +2,11 @@
 //
 // A word that may be misspelt (text/spelling.hpp) and whose term no visible document holds becomes the known word at
 // one edit from it: of the words that begin with the same letter, or else of all, the one whose term most visible
-// documents hold, then the lesser by bytes. A function word of the text is none of these, but one may be meant.
+// documents hold, then the lesser term by bytes. A function word of the text is none of these, but one may be meant.
+//
+// A term that has other forms with other stems (text/word_forms.hpp) is searched for in all that the scope knows; if it
+// is unknown itself, the form that most visible documents hold takes its place. Forms count neither towards coverage
+// nor as corrections.
 //
 // Frequencies are those of all visible partitions, so that nothing depends on chunks. Cost: nothing where every word
 // is known; else for each of at most kMostWords words a look-up in every visible chunk for each word at one edit
@@ -20,6 +24,7 @@
 #include "lexical/term_counts.hpp"
 #include "text/analyzer.hpp"
 #include "text/spelling.hpp"
+#include "text/word_forms.hpp"
 
 namespace scrubjay::engine {
 
@@ -33,11 +38,11 @@ class Spelling {
   Spelling(SearchScratch& scratch, const text::Analyzer& analyzer) noexcept
       : s_(scratch), analyzer_(analyzer) {}
 
-  // Whether some term is in no visible document.
-  [[nodiscard]] bool any_unknown(std::span<const lexical::TermCount> terms) const noexcept;
+  // Whether some term is in no visible document, or may have other forms.
+  [[nodiscard]] bool may_change(std::span<const lexical::TermCount> terms) const noexcept;
 
-  // Fills scratch.spelled with the terms after correction, and `corrections` with what was read as what; false, and
-  // nothing is filled, if nothing was.
+  // Fills scratch.spelled with the terms after correction and with other forms, and `corrections` with what was read
+  // as what; false if the terms stay as they are.
   [[nodiscard]] bool correct(std::string_view text, std::span<const lexical::TermCount> terms,
                              std::vector<Correction>& corrections);
 
@@ -48,6 +53,10 @@ class Spelling {
     uint64_t df = 0;
   };
   [[nodiscard]] bool unknown(size_t term, size_t n_terms) const noexcept;
+  [[nodiscard]] bool is_word(std::string_view term, uint64_t key) const noexcept;
+  void find_forms(std::span<const lexical::TermCount> terms);
+  void find_meant(std::string_view text, std::span<const lexical::TermCount> terms,
+                  std::vector<Correction>& corrections);
   [[nodiscard]] Best nearest(std::string_view word);
   void look_up();
 

@@ -54,7 +54,7 @@ bool joined_after(std::string_view text, size_t end) noexcept {
 bool joined_before(std::string_view text, size_t begin) noexcept {
   if (begin == 0) return false;
   if (word_ends(text, begin)) return true;
-  if (begin >= 3 && is_apostrophe(text, begin - 3) && text[begin - 1] != '\'')
+  if (begin >= 3 && is_punctuation(text, begin - 3) && text[begin - 1] == '\x99')
     return word_ends(text, begin - 3);
   if ((byte_class(text[begin - 1]) & kJoiner) == 0) return false;
   size_t at = begin;

@@ -272,7 +272,8 @@ def _normal(query: Query) -> dict[str, Any]:
 @lru_cache(maxsize=1024)
 def _compiled_ranking(ranking: Any) -> CompiledRanking:
     options: dict[str, Any] = {
-        name: getattr(ranking, name) for name in ("identifier_tier", "spelling", "coverage", "mmr", "min_score")
+        name: getattr(ranking, name)
+        for name in ("identifier_tier", "spelling", "coverage", "mmr", "min_score")
     }
     for name, kind in _PARTS.items():
         if isinstance(part := getattr(ranking, name), kind):
