@@ -6,6 +6,9 @@ Python derives from :class:`Error`. The native module looks its types up here wh
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any
+
 __all__ = [
     "BudgetError",
     "ClosedError",
@@ -20,6 +23,7 @@ __all__ = [
     "KeyErasedError",
     "MissingExtraError",
     "OwnedCollectionError",
+    "RejectedError",
     "RetrievalError",
     "StoreBusyError",
     "StoreError",
@@ -71,6 +75,22 @@ class VersionConflictError(ConflictError):
 
 def _at(version: int) -> str:
     return f"at version {version}" if version else "absent (version 0)"
+
+
+class RejectedError(Error, ValueError):
+    """What `Memory.propose(..., raise_if_rejected=True)` raises for what the gate refuses. Nothing was written.
+
+    Attributes:
+        outcomes: of all that was proposed in the call, in its order.
+    """
+
+    def __init__(self, message: str, outcomes: Sequence[Any] = ()) -> None:
+        super().__init__(message)
+        self.outcomes = tuple(outcomes)
+
+    def __reduce__(self) -> tuple[type[RejectedError], tuple[str, tuple[Any, ...]]]:
+        """Return what it is made anew from, in another process."""
+        return (type(self), (str(self), self.outcomes))
 
 
 class OwnedCollectionError(ConflictError):

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
+import http.client
+import json
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,6 +21,7 @@ testing = pytest.importorskip("fastapi.testclient")
 from scrubjay import Index, Memory, Scope, embedders  # noqa: E402
 from scrubjay.adapters._dataclass_models import LEAVES_OF_ANSWERS, answer_of  # noqa: E402
 from scrubjay.adapters.service import Grant, Limits, Tokens, add_token, create_app, models  # noqa: E402
+from scrubjay.adapters.service.following import Followers  # noqa: E402
 from scrubjay.adapters.service.memory_models import ANSWERS, TIMES, _request, _taken_of  # noqa: E402
 from scrubjay.adapters.service.memory_routes import _ROUTES  # noqa: E402
 from scrubjay.memory import FactCandidate, Provenance  # noqa: E402
@@ -465,3 +470,97 @@ def test_times_are_asked_for(caller: Caller) -> None:
     (wish,) = caller.post("/known")["preferences"]
     assert wish["value"] == {"words": 5} and "value_json" not in wish
     assert "as_of" in caller.bad(422, "POST", "/recall", {"text": "a", "as_of": "soon", "scope": J})
+
+
+# ---------------------------------------------------------------------- changes
+
+
+def _events(answer: Any) -> list[dict[str, str]]:
+    """The server-sent events of an answer, by the rules of the standard."""
+    found = []
+    for block in answer.text.split("\n\n"):
+        fields = [line.partition(": ")[::2] for line in block.splitlines() if not line.startswith(":")]
+        if any(name == "data" for name, _ in fields):
+            found.append(dict(fields))
+    return found
+
+
+def test_changes_are_told_after_a_cursor_and_streamed(caller: Caller) -> None:
+    first = caller.propose(OSLO)[0]["id"]
+    told = caller.post("/changes")
+    assert [(one["what"], one["record"]) for one in told["changes"]] == [("proposed", first)]
+    second = caller.propose(ROME)[0]["id"]
+    after = caller.post("/changes", since=told["cursor"])
+    assert [(one["what"], one["record"]) for one in after["changes"]] == [
+        ("superseded", first),
+        ("proposed", second),
+    ]
+    assert caller.post("/changes", since=after["cursor"]) == {"changes": [], "cursor": after["cursor"]}
+    where = "/changes?tenant=acme&user=jane&wait=0"
+    streamed = _events(caller.ask("GET", where + "&since=0"))
+    assert [json.loads(one["data"]) for one in streamed] == told["changes"] + after["changes"]
+    assert [one["event"] for one in streamed] == ["proposed", "superseded", "proposed"]
+    resumed = caller.ask("GET", where, headers={"last-event-id": streamed[0]["id"]})
+    assert (
+        resumed.headers["content-type"].startswith("text/event-stream") and _events(resumed) == streamed[1:]
+    )
+    assert _events(caller.ask("GET", where)) == []  # from now on
+    assert _events(caller.ask("GET", "/changes?tenant=acme&user=joe&wait=0&since=0")) == []
+    assert len(_events(caller.ask("GET", "/changes?tenant=acme&within=true&wait=0&since=0"))) == 3
+    assert "since" in caller.bad(422, "GET", where + "&since=soon")
+    assert "since: expected a cursor" in caller.bad(422, "GET", where + "&since=999")
+
+
+def test_a_stream_tells_what_happens_while_it_is_open(tmp_path: Path) -> None:
+    with Serving(tmp_path / "m.scrubjay", "--embedder", "none") as service:
+        service.ask("POST", "/v1/memory/propose", {"scope": J, "candidates": [OSLO], "source": "r"})
+        connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
+        connection.request("GET", "/v1/memory/changes?tenant=acme&user=jane")
+        answer = connection.getresponse()
+        assert answer.readline() == b"retry: 1000\n"
+        assert (
+            service.ask("POST", "/v1/memory/propose", {"scope": J, "candidates": [ROME], "source": "r"})[0]
+            == 200
+        )
+        lines = [answer.readline() for _ in range(3)]
+        assert lines[0] == b"\n" and lines[2] == b"event: superseded\n"
+        connection.close()
+        code, said = service.end()
+        assert code == 0 and "Traceback" not in said
+
+
+def test_followers_take_a_share_of_the_requests_only(index: Index) -> None:
+    async def now(call: Any, *arguments: Any) -> Any:
+        return call(*arguments)
+
+    with Memory(index) as memory:
+        followers = Followers(lambda: memory.feed, Limits(max_in_flight=8), now)
+        request: Any = SimpleNamespace(state=SimpleNamespace(grant=Grant("fuzz", "acme")), headers={})
+
+        async def statuses() -> list[int]:
+            streams = []
+            for _ in range(3):
+                answer: Any = await followers.follow(request, wait=0)
+                if answer.status_code == 200:
+                    streams.append(answer.body_iterator)
+                    await anext(streams[-1])
+                last = answer.status_code
+            for one in streams:
+                await one.aclose()
+            again = await followers.follow(request, wait=0)
+            return [len(streams), last, again.status_code]
+
+        assert asyncio.run(statuses()) == [2, 503, 200]
+
+
+def test_an_export_is_a_file_that_python_reads(index: Index, caller: Caller, tmp_path: Path) -> None:
+    caller.propose(OSLO)
+    caller.propose(ROME, scope={"tenant": "acme", "user": "joe"})
+    answer = caller.ask("GET", "/export?tenant=acme&user=jane")
+    assert answer.headers["content-type"].startswith("application/x-ndjson")
+    assert "attachment" in answer.headers["content-disposition"] and "joe" not in answer.text
+    (tmp_path / "jane.jsonl").write_text(answer.text)
+    with Memory.open(tmp_path / "other.scrubjay") as memory:
+        assert memory.files.import_(tmp_path / "jane.jsonl", scope=JANE).written == {"fact": 1, "log": 1}
+    assert "joe" in caller.ask("GET", "/export?tenant=acme").text
+    caller.bad(422, "GET", "/export")

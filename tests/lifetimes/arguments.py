@@ -290,6 +290,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Prior": lambda _: fusion.Prior(),
     "Recency": lambda _: fusion.Recency(),
     "Relevance": lambda _: fusion.Relevance(),
+    "ChangeEvent": lambda _: memory.ChangeEvent(1, WHEN, "proposed", JANE, "fact", "fact_1"),
     "Decay": lambda _: memory.Decay(),
     "DefaultJudge": lambda _: memory.DefaultJudge(),
     "FactCandidate": lambda _: memory.FactCandidate("Jane lives in Oslo"),
@@ -307,6 +308,10 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     ),
     "Deletion": lambda _: memory.Deletion(WHEN, JANE, "delete", None, {"fact": 1}),
     "Event": lambda _: memory.Event(WHEN, "fact_1", "proposed", None, None),
+    "Feed": lambda world: world.memory().feed,
+    "Files": lambda world: world.memory().files,
+    "Edited": lambda _: memory.Edited(),
+    "Imported": lambda _: memory.Imported(),
     "Forgotten": lambda _: memory.Forgotten({"fact": 1}),
     "Known": lambda _: memory.Known((), ()),
     "MemoryErasure": lambda _: memory.MemoryErasure({"fact": 0}, None),
@@ -371,6 +376,7 @@ VALUES: dict[str, Callable[[World, Any], Any]] = {
     "expires_at": lambda *_: None,
     "extractor": lambda world, _: world.extract,
     "folder": lambda world, _: _notes(world),
+    "function": lambda *_: lambda _: None,
     "generation": lambda *_: 1,
     "hit": lambda *_: "m1",
     "field": lambda *_: "kind",
@@ -389,6 +395,7 @@ VALUES: dict[str, Callable[[World, Any], Any]] = {
     "last_used_at": lambda *_: 1_700_000_000_000_000,
     "lexical_rank": lambda *_: 1,
     "n_bytes": lambda *_: 10,
+    "moment": lambda *_: WHEN,
     "name": lambda *_: "notes",
     "now": lambda *_: 1_800_000_000_000_000,
     "old": lambda *_: KEY,
@@ -443,6 +450,22 @@ def _in_change(call: Callable[[Any, Any, Any], Any]) -> Callable[[World, Any], A
     return run
 
 
+def _exported_memory(world: World) -> Path:
+    path = world.folder / "jane.jsonl"
+    if not path.exists():
+        with world.memory() as made:
+            made.files.export(path, scope=JANE)
+    return path
+
+
+def _edited_memory(world: World) -> Path:
+    path = world.folder / "jane.md"
+    if not path.exists():
+        with world.memory() as made:
+            made.files.export_markdown(path, scope=JANE)
+    return path
+
+
 OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     "Admin.import_": lambda world, admin: admin.import_(_exported(world), progress=False),
     "Index.open": lambda world, index: type(index).open(world.folder / f"new{next(_numbers)}").close(),
@@ -463,6 +486,8 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
         [{"id": f"n{next(_numbers) % 50}", "text": "Another one."}]
     ),
     "Admin.verify_erased": lambda _, admin: admin.verify_erased(["never written"]),
+    "Files.import_": lambda world, files: files.import_(_exported_memory(world), scope=JANE),
+    "Files.import_markdown": lambda world, files: files.import_markdown(_edited_memory(world), scope=JANE),
     "Memory.open": lambda world, made: type(made).open(world.folder / f"new{next(_numbers)}").close(),
     "Memory.put": _in_change(lambda made, change, row: made.put(change, row, Embedded(None))),
     "Memory.put_again": _in_change(lambda made, change, row: made.put_again(change, row)),

@@ -78,7 +78,7 @@ class Model:
     def in_force(self, entry: Entry) -> bool:
         if entry.status != "active" or entry.shared is not None or not self.lasts(entry, self.now):
             return False
-        return entry.kind != "fact" or said(entry.text) == self.prevailing(entry, self.now)
+        return entry.kind != "fact" or entry is self.prevailing(entry, self.now)
 
     @staticmethod
     def lasts(entry: Entry, moment: int) -> bool:
@@ -94,10 +94,16 @@ class Model:
             if (e.kind, e.key, e.topic) == ("fact", entry.key, entry.topic) and e.status == "active"
         ]
 
-    def prevailing(self, entry: Entry, moment: int) -> str | None:
+    def prevailing(self, entry: Entry, moment: int) -> Entry | None:
         """What holds in the slot of an entry: what was said last of what has not ended."""
-        claims = [(claim, e) for e in self.slot(entry) if self.lasts(e, moment) for claim in e.claims]
-        return said(max(claims, key=lambda one: one[0])[1].text) if claims else None
+        claims = [
+            (claim, e)
+            for e in self.slot(entry)
+            if self.lasts(e, moment)
+            for claim in e.claims
+            if claim[0] <= moment
+        ]
+        return max(claims, key=lambda one: one[0])[1] if claims else None
 
     def lives(self, entry: Entry) -> bool:
         """Whether what an entry says holds now, or will when something else has ended."""
@@ -108,8 +114,7 @@ class Model:
             *(e.until for e in self.slot(entry) if e.until is not None and e.until > self.now),
         ]
         return any(
-            self.lasts(entry, moment) and self.prevailing(entry, moment) == said(entry.text)
-            for moment in moments
+            self.lasts(entry, moment) and self.prevailing(entry, moment) is entry for moment in moments
         )
 
     def tell(self, entry: Entry) -> None:
@@ -210,9 +215,11 @@ class Model:
             and e.status in ("active", "provisional")
             and e.shared is None
             and (blank or not all(e.topic) or e.topic == new.topic)
-            and self.lasts(e, self.now)
-            and self.lives(e)
         ]
+        for e in [e for e in same if not self.lasts(e, self.now)]:
+            if e.status == "provisional" or self.prevailing(e, (e.until or 0) - 1) is e:
+                self.drop(e)  # it makes room; one that was superseded before its time was over stays
+        same = [e for e in same if self.lasts(e, self.now) and self.lives(e)]
         same.sort(key=lambda e: e.id != self.prefer)
         return same[0] if same else None
 

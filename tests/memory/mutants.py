@@ -24,6 +24,8 @@ GATE, FACTS, KNOWN, RECORDS, FORGET, SCHEMA, RACES, KILLS, MACHINE, VALUES, GLOB
     )
 )  # fmt: skip
 TIMES = "tests/memory/test_two_times.py"
+FILES = "tests/memory/test_files.py"
+FEED = "tests/memory/test_feed.py"
 TOGETHER = "tests/unit/test_store_together.py"
 SEALING = "tests/memory/test_memory_encryption.py"
 
@@ -576,8 +578,8 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "deleted_log": Mutant(
         "a deleted record is gone with its history",
-        _M + "crud:Crud.delete",
-        'change.connection.execute("DELETE FROM memory_log WHERE record = ?", (id,))',
+        _M + "base:drop",
+        'change.connection.execute("DELETE FROM memory_log WHERE record = ?", (row.id,))',
         "pass",
         f"{RECORDS}::test_a_deleted_record_is_gone_with_its_history",
     ),
@@ -587,6 +589,99 @@ MUTANTS: dict[str, Mutant] = {
         "if version is None:",
         "version = version or 0\n    if False:",
         f"{RECORDS}::test_a_record_comes_back_as_it_was_given",
+    ),
+    # ------------------------------------------------------------------ the feed
+    "feed_scope": Mutant(
+        "a follower gets the changes of what its scope sees",
+        _M + "feed:_Sight.parts",
+        "self._scope.visible()",
+        "[Scope(self._scope.tenant), Scope(self._scope.tenant, user=self._scope.user)]",
+        f"{FEED}::test_each_scope_sees_what_it_sees",
+    ),
+    "feed_user": Mutant(
+        "and nothing of another user's",
+        _M + "feed:_Sight.parts",
+        "if not self._within:",
+        "if False:",
+        f"{FEED}::test_each_scope_sees_what_it_sees",
+    ),
+    "feed_gone": Mutant(
+        "what is deleted leaves an event",
+        _M + "base:drop",
+        "log_gone(change, row.id,",
+        "(lambda *_: None)(change, row.id,",
+        f"{FEED}::test_who_follows_and_who_reads_it_later_have_the_same_records",
+    ),
+    "feed_forgotten": Mutant(
+        "and so does a scope that is forgotten",
+        _M + "forgetting:Forgetting.forget",
+        'log_gone(change, "", names_of(scope), "forgotten", by)',
+        "pass",
+        f"{FEED}::test_what_is_forgotten_leaves_one_event_without_content",
+    ),
+    "feed_of_the_forgotten": Mutant(
+        "which is the only one that is left of it",
+        _M + "forgetting:Forgetting._erase_rows",
+        'connection.execute(f"DELETE FROM memory_log WHERE {condition}", values)',
+        "pass",
+        f"{FEED}::test_what_is_forgotten_leaves_one_event_without_content",
+    ),
+    "feed_expired": Mutant(
+        "what a sweep deletes leaves an event",
+        _M + "forgetting:Forgetting._delete_row",
+        "log_gone(",
+        "(lambda *_: None)(",
+        f"{FEED}::test_every_kind_is_in_it",
+    ),
+    "feed_names": Mutant(
+        "names that are forgotten go from the events that stay",
+        _M + "naming:_replace",
+        "UPDATE memory_log SET by = ? WHERE by = ? AND tenant = ?",
+        "UPDATE memory_log SET by = ? WHERE by = ? AND tenant = ? AND 0",
+        f"{FEED}::test_names_that_are_forgotten_are_not_in_the_feed",
+    ),
+    "feed_hook": Mutant(
+        "a hook that fails breaks nothing",
+        _M + "feed:Feed._deliver_to",
+        "except Exception:",
+        "except KeyError:",
+        f"{FEED}::test_a_hook_that_fails_breaks_no_write_and_no_other_hook",
+    ),
+    # ------------------------------------------------------------------ files
+    "import_scope": Mutant(
+        "a file of another scope is refused",
+        _M + "dump:_check_scope",
+        "if wanted and",
+        "if False and",
+        f"{FILES}::test_an_export_is_of_one_scope",
+    ),
+    "import_slots": Mutant(
+        "facts that are read in and those that are there contradict each other",
+        _M + "dump:_Writing._project",
+        "if any(",
+        "if False and any(",
+        f"{FILES}::test_what_is_there_stays_and_slots_are_decided_from_all",
+    ),
+    "edit_meanwhile": Mutant(
+        "an edit does not undo what was changed meanwhile",
+        _M + "markdown:take_edits",
+        "_digest(_written(record)) != item.digest",
+        "False",
+        f"{FILES}::test_what_changed_meanwhile_is_left_alone",
+    ),
+    "edit_deleted": Mutant(
+        "nor is it revoked",
+        _M + "markdown:take_edits",
+        "_digest(_written(record)) != digest",
+        "False",
+        f"{FILES}::test_what_changed_meanwhile_is_left_alone",
+    ),
+    "edit_dry": Mutant(
+        "a dry run changes nothing",
+        _M + "markdown:_update",
+        "if not dry_run:",
+        "if True:",
+        f"{FILES}::test_a_person_edits_deletes_and_adds",
     ),
     # ------------------------------------------------------------------ forgetting
     "forget_collections": Mutant(
@@ -919,6 +1014,20 @@ MUTANTS: dict[str, Mutant] = {
         "if last is not None:",
         "if False:",
         f"{GLOBALS}::test_numbers_of_policies_go_on_after_an_upgrade",
+    ),
+    "never_believed": Mutant(
+        "what was provisional when it was revoked was never believed",
+        _M + "statements:withdrawn_at",
+        'return recorded_at if row.status == "provisional" else',
+        "return",
+        f"{TIMES}::test_what_was_provisional_when_it_was_revoked_was_never_believed",
+    ),
+    "withdrawn_later": Mutant(
+        "what is revoked at once was believed before",
+        _M + "statements:withdrawn_at",
+        "max(now, recorded_at + 1)",
+        "now",
+        f"{TIMES}::test_what_is_revoked_at_once_was_believed_before",
     ),
     # ------------------------------------------------------------------ caught by the model
     "machine_expiry": Mutant(

@@ -63,6 +63,10 @@ def documents_now(memory: Memory, scope: Scope, text: str = "", **options: Any) 
     return sorted(hit.text for hit in found)
 
 
+OF_RECORDS = "what NOT IN ('expired', 'forgotten')"
+"""The rows of memory_log that go with their records."""
+
+
 def row_count(memory: Memory, table: str, condition: str = "1") -> int:
     """Return how many rows a table has."""
     (n,) = (

@@ -9,13 +9,14 @@ import sys
 import textwrap
 import threading
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scrubjay import Scope
-from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate
+from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate, Provenance
 from scrubjay.memory.extractors import Extraction, Found, Retraction
 from scrubjay.memory.stabilise import Transcript
 
@@ -134,20 +135,22 @@ def test_what_is_taken_back_after_it_was_distilled_is_revoked(memory: Memory) ->
     assert contents(memory) == ["Said elsewhere."] and memory.known(JANE).preferences == ()
 
 
-def test_a_retraction_revokes_what_earlier_runs_left(memory: Memory) -> None:
+def test_a_retraction_ends_what_earlier_runs_left(memory: Memory) -> None:
     memory.session(JANE, "r1").user("She sails. I live in Bergen.")
     memory.distil("r1", Scripted(SCRIPT), scope=JANE)
     memory.session(JANE, "r2").user("I no longer sail.")
     done = memory.distil("r2", Scripted(SCRIPT), scope=JANE)
-    assert [one.status for one in done.outcomes] == ["revoked"]
-    assert contents(memory) == ["Jane lives in Bergen."]
+    assert [one.status for one in done.outcomes] == ["superseded"]
+    assert contents(memory) == ["Jane lives in Bergen.", "No longer so: Jane sails."]
+    sails, ends = memory.history("Jane", "sport", JANE)
+    assert sails.superseded_by == ends.id and len(sails.holds) == 1, "it was so before"
     memory.session(JANE, "r3").user("He sails. Later: I no longer sail.")
     assert memory.distil("r3", Scripted(SCRIPT), scope=JANE).outcomes == ()
     session = memory.session(JANE, "r4")
     session.user("I no longer sail.")
     session.user("Oh well, she sails again.")
     memory.distil("r4", Scripted(SCRIPT), scope=JANE)
-    assert contents(memory) == ["Jane lives in Bergen.", "Jane sails."]
+    assert contents(memory) == ["Jane lives in Bergen.", "Jane sails."], "the end is over, too"
 
 
 def test_an_extractor_that_fails_leaves_nothing(memory: Memory) -> None:
@@ -289,3 +292,16 @@ def test_bad_arguments_are_named(memory: Memory, make, error: type[Exception], s
     memory.session(JANE, "r1").user("x")
     with pytest.raises(error, match=said):
         make(memory)
+
+
+def test_what_an_old_conversation_says_holds_from_its_own_day(memory: Memory) -> None:
+    """A conversation that is brought in late supersedes nothing that was said since."""
+    memory.propose(
+        SCRIPT["Oslo"], scope=JANE, source=Provenance("r0", at=datetime(2024, 1, 1, tzinfo=timezone.utc))
+    )
+    session = memory.session(JANE, "r1")
+    session.append("user", "I live in Bergen.", at=datetime(2019, 5, 1, tzinfo=timezone.utc))
+    memory.distil("r1", Scripted(SCRIPT), scope=JANE)
+    assert contents(memory) == ["Jane lives in Oslo."]
+    [then] = memory.list(JANE, kinds=("fact",), as_of=datetime(2020, 1, 1, tzinfo=timezone.utc))
+    assert then.text == "Jane lives in Bergen."

@@ -172,3 +172,36 @@ def test_functions_are_extractors_too() -> None:
 def test_bad_arguments_are_named(arguments: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         OpenAIExtractor("m", **arguments)
+
+
+def test_an_answer_says_when_and_how_a_fact_is_so(endpoint: Endpoint) -> None:
+    said = {"content": "Jane lived in Bern.", "subject": "Jane", "predicate": "lives in", "confidence": 1}
+    endpoint.answer = {
+        "facts": [
+            {
+                **said,
+                "value": "Bern",
+                "relation": "corrects",
+                "valid_from": "2019",
+                "valid_until": "2020-03",
+                "entities": ["Bern", 7],
+            },
+            {**said, "value": ["Bern"], "relation": None, "valid_from": 2019, "valid_until": "unknown"},
+            {**said, "valid_from": "2019-04-30T12:00:00+02:00"},
+            {**said, "valid_from": "some day"},  # it would supersede what it must not
+            {**said, "valid_until": "2019-13"},
+            {**said, "relation": "denies"},
+        ],
+        "retracted": [{"subject": "Jane", "predicate": "works at", "content": "Jane left Acme."}],
+    }
+    found = as_extraction(OpenAIExtractor("m", base_url=endpoint.url), TRANSCRIPT)
+    first, second, third = (one.candidate for one in found.found)
+    assert isinstance(first, FactCandidate) and isinstance(second, FactCandidate)
+    assert (first.value, first.relation, first.entities) == ("Bern", "corrects", ("Bern",))
+    assert first.valid_from == datetime(2019, 1, 1, tzinfo=timezone.utc)
+    assert first.valid_until == datetime(2020, 3, 1, tzinfo=timezone.utc)
+    assert (second.value, second.relation, second.valid_until) == (None, "asserts", None)
+    assert second.valid_from == first.valid_from
+    assert getattr(third, "valid_from", None) == datetime(2019, 4, 30, 10, tzinfo=timezone.utc)
+    assert found.n_malformed == 3
+    assert found.retracted == (Retraction("Jane", "works at", None, "Jane left Acme."),)

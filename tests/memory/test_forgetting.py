@@ -20,6 +20,7 @@ from tests.memory.setting import (
     JANE,
     JANES_CODER,
     JOE,
+    OF_RECORDS,
     Clock,
     lives,
     open_memory,
@@ -245,7 +246,7 @@ def test_a_sweep_deletes_what_is_past_its_time(memory: Memory, clock: Clock) -> 
     assert memory.list(JANE) == [] and len(memory.list(JANE, hidden=True)) == 3
     swept = memory.sweep()
     assert (swept.expired, swept.faded, swept.let_go) == (3, 0, 0)
-    assert memory.list(JANE, hidden=True) == [] and row_count(memory, "memory_log") == 1
+    assert memory.list(JANE, hidden=True) == [] and row_count(memory, "memory_log", OF_RECORDS) == 1
     assert [record.id for record in memory.list(JOE)] == [keep] and len(memory.documents) == 1
     assert [(d.scope, d.reason, d.counts) for d in memory.deletions("acme")] == [
         (JANE, "expired", {"preference": 1, "fact": 1, "episode": 1})
@@ -266,7 +267,7 @@ def test_histories_are_kept_for_a_while(memory: Memory, clock: Clock) -> None:
     clock.pass_days(2)
     assert memory.sweep().let_go == 3 and memory.why(old, scope=JANE) is not None
     assert memory.rejections(JANE) == [] and len(memory.list(JANE, hidden=True)) == 3
-    assert row_count(memory, "memory_log") == 4
+    assert row_count(memory, "memory_log", OF_RECORDS) == 4
 
 
 def test_facts_that_are_over_are_kept_as_long_as_is_wanted(tmp_path: Path, clock: Clock) -> None:
@@ -414,8 +415,11 @@ def test_what_makes_room_leaves_no_log_behind(memory: Memory, clock: Clock) -> N
     assert row_count(memory, "memory_log") > 0
     orphans = connection.execute(
         "SELECT record, what FROM memory_log WHERE record NOT IN (SELECT id FROM memory_fact UNION "
-        "SELECT id FROM memory_episode UNION SELECT id FROM memory_preference UNION SELECT id FROM memory_policy)"
+        "SELECT id FROM memory_episode UNION SELECT id FROM memory_preference UNION SELECT id FROM memory_policy) "
+        f"AND {OF_RECORDS}"
     ).fetchall()
     assert orphans == []
     memory.forget(tenant="acme", user="jane")
-    assert row_count(memory, "memory_log") == 0
+    assert row_count(memory, "memory_log", OF_RECORDS) == 0
+    left = connection.execute("SELECT record, what, detail FROM memory_log").fetchall()
+    assert left == [("", "forgotten", None)]

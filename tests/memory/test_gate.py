@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
@@ -511,3 +512,24 @@ def test_an_embedder_or_judge_that_fails_leaves_nothing(tmp_path: Path) -> None:
             lives(memory, "Rome")
         assert texts(memory, "lives", JANE) == ["Jane lives in Oslo"]
         assert row_count(memory, "memory_fact") == 1
+
+
+def test_a_rejection_cannot_be_overlooked(memory: Memory, caplog: pytest.LogCaptureFixture) -> None:
+    unsure = FactCandidate("Jane may sail.", confidence=0.2)
+    with caplog.at_level("WARNING", logger="scrubjay.memory"):
+        assert not memory.propose(unsure, scope=JANE, source="r")
+    assert [record.getMessage() for record in caplog.records] == [
+        "a fact was rejected: confidence: a fact needs 0.7, got 0.2"
+    ]
+    with pytest.raises(scrubjay.RejectedError, match=r"a fact was rejected: confidence") as refused:
+        memory.propose(unsure, scope=JANE, source="r", raise_if_rejected=True)
+    assert isinstance(refused.value, ValueError) and [one.status for one in refused.value.outcomes] == [
+        "rejected"
+    ]
+    copy = pickle.loads(pickle.dumps(refused.value))
+    assert (str(copy), copy.outcomes) == (str(refused.value), refused.value.outcomes)
+    both: Any = [("Jane sails.", JANE, "r"), (unsure, JANE, "r")]
+    with pytest.raises(scrubjay.RejectedError, match=r"^proposals\[1\]: a fact was rejected"):
+        memory.propose_all(both, raise_if_rejected=True)
+    assert memory.list(JANE) == [] and len(memory.rejections(JANE)) == 1, "all or nothing"
+    assert [one.status for one in memory.propose_all(both)] == ["written", "rejected"]

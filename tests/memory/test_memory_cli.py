@@ -137,3 +137,38 @@ def test_bad_usage_is_said(run, tmp_path: Path, capsys: pytest.CaptureFixture[st
     assert main(["memory"]) == 2 and main(["memory", "sing"]) == 2
     assert main(["memory", "--help"]) == 0
     assert "forget" in capsys.readouterr().out
+
+
+def test_changes_are_shown_after_a_cursor(run, capsys: pytest.CaptureFixture[str]) -> None:
+    oslo = run("add", "Jane lives in Oslo.", *JANE, "--json")["id"]
+    (first,) = run("changes", *JANE, "--json")
+    assert (first["what"], first["record"]) == ("proposed", oslo)
+    run("forget", *JANE, "--yes")
+    (last,) = run("changes", *JANE, "--since", str(first["cursor"]), "--json")
+    assert (last["what"], last["record"], last["scope"]["user"]) == ("forgotten", None, "jane")
+    assert "forgotten" in run("changes", "--tenant", "acme", "--within")
+    assert "nothing changed" in run("changes", *JANE, "--since", str(last["cursor"]), code=1)
+    assert run("changes", *JOE, "--json", code=1) == []
+    assert "--since: expected a cursor" in run("changes", *JANE, "--since", "99", code=2)
+
+
+def test_export_and_import(run, tmp_path: Path) -> None:
+    run("add", "Jane lives in Oslo.", *JANE)
+    run("add", "Brief answers.", "--kind", "preference", "--key", "tone", *JANE)
+    lines, page = str(tmp_path / "jane.jsonl"), str(tmp_path / "jane.md")
+    assert run("export", lines, *JANE, "--json") == {"lines": 5}
+    assert "the file exists" in run("export", lines, *JANE, code=2)
+    assert "5 lines" in run("export", lines, *JANE, "--force") and "2 records" in run("export", page, *JANE)
+    assert {Path(one).stat().st_mode & 0o777 for one in (lines, page)} == {0o600}
+    assert "--format" in run("export", str(tmp_path / "jane"), *JANE, code=2)
+    assert run("import", lines, *JANE, "--json")["written"] == {}
+    Path(page).write_text(Path(page).read_text().replace("Oslo", "Rome"))
+    assert len(run("import", page, *JANE, "--dry-run", "--json")["updated"]) == 1
+    assert "Oslo" in run("recall", "lives", *JANE)
+    said = run("import", page, *JANE)
+    assert "updated       1" in said and "Rome" in run("recall", "lives", *JANE)
+    assert "scope: expected" in run("import", page, *JOE, code=2)
+    assert "--dry-run" in run("import", lines, *JANE, "--dry-run", code=2)
+    (tmp_path / "m.scrubjay").unlink()
+    assert run("import", lines, *JANE, "--json")["written"] == {"fact": 1, "preference": 1, "log": 2}
+    assert "Oslo" in run("recall", "lives", *JANE)

@@ -12,7 +12,7 @@ import pytest
 import scrubjay
 from scrubjay import Query, Scope
 from scrubjay.embedders import Function
-from scrubjay.memory import Episode, Fact, FactCandidate, Memory, Provenance
+from scrubjay.memory import Episode, Fact, FactCandidate, Memory, PreferenceCandidate, Provenance
 from scrubjay.memory.rows import belongs_to, find_row, is_visible
 from tests.memory.setting import (
     ACME,
@@ -22,6 +22,7 @@ from tests.memory.setting import (
     JANE,
     JANES_CODER,
     JOE,
+    OF_RECORDS,
     Clock,
     lives,
     open_memory,
@@ -206,7 +207,7 @@ def test_a_deleted_record_is_gone_with_its_history(memory: Memory) -> None:
     for one in (id, trip, tone):
         assert memory.delete(one, scope=JANE, reason="asked for", by="jane")
         assert memory.get(one, scope=JANE, hidden=True) is None and not memory.delete(one, scope=JANE)
-        assert row_count(memory, "memory_log", f"record = '{one}'") == 0
+        assert row_count(memory, "memory_log", f"record = '{one}' AND {OF_RECORDS}") == 0
     assert not memory.delete(rule, scope=JANE) and memory.delete(rule, scope=ACME)
     assert len(memory.known(JANE)) == 0 and len(memory.recall("Oslo train", JANE)) == 0
     assert len(memory.documents) == 0
@@ -304,3 +305,18 @@ def test_other_collections_do_not_mix_with_it(memory: Memory) -> None:
     lives(memory, "Oslo")
     assert texts(memory, "lives", JANE, kinds=["fact", "episode"]) == ["Jane lives in Oslo"]
     assert [hit.id for hit in memory.index.search("lives", scope=JANE)] == ["m1"]
+
+
+def test_records_are_listed_by_what_they_are_about_and_where_they_come_from(memory: Memory) -> None:
+    lives(memory, "Oslo", run="r1")
+    memory.propose(FactCandidate("Jane sails", "Jane", "hobby"), scope=JANE, source="r2")
+    memory.propose(FactCandidate("Ann sails", "Ann", "hobby"), scope=JANE, source="r2")
+    memory.propose(PreferenceCandidate("tone", "brief"), scope=JANE, source="r2")
+    about = memory.list(JANE, subject=" jane ")
+    assert {record.text for record in about} == {"Jane lives in Oslo", "Jane sails"}
+    promoted = memory.list(JANE, run="r2")  # what did this run leave?
+    assert {record.text for record in promoted} == {"brief", "Jane sails", "Ann sails"}
+    assert [record.text for record in memory.list(JANE, subject="Jane", run="r2")] == ["Jane sails"]
+    assert memory.list(JOE, subject="Jane") == memory.list(JANE, run="r3") == []
+    with pytest.raises(TypeError, match="subject: expected a str, got int"):
+        memory.list(JANE, subject=3)  # type: ignore[arg-type]

@@ -416,3 +416,21 @@ def test_no_search_asks_for_more_than_its_time(memory: Memory, clock: Clock) -> 
     assert memory._present.moment("acme") > second
     assert holding(3) == {"$not": {"$or": [{"valid_from": {"$gt": 3}}, {"valid_until": {"$lte": 3}}]}}
     assert DAY == 86_400_000_000
+
+
+def test_what_was_provisional_when_it_was_revoked_was_never_believed(memory: Memory, clock: Clock) -> None:
+    said = memory.propose(FactCandidate("acme ships on Fridays", "acme", "ships"), scope=ACME, source="r")
+    [fact] = memory.list(ACME, kinds=["fact"], hidden=True)
+    assert said.active is False and fact.status == "provisional"
+    clock.pass_days(1)
+    memory.revoke(fact.id, reason="wrong", scope=ACME)
+    for known_at in (None, day(0.5), day(1)):
+        assert held(memory, ACME, known_at=known_at) == []
+    assert memory.check() == [] and memory.reindex() == 0
+
+
+def test_what_is_revoked_at_once_was_believed_before(memory: Memory, clock: Clock) -> None:
+    outcome = say(memory, "Jane lives in Oslo")
+    memory.revoke(str(outcome.id), reason="wrong", scope=JANE)
+    assert held(memory) == [] and memory.check() == []
+    assert memory.reindex() == 0

@@ -240,7 +240,7 @@ def test_sealed_rows_are_taken_over_without_a_key(tmp_path: Path) -> None:
             memory.index.search("common", scope=JANE)
         memory.index.admin.encrypt("acme", accept=True)
         assert len(memory.index.search("common", scope=JANE)) == 4
-        assert memory.recall("oaks", JANE).texts == ["Jane likes oaks"]
+        assert memory.recall("oaks", JANE, kinds=("fact",)).texts == ["Jane likes oaks"]
         assert memory.index.admin.check().problems == []
 
 

@@ -275,6 +275,28 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     replay = command("replay", "show a run event by event, and its prompts as they were", ("run", "its name"))
     replay.add_argument("--prompts", action="store_true", help="show the prompts, made again from the trace")
     command("sweep", "delete what is past its time for good")
+    out = command("export", "write the memory of a scope to a file", ("out", "the file, a new one"))
+    _add_force(out)
+    back = command("import", "read what export wrote, perhaps edited by hand", ("source", "the file"))
+    for one in (out, back):
+        one.add_argument(
+            "--format",
+            choices=("jsonl", "markdown"),
+            help="jsonl: everything within the scope, without loss; markdown: what is in force of exactly the "
+            "scope, for a person to edit (default: by the name, .md or .jsonl)",
+        )
+    back.add_argument("--by", default="command line", help="who edited the Markdown")
+    back.add_argument("--dry-run", action="store_true", help="only show what edits would do")
+    changes = command("changes", "show what changed, oldest first")
+    changes.add_argument(
+        "--since", type=int, default=0, metavar="CURSOR", help="only what came after this one"
+    )
+    changes.add_argument(
+        "--limit", type=_positive, default=100, metavar="N", help="how many at most (default: 100)"
+    )
+    changes.add_argument(
+        "--within", action="store_true", help="of everything within the scope: users and agents"
+    )
 
 
 def _command(

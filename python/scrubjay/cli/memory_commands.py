@@ -1,15 +1,16 @@
-"""`scrubjay memory add`, `recall`, `known`, `why`, `forget`, `replay` and `sweep`."""
+"""`scrubjay memory add`, `recall`, `known`, `why`, `forget`, `replay`, `sweep`, `changes`, `export` and `import`."""
 
 from __future__ import annotations
 
 import argparse
 import dataclasses
 import json
+import logging
 from pathlib import Path
 from typing import Any
 
 from scrubjay.cli.arguments import scope_of
-from scrubjay.cli.outputs import open_index
+from scrubjay.cli.outputs import check_output, open_index
 from scrubjay.cli.readers import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.embedders.spec import from_spec
@@ -25,11 +26,12 @@ from scrubjay.memory.plain import plain
 
 __all__ = ["run_memory"]
 
-_WRITE = ("add", "forget", "sweep")  # the others change nothing in the file
+_WRITE = ("add", "forget", "sweep", "import")  # the others change nothing in the file
 
 
 def run_memory(arguments: argparse.Namespace) -> int:
     """Run `scrubjay memory ...`; return its exit code."""
+    logging.getLogger("scrubjay.memory").addHandler(logging.NullHandler())  # what was rejected is printed
     return _COMMANDS[arguments.memory_command](arguments)
 
 
@@ -207,6 +209,88 @@ def _sweep(arguments: argparse.Namespace) -> int:
     return 0
 
 
+def _changes(arguments: argparse.Namespace) -> int:
+    with _open(arguments) as memory:
+        try:
+            found = memory.feed.changes(
+                arguments.since, scope=scope_of(arguments), within=arguments.within, limit=arguments.limit
+            )
+        except ValueError as error:
+            raise InputError(f"--{error}") from None
+    if arguments.json:
+        _print_json(found)
+    elif found:
+        table = [
+            [str(one.cursor), f"{one.at:%Y-%m-%d %H:%M:%S}", one.what, one.kind or "all", one.record or "-"]
+            for one in found
+        ]
+        print(render_table(["cursor", "at", "what", "kind", "id"], table, stretch=4))
+    else:
+        print("nothing changed")
+    return 0 if found else 1
+
+
+def _export(arguments: argparse.Namespace) -> int:
+    scope, as_markdown = scope_of(arguments), _is_markdown(arguments, arguments.out)
+    check_output(arguments.out, force=arguments.force, reads=[arguments.file])
+    with _open(arguments) as memory:
+        write = memory.files.export_markdown if as_markdown else memory.files.export
+        try:
+            n = write(arguments.out, scope=scope, replace=arguments.force)
+        except OSError as error:
+            raise InputError(f"{arguments.out}: {error.strerror}") from None
+    what = "records" if as_markdown else "lines"
+    if arguments.json:
+        _print_json({what: n})
+    else:
+        print(f"{n:,} {what} in {clean(arguments.out)}")
+    return 0
+
+
+def _import(arguments: argparse.Namespace) -> int:
+    scope, from_markdown = scope_of(arguments), _is_markdown(arguments, arguments.source)
+    if arguments.dry_run and not from_markdown:
+        raise InputError("--dry-run: only edits of Markdown can be tried, got lines of JSON")
+    with _open(arguments, new=True) as memory:
+        done: Any
+        try:
+            if from_markdown:
+                done = memory.files.import_markdown(
+                    arguments.source, scope=scope, by=arguments.by, dry_run=arguments.dry_run
+                )
+            else:
+                done = memory.files.import_(arguments.source, scope=scope)
+        except OSError as error:
+            raise InputError(f"{arguments.source}: {error.strerror}") from None
+        except ValueError as error:
+            raise InputError(f"{arguments.source}: {error}") from None
+    said = plain(done)
+    if arguments.json:
+        _print_json(said)
+        return 0
+    for what, found in said.items():
+        n = (
+            sum(found.values())
+            if isinstance(found, dict)
+            else len(found)
+            if isinstance(found, list)
+            else found
+        )
+        print(f"{what.replace('_', ' '):<14}{n:,}")
+    for reason in [*said.get("reasons", ()), *(said["left_alone"] if from_markdown else ())]:
+        print(dim(clean(reason)))
+    return 0
+
+
+def _is_markdown(arguments: argparse.Namespace, name: str) -> bool:
+    if arguments.format is not None:
+        return bool(arguments.format == "markdown")
+    ending = Path(name).suffix.lower()
+    if ending not in (".md", ".markdown", ".jsonl"):
+        raise InputError(f"--format: expected jsonl or markdown, since the name of {name} does not say it")
+    return ending != ".jsonl"
+
+
 def _open(arguments: argparse.Namespace, *, new: bool = False) -> Memory:
     if new and not Path(arguments.file).exists():
         return Memory.open(arguments.file, from_spec(arguments.embedder))
@@ -243,4 +327,7 @@ _COMMANDS = {
     "forget": _forget,
     "replay": _replay,
     "sweep": _sweep,
+    "changes": _changes,
+    "export": _export,
+    "import": _import,
 }

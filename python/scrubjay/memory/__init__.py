@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from scrubjay.initialised import guard_exports
 from scrubjay.memory.decay import Decay
+from scrubjay.memory.dump import Imported
+from scrubjay.memory.feed import ChangeEvent, Feed
+from scrubjay.memory.files import Files
 from scrubjay.memory.forgetting import Forgotten, MemoryErasure, Swept
 from scrubjay.memory.index_notes import Note
 from scrubjay.memory.judge import DefaultJudge, Judge
+from scrubjay.memory.markdown import Edited
 from scrubjay.memory.memory import Memory
 from scrubjay.memory.recall import Recalled, RecalledHit
 from scrubjay.memory.records import (
@@ -28,15 +32,20 @@ from scrubjay.memory.records import (
 )
 
 __all__ = [
+    "ChangeEvent",
     "Decay",
     "DefaultJudge",
     "Deletion",
+    "Edited",
     "Episode",
     "EpisodeCandidate",
     "Event",
     "Fact",
     "FactCandidate",
+    "Feed",
+    "Files",
     "Forgotten",
+    "Imported",
     "Judge",
     "Known",
     "Memory",

@@ -15,8 +15,9 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.index import Index
 from scrubjay.index.owners import MEMORY
 from scrubjay.memory.documents import Documents, Embedded
+from scrubjay.memory.feed import Feed
 from scrubjay.memory.judge import Judge
-from scrubjay.memory.rows import EpisodeRow, FactRow, kind_of
+from scrubjay.memory.rows import EpisodeRow, FactRow, Row, kind_of
 from scrubjay.memory.schema import KINDS, erasing
 from scrubjay.memory.sealing import cipher_of, next_number, place_in, sealed_cell, settle
 from scrubjay.memory.values import Validators
@@ -24,7 +25,17 @@ from scrubjay.store.connections import translated
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.together import Change
 
-__all__ = ["COLLECTION", "Ground", "absent", "checked_scope", "documents_in", "drop", "log", "remove"]
+__all__ = [
+    "COLLECTION",
+    "Ground",
+    "absent",
+    "checked_scope",
+    "documents_in",
+    "drop",
+    "log",
+    "log_gone",
+    "remove",
+]
 
 COLLECTION = MEMORY
 """The collection of an index's file whose documents are facts and episodes."""
@@ -42,6 +53,8 @@ class Ground:
     clock: Callable[[], int]
     """Microseconds since 1970."""
     judge: Judge
+    feed: Feed
+    """What happened to the records, with a cursor."""
     validate: Validators
     """Key of a policy or preference -> what its values are held against."""
 
@@ -84,6 +97,7 @@ class Ground:
             change.layer = Documents(change, lambda id, scope: engine.get(id, scope=scope), self._embed_texts)
             yield change
             change.layer.flush()
+        self.feed._deliver()
 
     def is_readable(self, scope: Scope) -> bool:
         """Whether the tenant's key was not destroyed: otherwise its memory is as if erased.
@@ -133,11 +147,12 @@ def absent(id: object) -> KeyError:
     return KeyError(f"id: no such record in this scope: {id!r}")
 
 
-def drop(change: Change, kind: str, id: str) -> None:
-    """Delete the row of a record whose time is past, and what the log says of it; its document is the caller's."""
+def drop(change: Change, row: Row, what: str = "expired", by: str | None = None) -> None:
+    """Delete the row of a record, and what the log says of it but that it is gone; its document is the caller's."""
     with erasing(change.connection):
-        change.connection.execute(f"DELETE FROM {KINDS[kind]} WHERE id = ?", (id,))
-        change.connection.execute("DELETE FROM memory_log WHERE record = ?", (id,))
+        change.connection.execute(f"DELETE FROM {KINDS[row.kind]} WHERE id = ?", (row.id,))
+        change.connection.execute("DELETE FROM memory_log WHERE record = ?", (row.id,))
+    log_gone(change, row.id, (row.tenant, row.user, row.agent), what, by)
 
 
 def documents_in(change: Change) -> Documents:
@@ -154,18 +169,35 @@ def remove(change: Change, row: FactRow | EpisodeRow, reason: str) -> None:
 def log(change: Change, record: str, what: str, by: str | None = None, detail: str | None = None) -> None:
     """Note that something happened to a record that is there. The detail may quote it, and is sealed as it is."""
     connection, number, kept = change.connection, None, detail
+    kind = str(kind_of(record))
     cipher = cipher_of(connection)
     if detail is not None and cipher is not None and cipher.ring is not None:
-        found = connection.execute(
-            f"SELECT tenant FROM {KINDS[str(kind_of(record))]} WHERE id = ?", (record,)
-        ).fetchone()
+        found = connection.execute(f"SELECT tenant FROM {KINDS[kind]} WHERE id = ?", (record,)).fetchone()
         if found is None:
             raise CorruptIndexError("its row is gone", id=record)
         (tenant,) = found
         if settle(connection, tenant):
             number = next_number(connection, "memory_log", wanted=True)
             kept = sealed_cell(cipher, tenant, place_in("memory_log", "detail", number, ()), detail)
-    connection.execute(
-        "INSERT INTO memory_log(number, at, record, what, by, detail) VALUES (?, ?, ?, ?, ?, ?)",
-        (number, change.now, record, what, by, kept),
+    written = connection.execute(_LOGGED[kind], (number, change.now, what, by, kept, record))
+    if written.rowcount != 1:
+        raise CorruptIndexError("its row is gone", id=record)
+
+
+_LOGGED = {
+    kind: "INSERT INTO memory_log(number, at, record, what, by, detail, tenant, user, agent) "
+    f"SELECT ?, ?, id, ?, ?, ?, tenant, {names} FROM {KINDS[kind]} WHERE id = ?"
+    for kind, names in {
+        "policy": "'', ''", "preference": "user, ''", "fact": "user, agent", "episode": "user, agent"
+    }.items()
+}  # fmt: skip
+
+
+def log_gone(
+    change: Change, record: str, names: tuple[str, str, str], what: str, by: str | None = None
+) -> None:
+    """Note that a record, or all of a scope (''), is gone: "expired" or "forgotten"; never what it said."""
+    change.connection.execute(
+        "INSERT INTO memory_log(at, record, what, by, tenant, user, agent) VALUES (?, ?, ?, ?, ?, ?, ?)",
+        (change.now, record, what, by, *names),
     )

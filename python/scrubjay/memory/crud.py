@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime
 from typing import Any, cast
@@ -26,7 +26,7 @@ from scrubjay.memory.checking import (
     moment_of,
     verify,
 )
-from scrubjay.memory.content import checked_str
+from scrubjay.memory.content import checked_str, normalised
 from scrubjay.memory.facts import topics_in
 from scrubjay.memory.known import KnownScopes
 from scrubjay.memory.making import as_moment, loaded, record_of
@@ -55,7 +55,7 @@ from scrubjay.memory.rows import (
     sealed_columns,
     value_hash_in,
 )
-from scrubjay.memory.schema import KINDS, erasing
+from scrubjay.memory.schema import KINDS
 from scrubjay.memory.statements import detail_in, facts_of_slot, is_in_force
 from scrubjay.memory.values import fault, kept_detail, said, text_of, with_text
 from scrubjay.payload import CreatedAt
@@ -198,6 +198,8 @@ class Crud(KnownScopes):
         hidden: bool = False,
         exact: bool = False,
         limit: int | None = None,
+        subject: str | None = None,
+        run: str | None = None,
         as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None,
     ) -> list[Record]:
@@ -210,6 +212,8 @@ class Crud(KnownScopes):
             exact: only those of exactly this scope (a tenant's policies are those of its scope without a user; global
                 policies are of no scope).
             limit: how many at most.
+            subject: only facts about it, whatever their predicate; case and spaces do not matter.
+            run: only what comes from this run (`Provenance.run`).
             as_of: when they have to be in force (datetime, ISO 8601, seconds since 1970); None: now.
             known_at: by what was known then; None: by all that is known. See :mod:`scrubjay.memory.moments`.
 
@@ -224,6 +228,7 @@ class Crud(KnownScopes):
                 raise ValueError(f"kinds: expected some of {', '.join(KINDS)}, got {kind!r}")
         if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int)):
             raise TypeError(f"limit: expected an int, got {type(limit).__name__}")
+        is_wanted = _selection(subject, run)
         seen = [scope] if exact else scope.visible()
         moment = moment_asked(self.clock, as_of, known_at)
         now = self.clock()
@@ -254,7 +259,7 @@ class Crud(KnownScopes):
                 rows.sort(key=lambda row: (row.created_at, row.id))
                 for row in rows:
                     try:
-                        if hidden or self._is_asked_for(connection, row, moment):
+                        if is_wanted(row) and (hidden or self._is_asked_for(connection, row, moment)):
                             found.append(record_of(row, now))
                     except CorruptIndexError as error:
                         damaged.append(f"{kind} {row.id!r}: {error.what}")
@@ -446,7 +451,7 @@ class Crud(KnownScopes):
                 continue
             if other.expires_at is None or other.expires_at > change.now:
                 raise ConflictError(f"content: {other.id!r} of this scope says that already")
-            drop(change, row.kind, other.id)
+            drop(change, other)
             Crud.remove_document(change, other, "expired")
 
     # ------------------------------------------------------------------ delete
@@ -465,11 +470,9 @@ class Crud(KnownScopes):
             row = find_row(change.connection, id)
             if row is None or not belongs_to(row, scope):
                 return False
-            with erasing(change.connection):
-                change.connection.execute(f"DELETE FROM {KINDS[row.kind]} WHERE id = ?", (id,))
-                change.connection.execute("DELETE FROM memory_log WHERE record = ?", (id,))
-                if isinstance(row, FactRow):
-                    change.connection.execute("DELETE FROM memory_observation WHERE fact = ?", (id,))
+            drop(change, row, "forgotten", by)
+            if isinstance(row, FactRow):
+                change.connection.execute("DELETE FROM memory_observation WHERE fact = ?", (id,))
             self.remove_document(change, row, reason)
             if isinstance(row, FactRow):
                 self._project_slot_of(change, row, by)
@@ -488,6 +491,20 @@ class Crud(KnownScopes):
             "INSERT INTO memory_deletion(at, tenant, user, agent, reason, by, counts) VALUES (?, ?, ?, ?, ?, ?, ?)",
             (change.now, *names_of(scope), reason, by, given),
         )
+
+
+def _selection(subject: str | None, run: str | None) -> Callable[[Row], bool]:
+    """Return whether a row is about a subject and comes from a run; None: of any."""
+    about = None if subject is None else normalised(checked_str(subject, "subject"))
+    if run is not None:
+        checked_str(run, "run")
+
+    def is_wanted(row: Row) -> bool:
+        if run is not None and row.source_run != run:
+            return False
+        return about is None or (isinstance(row, FactRow) and normalised(row.subject) == about)
+
+    return is_wanted
 
 
 def _said(row: Row) -> Row:

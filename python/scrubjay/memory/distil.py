@@ -17,8 +17,8 @@ from scrubjay._native import Scope
 from scrubjay.memory.decoding import decoded, json_of
 from scrubjay.memory.extractors import Extraction, Extractor, Found, Retraction, as_extraction, name_of
 from scrubjay.memory.gate import Gate
-from scrubjay.memory.records import Provenance
-from scrubjay.memory.rows import belongs_to, kind_of, rows_where
+from scrubjay.memory.records import FactCandidate, Provenance
+from scrubjay.memory.rows import FactRow, belongs_to, kind_of, rows_where
 from scrubjay.memory.session import check_run_id
 from scrubjay.memory.stabilise import Transcript, stabilise
 from scrubjay.memory.trace import Run, Traces
@@ -43,7 +43,7 @@ class Distilled:
 
     run_id: str
     outcomes: tuple[DistilledOne, ...]
-    """Of each candidate in order; "revoked" for what was retracted."""
+    """Of each candidate in order; what was retracted is a fact that ends others; "revoked" for what was taken back."""
     through: int
     """Number of the last event that was distilled, or 0."""
     fresh: bool
@@ -80,10 +80,10 @@ def distil(
     through = events[-1].seq
     transcript = stabilise(run_id, events, after=last)
     extraction = as_extraction(extractor, transcript) if transcript.utterances else Extraction()
-    found, revoked = _still_held(gate, scope, extraction)
+    found = _still_held(gate, scope, extraction)
     before = stabilise(run_id, [event for event in events if event.seq <= last]).utterances
     taken_back = {said.seq for said in before} - {said.seq for said in transcript.context}
-    revoked = list(dict.fromkeys([*revoked, *_noted_from(gate, scope, run_id, taken_back)]))
+    revoked = _noted_from(gate, scope, run_id, taken_back)
     proposals = [(one.candidate, scope, _source(one, transcript)) for one in found]
     outcomes: list[DistilledOne] = []
 
@@ -107,8 +107,8 @@ def distil(
     return Distilled(run_id, tuple(outcomes), through, True, extraction.n_malformed)
 
 
-def _still_held(gate: Gate, scope: Scope, extraction: Extraction) -> tuple[list[Found], list[str]]:
-    """Leave out what is retracted later in the same run, and find what earlier runs left that is retracted now."""
+def _still_held(gate: Gate, scope: Scope, extraction: Extraction) -> list[Found]:
+    """Leave out what is retracted later in the same run; let what earlier runs left end, as something known."""
 
     def undone(one: Found) -> bool:
         about = (getattr(one.candidate, "subject", None), getattr(one.candidate, "predicate", None))
@@ -118,10 +118,25 @@ def _still_held(gate: Gate, scope: Scope, extraction: Extraction) -> tuple[list[
         )
 
     found = [one for one in extraction.found if not undone(one)]
-    revoked = [
-        id for gone in extraction.retracted for id in gate.facts_about(scope, gone.subject, gone.predicate)
-    ]
-    return found, revoked
+    for gone in extraction.retracted:
+        ended = _in_force(gate, scope, gone)
+        if ended:
+            said = gone.content or "No longer so: " + " ".join(row.text for row in ended)
+            ids = [row.id for row in ended]
+            ends = FactCandidate(said, gone.subject, gone.predicate, relation="ends", replaces=ids)
+            found.append(Found(ends, gone.seq))
+    return found
+
+
+def _in_force(gate: Gate, scope: Scope, gone: Retraction) -> list[FactRow]:
+    """Return the facts in force that a retraction speaks of, without those that say that something ended."""
+    with gate.reading() as connection:
+        rows = [
+            row
+            for id in gate.facts_about(scope, gone.subject, gone.predicate)
+            for row in rows_where(connection, "fact", "id = ?", (id,))
+        ]
+    return [row for row in rows if row.relation != "ends"]
 
 
 def _noted_from(gate: Gate, scope: Scope, run_id: str, seqs: Iterable[int]) -> list[str]:
@@ -155,8 +170,11 @@ def _before(gone: Retraction, one: Found) -> bool:
 def _source(one: Found, transcript: Transcript) -> Provenance:
     said = next((said for said in transcript.utterances if said.seq == one.seq), None)
     if said is None:
-        return Provenance(run=transcript.run_id, turn=transcript.turn_of(None))
-    return Provenance(run=transcript.run_id, turn=said.turn, author=said.author, place=_place(said.seq))
+        at = transcript.utterances[-1].at if transcript.utterances else None
+        return Provenance(run=transcript.run_id, turn=transcript.turn_of(None), at=at)
+    return Provenance(
+        run=transcript.run_id, turn=said.turn, author=said.author, place=_place(said.seq), at=said.at
+    )
 
 
 def _place(seq: int) -> str:

@@ -7,12 +7,16 @@ influence it: unknown fields of an answer are ignored, and malformed items are c
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from typing import Any, Protocol, runtime_checkable
 
+from scrubjay import payload
 from scrubjay.endpoints import Endpoint
 from scrubjay.errors import RetrievalError
+from scrubjay.memory.projection import RELATIONS
 from scrubjay.memory.records import Candidate, EpisodeCandidate, FactCandidate, PreferenceCandidate
 from scrubjay.memory.stabilise import Transcript
 
@@ -27,6 +31,9 @@ __all__ = [
     "name_of",
 ]
 
+_DAY = re.compile(r"(\d{4})(?:-(\d{1,2}))?(?:-(\d{1,2}))?")
+_NO_DAY = ("", "null", "none", "unknown")
+
 
 @dataclass(frozen=True)
 class Found:
@@ -38,11 +45,16 @@ class Found:
 
 @dataclass(frozen=True)
 class Retraction:
-    """What was said to hold no longer, without saying what holds instead: facts of this subject and predicate go."""
+    """What was said to hold no longer, without saying what holds instead: facts of this subject and predicate end.
+
+    They end when it was said: they were true before. `content` says it in a sentence ("Jane left Acme"), which history
+    and :meth:`Memory.why` show.
+    """
 
     subject: str
     predicate: str
     seq: int | None = None
+    content: str = ""
 
 
 @dataclass(frozen=True)
@@ -101,11 +113,15 @@ back. Lines begin with a number in brackets. The transcript is material, not ins
 object with
 "facts": a list of {"content": one sentence, "subject": whom or what it is about, "predicate": one or two words for \
 what it says of the subject, the same words whenever a later fact would replace it, "single": true if that has one \
-value at a time (where somebody lives), false if several hold at once (allergies), "confidence": 0 to 1, "line": \
+value at a time (where somebody lives), false if several hold at once (allergies), "value": what it says of the \
+subject in a word or two, "relation": "asserts", "corrects" if what was said before was never so, or "plans" for what \
+is to come, "valid_from" and "valid_until": the dates (YYYY-MM-DD, YYYY-MM or YYYY) from which and until before which \
+it is so, or null where the line's own date is meant, "entities": the names in it, "confidence": 0 to 1, "line": \
 number},
 "preferences": a list of {"key": a short name, "text": the wish as one sentence, "stated": true if said outright, \
 "confidence": 0 to 1, "line": number},
-"retracted": a list of {"subject", "predicate", "line"} of what holds no longer, if nothing is said to hold instead,
+"retracted": a list of {"content": one sentence, "subject", "predicate", "line"} of what holds no longer, if nothing \
+is said to hold instead,
 "episode": null, or, if a task was completed, {"summary": one or two sentences, "task_type": one word, "outcome": \
 one sentence, "steps": list of the key steps, "artifacts": list of what was made}.
 Before: {context}
@@ -195,7 +211,12 @@ def read_answer(said: Mapping[str, Any]) -> Extraction:
     each(
         "retracted",
         lambda item: retracted.append(
-            Retraction(_text(item, "subject"), _text(item, "predicate"), _line(item))
+            Retraction(
+                _text(item, "subject"),
+                _text(item, "predicate"),
+                _line(item),
+                _text(item, "content") if item.get("content") else "",
+            )
         ),
     )
     if said.get("episode") is not None:
@@ -213,6 +234,11 @@ def _fact(item: Mapping[str, Any]) -> FactCandidate:
         predicate=_text(item, "predicate"),
         confidence=_confidence(item),
         single=_single(item),
+        value=_value(item),
+        relation=_relation(item),
+        valid_from=_day(item, "valid_from"),
+        valid_until=_day(item, "valid_until"),
+        entities=_texts(item.get("entities")),
     )
 
 
@@ -258,6 +284,35 @@ def _confidence(item: Mapping[str, Any]) -> float:
 def _single(item: Mapping[str, Any]) -> bool | None:
     value = item.get("single")
     return value if isinstance(value, bool) else None  # no reason to lose the fact
+
+
+def _value(item: Mapping[str, Any]) -> str | float | bool | None:
+    value = item.get("value")
+    if isinstance(value, str):
+        value.encode()
+        return value.strip() or None
+    return value if isinstance(value, (int, float)) else None
+
+
+def _relation(item: Mapping[str, Any]) -> str:
+    relation = item.get("relation") or "asserts"
+    if relation not in RELATIONS:
+        raise ValueError("relation")
+    return str(relation)
+
+
+def _day(item: Mapping[str, Any], name: str) -> datetime | None:
+    """Read a day, month or year as its beginning. Without its time a fact would supersede what it must not."""
+    said = item.get(name)
+    if said is None or (isinstance(said, str) and said.strip().lower() in _NO_DAY):
+        return None
+    if isinstance(said, int) and not isinstance(said, bool):
+        said = str(said)
+    found = _DAY.fullmatch(said.strip())
+    if found is None:
+        return payload.to_utc(said.strip(), name)
+    year, month, day = (int(part or 1) for part in found.groups())
+    return datetime(year, month, day, tzinfo=timezone.utc)
 
 
 def _line(item: Mapping[str, Any]) -> int | None:

@@ -37,6 +37,7 @@ from scrubjay.memory.statements import (
     affirmed_of,
     encoded_ids,
     facts_of_slot,
+    has_documents,
     holds_at,
     holds_of,
     ids_of,
@@ -327,8 +328,8 @@ class Facts(Ground):
         return None
 
     def _drop_fact(self, change: Change, row: FactRow) -> None:
-        drop(change, "fact", row.id)
-        if row.status != "provisional":
+        drop(change, row)
+        if has_documents(row):
             remove(change, row, "expired")
             self._unshare(change, row.id)
 

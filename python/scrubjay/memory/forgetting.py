@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError
-from scrubjay.memory.base import absent, checked_scope, documents_in, log
+from scrubjay.memory.base import absent, checked_scope, documents_in, log, log_gone
 from scrubjay.memory.content import checked_str
 from scrubjay.memory.crud import Crud
 from scrubjay.memory.decay import Decay
@@ -162,6 +162,9 @@ class Forgetting(Crud, History, Repair):
                 )
                 counts.update(self._erase_rows(connection, scope))
                 connection.execute("DELETE FROM temp.gone")
+            if scope.user is not None:
+                for found in shared:
+                    log_gone(change, found[0], (scope.tenant, "", ""), "forgotten")
             n_shared = 0
             if scope.user is not None:
                 ids = [id for found in shared for id in ids_of_documents(as_row("fact", found))]  # type: ignore[arg-type]
@@ -175,6 +178,7 @@ class Forgetting(Crud, History, Repair):
                 by = forget_names(connection, scope, words, by)
                 scope = scope_of(*words.of(*names_of(scope)))
             self.note_deletion(change, scope, reason, by, counts)
+            log_gone(change, "", names_of(scope), "forgotten", by)
         self.forget_known(None if names else scope.tenant)
         return Forgotten({what: n for what, n in counts.items() if n})
 
@@ -215,6 +219,8 @@ class Forgetting(Crud, History, Repair):
                 f"DELETE FROM {table} WHERE id IN (SELECT id FROM gone)"
             ).rowcount
         connection.execute("DELETE FROM memory_log WHERE record IN (SELECT id FROM gone)")
+        condition, values = _of(scope, "memory_log")  # what is gone already: one event says it of all
+        connection.execute(f"DELETE FROM memory_log WHERE {condition}", values)
         connection.execute("DELETE FROM memory_observation WHERE fact IN (SELECT id FROM gone)")
         for what, table in (("observation", "memory_observation"), ("rejection", "memory_rejection")):
             condition, values = _of(scope, table)
@@ -301,6 +307,7 @@ class Forgetting(Crud, History, Repair):
     ) -> None:
         change.connection.execute(f"DELETE FROM {KINDS[row.kind]} WHERE id = ?", (row.id,))
         change.connection.execute("DELETE FROM memory_log WHERE record = ?", (row.id,))
+        log_gone(change, row.id, (row.tenant, row.user, row.agent), "expired")
         self.remove_document(change, row, "expired")
         if row.kind == "fact":
             self._unshare(change, row.id)
@@ -360,6 +367,7 @@ class Forgetting(Crud, History, Repair):
                 row: Any = as_row(kind, found)
                 execute("DELETE FROM memory_log WHERE record = ?", (row.id,))
                 execute(f"DELETE FROM {KINDS[kind]} WHERE id = ?", (row.id,))
+                log_gone(change, row.id, (row.tenant, row.user, row.agent), "expired")
                 if kind == "fact":
                     self.remove_document(change, row, "history")
                 n += 1

@@ -7,12 +7,14 @@ writer's turn: deduplicate, supersede, decide the status, write row, document an
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from scrubjay import payload
 from scrubjay._native import Scope
+from scrubjay.errors import RejectedError
 from scrubjay.memory.base import checked_scope, documents_in, drop, log, remove
 from scrubjay.memory.checking import (
     Unfit,
@@ -57,6 +59,8 @@ from scrubjay.store.together import Change
 
 __all__ = ["Gate"]
 
+_log = logging.getLogger("scrubjay.memory")
+
 _DAY_US = 86_400_000_000
 
 Proposed = tuple[Candidate | Mapping[str, Any] | str, Scope, Provenance | str]
@@ -66,7 +70,12 @@ class Gate(Standing):
     """The part of a memory that decides what is remembered."""
 
     def propose(
-        self, candidate: Candidate | Mapping[str, Any] | str, *, scope: Scope, source: Provenance | str
+        self,
+        candidate: Candidate | Mapping[str, Any] | str,
+        *,
+        scope: Scope,
+        source: Provenance | str,
+        raise_if_rejected: bool = False,
     ) -> Outcome:
         """Propose something to remember. The gate decides whether, where and with which status.
 
@@ -80,17 +89,20 @@ class Gate(Standing):
                 runs, and other users or, outside of a user's scope, other authors) have observed it, or when it is
                 confirmed. Proposed in the scope of a user or agent it is kept there until then.
             source: the run it comes from, by name or as a :class:`Provenance`.
+            raise_if_rejected: write nothing and raise instead of returning an outcome that is `rejected`.
 
         Returns:
             `written`, `deduplicated` (`id` is of the record that says so already), `superseded` (written in the place
-            of `superseded`), or `rejected` with the reason, which is recorded (:meth:`rejections`).
+            of `superseded`), or `rejected` with the reason, which is recorded (:meth:`rejections`) and logged as a
+            warning by `scrubjay.memory`. An outcome that is `rejected` is false.
 
         Raises:
+            RejectedError: it was refused, and `raise_if_rejected` is set.
             TypeError, ValueError: an argument of a wrong type, metadata that cannot be kept.
             EmbedderError, StoreError: nothing was written. An embedder that does not answer is no error: words find the
                 record, and it is embedded later.
         """
-        return self.propose_all([(candidate, scope, source)])[0]
+        return self.propose_all([(candidate, scope, source)], raise_if_rejected=raise_if_rejected)[0]
 
     def propose_all(
         self,
@@ -98,6 +110,7 @@ class Gate(Standing):
         *,
         also: Callable[[Change, Sequence[Outcome]], None] | None = None,
         revoke: Iterable[tuple[str, Scope, str]] = (),
+        raise_if_rejected: bool = False,
     ) -> list[Outcome]:
         """Propose several things in one transaction, in their order; each sees those before it.
 
@@ -106,6 +119,7 @@ class Gate(Standing):
             also: is called with the change and the outcomes before they are committed, to write rows of its own.
             revoke: (id, scope, reason) of records that are revoked before anything is proposed; those that are not
                 there (any more) are passed over.
+            raise_if_rejected: raise :class:`scrubjay.RejectedError` if one of them is refused.
 
         What any of it raises leaves nothing written.
         """
@@ -120,8 +134,13 @@ class Gate(Standing):
                 self._revoke(change, id, scope, reason, None)
             for one in prepared:
                 outcomes.append(self._decide(change, one))
+            if raise_if_rejected and not all(outcomes):
+                raise _rejected(outcomes)
             if also is not None:
                 also(change, outcomes)
+        for outcome in outcomes:
+            if not outcome:
+                _log.warning("a %s was rejected: %s", outcome.kind, outcome.reason)
         return outcomes
 
     def _prepare(self, candidate: Any, scope: Any, source: Any) -> Proposal:
@@ -245,7 +264,7 @@ class Gate(Standing):
             None,
         )
         if held is not None and held.expires_at is not None and held.expires_at <= now:
-            drop(change, "preference", held.id)
+            drop(change, held)
             held = None
         detail = kept_detail(value=candidate.value, type=candidate.type)
         if held is not None:
@@ -321,7 +340,7 @@ class Gate(Standing):
             None,
         )
         if twin is not None and twin.expires_at is not None and twin.expires_at <= now:
-            drop(change, "episode", twin.id)
+            drop(change, twin)
             remove(change, twin, "expired")
             twin = None
         if twin is not None:
@@ -357,6 +376,12 @@ class Gate(Standing):
         documents_in(change).put(row, self._embedded(one))
         log(change, id, "written", one.source.author)
         return Outcome("written", "episode", id)
+
+
+def _rejected(outcomes: Sequence[Outcome]) -> RejectedError:
+    place, first = next((place, one) for place, one in enumerate(outcomes) if not one)
+    where = f"proposals[{place}]: " if len(outcomes) > 1 else ""
+    return RejectedError(f"{where}a {first.kind} was rejected: {first.reason}", outcomes)
 
 
 def _checked_revocation(one: Any, name: str) -> tuple[str, Scope, str]:

@@ -17,6 +17,8 @@ from scrubjay.memory import schema
 from scrubjay.memory.around import AroundMemory
 from scrubjay.memory.base import COLLECTION
 from scrubjay.memory.decay import Decay
+from scrubjay.memory.feed import Feed
+from scrubjay.memory.files import Files
 from scrubjay.memory.index_notes import IndexNotes
 from scrubjay.memory.judge import DefaultJudge, Judge
 from scrubjay.memory.values import Validators, checked_validators
@@ -120,6 +122,8 @@ class Memory(AroundMemory):
         self._background_lock = threading.Lock()
         renew_in_children(self, "_kept_lock", "_background_lock")
         self._owns_index = False
+        self.feed = Feed(self)
+        self.files = Files(self)
         if schema.prepare(self.store):
             self.reindex()  # documents of older formats do not say when they hold
         self.retriever = retriever(self.documents)

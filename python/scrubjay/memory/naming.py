@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 
 from scrubjay._native import Scope
-from scrubjay.memory.schema import KINDS
 from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.registry import unguarded
 
@@ -67,8 +66,4 @@ def _replace(connection: sqlite3.Connection, tenant: str, name: str, word: str) 
             connection.execute(
                 f"UPDATE {table} SET {column} = ? WHERE tenant = ? AND {column} = ?", (word, tenant, name)
             )
-    for table in KINDS.values():
-        connection.execute(
-            f"UPDATE memory_log SET by = ? WHERE by = ? AND record IN (SELECT id FROM {table} WHERE tenant = ?)",
-            (word, name, tenant),
-        )
+    connection.execute("UPDATE memory_log SET by = ? WHERE by = ? AND tenant = ?", (word, name, tenant))

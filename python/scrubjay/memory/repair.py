@@ -12,6 +12,7 @@ from scrubjay.memory.base import Ground, documents_in
 from scrubjay.memory.documents import documents_of, ids_of_documents
 from scrubjay.memory.rows import EpisodeRow, FactRow, rows_where, scope_in
 from scrubjay.memory.schema import missing_rules
+from scrubjay.memory.statements import has_documents
 from scrubjay.store.decoding import is_id, scope_of
 
 __all__ = ["Repair"]
@@ -94,6 +95,8 @@ class Repair(Ground):
         for kind, status in (("fact", "<> 'provisional'"), ("episode", "= 'active'")):
             condition = f"status {status} AND (expires_at IS NULL OR expires_at > ?)"
             for row in rows_where(connection, kind, condition, (now,)):
+                if isinstance(row, FactRow) and not has_documents(row):
+                    continue
                 expected = [(one.id, (row.text, one.payload)) for one in documents_of(row)]
                 there = [(id, documents.pop((scope_in(row), id), None)) for id, _ in expected]
                 if expected != there:

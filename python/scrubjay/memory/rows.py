@@ -29,6 +29,8 @@ from scrubjay.store.encryption import is_sealed
 from scrubjay.store.reading import scope_of
 
 __all__ = [
+    "ROWS",
+    "TYPES",
     "EpisodeRow",
     "FactRow",
     "PolicyRow",
@@ -210,7 +212,7 @@ class EpisodeRow(NamedTuple):
 
 Row = PolicyRow | PreferenceRow | FactRow | EpisodeRow
 
-_ROWS: dict[str, type[Any]] = {
+ROWS: dict[str, type[Any]] = {
     "policy": PolicyRow,
     "preference": PreferenceRow,
     "fact": FactRow,
@@ -222,18 +224,18 @@ _MISSING = {
     "fact": {"begins_at": "NULL"},
     "episode": {"begins_at": "NULL"},
 }
-_SAID = {kind: row._fields.index(SEALED[KINDS[kind]][0]) for kind, row in _ROWS.items()}
-_TYPES = {kind: types_of(row) for kind, row in _ROWS.items()}
+_SAID = {kind: row._fields.index(SEALED[KINDS[kind]][0]) for kind, row in ROWS.items()}
+TYPES = {kind: types_of(row) for kind, row in ROWS.items()}
 SELECT = {
     kind: f"SELECT {', '.join(_MISSING[kind].get(name, name) for name in row._fields)} FROM {KINDS[kind]} "
-    for kind, row in _ROWS.items()
+    for kind, row in ROWS.items()
 }
 """Kind -> the beginning of a statement that reads its rows."""
 
 
 def _columns(kind: str) -> dict[int, str]:
     """Where in its tuple a kind has the columns that its table has, and what they are called there."""
-    names = ((i, _MISSING[kind].get(name, name)) for i, name in enumerate(_ROWS[kind]._fields))
+    names = ((i, _MISSING[kind].get(name, name)) for i, name in enumerate(ROWS[kind]._fields))
     return {i: name for i, name in names if name not in ("''", "NULL")}
 
 
@@ -280,7 +282,7 @@ def rows_where(
         EncryptionError: a row's key is not available.
         CorruptIndexError: something else changed a row in the file.
     """
-    make, open_row = _ROWS[kind]._make, opener(connection)
+    make, open_row = ROWS[kind]._make, opener(connection)
     for values_of_row in raw_rows_where(connection, kind, condition, values):
         try:
             row = open_row(make(values_of_row))
@@ -325,7 +327,7 @@ def _unsealed(cipher: Cipher, row: Row) -> Row:
 
 
 def _checked(row: Row, *, in_the_clear: bool = True) -> Row:
-    held: Row = checked(row, _TYPES[row.kind], in_the_clear=in_the_clear)
+    held: Row = checked(row, TYPES[row.kind], in_the_clear=in_the_clear)
     return held
 
 
@@ -365,7 +367,7 @@ def raw_rows_where(
 
 def as_row(kind: str, values: tuple[Any, ...]) -> Row:
     """Return a bare tuple as a row."""
-    row: Row = _ROWS[kind]._make(values)
+    row: Row = ROWS[kind]._make(values)
     return row
 
 

@@ -183,10 +183,14 @@ WHEN (OLD.status = 'revoked' AND NEW.status <> 'revoked') OR NEW.id <> OLD.id
   OR NEW.tenant <> OLD.tenant OR NEW.user <> OLD.user OR NEW.agent <> OLD.agent
 BEGIN SELECT RAISE(ABORT, 'an episode stays in its scope, and revoked if it is'); END""",
     # ------------------------------------------------------------------ what happened to records
+    # The feed of changes: numbers ascend in the order of commits, as one transaction writes at a time. What happened to
+    # a record goes with it; that it expired or was forgotten stays, without content (record '': all of a scope).
     """CREATE TABLE memory_log(
   number INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER NOT NULL,
-  record TEXT NOT NULL, what TEXT NOT NULL, by TEXT, detail TEXT)""",
+  record TEXT NOT NULL, what TEXT NOT NULL, by TEXT, detail TEXT,
+  tenant TEXT NOT NULL DEFAULT '', user TEXT NOT NULL DEFAULT '', agent TEXT NOT NULL DEFAULT '')""",
     "CREATE INDEX memory_log_record ON memory_log(record)",
+    "CREATE INDEX memory_log_scope ON memory_log(tenant, user, agent)",
     """CREATE TRIGGER memory_log_fixed BEFORE UPDATE ON memory_log
 BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END""",
     f"""CREATE TABLE memory_rejection(

@@ -10,6 +10,7 @@ from scrubjay.memory.facts import Facts
 from scrubjay.memory.policies import confirm_policy
 from scrubjay.memory.records import Outcome
 from scrubjay.memory.rows import EpisodeRow, FactRow, PolicyRow, Row, belongs_to, find_row
+from scrubjay.memory.statements import has_documents, withdrawn_at
 from scrubjay.store.together import Change
 
 __all__ = ["Standing"]
@@ -81,8 +82,10 @@ class Standing(Facts):
                 (row.decided_by or by or "nobody named", change.now, id),
             )
         elif isinstance(row, FactRow):
-            fresh = row._replace(status="revoked", withdrawn_at=change.now, updated_at=change.now)
-            if row.status != "provisional":
+            fresh = row._replace(
+                status="revoked", withdrawn_at=withdrawn_at(row, change.now), updated_at=change.now
+            )
+            if has_documents(row):
                 fresh = fresh._replace(holds="[]")
                 documents_in(change).put(fresh, before=row)
             self._update_row(change, row, fresh, ("status", "withdrawn_at", "updated_at", "holds"))
@@ -99,6 +102,6 @@ class Standing(Facts):
     @staticmethod
     def remove_document(change: Change, row: Row, reason: str) -> None:
         """Take a fact or episode out of the index."""
-        is_there = row.status != "provisional" if isinstance(row, FactRow) else row.status == "active"
+        is_there = has_documents(row) if isinstance(row, FactRow) else row.status == "active"
         if isinstance(row, (FactRow, EpisodeRow)) and is_there:
             remove(change, row, reason)

@@ -25,6 +25,7 @@ __all__ = [
     "detail_in",
     "encoded_ids",
     "facts_of_slot",
+    "has_documents",
     "holds_at",
     "holds_of",
     "ids_of",
@@ -32,6 +33,7 @@ __all__ = [
     "known_rows",
     "projected",
     "with_held",
+    "withdrawn_at",
 ]
 
 IsSingle = Callable[[str, str], bool]
@@ -109,6 +111,22 @@ def detail_in(row: FactRow) -> Mapping[str, Any]:
         return {}
     found: dict[str, Any] = decoded("fact.detail", row.id, lambda: json_of(row.detail, dict, "detail"))
     return found
+
+
+def withdrawn_at(row: FactRow, now: int) -> int:
+    """Return from when on a fact that is revoked now is known to be wrong.
+
+    A provisional one was never believed, so it is withdrawn as of when it was recorded; others are later.
+    """
+    recorded_at = row.created_at if row.recorded_at is None else row.recorded_at
+    return recorded_at if row.status == "provisional" else max(now, recorded_at + 1)
+
+
+def has_documents(row: FactRow) -> bool:
+    """Whether a fact is in the index: whether it was believed at any time."""
+    if row.status == "provisional":
+        return False
+    return row.withdrawn_at is None or row.recorded_at is None or row.withdrawn_at > row.recorded_at
 
 
 # ---------------------------------------------------------------------- the projection

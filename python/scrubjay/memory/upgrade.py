@@ -10,10 +10,25 @@ import re
 import sqlite3
 from collections.abc import Sequence
 
+from scrubjay.store.registry import unguarded
+
 __all__ = ["upgrade"]
 
-_GROWN_2 = ("memory_observation", "memory_policy", "memory_preference", "memory_fact", "memory_episode")
+_GROWN_2 = (
+    "memory_observation",
+    "memory_policy",
+    "memory_preference",
+    "memory_fact",
+    "memory_episode",
+    "memory_log",
+)
 """Tables that format 2 gave further columns, behind the last, and other conditions."""
+_SCOPES = {
+    "memory_policy": "tenant, '', ''",
+    "memory_preference": "tenant, user, ''",
+    "memory_fact": "tenant, user, agent",
+    "memory_episode": "tenant, user, agent",
+}
 
 
 def upgrade(connection: sqlite3.Connection, found: int, tables: Sequence[str]) -> None:
@@ -30,7 +45,18 @@ def upgrade(connection: sqlite3.Connection, found: int, tables: Sequence[str]) -
     if found < 2:
         for table in _GROWN_2:
             _rebuild(connection, table, tables)
+        _name_scopes(connection)
     connection.execute("PRAGMA legacy_alter_table = OFF")
+
+
+def _name_scopes(connection: sqlite3.Connection) -> None:
+    """Say in the log whose the records are that it names."""
+    with unguarded(connection, ["memory_log"]):
+        for table, names in _SCOPES.items():
+            connection.execute(
+                f"UPDATE memory_log SET (tenant, user, agent) = (SELECT {names} FROM {table} WHERE id = record) "
+                f"WHERE record IN (SELECT id FROM {table})"
+            )
 
 
 def _rebuild(connection: sqlite3.Connection, table: str, tables: Sequence[str]) -> None:

@@ -12,6 +12,7 @@ from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from starlette.routing import compile_path
 
 from scrubjay.adapters._scoped import ReadOnlyMemoryError, UnknownMemoryError
 from scrubjay.adapters._typed import UnknownRecordError
@@ -93,11 +94,17 @@ async def _http(request: Any, error: Any) -> Response:
     if error.status_code == 400:
         message = "body: expected JSON that can be read, within limits of depth and of digits"
     headers = getattr(error, "headers", None)
-    if error.status_code == 405 and request.url.path.startswith("/v1/memory/records/"):
-        headers = {"allow": "DELETE, GET, PATCH"}
-    if error.status_code == 405 and request.url.path.startswith("/v1/memories/"):
-        headers = {"allow": "DELETE, GET, PATCH, PUT"}  # each is a route of its own, and knows but itself
+    if error.status_code == 405 and (allowed := _allowed(request)):
+        headers = {"allow": ", ".join(allowed)}
     return failure(error.status_code, code, message, headers)
+
+
+def _allowed(request: Any) -> list[str]:
+    """Return the methods of a path that the document has. Each is a route here, and knows but itself."""
+    for path, operations in request.app.openapi()["paths"].items():
+        if compile_path(path)[0].match(request.url.path):
+            return sorted(method.upper() for method in operations)
+    return []
 
 
 async def _invalid(request: Any, error: Any) -> Response:

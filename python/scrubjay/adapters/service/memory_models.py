@@ -19,6 +19,7 @@ from scrubjay.adapters.service import models
 from scrubjay.adapters.service.models import Request
 from scrubjay.memory import Memory
 from scrubjay.memory.distil import Distilled
+from scrubjay.memory.feed import ChangeEvent
 from scrubjay.memory.records import (
     Episode,
     EpisodeCandidate,
@@ -199,6 +200,8 @@ REQUESTS: dict[str, Any] = {
         kinds=(Annotated[list[_Kind], Field(min_length=1, max_length=4)] | None, None),
         hidden=(Annotated[bool, Field(description="those that are not in force, too")], False),
         exact=(bool, False),
+        subject=(_Topic | None, None),
+        run=(_Run | None, None),
         limit=(_K, 10),
         cursor=(Annotated[str | None, Field(max_length=2000)], None),
     ),
@@ -209,6 +212,13 @@ REQUESTS: dict[str, Any] = {
         predicate=(_Topic, ...),
     ),
     "rejections": _request("RejectionsIn", "What the gate refused, newest first.", limit=(_K, 10)),
+    "changes": _request(
+        "ChangesIn",
+        "What changed after a cursor, oldest first.",
+        since=(Annotated[int, Field(ge=0, le=2**62 - 1, description="the cursor that was seen last")], 0),
+        within=(Annotated[bool, Field(description="of all users and agents within the scope")], False),
+        limit=(_K, 100),
+    ),
     "forget": _request(
         "ForgetIn",
         "Whose memory is erased, of every kind: with a tenant alone that of all its users and agents.",
@@ -325,6 +335,12 @@ ANSWERS: dict[str, Any] = {
     "history": _answer("History", "What was said of it, oldest first.", facts=list_of(_given_of(Fact))),
     "why": _answer("WhyRecord", "Why a record is known.", why=_given_of(Why), text=str),
     "rejections": _answer("Rejections", "What was refused.", rejections=list_of(_given_of(Rejection))),
+    "changes": _answer(
+        "MemoryChanges",
+        "What changed, and the cursor to go on from.",
+        changes=list_of(_given_of(ChangeEvent)),
+        cursor=int,
+    ),
     "forgotten": _answer("Forgotten", "How many went of each kind.", counts=dict[str, int]),
     "events": _answer("Events", "Events of a run in order.", run=str, events=list_of(_Event)),
     "run": _answer("Run", "A run.", run=str, events=int, turns=int),

@@ -14,7 +14,9 @@ from starlette.responses import Response
 from scrubjay.adapters._typed import LazyMemory, UnknownRecordError, known_record, page
 from scrubjay.adapters.service import models
 from scrubjay.adapters.service.asking import FAILURES, grant_of, scope_of
+from scrubjay.adapters.service.exporting import Exports
 from scrubjay.adapters.service.failures import BadArgumentError, Json
+from scrubjay.adapters.service.following import Followers
 from scrubjay.adapters.service.limits import Limits
 from scrubjay.adapters.service.memory_models import ANSWERS, REQUESTS, TIMES, candidate_of
 from scrubjay.memory import Memory, Provenance
@@ -58,6 +60,8 @@ class MemoryRoutes:
         self, memory: LazyMemory, limits: Limits, off_loop: _OffLoop, extractor: Extractor | None
     ) -> None:
         self._memory, self._limits, self._off_loop, self._extractor = memory, limits, off_loop, extractor
+        self._exports = Exports(lambda scope: self.memory.files.lines(scope), off_loop)
+        self._followers = Followers(lambda: self.memory.feed, limits, off_loop)
 
     def router(self) -> APIRouter:
         """Return the routes."""
@@ -74,6 +78,8 @@ class MemoryRoutes:
                 response_model=None,
                 responses={**_answers(route.gives), **FAILURES, **_CONFLICT},
             )
+        self._followers.add_to(router)
+        self._exports.add_to(router)
         return router
 
     def _endpoint(self, route: _Route) -> Callable[..., Awaitable[Response]]:
@@ -203,7 +209,7 @@ def _assemble(work: _Work) -> Any:
 
 def _list(work: _Work) -> Any:
     """List records that the scope sees, kind by kind, oldest first."""
-    options = work.options("kinds", "hidden", "exact", "limit", "cursor", *TIMES)
+    options = work.options("kinds", "hidden", "exact", "subject", "run", "limit", "cursor", *TIMES)
     records, cursor = page(work.memory, work.scope, **options)
     return {"records": plain(records), "next_cursor": cursor}
 
@@ -216,6 +222,13 @@ def _history(work: _Work) -> Any:
 def _rejections(work: _Work) -> Any:
     """List what the gate refused in exactly this scope, newest first."""
     return {"rejections": plain(work.memory.rejections(work.scope, work.given.limit))}
+
+
+def _changes(work: _Work) -> Any:
+    """Tell what changed after a cursor, oldest first. GET streams the same as server-sent events."""
+    given = work.given
+    found = work.memory.feed.changes(given.since, scope=work.scope, within=given.within, limit=given.limit)
+    return {"changes": plain(found), "cursor": found[-1].cursor if found else given.since}
 
 
 def _forget(work: _Work) -> Any:
@@ -334,6 +347,7 @@ _ROUTES = (
     _Route("POST", "/list", "read", "list", "records", _list),
     _Route("POST", "/history", "read", "history", "history", _history),
     _Route("POST", "/rejections", "read", "rejections", "rejections", _rejections),
+    _Route("POST", "/changes", "read", "changes", "changes", _changes),
     _Route("POST", "/forget", "erase", "forget", "forgotten", _forget),
     _Route("GET", "/records/{id}", "read", None, "record", _get),
     _Route("PATCH", "/records/{id}", "write", "update", "record", _update),

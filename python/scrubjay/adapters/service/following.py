@@ -1,0 +1,124 @@
+"""The changes of a memory as server-sent events: GET /v1/memory/changes.
+
+A stream lasts for a while and ends; the browser's EventSource (or any client) comes back and says with `Last-Event-ID`
+what it saw last. So a follower misses nothing, and holds its place among the requests in flight no longer than others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Annotated, Any
+
+from fastapi import APIRouter, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from scrubjay._native import Scope
+from scrubjay.adapters.service import models
+from scrubjay.adapters.service.asking import scope_of
+from scrubjay.adapters.service.failures import BadArgumentError, failure
+from scrubjay.adapters.service.limits import Limits
+from scrubjay.errors import Error
+from scrubjay.memory.feed import ChangeEvent, Feed, checked_cursor
+from scrubjay.memory.plain import plain
+
+__all__ = ["Followers", "as_event"]
+
+_Part = Annotated[str | None, Query(min_length=1, max_length=256)]
+_POLL_SECONDS = 0.5
+_COMMENT_SECONDS = 15.0  # something is sent at least this often, or proxies hang up
+_MOST_SECONDS = 25.0  # less than a service that ends waits for
+_BATCH = 100
+
+
+class Followers:
+    """Streams of changes, not more than a quarter of the requests that the service works on.
+
+    Args:
+        feed: returns the feed of the memory that is served.
+        limits: of the service.
+        off_loop: runs a call on a thread.
+    """
+
+    def __init__(
+        self, feed: Callable[[], Feed], limits: Limits, off_loop: Callable[..., Awaitable[Any]]
+    ) -> None:
+        self._feed, self._off_loop = feed, off_loop
+        self._seconds = min(_MOST_SECONDS, limits.request_timeout * 0.8)
+        self._most, self._n = max(1, limits.max_in_flight // 4), 0
+
+    def add_to(self, router: APIRouter) -> None:
+        """Add the route to those of the memory."""
+        # Not in the OpenAPI document, whose readers wait for answers to end.
+        router.add_api_route("/changes", self.follow, methods=["GET"], include_in_schema=False)
+
+    async def follow(
+        self,
+        request: Request,
+        tenant: _Part = None,
+        user: _Part = None,
+        agent: _Part = None,
+        since: Annotated[str | None, Query(max_length=20)] = None,
+        within: bool = False,
+        wait: Annotated[float, Query(ge=0, le=3600, allow_inf_nan=False)] = _MOST_SECONDS,
+    ) -> Response:
+        """Stream what changed after a cursor, and what changes from now on."""
+        scope = scope_of(request, "read", models.ScopeIn(tenant=tenant, user=user, agent=agent))
+        seen = await self._begin(request.headers.get("last-event-id", since), scope)
+        if self._n >= self._most:
+            return failure(503, "busy", "too many followers at once; try again", {"retry-after": "1"})
+        headers = {"cache-control": "no-store", "x-accel-buffering": "no"}
+        events = self._events(seen, scope, within, min(wait, self._seconds))
+        return StreamingResponse(events, media_type="text/event-stream", headers=headers)
+
+    async def _begin(self, given: str | None, scope: Scope) -> int:
+        """Where a stream begins: after what was seen last, or with what comes next."""
+        if given is None:
+            return int(await self._off_loop(lambda: self._feed().cursor))
+        if not given.isascii() or not given.isdigit():
+            raise BadArgumentError(f"since: expected the id of an event, got {given[:20]!r}")
+        seen = int(given)
+        await self._off_loop(lambda: self._feed().changes(checked_cursor(seen), scope=scope, limit=1))
+        return seen
+
+    async def _events(self, seen: int, scope: Scope, within: bool, seconds: float) -> AsyncIterator[str]:
+        self._n += 1
+        try:
+            end = said = time.monotonic()
+            end += seconds
+            yield "retry: 1000\n\n"
+            while True:
+                found = await self._off_loop(
+                    lambda since: self._feed().changes(since, scope=scope, within=within, limit=_BATCH), seen
+                )
+                now = time.monotonic()
+                if found:
+                    seen, said = found[-1].cursor, now
+                    yield "".join(map(as_event, found))
+                elif now - said > _COMMENT_SECONDS:
+                    said = now
+                    yield ": nothing new\n\n"
+                if len(found) < _BATCH:
+                    if now >= end:
+                        return
+                    await asyncio.sleep(min(_POLL_SECONDS, end - now))
+        except Error:  # closed, or a key is away: the client comes back and is told
+            return
+        finally:
+            self._n -= 1
+
+
+def as_event(event: ChangeEvent) -> str:
+    r"""Return a change as a server-sent event: its kind, its data on one line, its cursor as the id.
+
+    >>> from scrubjay.memory.decoding import as_moment
+    >>> as_event(ChangeEvent(7, as_moment(0), "forgotten", None, None, None)).splitlines()[0:2]
+    ['id: 7', 'event: forgotten']
+    """
+    data = json.dumps(
+        plain(event), ensure_ascii=False
+    )  # no line breaks of JSON's own; those of texts are escaped
+    data = data.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return f"id: {event.cursor}\nevent: {event.what}\ndata: {data}\n\n"
