@@ -51,9 +51,10 @@ std::unique_ptr<CompiledQuery> make_query(const py::object& ranking, const py::o
                                           const py::object& candidates, const py::object& recall,
                                           const py::object& keywords, const py::object& ids,
                                           const py::object& exclude, const py::object& rankings,
-                                          const py::object& entities) {
+                                          const py::object& entities, bool spread) {
   auto query = std::make_unique<CompiledQuery>();
   query->ranking = to_ranking(ranking);
+  query->spread = spread;
   read_mode(mode, *query);
   read_candidates(candidates, *query);
   if (!recall.is_none()) query->recall = to_recall(recall);
@@ -82,6 +83,7 @@ void CompiledQuery::apply(engine::SearchRequest& request) const {
   request.lexical_candidates = lexical_candidates;
   request.vector_candidates = vector_candidates;
   request.recall = recall;
+  request.spread = spread;
   request.ranking = ranking.get();
   request.filter.ids = ids ? &*ids : nullptr;
   request.filter.without_ids = exclude ? &*exclude : nullptr;
@@ -147,8 +149,9 @@ void register_query(py::module_& module) {
   type.def(py::init(&make_query), py::arg("ranking"), py::kw_only(), py::arg("mode") = "hybrid",
            py::arg("candidates") = py::none(), py::arg("recall") = py::none(),
            py::arg("keywords") = py::none(), py::arg("ids") = py::none(), py::arg("exclude") = py::none(),
-           py::arg("rankings") = py::none(), py::arg("entities") = py::none(),
-           "See scrubjay.Query. TypeError, ValueError: the message names the argument.");
+           py::arg("rankings") = py::none(), py::arg("entities") = py::none(), py::arg("spread") = false,
+           "See scrubjay.Query. `spread`: fill Result.similarity_spread. TypeError, ValueError: the message "
+           "names the argument.");
 }
 
 }  // namespace scrubjay::bindings

@@ -18,6 +18,7 @@ struct CompiledQuery {
   size_t lexical_candidates = 0, vector_candidates = 0;
   double recall = 0.99;
   RankingPtr ranking;
+  bool spread = false;
   std::optional<std::string> keywords;  // in place of the text, for the lexical arm
   std::optional<filter::IdSet> ids, exclude;
   std::vector<std::vector<engine::DocumentKey>> rankings;

@@ -185,6 +185,14 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
       .def_property_readonly(
           "lexical_share", [](const Result& r) { return r.found.lexical_share; },
           "What the lexical scores weighed, 0 to 1, where the automatic fusion chose that; otherwise NaN.")
+      .def_property_readonly(
+          "similarity_spread",
+          [](const Result& r) -> py::typing::Tuple<py::float_, py::float_> {
+            return py::make_tuple(r.found.spread.mean, r.found.spread.deviation);
+          },
+          "Mean and deviation of the similarities between the search's vector and the visible documents (of "
+          "at "
+          "most 512 of them, evenly spread), filter or not; NaN without a vector or unless the query asks.")
       .def(
           "id",
           [](const Result& r, py::ssize_t i) -> py::typing::Union<py::int_, py::str> {

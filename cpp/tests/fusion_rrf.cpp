@@ -51,7 +51,7 @@ std::vector<std::pair<double, uint32_t>> fuse(Candidates& candidates, const std:
       extra.push_back(rankings[r].docs);
     }
   }
-  CHECK(std::isnan(fuse(options, extra, 3, candidates)));
+  CHECK(std::isnan(fuse(options, extra, 3, {}, candidates)));
   std::vector<std::pair<double, uint32_t>> fused;
   for (const Candidate& candidate : candidates.all()) fused.emplace_back(candidate.score, candidate.doc);
   std::sort(fused.begin(), fused.end(), [](const auto& a, const auto& b) {
@@ -118,9 +118,10 @@ TEST(parts_are_what_a_score_is_the_sum_of) {
     options.literal = round % 3 == 0;
     const std::vector<std::vector<uint32_t>> rankings = {{3, 20}, {20, 5}};
     std::vector<ScoreParts> parts = {ScoreParts{1.0}};
+    const Scale scale{1.5, 0.1, 0.3};
     Candidates plain = candidates;
-    fuse(options, rankings, 3, candidates, &parts);
-    fuse(options, rankings, 3, plain);
+    fuse(options, rankings, 3, scale, candidates, &parts);
+    fuse(options, rankings, 3, scale, plain);
     CHECK_EQ(parts.size(), candidates.all().size());
     for (size_t i = 0; i < parts.size(); ++i) {
       CHECK_EQ(candidates.all()[i].score, plain.all()[i].score);

@@ -247,6 +247,11 @@ class Result:
         float32 (n,): similarities; NaN where not known (not in the vector ranking) or, with explain, where there is no vector.
         """
     @property
+    def similarity_spread(self) -> tuple[float, float]:
+        """
+        Mean and deviation of the similarities between the search's vector and the visible documents (of at most 512 of them, evenly spread), filter or not; NaN without a vector or unless the query asks.
+        """
+    @property
     def vector_ranks(self) -> numpy.typing.NDArray[numpy.int32]:
         """
         int32 (n,): rank in the vector ranking from 1; 0 where it does not occur there.
@@ -270,9 +275,9 @@ class CompiledQuery:
     """
     A scrubjay.Query in the engine's own form. Immutable; a Query makes it once.
     """
-    def __init__(self, ranking: typing.Any, *, mode: typing.Any = 'hybrid', candidates: typing.Any = None, recall: typing.Any = None, keywords: typing.Any = None, ids: typing.Any = None, exclude: typing.Any = None, rankings: typing.Any = None, entities: typing.Any = None) -> None:
+    def __init__(self, ranking: typing.Any, *, mode: typing.Any = 'hybrid', candidates: typing.Any = None, recall: typing.Any = None, keywords: typing.Any = None, ids: typing.Any = None, exclude: typing.Any = None, rankings: typing.Any = None, entities: typing.Any = None, spread: bool = False) -> None:
         """
-        See scrubjay.Query. TypeError, ValueError: the message names the argument.
+        See scrubjay.Query. `spread`: fill Result.similarity_spread. TypeError, ValueError: the message names the argument.
         """
 class Document:
     """

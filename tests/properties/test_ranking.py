@@ -82,6 +82,18 @@ MANY = [
 @example(MANY, "jay oak", ONE, HOME, 10, None, Options(), [], "hybrid", [])
 @example(MANY, "TS-3", ONE, HOME, 3, 2, Options(), [], "hybrid", [])
 @example(MANY, "TS-3 TS-4", ONE, HOME, 5, 2, Options(coverage=0.5), [], "hybrid", [0, 3])
+@example(
+    [*MANY, Put(9, "jay TS-3 TS-4", HOME, OTHER)],
+    "jay TS-4 TS-3",
+    ONE,
+    HOME,
+    5,
+    2,
+    Options(),
+    [],
+    "hybrid",
+    [],
+)
 @example(MANY, "jay oak TS-3 TS-4", ONE, HOME, 3, 1, Options(mmr=0.5), [], "hybrid", [])
 @example(
     MANY,
@@ -128,13 +140,39 @@ def test_a_ranking_is_what_its_twin_says(
         "hybrid": {"text": text, "vector": vector}, "lexical": {"text": text}, "vector": {"vector": vector}
     }[mode]  # fmt: skip
     asked: dict[str, Any] = {
-        **inputs, "scope": pair.scope(key), "k": k, "explain": True,
+        **inputs, "scope": pair.scope(key), "k": k,
         "query": Asked(
             ranking, mode, candidates, rankings=rankings,
             exclude=[known[pick] for pick in excluded if pick < len(known)],
         ),
     }  # fmt: skip
-    judge.same_result(pair.engine.search(**asked), pair.model.search(**asked), explain=True)
+    judge.same_result(
+        pair.engine.search(**asked, explain=True), pair.model.search(**asked, explain=True), explain=True
+    )
+    judge.same_result(pair.engine.search(**asked), pair.model.search(**asked))
+
+
+@pytest.mark.parametrize("chunk_docs", [64, None])
+@given(st.integers(0, 2**32 - 1))
+def test_missing_scores_are_those_of_all_candidates(kit: Kit, chunk_docs: int | None, seed: int) -> None:
+    """Without explain only the scores that can matter are completed; the hits are the same."""
+    random = np.random.default_rng(seed)
+    pair = Pair(kit, chunk_docs, dim=8)
+    scope, words = pair.scope(HOME), [f"w{place}" for place in range(12)]
+    texts = [" ".join(random.choice(words, random.integers(1, 9))) for _ in range(200)]
+    pair.engine.upsert_many(
+        list(range(200)), texts, scope=scope, vectors=random.normal(size=(200, 8)).astype(np.float32)
+    )
+    for _ in range(4):
+        asked: dict[str, Any] = {
+            "text": " ".join(random.choice(words, random.integers(1, 6))),
+            "vector": random.normal(size=8).astype(np.float32), "scope": scope, "k": int(random.integers(1, 40)),
+            "query": Asked(candidates=(int(random.integers(1, 60)), int(random.integers(1, 60)))),
+        }  # fmt: skip
+        every, some = pair.engine.search(**asked, explain=True), pair.engine.search(**asked)
+        judge.same_keys(some, every)
+        judge.same_bits(some.scores, every.scores, "scores")
+        judge.same_bits([some.lexical_share], [every.lexical_share], "lexical_share")
 
 
 @given(histories, draw.queries, draw.exact_vectors, draw.scope_keys)

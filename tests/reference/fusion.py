@@ -13,6 +13,9 @@ from typing import Generic, TypeVar
 
 Id = TypeVar("Id", bound=Hashable)
 
+LEAST_DEVIATION = 0.2
+"""What the deviation of BM25 in a scope counts as at least."""
+
 
 def reciprocal_rank_scores(
     rankings: Sequence[Sequence[Id]], weights: Sequence[float], rrf_k: float
@@ -79,9 +82,12 @@ class Found(Generic[Id]):
     bm25: dict[Id, float]
     """Of those in `lexical`, and of holders of an identifier."""
     similarity: dict[Id, float]
-    """Of those in `nearest`, and of others if the method wants them."""
-    holders: Sequence[Id] = ()
+    """Of those in `nearest`, and of others if the method wants them; "auto" wants both scores of all."""
+    holders: dict[Id, int] = field(default_factory=dict)
+    """The documents of the identifier tier, and how many identifiers each holds."""
     n_terms: int = 0
+    scale: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    """How scores spread in the scope: the deviation of BM25, mean and deviation of the similarities."""
     parts: dict[Id, dict[str, float]] = field(default_factory=dict)
     """Filled by `fused_scores`: what each score is the sum of, as "words", "meaning", "rankings"."""
 
@@ -134,6 +140,11 @@ def _root_reciprocal(document: Id, ranking: Sequence[Id]) -> float:
     return 1 / math.sqrt(list(ranking).index(document) + 1) if document in ranking else 0.0
 
 
+def far_out(z: float) -> float:
+    """What standing out by so many deviations says."""
+    return z * math.sqrt(z) if z > 0 else z
+
+
 def logistic(bm25: float, n_terms: int) -> float:
     """By the query's length, as production memory systems do it."""
     for limit, midpoint, slope in ((3, 5.0, 0.7), (6, 7.0, 0.6), (9, 9.0, 0.5), (15, 10.0, 0.5)):
@@ -166,15 +177,21 @@ def fused_scores(options: Options, found: Found[Id]) -> tuple[dict[Id, float], s
     greatest = lexical.greatest
     scores = {}
     if options.method == "auto":
-        share = 0.7 - 0.4 * agreement(found)
-        lexical_weight, vector_weight = share, 1.0 - share
+        share = 0.65 - 0.1 * agreement(found)
+    lexical_deviation, mean, deviation = found.scale
     for document in found.documents:
         bm25 = found.bm25.get(document, 0.0)
         known = found.similarity.get(document)
         in_nearest = document in found.nearest
         near = found.similarity[document] if in_nearest else nearest.least
         of_greatest = bm25 / greatest if greatest > 0 else 0.0
-        if options.method == "auto" or (options.method == "weighted" and options.normalise == "zscore"):
+        if options.method == "auto":
+            words = share * (bm25 / max(lexical_deviation, LEAST_DEVIATION))
+            similarity = nearest.least if known is None else known
+            far = far_out((similarity - mean) / deviation) if found.nearest and deviation > 0 else 0.0
+            meaning = (1.0 - share) * far
+            score = words + meaning
+        elif options.method == "weighted" and options.normalise == "zscore":
             words, meaning = lexical_weight * lexical.zscore(bm25), vector_weight * nearest.zscore(near)
             score = words + meaning
         elif options.method == "weighted":

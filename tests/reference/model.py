@@ -317,6 +317,8 @@ class ModelEngine:
         meant = {known for _, _, word, known in read if word in WORDS}
         bm25_of = self._bm25(rows, [term for term, _ in tokens], text, meant) if text is not None else {}
         similarity_of = self._similarities(rows, direction) if direction is not None else {}
+        spread = self._spread(rows, similarity_of, vectors.MOST_SAMPLED)
+        spread_fused = self._spread(rows, similarity_of, vectors.MOST_FUSED)
         attributes_of = {row.serial: filters.attributes_of(row.document.payload) for row in rows}
         frequencies_of = {row.serial: set(row.frequencies) for row in rows}
         # Filters take documents out of the rankings, not out of the statistics above.
@@ -336,6 +338,8 @@ class ModelEngine:
                 lambda a, b: self._cosine(row_of[a], row_of[b]),
                 lambda serial: attributes_of[serial],
                 [] if entities is None else list(entities),
+                spread_fused,
+                self._function_words(text, tokens, meant),
                 list(frequencies_of),
             )
             hits, share = self._rank(
@@ -369,7 +373,9 @@ class ModelEngine:
             )
             for hit, serial, score in ((hit, hit.document, hit.score) for hit in hits)
         ]
-        return Result(found, ran, share, [(typed, word) for typed, _, word, _ in read])
+        asked_spread = wanted.spread and ran in ("hybrid", "vector")
+        corrections = [(typed, word) for typed, _, word, _ in read]
+        return Result(found, ran, share, spread if asked_spread else (math.nan, math.nan), corrections)
 
     def search_batch(
         self,
@@ -491,9 +497,7 @@ class ModelEngine:
         bits = self.formulas.fraction_bits(idf_of, count_in_query)
         average = self._average_length(rows)
         k1, b = self.formulas.parameters(average, self.k1, self.b)
-        english = self.analyzer.split("-")[0] == "english"
-        textbook = self.k1 is not None and self.b is not None
-        little = marked(text, count_in_query, meant) if english and not textbook else set()
+        little = self._function_words(text, [(term, "") for term in query], meant)
         total: dict[int, int] = {}
         for term, idf in idf_of.items():
             worth = min(idf, MOST_IDF) if term in little else idf
@@ -503,6 +507,18 @@ class ModelEngine:
             for row, gain in zip(holders[term], gains.tolist(), strict=True):
                 total[row.serial] = total.get(row.serial, 0) + count_in_query[term] * gain
         return {serial: self.formulas.reported_score(score, bits) for serial, score in total.items()}
+
+    def _function_words(self, text: Any, tokens: Analysis, meant: Collection[str] = ()) -> frozenset[str]:
+        """The terms of the query that weigh little; `meant` are function words that were misspelt."""
+        english = self.analyzer.split("-")[0] == "english"
+        textbook = self.k1 is not None and self.b is not None
+        if text is None or not english or textbook:
+            return frozenset()
+        return frozenset(marked(arguments.text(text), [term for term, _ in tokens], meant))
+
+    def _spread(self, rows: Sequence[Row], similarity_of: dict[int, float], most: int) -> tuple[float, float]:
+        sampled = [rows[place].serial for place in vectors.sampled_places(len(rows), most)]
+        return vectors.spread([similarity_of[one] for one in sampled if one in similarity_of])
 
     def _similarities(self, rows: Sequence[Row], query: NDArray[np.float64]) -> dict[int, float]:
         return {

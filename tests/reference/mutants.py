@@ -19,6 +19,7 @@ from tests.reference.fusion import reciprocal_rank_scores
 from tests.reference.model import ModelEngine, Row
 from tests.reference.query import asked
 from tests.reference.results import Result
+from tests.reference.vectors import spread
 
 MUTANTS: dict[str, type[ModelEngine]] = {}
 CAUGHT_BY: dict[str, str] = {}
@@ -576,6 +577,34 @@ class AgreementIsIgnored(ModelEngine):
         if options.method == "auto":
             scores, refused, _ = super()._fuse(replace(options, method="weighted", weights=(0.5, 0.5)), found)
             return scores, refused, 0.5
+        return super()._fuse(options, found)
+
+
+@caught_by(RANKING)
+class OneArmDoesNotKnowWhatTheOtherFound(ModelEngine):
+    def _fuse(self, options: Any, found: Any) -> Any:
+        if options.method == "auto":
+            ranked, near = {*found.lexical, *found.holders}, set(found.nearest)
+            found.bm25 = {d: score if d in ranked else 0.0 for d, score in found.bm25.items()}
+            found.similarity = {d: score for d, score in found.similarity.items() if d in near}
+        return super()._fuse(options, found)
+
+
+@caught_by(RANKING)
+class SpreadOfTheRankingAlone(ModelEngine):
+    """The automatic fusion goes by the similarities that were ranked, not by those of the scope."""
+
+    def _fuse(self, options: Any, found: Any) -> Any:
+        mean, deviation = spread([found.similarity[d] for d in found.nearest])
+        if found.nearest:
+            found.scale = (found.scale[0], mean, deviation)
+        return super()._fuse(options, found)
+
+
+@caught_by(RANKING)
+class OneIdentifierIsAsGoodAsTwo(ModelEngine):
+    def _fuse(self, options: Any, found: Any) -> Any:
+        found.holders = dict.fromkeys(found.holders, 1)
         return super()._fuse(options, found)
 
 

@@ -26,6 +26,7 @@ class Asked:
     exclude: Any = None
     rankings: Sequence[Sequence[Any]] | None = None
     entities: Sequence[str] | None = None
+    spread: bool = False
 
     @cached_property
     def compiled(self) -> Any:

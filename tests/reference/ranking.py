@@ -13,7 +13,10 @@ from dataclasses import dataclass, field
 from typing import Generic
 
 from tests.reference import bm25, filters
+from tests.reference.function_words import MOST_IDF
 from tests.reference.fusion import Found, Id, Options, fused_scores, marginal_relevance
+from tests.reference.identifiers import MOST_VISITED, Identifiers, rare_limit, rarest
+from tests.reference.identifiers import identifiers as query_identifiers
 
 MOST_NEW_HOLDERS = 100
 PARTS = (
@@ -49,6 +52,10 @@ class Evidence(Generic[Id]):
     """What filters can ask about a document."""
     entities: Sequence[str] = ()
     """What the query is about."""
+    spread: tuple[float, float] = (math.nan, math.nan)
+    """Mean and deviation of the similarities of a sample of the visible documents."""
+    function_words: frozenset[str] = frozenset()
+    """Terms that weigh little."""
     visible: Sequence[Id] | None = None
     """All visible documents, of which `order` are those that a filter admits; None: it admits all."""
 
@@ -76,40 +83,40 @@ def document_frequency(term: str, evidence: Evidence[Id]) -> int:
     return sum(term in evidence.terms_of(document) for document in evidence.counted)
 
 
-def identifiers(evidence: Evidence[Id]) -> list[str]:
-    """The terms of the query that name something exactly (see cpp/src/engine/identifier_tier.hpp)."""
-    n_documents = len(evidence.counted)
-    frequency = {term: document_frequency(term, evidence) for term, _ in evidence.tokens}
-
-    def has_digit(term: str) -> bool:
-        return any("0" <= character <= "9" for character in term)
-
-    candidates = {
-        term
-        for term, kind in evidence.tokens
-        if (kind == "whole" or (kind in ("word", "joined") and has_digit(term)))
-        and 0 < frequency[term] <= max(5, 0.005 * n_documents)
-    }
-    counts = Counter(term for term, _ in evidence.tokens)
+def identifiers(evidence: Evidence[Id]) -> Identifiers:
+    """What names something exactly in the query (see tests/reference/identifiers.py)."""
+    n_documents, counts = len(evidence.counted), Counter(term for term, _ in evidence.tokens)
+    frequency = {term: document_frequency(term, evidence) for term in counts}
     mass = {
         term: count * (bm25.idf(n_documents, frequency[term]) if frequency[term] else 0.0)
         for term, count in counts.items()
     }
-    chosen = []
-    for term in counts:
-        if term not in candidates or any(term != other and term in other for other in candidates):
+    return query_identifiers(evidence.tokens, frequency, mass, n_documents)
+
+
+def lexical_deviation(evidence: Evidence[Id]) -> float:
+    """Of BM25 in the scope, if each term stood in its documents independently of the others."""
+    n_documents, variance = len(evidence.counted), 0.0
+    for term, count in Counter(term for term, _ in evidence.tokens).items():
+        frequency = document_frequency(term, evidence)
+        if frequency == 0:
             continue
-        short_number = all("0" <= character <= "9" for character in term) and len(term) <= 2
-        if not has_digit(term) or short_number:
-            inside = total = 0.0
-            for other, weight in mass.items():
-                total += weight
-                if other in term:
-                    inside += weight
-            if total == 0 or inside / total < 2 / 3:
-                continue
-        chosen.append(term)
-    return chosen
+        idf = bm25.idf(n_documents, frequency)
+        weight = count * (min(idf, MOST_IDF) if term in evidence.function_words else idf)
+        held = frequency / n_documents
+        variance += weight * weight * held * (1.0 - held)
+    return math.sqrt(variance)
+
+
+def complete(found: Found[Id], evidence: Evidence[Id]) -> None:
+    """Every document gets the scores of both arms; a similarity is not above those that were ranked."""
+    spread = evidence.spread if found.nearest and math.isfinite(evidence.spread[1]) else (0.0, 0.0)
+    found.scale = (lexical_deviation(evidence), *spread)
+    for document in found.documents:
+        found.bm25.setdefault(document, evidence.bm25.get(document, 0.0))
+        if found.nearest and document in evidence.similarity and document not in found.similarity:
+            least = found.similarity[found.nearest[-1]]
+            found.similarity[document] = min(evidence.similarity[document], least)
 
 
 def coverage(document: Id, evidence: Evidence[Id]) -> float:
@@ -203,16 +210,18 @@ def rank(
             for document in set(lexical) | set(found.holders):
                 if document in evidence.similarity:
                     found.similarity[document] = evidence.similarity[document]
+        if options.method == "auto":
+            complete(found, evidence)
         scores, refused, share = fuse(options, found)
     else:
         scores = dict(found.bm25 if lexical else found.similarity)
         refused = set()
         found.parts.update({d: alone(scores[d], "words" if lexical else "meaning") for d in scores})
     parts = {document: {**alone(0.0, "words"), **found.parts.get(document, {})} for document in scores}
-    in_tier = set(found.holders)
+    in_tier = found.holders
 
     def best(documents: Sequence[Id], n: int) -> list[Id]:
-        return sorted(documents, key=lambda d: (d not in in_tier, -scores[d], place[d]))[:n]
+        return sorted(documents, key=lambda d: (-in_tier.get(d, 0), -scores[d], place[d]))[:n]
 
     hits = [document for document in scores if document in place and document not in refused]
     if options.adjusts:
@@ -248,10 +257,11 @@ def rank(
         scaled = scale([scores[document] for document in hits])
         n_first = sum(document in in_tier for document in hits)
         hits = marginal_relevance(hits, scaled, options.mmr, k, evidence.cosine, n_first)
-    for document in in_tier & set(hits):
-        parts[document]["identifier"] = bonus
+    for document in in_tier.keys() & set(hits):
+        parts[document]["identifier"] = bonus * in_tier[document]
     return [
-        Ranked(d, scores[d] + bonus if d in in_tier else scores[d], d in in_tier, parts[d]) for d in hits
+        Ranked(d, scores[d] + bonus * in_tier[d] if d in in_tier else scores[d], d in in_tier, parts[d])
+        for d in hits
     ], share
 
 
@@ -276,17 +286,38 @@ def scale_parts(parts: dict[str, float], score: float, scores: Sequence[float]) 
     parts["scaling"] = -least / (greatest - least)
 
 
-def holders(evidence: Evidence[Id], candidates: Sequence[Id]) -> list[Id]:
-    """The documents that hold an identifier of the query; of those that no arm found, at most a hundred."""
-    found: dict[Id, None] = {}
+def holders(evidence: Evidence[Id], candidates: Sequence[Id]) -> dict[Id, int]:
+    """The documents of the identifier tier, and how many identifiers of the query each holds, at least 1; of those that
+    no arm found, at most a hundred."""
+    found: dict[Id, int] = {}
     n_new = 0
-    for term in identifiers(evidence):
+    query = identifiers(evidence)
+
+    def held(document: Id) -> int:
+        return max(query.held(evidence.terms_of(document)), 1)
+
+    def add(document: Id) -> None:
+        nonlocal n_new
+        if document not in candidates and document not in found:
+            if n_new == MOST_NEW_HOLDERS:
+                return
+            n_new += 1
+        found[document] = held(document)
+
+    for term in query.members:
         for document in evidence.order:
-            if term not in evidence.terms_of(document):
-                continue
-            if document not in candidates and document not in found:
-                if n_new == MOST_NEW_HOLDERS:
-                    continue
-                n_new += 1
-            found[document] = None
-    return list(found)
+            if term in evidence.terms_of(document):
+                add(document)
+    if not query.members and len(query.named) > 1:
+        frequency = {term: document_frequency(term, evidence) for forms in query.named for term in forms}
+        forms = rarest(query.named, frequency)
+        pairs = [
+            document
+            for document in evidence.order
+            if not forms.isdisjoint(evidence.terms_of(document)) and held(document) > 1
+        ]
+        few = len(pairs) <= rare_limit(len(evidence.counted))
+        if few and sum(frequency[form] for form in forms) <= MOST_VISITED:
+            for document in pairs:
+                add(document)
+    return found

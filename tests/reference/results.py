@@ -53,9 +53,11 @@ class Result:
         hits: Sequence[Hit],
         mode: str,
         lexical_share: float = math.nan,
+        spread: tuple[float, float] = (math.nan, math.nan),
         corrections: Sequence[tuple[str, str]] = (),
     ) -> None:
         self._hits = list(hits)
+        self.similarity_spread = spread
         self.corrections = list(corrections)
         self.mode = mode
         self.lexical_share = lexical_share

@@ -5,6 +5,8 @@ Similarities are computed in float64 from the vectors as given; higher is better
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
@@ -40,3 +42,29 @@ def magnitude(metric: str, query: NDArray[np.float64], document: NDArray[np.floa
 def bound(metric: str, dtype: str, query: NDArray[np.float64], document: NDArray[np.float64]) -> float:
     """How far the engine's similarity may be from `similarity`, given what it stores."""
     return RELATIVE_BOUND[dtype] * magnitude(metric, query, document)
+
+
+MOST_SAMPLED, MOST_FUSED = 512, 16
+
+
+def sampled_places(n_documents: int, most: int = MOST_SAMPLED) -> list[int]:
+    """The documents whose similarities make up the spread of a scope (cpp/src/engine/similarity_spread.hpp)."""
+    shift = 0
+    while math.ceil(n_documents / 2**shift) > most:
+        shift += 1
+    blocks = range(math.ceil(n_documents / 2**shift))
+    places = [block * 2**shift + ((block * 0x9E3779B97F4A7C15) % 2**64 >> (64 - shift)) for block in blocks]
+    return [place for place in places if place < n_documents]
+
+
+def spread(similarities: Sequence[float]) -> tuple[float, float]:
+    """Mean and population deviation; NaN of nothing."""
+    if not similarities:
+        return math.nan, math.nan
+    total = squares = 0.0
+    for one in similarities:  # sum() compensates; the definition does not
+        total += one
+    mean = total / len(similarities)
+    for one in similarities:
+        squares += (one - mean) * (one - mean)
+    return mean, math.sqrt(squares / len(similarities))

@@ -3,66 +3,173 @@
 #include <algorithm>
 #include <string_view>
 
+#include "engine/quantities.hpp"
+
 namespace scrubjay::engine {
 namespace {
 
-constexpr uint64_t kAlwaysRare = 5;
+constexpr double kAlwaysRare = 5.0;
 constexpr double kRareShare = 0.005;
 constexpr double kMostly = 2.0 / 3.0;
-constexpr size_t kShortNumber = 2;
+constexpr std::string_view kJoiners = "-_.@/:+#";
 
-bool is_digit(char c) noexcept { return c >= '0' && c <= '9'; }
-bool has_digit(std::string_view term) noexcept { return std::any_of(term.begin(), term.end(), is_digit); }
-bool is_number(std::string_view term) noexcept { return std::all_of(term.begin(), term.end(), is_digit); }
+bool has_digit(std::string_view term) noexcept {
+  return std::any_of(term.begin(), term.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
 bool contains(std::string_view term, std::string_view inner) noexcept {
   return term.find(inner) != std::string_view::npos;
 }
 
-// The share of the query's idf that a term and the query's terms inside it have.
-double share_of_query(std::string_view term, std::span<const lexical::TermCount> terms,
-                      const lexical::Weighting& weighting) {
-  double inside = 0.0, total = 0.0;
-  for (size_t t = 0; t < terms.size(); ++t) {
-    const double mass = terms[t].count * weighting.idf_of(t);
-    total += mass;
-    if (contains(term, terms[t].term)) inside += mass;
-  }
-  return total > 0.0 ? inside / total : 0.0;
+void strip(std::string_view term, std::string& out) {
+  out = term;
+  std::erase_if(out, [](char c) { return contains(kJoiners, std::string_view(&c, 1)); });
 }
+
+// One search for the identifiers of a query.
+class Finder {
+ public:
+  Finder(std::span<const lexical::TermCount> terms, std::span<const uint64_t> dfs, QueryIdentifiers& out)
+      : terms_(terms), dfs_(dfs), out_(out) {}
+
+  [[nodiscard]] uint32_t term_of(const text::Token& token) const {
+    const auto at = std::find_if(terms_.begin(), terms_.end(), [&](const lexical::TermCount& term) {
+      return term.key == token.key && term.term == token.term;
+    });
+    return static_cast<uint32_t>(at - terms_.begin());
+  }
+
+  // Fills `known`.
+  void find_known(std::span<const text::Token> tokens) {
+    out_.known.clear();
+    for (const text::Token& token : tokens) {
+      if (token.kind != text::TokenKind::whole &&
+          (token.kind == text::TokenKind::part || !has_digit(token.term)))
+        continue;
+      const uint32_t t = term_of(token);
+      if (dfs_[t] != 0) out_.known.push_back(t);
+    }
+    std::sort(out_.known.begin(), out_.known.end());
+    out_.known.erase(std::unique(out_.known.begin(), out_.known.end()), out_.known.end());
+  }
+
+  // The share of the query's idf that the known identifiers and the terms inside them have.
+  [[nodiscard]] bool mostly_about_them(const lexical::Weighting& weighting) const {
+    double inside = 0.0, total = 0.0;
+    for (size_t t = 0; t < terms_.size(); ++t) {
+      const double mass = terms_[t].count * weighting.idf_of(t);
+      total += mass;
+      if (std::any_of(out_.known.begin(), out_.known.end(),
+                      [&](uint32_t known) { return contains(terms_[known].term, terms_[t].term); }))
+        inside += mass;
+    }
+    return total > 0.0 && inside / total >= kMostly;
+  }
+
+  void judge_forms(std::span<const text::Token> tokens, bool mostly) {
+    const size_t n = out_.known.size();
+    if (out_.stripped.size() < n) out_.stripped.resize(n);
+    for (size_t i = 0; i < n; ++i) strip(terms_[out_.known[i]].term, out_.stripped[i]);
+    out_.exact.assign(n, mostly ? 1 : 0);
+    if (mostly) return;
+    // As it is written in the query, which joined forms do not say.
+    for (const text::Token& token : tokens) {
+      if (token.kind != text::TokenKind::whole &&
+          (token.kind != text::TokenKind::word || !has_digit(token.term)))
+        continue;
+      if (is_quantity(token.term)) continue;
+      strip(token.term, written_);
+      for (size_t i = 0; i < n; ++i) {
+        if (out_.stripped[i] == written_) out_.exact[i] = 1;
+      }
+    }
+  }
+
+  void choose_members(bool mostly, double limit) {
+    out_.rare.clear();
+    for (const uint32_t t : out_.known) {
+      if (static_cast<double>(dfs_[t]) <= limit) out_.rare.push_back(t);
+    }
+    // Judged against all of them before any goes: a chain of containments leaves the longest.
+    for (const uint32_t t : out_.rare) {
+      const std::string_view term = terms_[t].term;
+      const bool inner = std::any_of(out_.rare.begin(), out_.rare.end(), [&](uint32_t other) {
+        return other != t && contains(terms_[other].term, term);
+      });
+      if (!inner && (mostly || has_digit(term)) && out_.exact[place_of(t)] != 0) out_.members.push_back(t);
+    }
+  }
+
+  // Of each identifier in the text the longest form that a document holds, with its other forms.
+  void choose_named(std::span<const text::Token> tokens) {
+    text::TokenKind before = text::TokenKind::word;
+    bool wanted = false;
+    for (const text::Token& token : tokens) {
+      const bool is_whole = token.kind == text::TokenKind::whole;
+      if (is_whole && before != text::TokenKind::whole) wanted = true;
+      before = token.kind;
+      if (is_whole ? !wanted : token.kind != text::TokenKind::word || !has_digit(token.term)) continue;
+      const uint32_t t = term_of(token);
+      if (dfs_[t] == 0) continue;
+      if (is_whole) wanted = false;
+      if (out_.exact[place_of(t)] != 0) add_named(t);
+    }
+  }
+
+ private:
+  [[nodiscard]] size_t place_of(uint32_t known) const {
+    return static_cast<size_t>(std::lower_bound(out_.known.begin(), out_.known.end(), known) -
+                               out_.known.begin());
+  }
+  void add_named(uint32_t t) {
+    for (size_t i = 0; i < out_.n_named; ++i) {
+      if (std::find(out_.named[i].begin(), out_.named[i].end(), t) != out_.named[i].end()) return;
+    }
+    if (out_.named.size() == out_.n_named) out_.named.emplace_back();
+    std::vector<uint32_t>& forms = out_.named[out_.n_named++];
+    forms.clear();
+    const std::string& stripped = out_.stripped[place_of(t)];
+    for (size_t i = 0; i < out_.known.size(); ++i) {
+      if (out_.stripped[i] == stripped) forms.push_back(out_.known[i]);
+    }
+  }
+
+  const std::span<const lexical::TermCount> terms_;
+  const std::span<const uint64_t> dfs_;
+  QueryIdentifiers& out_;
+  std::string written_;
+};
 
 }  // namespace
 
+double rare_limit(uint64_t n_docs) noexcept {
+  return std::max(kAlwaysRare, kRareShare * static_cast<double>(n_docs));
+}
+
 void find_identifiers(std::span<const text::Token> tokens, std::span<const lexical::TermCount> terms,
                       std::span<const uint64_t> dfs, const lexical::Weighting& weighting, uint64_t n_docs,
-                      std::vector<uint32_t>& rare, std::vector<uint32_t>& out) {
-  out.clear();
-  for (const text::Token& token : tokens) {
-    if (token.kind != text::TokenKind::whole &&
-        (token.kind == text::TokenKind::part || !has_digit(token.term)))
-      continue;
-    const auto at = std::find_if(terms.begin(), terms.end(), [&](const lexical::TermCount& term) {
-      return term.key == token.key && term.term == token.term;
-    });
-    const auto t = static_cast<size_t>(at - terms.begin());
-    const bool is_rare =
-        dfs[t] != 0 &&
-        (dfs[t] <= kAlwaysRare || static_cast<double>(dfs[t]) <= kRareShare * static_cast<double>(n_docs));
-    if (is_rare) out.push_back(static_cast<uint32_t>(t));
+                      QueryIdentifiers& out) {
+  out.members.clear();
+  out.n_named = 0;
+  Finder finder(terms, dfs, out);
+  finder.find_known(tokens);
+  if (out.known.empty()) return;
+  const bool mostly = finder.mostly_about_them(weighting);
+  finder.judge_forms(tokens, mostly);
+  finder.choose_members(mostly, rare_limit(n_docs));
+  finder.choose_named(tokens);
+}
+
+size_t rarest(const QueryIdentifiers& identifiers, std::span<const uint64_t> dfs) noexcept {
+  const auto n_holders = [&](size_t i) {
+    uint64_t n = 0;
+    for (const uint32_t form : identifiers.named[i]) n += dfs[form];
+    return n;
+  };
+  size_t best = 0;
+  for (size_t i = 1; i < identifiers.n_named; ++i) {
+    if (n_holders(i) < n_holders(best)) best = i;
   }
-  if (out.empty()) return;
-  std::sort(out.begin(), out.end());
-  out.erase(std::unique(out.begin(), out.end()), out.end());
-  // Judged against all of them before any goes: a chain of containments leaves the longest.
-  rare = out;
-  std::erase_if(out, [&](uint32_t t) {
-    const std::string_view term = terms[t].term;
-    const bool inner = std::any_of(rare.begin(), rare.end(), [&](uint32_t other) {
-      return other != t && contains(terms[other].term, term);
-    });
-    if (inner) return true;
-    const bool telling = has_digit(term) && !(is_number(term) && term.size() <= kShortNumber);
-    return !telling && share_of_query(term, terms, weighting) < kMostly;
-  });
+  return best;
 }
 
 }  // namespace scrubjay::engine

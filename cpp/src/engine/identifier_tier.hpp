@@ -4,12 +4,16 @@
 //  - it is an identifier as written (a whole form), or holds a digit as a word or joined form;
 //  - it is rare: at most max(5, 0.5%) of the visible documents hold it, and at least one;
 //  - no other such term of the query contains it (of jane@acme.com, acme.com does not count by itself);
-//  - it is not a mere number of one or two digits, nor free of digits (a name like fooBar), unless the
-//    query is mostly about it: the term and the parts inside it make up two thirds of the query's idf.
+//  - it is not free of digits (a name like fooBar), nor a mere quantity (quantities.hpp), unless the query is
+//    mostly about identifiers: they and the parts inside them make up two thirds of the query's idf.
+// Within the tier those documents come first that hold more of the query's identifiers, rare or not, each counted
+// once, however many forms and parts of it a document holds. If the query names several and none is rare, the
+// documents that hold the rarest and another one are the tier, if they are as few.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "lexical/bm25.hpp"
@@ -18,10 +22,25 @@
 
 namespace scrubjay::engine {
 
-// Fills `out` with indices into `terms`, ascending. `dfs` and the weighting are those of the visible
-// documents.
+// Terms are indices into the query's.
+struct QueryIdentifiers {
+  std::vector<uint32_t> members;             // ascending: who holds one is in the tier
+  std::vector<std::vector<uint32_t>> named;  // each identifier as its forms; the first n_named
+  size_t n_named = 0;
+  std::vector<uint32_t> known, rare;  // scratch
+  std::vector<std::string> stripped;  // of each known one, without what joins its parts
+  std::vector<uint8_t> exact;         // whether each known one, as it is written, is no quantity
+};
+
+// The most documents that count as few.
+[[nodiscard]] double rare_limit(uint64_t n_docs) noexcept;
+
+// `dfs` and the weighting are those of the visible documents.
 void find_identifiers(std::span<const text::Token> tokens, std::span<const lexical::TermCount> terms,
                       std::span<const uint64_t> dfs, const lexical::Weighting& weighting, uint64_t n_docs,
-                      std::vector<uint32_t>& rare, std::vector<uint32_t>& out);
+                      QueryIdentifiers& out);
+
+// The place among `named` of the identifier that fewest documents hold, counting each form; the first of equals.
+[[nodiscard]] size_t rarest(const QueryIdentifiers& identifiers, std::span<const uint64_t> dfs) noexcept;
 
 }  // namespace scrubjay::engine

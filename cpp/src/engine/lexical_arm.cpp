@@ -58,6 +58,31 @@ double LexicalArm::score(uint32_t chunk, uint32_t offset) const {
   return score == 0 ? 0.0 : s_.weighting.score(score);
 }
 
+void LexicalArm::scores(std::span<const uint32_t> docs, std::vector<double>& out) const {
+  constexpr size_t kBeyond = 16;  // that a kernel may write
+  s_.term_offsets.resize(docs.size() + kBeyond);
+  s_.term_bits.assign(docs.size() + kBeyond, 0);
+  for (size_t i = 0; i < docs.size(); ++i) s_.term_offsets[i] = docs[i] & 0xffffu;
+  for (size_t first = 0, end = 0; first < docs.size(); first = end) {
+    const uint32_t chunk = docs[first] >> 16;
+    while (end < docs.size() && docs[end] >> 16 == chunk) ++end;
+    // The kernel may write beyond the documents of this chunk: what it overwrites is written again.
+    for (size_t t = 0; t < terms_.size(); ++t) {
+      const lexical::TermPostings& postings = s_.chunk_postings[chunk].terms[t];
+      if (postings.n == 0) continue;
+      (void)lexical::complete_term(simd::kernels(), postings, s_.weighting.weight(t), s_.counts[t],
+                                   s_.weighting.norms(), 1, 0, s_.term_offsets.data() + first,
+                                   s_.term_bits.data() + first, end - first);
+    }
+    for (size_t i = end; i < std::min(end + kBeyond, docs.size()); ++i) {
+      s_.term_offsets[i] = docs[i] & 0xffffu;
+      s_.term_bits[i] = 0;
+    }
+  }
+  out.resize(docs.size());
+  for (size_t i = 0; i < docs.size(); ++i) out[i] = s_.weighting.score(s_.term_bits[i]);
+}
+
 namespace {
 
 // Which of some documents of a chunk is this one? For lists that are gone through as a whole.

@@ -29,6 +29,8 @@ class LexicalArm {
   }
   // Of any visible document; zero if it holds no term. After rank().
   [[nodiscard]] double score(uint32_t chunk, uint32_t offset) const;
+  // The same of several documents into `out`, sooner than one by one.
+  void scores(std::span<const uint32_t> docs, std::vector<double>& out) const;
   [[nodiscard]] bool holds(uint32_t chunk, uint32_t offset, uint32_t term) const;
   // Which of the terms [first_term, first_term + 31) documents of one chunk hold: sets bit t - first_term of
   // holds[i] (zero before) for every term t that the i-th of the offsets holds. After rank().

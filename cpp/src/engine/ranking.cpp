@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "base/seeded_hash.hpp"
+#include "engine/fusion_scale.hpp"
 #include "engine/identifier_tier.hpp"
 #include "simd/kernels.hpp"
 
@@ -18,15 +19,23 @@ namespace {
 
 constexpr double kMostPrior = 1e100;
 constexpr size_t kMostNewHolders = 100;  // at most: 0.5% of a million would be 5,000
+constexpr uint64_t kMostVisitedHolders = 1000;
+
+// Some bits of a score, of its order and below 2^31.
+uint32_t coarse_score(double score) noexcept { return base::sortable_float(static_cast<float>(score)) >> 1; }
 
 }  // namespace
 
-void Ranker::run(bool fused, uint64_t n_docs, size_t k, size_t depth, SearchResult& result) {
+void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& asked, SearchResult& result) {
   collect();
   if (fused) {
     if (options_.identifier_tier) add_holders(n_docs);
     if (fusion::wants_similarities(options_.fusion)) complete_similarities();
-    result.lexical_share = fusion::fuse(options_.fusion, s_.extra_docs, terms_.size(), s_.candidates, parts_);
+    if (options_.fusion.method == fusion::Method::automatic) {
+      result.lexical_share = fuse_automatically(n_docs, k, asked);
+    } else {
+      fusion::fuse(options_.fusion, s_.extra_docs, terms_.size(), {}, s_.candidates, parts_);
+    }
   } else {
     for (Candidate& candidate : s_.candidates.all())
       candidate.score = candidate.lexical_rank != 0 ? candidate.bm25 : candidate.similarity;
@@ -36,7 +45,7 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, size_t depth, SearchResu
         parts_->push_back(part_of_one_arm(candidate.lexical_rank != 0, candidate.score));
     }
   }
-  if (!any_identifier_ && !options_.adjusts() && !options_.diversifies()) {
+  if (only_fused_scores()) {
     take_best(k);
     return report(0.0, result);
   }
@@ -44,11 +53,11 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, size_t depth, SearchResu
   const std::span<const Candidate> all = s_.candidates.all();
   for (size_t i = 0; i < all.size(); ++i) {
     if (!all[i].refused)
-      s_.ranked.push_back({all[i].score, all[i].doc, static_cast<uint32_t>(i), all[i].identifier});
+      s_.ranked.push_back({all[i].score, all[i].doc, static_cast<uint32_t>(i), all[i].identifiers});
   }
   if (options_.weighs_coverage()) prepare_coverage(n_docs);
   if (options_.adjusts()) {
-    select_best(depth);
+    select_best(std::max({k, asked.lexical, asked.vector}));
     if (options_.weighs_coverage()) compute_coverages();
     if (options_.has_signals()) add_signals();
     refuse_by_thresholds();
@@ -83,23 +92,56 @@ void Ranker::collect() {
 // Documents that hold an identifier are candidates even where a long query's other words crowd them out.
 void Ranker::add_holders(uint64_t n_docs) {
   if (terms_.empty()) return;
-  find_identifiers(s_.tokens, terms_, s_.dfs, s_.weighting, n_docs, s_.rare_terms, s_.identifiers);
+  find_identifiers(s_.tokens, terms_, s_.dfs, s_.weighting, n_docs, s_.identifiers);
   size_t n_new = 0;
-  for (const uint32_t term : s_.identifiers) {
-    lexical_.visit_holders(term, [&](uint32_t doc) {
-      Candidate* candidate = s_.candidates.find(doc);
-      if (!candidate) {
-        if (n_new == kMostNewHolders) return;
-        ++n_new;
-        candidate = &s_.candidates.at(doc);
-      }
-      // The lexical ranking may have been cut before it, whoever found it.
-      if (candidate->lexical_rank == 0 && !candidate->identifier)
-        candidate->bm25 = lexical_.score(doc >> 16, doc & 0xffffu);
-      candidate->identifier = true;
-      any_identifier_ = true;
+  const auto add = [&](uint32_t doc) {
+    Candidate* candidate = s_.candidates.find(doc);
+    if (!candidate) {
+      if (n_new == kMostNewHolders) return;
+      ++n_new;
+      candidate = &s_.candidates.at(doc);
+    }
+    if (candidate->identifiers != 0) return;
+    // The lexical ranking may have been cut before it, whoever found it.
+    if (candidate->lexical_rank == 0) candidate->bm25 = lexical_.score(doc >> 16, doc & 0xffffu);
+    candidate->identifiers = std::max(n_identifiers_of(doc), 1u);
+    any_identifier_ = true;
+  };
+  for (const uint32_t term : s_.identifiers.members) lexical_.visit_holders(term, add);
+  if (!s_.identifiers.members.empty() || s_.identifiers.n_named < 2) return;
+  find_pairs();
+  if (static_cast<double>(s_.pair_docs.size()) > rare_limit(n_docs)) return;
+  for (const uint32_t doc : s_.pair_docs) add(doc);
+}
+
+// The documents that hold the rarest identifier and another one, ascending, into scratch.pair_docs.
+void Ranker::find_pairs() {
+  s_.pair_docs.clear();
+  const std::vector<uint32_t>& forms = s_.identifiers.named[rarest(s_.identifiers, s_.dfs)];
+  uint64_t n_holders = 0;
+  for (const uint32_t form : forms) n_holders += s_.dfs[form];
+  if (n_holders > kMostVisitedHolders) return;
+  for (const uint32_t form : forms) {
+    lexical_.visit_holders(form, [&](uint32_t doc) {
+      if (n_identifiers_of(doc) > 1) s_.pair_docs.push_back(doc);
     });
   }
+  std::sort(s_.pair_docs.begin(), s_.pair_docs.end());
+  s_.pair_docs.erase(std::unique(s_.pair_docs.begin(), s_.pair_docs.end()), s_.pair_docs.end());
+}
+
+// How many of the query's identifiers a document holds, each in any of its forms.
+uint32_t Ranker::n_identifiers_of(uint32_t doc) const {
+  if (s_.identifiers.n_named < 2) return 1;
+  uint32_t n = 0;
+  for (size_t i = 0; i < s_.identifiers.n_named; ++i) {
+    const std::vector<uint32_t>& forms = s_.identifiers.named[i];
+    n += std::any_of(forms.begin(), forms.end(),
+                     [&](uint32_t form) { return lexical_.holds(doc >> 16, doc & 0xffffu, form); })
+             ? 1
+             : 0;
+  }
+  return n;
 }
 
 void Ranker::complete_similarities() {
@@ -108,6 +150,112 @@ void Ranker::complete_similarities() {
     if (candidate.vector_rank == 0)
       candidate.similarity = vector_.similarity(candidate.doc >> 16, candidate.doc & 0xffffu);
   }
+}
+
+// Returns the lexical share.
+double Ranker::fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked) {
+  for (const std::vector<uint32_t>& docs : s_.extra_docs) {
+    for (const uint32_t doc : docs) s_.candidates.at(doc);
+  }
+  const fusion::Scale scale = fusion_scale(s_, terms_, n_docs, vector_);
+  const fusion::Automatic automatic(scale, s_.candidates);
+  // Not in a lexical ranking that ended by itself: it holds no term.
+  const bool lexical_cut = s_.lexical_docs.size() >= asked.lexical;
+  if (only_fused_scores() && s_.extra_docs.empty() && !parts_) {
+    rescore_best(automatic, k, lexical_cut);
+    return automatic.share();
+  }
+  s_.unscored.clear();
+  const std::span<const Candidate> all = s_.candidates.all();
+  for (uint32_t i = 0; i < all.size(); ++i) {
+    if (all[i].lexical_rank == 0 || all[i].vector_rank == 0) s_.unscored.push_back(i);
+  }
+  complete_scores(automatic.least_similarity());
+  return fusion::fuse(options_.fusion, s_.extra_docs, terms_.size(), scale, s_.candidates, parts_);
+}
+
+// As if all scores were completed, for the best k. What an arm did not rank it gives at most its last score, so
+// among the candidates of one arm alone this bound descends with their rank: beyond the first that stays below k
+// others, none is asked for (the threshold algorithm of Fagin, Lotem and Naor 2003).
+void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lexical_cut) {
+  const std::span<Candidate> all = s_.candidates.all();
+  const auto n_lexical = static_cast<uint32_t>(s_.lexical_docs.size());
+  const std::span<const uint32_t> by_vector = s_.candidates.by_vector_rank();
+  const bool lacks_bm25 = lexical_cut && n_lexical != 0;
+  s_.coarse.clear();
+  s_.unscored.clear();
+  const auto score = [&](uint32_t i) {
+    all[i].score = automatic.score(all[i]);
+    all[i].refused = false;
+    s_.coarse.push_back(coarse_score(all[i].score));
+  };
+  const auto complete = [&] {
+    complete_scores(automatic.least_similarity());
+    for (const uint32_t i : s_.unscored) score(i);
+    s_.unscored.clear();
+  };
+  for (uint32_t i = 0; i < n_lexical; ++i) {
+    if (all[i].vector_rank != 0 || by_vector.empty()) {
+      score(i);
+      continue;
+    }
+    all[i].refused = true;
+    if (s_.unscored.size() < k) s_.unscored.push_back(i);
+  }
+  size_t n_by_vector_alone = 0;
+  for (const uint32_t i : by_vector) {
+    if (all[i].lexical_rank != 0) continue;
+    all[i].refused = true;
+    if (!lacks_bm25 && n_by_vector_alone++ < k) score(i);  // it holds no term
+  }
+  complete();
+  uint32_t kth = 0;
+  if (s_.coarse.size() >= k) kth = simd::kernels().kth_greatest(s_.coarse.data(), s_.coarse.size(), k, 0);
+  for (uint32_t i = 0; i < n_lexical; ++i) {
+    if (!all[i].refused) continue;
+    if (coarse_score(automatic.score(all[i])) < kth) break;  // as if its similarity were the least
+    s_.unscored.push_back(i);
+  }
+  if (lacks_bm25) {
+    const double last_bm25 = s_.candidates.lexical().back().bm25;
+    for (const uint32_t i : by_vector) {
+      if (all[i].lexical_rank != 0) continue;
+      all[i].bm25 = last_bm25;
+      if (coarse_score(automatic.score(all[i])) < kth) break;
+      s_.unscored.push_back(i);
+    }
+  }
+  complete();
+}
+
+// The scores of scratch.unscored by the arm that did not rank them. A similarity is not above those that were
+// ranked, even if the vector ranking missed a document.
+void Ranker::complete_scores(double least_similarity) {
+  const std::span<Candidate> all = s_.candidates.all();
+  s_.unscored_docs.clear();
+  s_.places.clear();
+  for (const uint32_t i : s_.unscored) {
+    if (all[i].lexical_rank != 0) continue;
+    s_.unscored_docs.push_back(all[i].doc);
+    s_.places.push_back(i);
+  }
+  if (!terms_.empty()) {
+    lexical_.scores(s_.unscored_docs, s_.boosts);
+    for (size_t i = 0; i < s_.places.size(); ++i) all[s_.places[i]].bm25 = s_.boosts[i];
+  }
+  if (s_.vector_docs.empty()) return;
+  s_.unscored_docs.clear();
+  s_.places.clear();
+  for (const uint32_t i : s_.unscored) {
+    if (all[i].vector_rank != 0) continue;
+    const vector::Column* column = s_.chunks[all[i].doc >> 16].chunk->vectors();
+    if (!column || !column->has(all[i].doc & 0xffffu)) continue;
+    s_.unscored_docs.push_back(all[i].doc);
+    s_.places.push_back(i);
+  }
+  vector_.similarities(s_.unscored_docs, s_.similarities);
+  for (size_t i = 0; i < s_.places.size(); ++i)
+    all[s_.places[i]].similarity = std::min(static_cast<double>(s_.similarities[i]), least_similarity);
 }
 
 void Ranker::prepare_coverage(uint64_t n_docs) {
@@ -264,7 +412,7 @@ double Ranker::spread() const {
 }
 
 Relevance Ranker::relevance(const RankedCandidate& one, double coverage) const {
-  if (one.identifier) return Relevance::high;
+  if (one.identifiers != 0) return Relevance::high;
   double similarity = s_.candidates.all()[one.candidate].similarity;
   if (std::isnan(similarity) && semantic_) similarity = vector_.similarity(one.doc >> 16, one.doc & 0xffffu);
   for (size_t tier = options_.relevance.size(); tier > 0; --tier) {
@@ -290,11 +438,8 @@ void Ranker::refuse_by_thresholds() {
 
 namespace {
 
-// Some bits of a score, of its order and below 2^31.
-uint32_t coarse_score(double score) noexcept { return base::sortable_float(static_cast<float>(score)) >> 1; }
-
 bool better(const RankedCandidate& a, const RankedCandidate& b) noexcept {
-  if (a.identifier != b.identifier) return a.identifier;
+  if (a.identifiers != b.identifiers) return a.identifiers > b.identifiers;
   return a.score != b.score ? a.score > b.score : a.doc < b.doc;
 }
 
@@ -312,7 +457,7 @@ void Ranker::take_best(size_t n) {
   s_.ranked.clear();
   for (size_t i = 0; i < all.size(); ++i) {
     if (s_.coarse[i] >= nth)
-      s_.ranked.push_back({all[i].score, all[i].doc, static_cast<uint32_t>(i), all[i].identifier});
+      s_.ranked.push_back({all[i].score, all[i].doc, static_cast<uint32_t>(i), all[i].identifiers});
   }
   std::sort(s_.ranked.begin(), s_.ranked.end(), better);
   if (s_.ranked.size() > n) s_.ranked.resize(n);
@@ -325,7 +470,7 @@ void Ranker::select_best(size_t n) {
   if (n >= n_ranked || n == 0) return s_.ranked.resize(std::min(n, n_ranked));
   s_.coarse.resize(n_ranked);
   for (size_t i = 0; i < n_ranked; ++i) {
-    s_.coarse[i] = s_.ranked[i].identifier ? (1u << 31) - 1 : coarse_score(s_.ranked[i].score);
+    s_.coarse[i] = s_.ranked[i].identifiers != 0 ? (1u << 31) - 1 : coarse_score(s_.ranked[i].score);
   }
   const uint32_t nth = simd::kernels().kth_greatest(s_.coarse.data(), n_ranked, n, 0);
   s_.ranked_before.clear();
@@ -365,7 +510,7 @@ void Ranker::diversify(size_t k) {
   size_t n_identifiers = 0;
   for (const RankedCandidate& one : s_.ranked) {
     s_.relevances.push_back(width > 0.0 ? (one.score - least) / width : 1.0);
-    n_identifiers += one.identifier ? 1 : 0;
+    n_identifiers += one.identifiers != 0 ? 1 : 0;
   }
   s_.directions.clear();
   for (const RankedCandidate& one : s_.ranked) s_.directions.push_back(vector_.direction(one.doc));
@@ -386,15 +531,16 @@ void Ranker::report(double identifier_bonus, SearchResult& result) const {
     Hit& hit = result.hits.emplace_back();
     hit.chunk = one.doc >> 16;
     hit.offset = one.doc & 0xffffu;
-    hit.score = one.identifier ? one.score + identifier_bonus : one.score;
+    const double bonus = identifier_bonus * one.identifiers;
+    hit.score = one.identifiers != 0 ? one.score + bonus : one.score;
     hit.lexical_rank = candidate.lexical_rank;
     hit.vector_rank = candidate.vector_rank;
     if (candidate.lexical_rank != 0) hit.bm25 = candidate.bm25;
     if (candidate.vector_rank != 0) hit.similarity = candidate.similarity;
-    hit.identifier = one.identifier;
+    hit.identifier = one.identifiers != 0;
     if (!parts_) continue;
     result.parts.push_back((*parts_)[one.candidate]);
-    if (one.identifier) result.parts.back().identifier = identifier_bonus;
+    result.parts.back().identifier = bonus;
   }
 }
 

@@ -1,13 +1,15 @@
 // Ranking: from what the two arms found to the hits, in one pass over the candidates.
 //
 //  1. Candidates: both rankings, the caller's rankings, and documents that hold an identifier of the query.
+//     The automatic fusion goes by the scores that both arms give each of them: the missing ones are asked for,
+//     and where nothing but the fused scores decides, only of candidates that can be among the best k.
 //  2. The fusion gives each a score (fusion/fuse.hpp) and may refuse some.
 //  3. If there are signals: the best `depth` by (identifier tier, score) are kept, their scores scaled
 //     to 0..1, and the weighted signals added.
 //  4. Thresholds refuse more.
 //  5. The best k by (identifier tier, score, document), or k of the best `depth` by marginal relevance.
-// A hit of the identifier tier is reported with 1 + the spread of all scores added, so that scores descend
-// with the order (marginal relevance aside).
+// A hit of the identifier tier is reported with 1 + the spread of all scores added for each identifier, so that
+// scores descend with the order (marginal relevance aside).
 #pragma once
 
 #include <cstdint>
@@ -36,14 +38,27 @@ class Ranker {
         semantic_(semantic),
         parts_(explain ? &scratch.parts : nullptr) {}
 
+  // How many each arm was asked for.
+  struct Asked {
+    size_t lexical, vector;
+  };
+
   // After both arms ranked. `fused`: there is more than one ranking; otherwise the scores are those of the
-  // one. `depth`: how many of the best are looked at closely.
-  void run(bool fused, uint64_t n_docs, size_t k, size_t depth, SearchResult& result);
+  // one. As many of the best as the deepest ranking was asked for, at least k, are looked at closely.
+  void run(bool fused, uint64_t n_docs, size_t k, const Asked& asked, SearchResult& result);
 
  private:
   void collect();
   void add_holders(uint64_t n_docs);
+  void find_pairs();
+  [[nodiscard]] uint32_t n_identifiers_of(uint32_t doc) const;
   void complete_similarities();
+  [[nodiscard]] double fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked);
+  void complete_scores(double least_similarity);
+  void rescore_best(const fusion::Automatic& automatic, size_t k, bool lexical_cut);
+  [[nodiscard]] bool only_fused_scores() const {
+    return !any_identifier_ && !options_.adjusts() && !options_.diversifies();
+  }
   void prepare_coverage(uint64_t n_docs);
   void compute_coverages();
   void add_coverages(uint32_t chunk, uint32_t first_term, std::span<const uint32_t> places);

@@ -40,6 +40,12 @@ struct VectorWork {
   bool gathered = false;     // some chunk was gone through match by match of the filter
 };
 
+// Of the similarities between a query and the documents of its scope (similarity_spread.hpp).
+struct SimilaritySpread {
+  double mean = kUnknown;
+  double deviation = kUnknown;
+};
+
 // What the score of an arm is made of that ran alone.
 [[nodiscard]] inline fusion::ScoreParts part_of_one_arm(bool lexical, double score) noexcept {
   fusion::ScoreParts parts;
@@ -62,6 +68,7 @@ struct SearchResult {
   Mode mode = Mode::none;
   bool nothing_embedded = false;    // the request's embedder found no direction in the text
   double lexical_share = kUnknown;  // fusion automatic: what the words weighed, 0..1
+  SimilaritySpread spread;          // unknown unless the request asked for it
   uint64_t n_admitted = 0;          // visible documents that the filter admits; without one, all
   uint64_t last_write = 0;          // of a listing: the number of the last document's write; 0: it is empty
   bool lexical_gathered = false;    // some chunk was gone through match by match of the filter

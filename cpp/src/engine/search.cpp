@@ -15,6 +15,7 @@
 #include "engine/named_documents.hpp"
 #include "engine/ranking.hpp"
 #include "engine/search_scratch.hpp"
+#include "engine/similarity_spread.hpp"
 #include "engine/spelling.hpp"
 #include "engine/vector_arm.hpp"
 
@@ -114,9 +115,14 @@ class Search {
       mark_function_words(bm25);
       lexical_arm_.rank(bm25, n_lexical);
     }
-    if (semantic_ && vectors.dim != 0) vector_arm_.rank(vector, length, vectors, n_vector, request_.recall);
-
     SearchResult result;
+    if (semantic_ && vectors.dim != 0) {
+      vector_arm_.rank(vector, length, vectors, n_vector, request_.recall);
+      if (request_.spread) {
+        vector_arm_.similarities(s_.reported_sampled, s_.similarities);
+        result.spread = spread_of(s_.similarities);
+      }
+    }
     result.n_admitted = s_.n_admitted();
     result.lexical_gathered = lexical_arm_.gathered();
     result.vector_work = vector_arm_.work();
@@ -127,7 +133,7 @@ class Search {
     if (ranked) {
       Ranker(*request_.ranking, s_, lexical_arm_, vector_arm_, terms_, request_.entities,
              semantic_ && vectors.dim != 0, request_.explain)
-          .run(fused, n_live, k, std::max({k, n_lexical, n_vector}), result);
+          .run(fused, n_live, k, {n_lexical, n_vector}, result);
     } else {
       take_single(k, result);
       if (request_.explain) {
@@ -270,6 +276,9 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
   add_visible();
   if (search.correct_spelling(analyzer_)) add_visible();
   if (request.ranking->entity_weight != 0.0) scratch.count_entity_links(request.entities);
+  if (request.spread) sample_documents(scratch.chunks, kMostReported, scratch.reported_sampled);
+  if (request.ranking->fusion.method == fusion::Method::automatic && !request.vector.empty())
+    sample_documents(scratch.chunks, kMostFused, scratch.sampled);
   if (request.filter.any()) apply_filter(request.filter, scratch);
   for (size_t r = 0; r < request.rankings.size(); ++r) {
     const std::vector<DocumentKey>& keys = request.rankings[r];

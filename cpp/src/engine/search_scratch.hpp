@@ -11,6 +11,7 @@
 #include "base/errors.hpp"
 #include "base/topk.hpp"
 #include "engine/id_map.hpp"
+#include "engine/identifier_tier.hpp"
 #include "engine/partition.hpp"
 #include "engine/spelled_terms.hpp"
 #include "filter/predicate.hpp"
@@ -47,8 +48,8 @@ struct Admitted {
 struct RankedCandidate {
   double score;
   uint32_t doc;
-  uint32_t candidate;  // index into candidates
-  bool identifier;
+  uint32_t candidate;    // index into candidates
+  uint32_t identifiers;  // that it holds; 0: not in the tier
 };
 
 // A stored vector as a direction. Valid as long as the snapshot.
@@ -95,12 +96,21 @@ struct SearchScratch {
   std::vector<const vector::Column*> graph_columns;
   std::vector<uint32_t> graph_docs, graph_scores, graph_ordered;
 
+  std::vector<uint32_t> sampled;           // for the spread of the similarities that the fusion goes by
+  std::vector<uint32_t> reported_sampled;  // and for the one that the request asked for
+  std::vector<uint32_t> unscored;          // candidates with a score of one arm only, as indices
+  std::vector<uint32_t> unscored_docs;
+  std::vector<const vector::Column*> scored_columns;
+  std::vector<uint32_t> scored_bits;
+  std::vector<float> similarities;
+
   std::vector<uint32_t> lexical_docs, vector_docs;
   std::vector<std::vector<uint32_t>> extra_docs;
 
   fusion::Candidates candidates;
-  std::vector<fusion::ScoreParts> parts;          // explain: of each candidate
-  std::vector<uint32_t> rare_terms, identifiers;  // indices of terms
+  std::vector<fusion::ScoreParts> parts;  // explain: of each candidate
+  QueryIdentifiers identifiers;
+  std::vector<uint32_t> pair_docs;  // that hold several of them
   std::vector<double> term_idfs;
   std::vector<RankedCandidate> ranked, ranked_before;
   std::vector<uint32_t> coarse, places, term_offsets, term_bits;

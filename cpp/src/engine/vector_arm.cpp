@@ -167,6 +167,16 @@ double VectorArm::similarity(uint32_t chunk, uint32_t offset) const {
   return static_cast<double>(column->similarity(offset, s_.vector_query));
 }
 
+void VectorArm::similarities(std::span<const uint32_t> docs, std::vector<float>& out) const {
+  s_.scored_columns.clear();
+  for (const ChunkSnapshot& chunk : s_.chunks) s_.scored_columns.push_back(chunk.chunk->vectors());
+  s_.scored_bits.resize(docs.size());
+  vector::score_documents(s_.scored_columns, docs.data(), docs.size(), s_.vector_query,
+                          s_.scored_bits.data());
+  out.resize(docs.size());
+  for (size_t i = 0; i < docs.size(); ++i) out[i] = base::unsortable_float(s_.scored_bits[i]);
+}
+
 Direction VectorArm::direction(uint32_t doc) {
   const vector::Column* column = s_.chunks[doc >> 16].chunk->vectors();
   const uint32_t offset = doc & 0xffffu;

@@ -28,6 +28,9 @@ class VectorArm {
   // Of any visible document, NaN if it has no vector. After rank().
   [[nodiscard]] double similarity(uint32_t chunk, uint32_t offset) const;
 
+  // The same of several documents, all of which have one, into `out`.
+  void similarities(std::span<const uint32_t> docs, std::vector<float>& out) const;
+
   // For marginal relevance, whatever the metric.
   [[nodiscard]] Direction direction(uint32_t doc);
   static void prefetch(const Direction& direction) noexcept;

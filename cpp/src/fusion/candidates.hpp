@@ -24,8 +24,8 @@ struct Candidate {
   uint32_t doc = 0;
   uint32_t lexical_rank = 0;  // from 1; 0: not in that ranking
   uint32_t vector_rank = 0;
-  bool identifier = false;  // holds an identifier of the query verbatim
-  bool refused = false;     // by a gate, a floor or a threshold
+  uint32_t identifiers = 0;  // in the identifier tier: how many of the query's it holds, at least 1
+  bool refused = false;      // by a gate, a floor or a threshold
 };
 
 class Candidates {

@@ -134,7 +134,8 @@ void fuse_boosted(const Options& options, Candidates& candidates, Give give) {
     const bool known = !std::isnan(candidate.similarity);
     const double lexical = greatest > 0.0 ? candidate.bm25 / greatest : 0.0;
     give(candidate, options.boost * lexical, known ? candidate.similarity : 0.0);
-    candidate.refused = gated && !candidate.identifier && !(known && candidate.similarity >= options.gate);
+    candidate.refused =
+        gated && candidate.identifiers == 0 && !(known && candidate.similarity >= options.gate);
   }
 }
 
@@ -156,9 +157,19 @@ void fuse_as_production(const Options& options, Candidates& candidates, Give giv
   }
 }
 
+// Returns the lexical share.
+template <class Give>
+double fuse_automatically(const Scale& scale, Candidates& candidates, Give give) {
+  const Automatic automatic(scale, candidates);
+  for (Candidate& candidate : candidates.all())
+    give(candidate, automatic.words(candidate), automatic.meaning(candidate));
+  return automatic.share();
+}
+
 // Returns the lexical share (automatic), otherwise NaN.
 template <class Give>
-double fuse_arms(const Options& options, size_t n_terms, Candidates& candidates, Give give) {
+double fuse_arms(const Options& options, size_t n_terms, const Scale& scale, Candidates& candidates,
+                 Give give) {
   double share = kNoEvidence;
   switch (options.method) {
     case Method::rrf:
@@ -174,8 +185,7 @@ double fuse_arms(const Options& options, size_t n_terms, Candidates& candidates,
       fuse_as_production(options, candidates, give);
       break;
     case Method::automatic:
-      share = 0.7 - 0.4 * agreement(candidates);
-      fuse_zscores(share, 1.0 - share, candidates, give);
+      share = fuse_automatically(scale, candidates, give);
       break;
   }
   return share;
@@ -193,6 +203,25 @@ double agreement(const Candidates& candidates) noexcept {
          2.0;
 }
 
+Automatic::Automatic(const Scale& scale, const Candidates& candidates) noexcept
+    : scale_(scale),
+      share_(0.65 - 0.1 * agreement(candidates)),
+      has_vector_(!candidates.by_vector_rank().empty()) {
+  scale_.lexical_deviation = std::max(scale_.lexical_deviation, Scale::kLeastDeviation);
+  if (has_vector_) least_ = candidates.all()[candidates.by_vector_rank().back()].similarity;
+}
+
+double Automatic::words(const Candidate& candidate) const noexcept {
+  return share_ * (candidate.bm25 / scale_.lexical_deviation);
+}
+
+double Automatic::meaning(const Candidate& candidate) const noexcept {
+  if (!has_vector_ || !(scale_.deviation > 0.0)) return 0.0;
+  const double similarity = std::isnan(candidate.similarity) ? least_ : candidate.similarity;
+  const double z = (similarity - scale_.mean) / scale_.deviation;
+  return (1.0 - share_) * (z > 0.0 ? z * std::sqrt(z) : z);
+}
+
 double logistic(double bm25, size_t n_terms) noexcept {
   const double midpoint = n_terms <= 3    ? 5.0
                           : n_terms <= 6  ? 7.0
@@ -204,7 +233,7 @@ double logistic(double bm25, size_t n_terms) noexcept {
 }
 
 double fuse(const Options& options, std::span<const std::vector<uint32_t>> rankings, size_t n_terms,
-            Candidates& candidates, std::vector<ScoreParts>* parts) {
+            const Scale& scale, Candidates& candidates, std::vector<ScoreParts>* parts) {
   // Candidates of the caller alone are there before scores are given, so that each method says what they get.
   for (const std::vector<uint32_t>& docs : rankings) {
     for (const uint32_t doc : docs) candidates.at(doc);
@@ -213,9 +242,9 @@ double fuse(const Options& options, std::span<const std::vector<uint32_t>> ranki
   double share;
   if (parts) {
     parts->assign(candidates.all().size(), ScoreParts());
-    share = fuse_arms(options, n_terms, candidates, ScoreAndParts{first, parts->data()});
+    share = fuse_arms(options, n_terms, scale, candidates, ScoreAndParts{first, parts->data()});
   } else {
-    share = fuse_arms(options, n_terms, candidates, Score());
+    share = fuse_arms(options, n_terms, scale, candidates, Score());
   }
   for (size_t r = 0; r < rankings.size(); ++r) {
     const double weight = r < options.ranking_weights.size() ? options.ranking_weights[r] : 1.0;

@@ -13,13 +13,20 @@
 //   production  0.4 similarity + 0.6 bm25 / greatest, refused if both are below the floor. Literally, as it
 //               circulates: 0.4/0.6 for what both arms found, the bare similarity for what only the vector
 //               arm found, 0 for what only the lexical arm found; refused below the floor.
-//   automatic   weighted by z-scores, with a lexical share of 0.7 - 0.4 agreement. The agreement is the mean
-//               of 1/sqrt(rank that the other arm gives an arm's first document), 0 if it does not have
-//               it.
-//               When the arms agree, the vectors may decide among what the words cannot tell apart; when they
-//               do not, words are evidence that can be checked and nearness of an unknown model is not.
+//   automatic   share bm25 / d + (1 - share) e((similarity - mean) / deviation)
+//               d: the deviation that BM25 would have in the scope if its terms were independent, the root of
+//               the sum of w^2 p (1 - p) over the query's terms, w the weight of one and p the part of the
+//               documents that hold it; at least 0.2. mean, deviation: of the similarities in the scope. So
+//               each arm counts by how far a document stands out in it: words that most documents hold say
+//               little, and so does nearness where all are near.
+//               e(z) = z sqrt(z), z if negative: what is far out is rarer than in proportion.
+//               share = 0.65 - 0.1 agreement, the mean of 1/sqrt(rank that the other arm gives an arm's first
+//               document), 0 if it does not have it.
+//               Every candidate has the scores that both arms give it. One without a vector counts as the
+//               least similar of the vector ranking.
+//               Form and constants by cross-validation: `python -m benchmarks.quality.shares`.
 //
-// A document that the lexical ranking does not hold has BM25 0 (the cut-off scores are near it); one that the
+// In the other methods a document that the lexical ranking does not hold has BM25 0 (the cut-off scores are near it); one that the
 // vector ranking does not hold counts as that ranking's least. A caller's ranking has no scores: it adds
 // weight * 11 / (10 + rank), except in rrf. Double precision, sums in the order of the rankings.
 #pragma once
@@ -49,6 +56,34 @@ struct Options {
   bool literal = false;
 };
 
+// What the automatic fusion measures scores by: how they spread in the scope.
+struct Scale {
+  static constexpr double kLeastDeviation = 0.2;
+
+  double lexical_deviation = 0.0;
+  double mean = 0.0, deviation = 0.0;  // of the similarities
+};
+
+// The automatic fusion, candidate by candidate. Ascends with both of its scores.
+class Automatic {
+ public:
+  Automatic(const Scale& scale, const Candidates& candidates) noexcept;
+
+  [[nodiscard]] double share() const noexcept { return share_; }
+  [[nodiscard]] double words(const Candidate& candidate) const noexcept;
+  [[nodiscard]] double meaning(const Candidate& candidate) const noexcept;
+  [[nodiscard]] double score(const Candidate& candidate) const noexcept {
+    return words(candidate) + meaning(candidate);
+  }
+  // Of the vector ranking.
+  [[nodiscard]] double least_similarity() const noexcept { return least_; }
+
+ private:
+  Scale scale_;
+  double share_, least_ = 0.0;
+  bool has_vector_;
+};
+
 // Whether a method looks at the similarity of documents that the vector ranking does not hold.
 [[nodiscard]] constexpr bool wants_similarities(const Options& options) noexcept {
   return options.method == Method::boost || (options.method == Method::production && !options.literal);
@@ -56,10 +91,10 @@ struct Options {
 
 // Fills the scores of all candidates, and `refused`. `rankings` are the caller's, each of distinct documents;
 // documents of them that are no candidates yet become some. `n_terms`: distinct terms of the query, for the
-// logistic. `parts`, if not null, becomes what the score of each candidate is made of, in their order.
+// logistic; `scale`: for the automatic fusion. `parts`, if not null, becomes what the score of each candidate is made of, in their order.
 // Returns the lexical share (automatic), otherwise NaN.
 double fuse(const Options& options, std::span<const std::vector<uint32_t>> rankings, size_t n_terms,
-            Candidates& candidates, std::vector<ScoreParts>* parts = nullptr);
+            const Scale& scale, Candidates& candidates, std::vector<ScoreParts>* parts = nullptr);
 
 // Half the mean reciprocal square root of two ranks from 1, 0 for "not there": 0 to 1.
 [[nodiscard]] double agreement(const Candidates& candidates) noexcept;

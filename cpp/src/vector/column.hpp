@@ -73,6 +73,8 @@ class RowScales {
     }
     return {scale, scale, values_[doc]};
   }
+  // 1 / |row| of a document that has a vector, for the cosine.
+  [[nodiscard]] float factor(uint32_t doc) const noexcept { return values_[doc]; }
   // Asks for what operator[] reads.
   void prefetch(uint32_t doc) const noexcept {
     __builtin_prefetch(exponents_ + doc);

@@ -1,6 +1,7 @@
 #include "vector/rescoring.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/growing.hpp"
 #include "base/topk.hpp"
@@ -9,10 +10,10 @@
 namespace scrubjay::vector {
 namespace {
 
-// row_of(i) is the row of the i-th document, scale_of(i) its scale, prefetch_scale(i) asks for that.
-template <class RowOf, class ScaleOf, class PrefetchScale>
+// row_of(i) is the row of the i-th document, scales_of(i) its column's scales and its number there.
+template <class RowOf, class ScalesOf>
 void score(const ColumnOptions& options, size_t n, const PreparedQuery& query, uint32_t* scores,
-           RowOf&& row_of, ScaleOf&& scale_of, PrefetchScale&& prefetch_scale) {
+           RowOf&& row_of, ScalesOf&& scales_of) {
   constexpr size_t kAtOnce = 4, kAhead = 2 * kAtOnce;
   const simd::Kernels& kernels = simd::kernels();
   const size_t row_bytes = options.row_bytes();
@@ -20,7 +21,8 @@ void score(const ColumnOptions& options, size_t n, const PreparedQuery& query, u
     for (size_t i = first; i < std::min(last, n); ++i) {
       const char* row = row_of(i);
       for (size_t byte = 0; byte < row_bytes; byte += base::kCacheLineBytes) __builtin_prefetch(row + byte);
-      prefetch_scale(i);
+      const auto [scales, doc] = scales_of(i);
+      scales.prefetch(doc);
     }
   };
   const auto score_some = [&]<class Element>(auto dot_picked_rows, const Element*) {
@@ -32,9 +34,13 @@ void score(const ColumnOptions& options, size_t n, const PreparedQuery& query, u
       float dots[kAtOnce];
       for (size_t i = 0; i < n_rows; ++i) picked[i] = reinterpret_cast<const Element*>(row_of(first + i));
       dot_picked_rows(picked, n_rows, options.padded_dim(), query.elements.data(), dots);
-      for (size_t i = 0; i < n_rows; ++i)
-        scores[first + i] = base::sortable_float(
-            finish_similarity(options.metric, dots[i], scale_of(first + i), query.square));
+      for (size_t i = 0; i < n_rows; ++i) {
+        const auto [scales, doc] = scales_of(first + i);
+        const float similarity = options.metric == Metric::cosine
+                                     ? dots[i] * scales.factor(doc)
+                                     : finish_similarity(options.metric, dots[i], scales[doc], query.square);
+        scores[first + i] = base::sortable_float(similarity);
+      }
     }
   };
   if (options.storage == Storage::f16) {
@@ -52,7 +58,7 @@ void score_documents(const Column& column, const uint32_t* docs, size_t n, const
   const base::RowBlocks& rows = column.rows();
   score(
       column.options(), n, query, scores, [&](size_t i) { return rows.row(docs[i]); },
-      [&](size_t i) { return scales[docs[i]]; }, [&](size_t i) { scales.prefetch(docs[i]); });
+      [&](size_t i) { return std::pair(scales, docs[i]); });
 }
 
 void score_documents(std::span<const Column* const> columns, const uint32_t* docs, size_t n,
@@ -62,8 +68,7 @@ void score_documents(std::span<const Column* const> columns, const uint32_t* doc
   const auto offset = [&](size_t i) { return docs[i] & 0xffffu; };
   score(
       column(0).options(), n, query, scores, [&](size_t i) { return column(i).rows().row(offset(i)); },
-      [&](size_t i) { return column(i).scales()[offset(i)]; },
-      [&](size_t i) { column(i).scales().prefetch(offset(i)); });
+      [&](size_t i) { return std::pair(column(i).scales(), offset(i)); });
 }
 
 }  // namespace scrubjay::vector

@@ -30,12 +30,17 @@ class Fusion:
 
 @dataclass(frozen=True)
 class Auto(Fusion):
-    """Scores normalised by their spread (z-scores), weighed per query by how well the two rankings agree.
+    """Both scores of every candidate, whichever ranking it came from, each measured by its spread in the scope.
 
-    The lexical share is 0.7 - 0.4 a; the agreement a is the mean of 1/sqrt(rank that the other ranking gives a
-    ranking's first document), 0 where it is not there. If both put the same documents first, the vectors may decide
-    among what the words cannot tell apart; if they do not, the words weigh more, because a shared word can be checked
-    and nearness by an unknown model cannot. The share of a search is in `hits.lexical_share`.
+    share * bm25 / d + (1 - share) * e((similarity - mean) / deviation). d is the deviation that BM25 would have in the
+    scope if the query's terms were independent (at least 0.2); mean and deviation are those of the query's similarities
+    in the scope, by an even sample of 16 visible documents; e(z) = z * sqrt(z) above 0. So words that most documents
+    hold say little, and so does nearness where all are near. A document without a vector counts as the least similar of
+    the vector ranking.
+
+    The lexical share is 0.65 - 0.1 a; the agreement a is the mean of 1/sqrt(rank that the other ranking gives a
+    ranking's first document), 0 where it is not there. The share of a search is in `hits.lexical_share`. Form and
+    constants were chosen by cross-validation (`python -m benchmarks.quality.shares`).
 
     >>> Auto()
     Auto()

@@ -40,7 +40,10 @@ class Query:
         recall: the share of the truly nearest that the vector ranking should find, in (0, 1]; None: 0.99. 1.0 or
             "exact" compares every visible vector.
         identifier_tier: documents that hold a rare identifier of the query verbatim (at most max(5, 0.5%) of the
-            visible ones do) come first, in their fused order. Applies where rankings are fused.
+            visible ones do) come first, those that hold more of the query's identifiers before the others, then in
+            their fused order. Measures, years, ordinals, ranges and numbered words ("400mg", "2023", "18th", "1/2",
+            "interleukin-2") count as identifiers only where the query is mostly about such. Applies where rankings are
+            fused.
         spelling: a word that no visible document holds is read as the known one at one edit from it that most visible
             documents hold (one with the same first letter, if there is any); :attr:`Hits.corrections` says which. Words
             of 4 to 24 letters; no identifiers, no words in capitals, nothing between double quotes.

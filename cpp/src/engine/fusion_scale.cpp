@@ -1,0 +1,41 @@
+#include "engine/fusion_scale.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "engine/similarity_spread.hpp"
+
+namespace scrubjay::engine {
+namespace {
+
+// Of BM25, if each term stood in its documents independently of the others.
+double lexical_deviation(const SearchScratch& scratch, size_t n_terms, uint64_t n_docs) {
+  double variance = 0.0;
+  for (size_t t = 0; t < n_terms; ++t) {
+    if (scratch.dfs[t] == 0) continue;
+    const bool is_function_word = !scratch.is_function_word.empty() && scratch.is_function_word[t] != 0;
+    const double idf = scratch.weighting.idf_of(t);
+    const double weight =
+        scratch.counts[t] * (is_function_word ? std::min(idf, lexical::kFunctionWordIdf) : idf);
+    const double held = static_cast<double>(scratch.dfs[t]) / static_cast<double>(n_docs);
+    variance += weight * weight * held * (1.0 - held);
+  }
+  return std::sqrt(variance);
+}
+
+}  // namespace
+
+fusion::Scale fusion_scale(SearchScratch& scratch, std::span<const lexical::TermCount> terms, uint64_t n_docs,
+                           const VectorArm& vector) {
+  fusion::Scale scale;
+  scale.lexical_deviation = lexical_deviation(scratch, terms.size(), n_docs);
+  if (scratch.vector_docs.empty()) return scale;
+  vector.similarities(scratch.sampled, scratch.similarities);
+  const SimilaritySpread spread = spread_of(scratch.similarities);
+  if (scratch.sampled.empty() || !std::isfinite(spread.deviation)) return scale;
+  scale.mean = spread.mean;
+  scale.deviation = spread.deviation;
+  return scale;
+}
+
+}  // namespace scrubjay::engine

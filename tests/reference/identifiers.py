@@ -1,0 +1,130 @@
+"""Which terms of a query name something exactly, and which documents hold how many? The twin of
+`cpp/src/engine/identifier_tier.hpp`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+ALWAYS_RARE, RARE_SHARE = 5, 0.005
+MOSTLY = 2 / 3
+MOST_VISITED = 1000
+"""Documents that hold the rarest of several identifiers are looked at if there are no more."""
+
+UNITS = (
+    "st nd rd th k m b x d h hr hrs min s sec ms us μs ns w wk wks mo y yr yrs am pm g kg mg ug μg ng pg lb lbs oz"
+    " l dl ml ul μl mm cm km um μm nm in ft mi mph kmh hz khz mhz ghz v mv kv kw mw kb mb gb tb kib mib gib tib"
+    " px pt em rem c f kcal cal kj j pa kpa mol mmol μmol usd eur"
+).split()
+LETTERS = r"[a-z\x80-\U0010ffff]"
+QUANTITIES = [
+    re.compile(rule)
+    for rule in (
+        r"[0-9]{1,2}|(19|20)[0-9][0-9]",  # a number, a year
+        rf"[0-9]+([.,][0-9]+)*-?({'|'.join(UNITS)})",  # a measure, an ordinal
+        rf"[0-9]{{1,3}}-?{LETTERS}{{3,}}",  # 30-day
+        rf"{LETTERS}{{5,}}-?([1-9][0-9]?|0)",  # interleukin-2
+        r"[0-9]{1,3}[-/][0-9]{1,3}|(19|20)[0-9][0-9][-/](19|20)[0-9][0-9]",  # a fraction, a range
+    )
+]
+
+
+@dataclass(frozen=True)
+class Identifiers:
+    """What the tier goes by."""
+
+    members: Sequence[str]
+    """Terms: a document that holds one is in the tier."""
+    named: Sequence[frozenset[str]]
+    """The identifiers as they are written, each with the forms that a document may hold, for the order in the tier."""
+
+    def held(self, terms: Collection[str]) -> int:
+        """How many identifiers a document with these terms holds."""
+        return sum(any(form in terms for form in forms) for forms in self.named)
+
+
+def has_digit(term: str) -> bool:
+    return any("0" <= character <= "9" for character in term)
+
+
+def is_quantity(term: str) -> bool:
+    return any(rule.fullmatch(term) for rule in QUANTITIES)
+
+
+def stripped(term: str) -> str:
+    """Without what joins its parts."""
+    return re.sub(r"[-_.@/:+#]", "", term)
+
+
+def rare_limit(n_documents: int) -> float:
+    return max(ALWAYS_RARE, RARE_SHARE * n_documents)
+
+
+def identifiers(
+    tokens: Sequence[tuple[str, str]],
+    frequency: Mapping[str, int],
+    mass: Mapping[str, float],
+    n_documents: int,
+) -> Identifiers:
+    """`mass`: count times idf of each distinct term."""
+    known = [
+        term
+        for term, kind in dict.fromkeys(tokens)
+        if (kind == "whole" or (kind in ("word", "joined") and has_digit(term))) and frequency[term] > 0
+    ]
+    known = list(dict.fromkeys(known))
+    total = sum_in_order(mass.values())
+    inside = sum_in_order(weight for term, weight in mass.items() if any(term in one for one in known))
+    mostly = total > 0 and inside / total >= MOSTLY
+
+    as_written = [term for term, kind in tokens if kind == "whole" or (kind == "word" and has_digit(term))]
+
+    def exact(term: str) -> bool:
+        """Whether what the term is a form of, as it is written, is no mere quantity."""
+        forms = [one for one in as_written if stripped(one) == stripped(term)]
+        return mostly or not all(is_quantity(one) for one in forms)
+
+    rare = [term for term in known if frequency[term] <= rare_limit(n_documents)]
+    members = [
+        term
+        for term in mass
+        if term in rare
+        and not any(term != other and term in other for other in rare)
+        and (mostly or has_digit(term))
+        and exact(term)
+    ]
+    named = [
+        frozenset(one for one in known if stripped(one) == stripped(term))
+        for term in written(tokens, frequency)
+        if exact(term)
+    ]
+    return Identifiers(members, list(dict.fromkeys(named)))
+
+
+def written(tokens: Sequence[tuple[str, str]], frequency: Mapping[str, int]) -> list[str]:
+    """Of each identifier in the text the longest form that a document holds."""
+    found, before, wanted = [], "", False
+    for term, kind in tokens:
+        if kind == "whole":
+            wanted = wanted if before == "whole" else True
+            if wanted and frequency[term] > 0:
+                found.append(term)
+                wanted = False
+        elif kind == "word" and has_digit(term) and frequency[term] > 0:
+            found.append(term)
+        before = kind
+    return found
+
+
+def rarest(named: Sequence[frozenset[str]], frequency: Mapping[str, int]) -> frozenset[str]:
+    """The identifier that fewest documents hold, counting each form; the first of equals."""
+    return min(named, key=lambda forms: sum(frequency[form] for form in forms))
+
+
+def sum_in_order(values: Iterable[float]) -> float:
+    total = 0.0
+    for value in values:  # sum() compensates; the definition does not
+        total += value
+    return total
