@@ -4,6 +4,7 @@
 #include "bindings.hpp"
 #include "classes.hpp"
 #include "convert.hpp"
+#include "engine/spelling.hpp"
 #include "instances.hpp"
 #include "result.hpp"
 
@@ -138,6 +139,22 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
       .def_property_readonly(
           "nothing_embedded", [](const Result& r) { return r.found.nothing_embedded; },
           "Whether the search's embedder found nothing in its text.")
+      .def_property_readonly(
+          "corrections",
+          [](const Result& r) {
+            py::list pairs;
+            for (const engine::Correction& one : r.found.corrections)
+              pairs.append(py::make_tuple(one.typed, one.used));
+            return pairs;
+          },
+          "Pairs (word as typed, known word that was searched for instead), in the order of the text.")
+      .def(
+          "corrected",
+          [](const Result& r, const py::object& text) {
+            py::object keep;
+            return engine::corrected(to_text(text, "text", keep), r.found.corrections);
+          },
+          py::arg("text"), "The text that was searched for, corrected.")
       .def_property_readonly(
           "lexical_ranks",
           [](const Result& r) { return to_array<int32_t>(r, [](const Hit& h) { return h.lexical_rank; }); },

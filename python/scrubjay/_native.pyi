@@ -140,6 +140,10 @@ class Result:
         ...
     def __repr__(self) -> str:
         ...
+    def corrected(self, text: typing.Any) -> str:
+        """
+        The text that was searched for, corrected.
+        """
     def id(self, i: typing.SupportsInt | typing.SupportsIndex) -> int | str:
         """
         The id of hit i.
@@ -181,6 +185,11 @@ class Result:
     def bm25(self) -> numpy.typing.NDArray[numpy.float64]:
         """
         float64 (n,): BM25 scores; NaN where not known (not in the lexical ranking) or, with explain, where no term matches.
+        """
+    @property
+    def corrections(self) -> list:
+        """
+        Pairs (word as typed, known word that was searched for instead), in the order of the text.
         """
     @property
     def coverage(self) -> numpy.typing.NDArray[numpy.float64]:
@@ -268,7 +277,7 @@ class CompiledRanking:
     """
     How a search ranks, in the engine's own form. Immutable; a scrubjay.Query makes it once.
     """
-    def __init__(self, method: str = 'auto', *, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] = [1.0, 1.0], normalise: str = 'zscore', boost: typing.SupportsFloat | typing.SupportsIndex = 0.3, gate: typing.SupportsFloat | typing.SupportsIndex = 0.0, floor: typing.SupportsFloat | typing.SupportsIndex = 0.4, literal: bool = False, identifier_tier: bool = True, coverage: typing.SupportsFloat | typing.SupportsIndex = 0.0, recency: typing.SupportsFloat | typing.SupportsIndex = 0.0, half_life_us: typing.SupportsFloat | typing.SupportsIndex = 604800000000.0, now_us: typing.SupportsInt | typing.SupportsIndex | None = None, entities: typing.SupportsFloat | typing.SupportsIndex = 0.0, entity_field: str = 'entities', dates: typing.SupportsFloat | typing.SupportsIndex = 6.0, dates_now_us: typing.SupportsInt | typing.SupportsIndex | None = None, neighbours: typing.SupportsFloat | typing.SupportsIndex = 0.2, prior: typing.SupportsFloat | typing.SupportsIndex = 0.0, prior_field: str = 'importance', mmr: typing.SupportsFloat | typing.SupportsIndex | None = None, min_score: typing.SupportsFloat | typing.SupportsIndex | None = None, relevance: str | None = None, relevance_bounds: collections.abc.Sequence[tuple[typing.SupportsFloat | typing.SupportsIndex, typing.SupportsFloat | typing.SupportsIndex]] = []) -> None:
+    def __init__(self, method: str = 'auto', *, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] = [1.0, 1.0], normalise: str = 'zscore', boost: typing.SupportsFloat | typing.SupportsIndex = 0.3, gate: typing.SupportsFloat | typing.SupportsIndex = 0.0, floor: typing.SupportsFloat | typing.SupportsIndex = 0.4, literal: bool = False, identifier_tier: bool = True, spelling: bool = True, coverage: typing.SupportsFloat | typing.SupportsIndex = 0.0, recency: typing.SupportsFloat | typing.SupportsIndex = 0.0, half_life_us: typing.SupportsFloat | typing.SupportsIndex = 604800000000.0, now_us: typing.SupportsInt | typing.SupportsIndex | None = None, entities: typing.SupportsFloat | typing.SupportsIndex = 0.0, entity_field: str = 'entities', dates: typing.SupportsFloat | typing.SupportsIndex = 6.0, dates_now_us: typing.SupportsInt | typing.SupportsIndex | None = None, neighbours: typing.SupportsFloat | typing.SupportsIndex = 0.2, prior: typing.SupportsFloat | typing.SupportsIndex = 0.0, prior_field: str = 'importance', mmr: typing.SupportsFloat | typing.SupportsIndex | None = None, min_score: typing.SupportsFloat | typing.SupportsIndex | None = None, relevance: str | None = None, relevance_bounds: collections.abc.Sequence[tuple[typing.SupportsFloat | typing.SupportsIndex, typing.SupportsFloat | typing.SupportsIndex]] = []) -> None:
         """
         See scrubjay.Query and the fusions for what the numbers mean. ValueError for one out of its range.
         """

@@ -8,13 +8,21 @@ from typing import Any
 
 from scrubjay.errors import MissingExtraError
 
-__all__ = ["snowball"]
+__all__ = ["snowball", "stemmer_of"]
+
+# libstemmer's, but for English, which is built in.
+_LANGUAGES = frozenset(
+    """arabic armenian basque catalan czech danish dutch esperanto estonian finnish french german greek hindi hungarian
+    indonesian irish italian lithuanian nepali norwegian persian polish portuguese romanian russian serbian spanish
+    swedish tamil turkish yiddish""".split()
+)
 
 
 def snowball(language: str) -> Callable[[str], str]:
     """Return the Snowball stemmer of `language` ("german", "french", ...) by PyStemmer (extra "stemmers").
 
-    For `Index(analyzer="german", stemmer=scrubjay.snowball("german"))`. The result may be called from any thread.
+    `Index(analyzer="german")` uses it by itself; give it as `stemmer` with an analyzer of another name. The result may
+    be called from any thread.
 
     Raises:
         MissingExtraError: PyStemmer is not installed.
@@ -36,3 +44,15 @@ def snowball(language: str) -> Callable[[str], str]:
         return stemmed
 
     return stem
+
+
+def stemmer_of(analyzer: str, stemmer: Callable[[str], str] | None) -> Callable[[str], str] | None:
+    """Return the stemmer of an index: the caller's, or else that of the language that the analyzer is named for.
+
+    Raises:
+        MissingExtraError: it is a language, and PyStemmer is not installed.
+
+    >>> stemmer_of("english", None) is None, stemmer_of("german", str.lower) is str.lower
+    (True, True)
+    """
+    return snowball(analyzer) if stemmer is None and analyzer in _LANGUAGES else stemmer

@@ -62,6 +62,7 @@ def options(draw_: st.DrawFn) -> Options:
         floor=draw_(st.floats(-1, 2)),
         literal=draw_(st.booleans()),
         identifier_tier=draw_(st.booleans()),
+        spelling=draw_(st.booleans()),
         **optional,
     )
 

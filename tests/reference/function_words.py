@@ -42,7 +42,8 @@ def function_words(text: str) -> set[str]:
     return found - names
 
 
-def marked(text: str, terms: Iterable[str]) -> set[str]:
-    """Which of the query's terms weigh no more than MOST_IDF; none where it has no others."""
-    terms, words = set(terms), function_words(text)
+def marked(text: str, terms: Iterable[str], meant: Iterable[str] = ()) -> set[str]:
+    """Which of the query's terms weigh no more than MOST_IDF, those that corrections `meant` among them; none where it
+    has no others."""
+    terms, words = set(terms), function_words(text) | set(meant)
     return terms & words if terms - words else set()

@@ -41,6 +41,7 @@ class Options:
     floor: float = 0.4
     literal: bool = False
     identifier_tier: bool = True
+    spelling: bool = True
     coverage: float = 0.0
     recency: float = 0.0
     half_life_us: float = 168 * 3600e6
@@ -71,7 +72,7 @@ class Options:
         )
 
 
-PLAIN = Options("rrf", identifier_tier=False)
+PLAIN = Options("rrf", identifier_tier=False, spelling=False)
 
 
 @dataclass

@@ -51,6 +51,7 @@ def same_result(given: Any, expected: Any, *, explain: bool = False) -> None:
     assert list(given.vector_ranks) == list(expected.vector_ranks)
     assert list(given.identifiers) == list(expected.identifiers)
     same_bits([given.lexical_share], [expected.lexical_share], "lexical_share")
+    assert given.corrections == expected.corrections
     if explain:
         same_evidence(given, expected)
 

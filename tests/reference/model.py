@@ -11,7 +11,7 @@ import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, wraps
 from typing import Any, TypeVar
@@ -20,12 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay.errors import VersionConflictError
-from tests.reference import arguments, bm25, filters, fusion, neighbours, ranking, scopes, vectors
+from tests.reference import arguments, bm25, filters, fusion, neighbours, ranking, scopes, spelling, vectors
+from tests.reference.analyzer import stem_english
 from tests.reference.dates import Dates, find_dates
-from tests.reference.function_words import MOST_IDF, marked
+from tests.reference.function_words import MOST_IDF, WORDS, marked
 from tests.reference.query import Asked, asked
 from tests.reference.results import Document, Hit, Result
 from tests.reference.scopes import AnyScope, DocumentKey
+from tests.reference.word_forms import with_forms
 
 COUNTING = ("word", "part")
 DEFAULT_CANDIDATES = 100
@@ -329,7 +331,11 @@ class ModelEngine:
         ranked = fused or options.adjusts or dates is not None or turns
         n_lexical, n_nearest = (n_lexical, n_nearest) if ranked else (k, k)
         depth = max(n_lexical, n_nearest)
-        bm25_of = self._bm25(rows, [term for term, _ in tokens], text) if text is not None else {}
+        read: list[spelling.Correction] = []
+        if options.spelling and text is not None and ran in ("hybrid", "lexical"):
+            tokens, read = self._reworded(rows, arguments.text(text), tokens)
+        meant = {known for _, _, word, known in read if word in WORDS}
+        bm25_of = self._bm25(rows, [term for term, _ in tokens], text, meant) if text is not None else {}
         similarity_of = self._similarities(rows, direction) if direction is not None else {}
         spread = self._spread(rows, similarity_of, vectors.MOST_SAMPLED)
         spread_fused = self._spread(rows, similarity_of, vectors.MOST_FUSED)
@@ -356,7 +362,7 @@ class ModelEngine:
                 lambda serial: attributes_of[serial],
                 [] if entities is None else list(entities),
                 spread_fused,
-                self._function_words(text, tokens),
+                self._function_words(text, tokens, meant),
                 list(frequencies_of),
                 dates,
                 lambda serial: row_of[serial].document.key[0],
@@ -396,7 +402,8 @@ class ModelEngine:
         ]
         total = in_order(said.values()) if explain and ran in ("hybrid", "lexical") else math.nan
         asked_spread = (wanted.spread or explain) and ran in ("hybrid", "vector")
-        return Result(found, ran, share, spread if asked_spread else (math.nan, math.nan), total)
+        corrections = [(typed, word) for typed, _, word, _ in read]
+        return Result(found, ran, share, spread if asked_spread else (math.nan, math.nan), total, corrections)
 
     def search_batch(
         self,
@@ -473,7 +480,38 @@ class ModelEngine:
     def _average_length(self, rows: Sequence[Row]) -> float:
         return sum(row.length for row in rows) / len(rows)
 
-    def _bm25(self, rows: Sequence[Row], query: Sequence[str], text: str) -> dict[int, float]:
+    def _reworded(
+        self, rows: Sequence[Row], text: str, tokens: Analysis
+    ) -> tuple[Analysis, list[spelling.Correction]]:
+        """The tokens of a query with what its unknown words are read as, and with other forms; and the corrections."""
+        if len(text.encode("utf-8", "replace")) > spelling.MOST_BYTES:
+            return tokens, []
+        df = Counter(term for row in rows for term in row.frequencies)
+        becomes, further = self._forms(tokens, df)
+        others = [(term, kind) for term, kind in tokens if term not in becomes]
+        read = self._corrections(df, text, others)
+        becomes.update((term, known) for _, term, _, known in read)
+        present = {becomes.get(term, term) for term, _ in tokens}
+        further = [(term, kind) for term, kind in further if term not in present]
+        return [(becomes.get(term, term), kind) for term, kind in tokens] + further, read
+
+    def _forms(self, tokens: Analysis, df: Mapping[str, int]) -> tuple[dict[str, str], Analysis]:
+        return with_forms(tokens, df) if self.analyzer.split("-")[0] == "english" else ({}, [])
+
+    def _corrections(self, df: Mapping[str, int], text: str, tokens: Analysis) -> list[spelling.Correction]:
+        """What words of the query that no visible document holds are read as."""
+        stems = {"english": stem_english, "plain": lambda word: word}
+        return spelling.corrections(
+            text,
+            tokens,
+            df,
+            lambda word: next((term for term, _ in self._analyze(word)), word),
+            stems.get(self.analyzer.split("-")[0]),
+        )
+
+    def _bm25(
+        self, rows: Sequence[Row], query: Sequence[str], text: str, meant: Collection[str] = ()
+    ) -> dict[int, float]:
         """The score of every document that holds a term of the query; the statistics are those of `rows` alone."""
         count_in_query = Counter(query)  # keeps the order of first appearance
         holders = {term: [row for row in rows if term in row.frequencies] for term in count_in_query}
@@ -487,7 +525,7 @@ class ModelEngine:
         bits = self.formulas.fraction_bits(idf_of, count_in_query)
         average = self._average_length(rows)
         k1, b = self.formulas.parameters(average, self.k1, self.b)
-        little = self._function_words(text, [(term, "") for term in query])
+        little = self._function_words(text, [(term, "") for term in query], meant)
         total: dict[int, int] = {}
         for term, idf in idf_of.items():
             worth = min(idf, MOST_IDF) if term in little else idf
@@ -498,13 +536,13 @@ class ModelEngine:
                 total[row.serial] = total.get(row.serial, 0) + count_in_query[term] * gain
         return {serial: self.formulas.reported_score(score, bits) for serial, score in total.items()}
 
-    def _function_words(self, text: Any, tokens: Analysis) -> frozenset[str]:
-        """The terms of the query that weigh little."""
+    def _function_words(self, text: Any, tokens: Analysis, meant: Collection[str] = ()) -> frozenset[str]:
+        """The terms of the query that weigh little; `meant` are function words that were misspelt."""
         english = self.analyzer.split("-")[0] == "english"
         textbook = self.k1 is not None and self.b is not None
         if text is None or not english or textbook:
             return frozenset()
-        return frozenset(marked(arguments.text(text), [term for term, _ in tokens]))
+        return frozenset(marked(arguments.text(text), [term for term, _ in tokens], meant))
 
     def _spread(self, rows: Sequence[Row], similarity_of: dict[int, float], most: int) -> tuple[float, float]:
         sampled = [rows[place].serial for place in vectors.sampled_places(len(rows), most)]

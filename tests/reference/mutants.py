@@ -25,6 +25,7 @@ MUTANTS: dict[str, type[ModelEngine]] = {}
 CAUGHT_BY: dict[str, str] = {}
 
 LEXICAL = "tests/properties/test_lexical.py"
+SPELLING = "tests/properties/test_spelling.py"
 VECTOR = "tests/properties/test_vector.py"
 HYBRID = "tests/properties/test_hybrid.py"
 RANKING = "tests/properties/test_ranking.py"
@@ -130,20 +131,58 @@ class AllTokensCount(ModelEngine):
 
 @caught_by(LEXICAL)
 class RepeatedTermsOnce(ModelEngine):
-    def _bm25(self, rows: Any, query: Any, text: str) -> dict[int, float]:
-        return super()._bm25(rows, list(dict.fromkeys(query)), text)
+    def _bm25(self, rows: Any, query: Any, text: str, meant: Any = ()) -> dict[int, float]:
+        return super()._bm25(rows, list(dict.fromkeys(query)), text, meant)
 
 
 @caught_by(LEXICAL)
 class FunctionWordsInFull(ModelEngine):
-    def _bm25(self, rows: Any, query: Any, text: str) -> dict[int, float]:
+    def _bm25(self, rows: Any, query: Any, text: str, meant: Any = ()) -> dict[int, float]:
         return super()._bm25(rows, query, "")
 
 
 @caught_by(LEXICAL)
 class NamesAreFunctionWords(ModelEngine):
-    def _bm25(self, rows: Any, query: Any, text: str) -> dict[int, float]:
-        return super()._bm25(rows, query, text.lower())
+    def _bm25(self, rows: Any, query: Any, text: str, meant: Any = ()) -> dict[int, float]:
+        return super()._bm25(rows, query, text.lower(), meant)
+
+
+@caught_by(SPELLING)
+class NothingIsMisspelt(ModelEngine):
+    def _corrections(self, df: Any, text: str, tokens: Any) -> Any:
+        return []
+
+
+@caught_by(SPELLING)
+class SpellingOfOneDocument(ModelEngine):
+    """Frequencies of a part of the scope decide what is meant."""
+
+    def _reworded(self, rows: Any, text: str, tokens: Any) -> Any:
+        return super()._reworded(rows[:1], text, tokens)
+
+
+@caught_by(SPELLING)
+class QuotesAreCorrected(ModelEngine):
+    def _corrections(self, df: Any, text: str, tokens: Any) -> Any:
+        return super()._corrections(df, text.replace('"', " "), tokens)
+
+
+@caught_by(SPELLING)
+class CapitalsAreCorrected(ModelEngine):
+    def _corrections(self, df: Any, text: str, tokens: Any) -> Any:
+        return super()._corrections(df, text.lower(), tokens)
+
+
+@caught_by(SPELLING)
+class OneFormOnly(ModelEngine):
+    def _forms(self, tokens: Any, df: Any) -> Any:
+        return super()._forms(tokens, df)[0], []
+
+
+@caught_by(SPELLING)
+class MeantFunctionWordsInFull(ModelEngine):
+    def _bm25(self, rows: Any, query: Any, text: str, meant: Any = ()) -> dict[int, float]:
+        return super()._bm25(rows, query, text)
 
 
 @caught_by(LEXICAL)

@@ -54,7 +54,7 @@ def asked(query: Any) -> Asked:
     if not hasattr(query, "fusion"):
         raise TypeError(f"query: expected a Query, got {type(query).__name__}")
     options: dict[str, Any] = {
-        name: getattr(query, name) for name in ("identifier_tier", "coverage", "mmr", "min_score")
+        name: getattr(query, name) for name in ("identifier_tier", "spelling", "coverage", "mmr", "min_score")
     }
     parts = ("fusion", "recency", "dates", "neighbours", "entities", "prior", "relevance")
     for part in (getattr(query, name) for name in parts):

@@ -56,10 +56,12 @@ class Result:
         lexical_share: float = math.nan,
         spread: tuple[float, float] = (math.nan, math.nan),
         query_information: float = math.nan,
+        corrections: Sequence[tuple[str, str]] = (),
     ) -> None:
         self._hits = list(hits)
         self.similarity_spread = spread
         self.query_information = query_information
+        self.corrections = list(corrections)
         self.mode = mode
         self.lexical_share = lexical_share
 

@@ -84,6 +84,18 @@ def test_another_language_through_snowball() -> None:
         scrubjay.snowball("klingon")
 
 
+def test_a_language_needs_no_stemmer(tmp_path: Path) -> None:
+    pytest.importorskip("Stemmer")
+    for index in (Index(analyzer="german"), Index.open(tmp_path / "de.db", analyzer="german")):
+        index.upsert("m1", "Sie mag lange Wanderungen.", scope=Scope("acme"))
+        assert list(index.search("Wanderung", scope=Scope("acme")).ids) == ["m1"]
+        index.close()
+    with Index.open(tmp_path / "de.db") as again:
+        assert list(again.search("Wanderungen", scope=Scope("acme")).ids) == ["m1"]
+    with pytest.raises(ValueError, match="klingon"):
+        Index(analyzer="klingon")
+
+
 def test_snowball_may_be_called_from_many_threads() -> None:
     pytest.importorskip("Stemmer", reason="PyStemmer is not installed (extra: stemmers)")
     stem = scrubjay.snowball("english")

@@ -29,6 +29,7 @@ def index() -> Index:
         ("coverage", "x", "coverage: expected a number, got str 'x'"),
         ("min_score", [1], r"min_score: expected a number, got list \[1\]"),
         ("identifier_tier", "x", "identifier_tier: expected a bool, got str 'x'"),
+        ("spelling", "x", "spelling: expected a bool, got str 'x'"),
         ("recency", "x", "recency: expected Recency or a bool, got str 'x'"),
         ("prior", 3, "prior: expected Prior or a bool, got int 3"),
         ("relevance", 0.5, "relevance: expected Relevance or one of its tiers, got float 0.5"),

@@ -15,6 +15,9 @@ class LexicalArm {
   LexicalArm(SearchScratch& scratch, std::span<const lexical::TermCount> terms) noexcept
       : s_(scratch), terms_(terms) {}
 
+  // Other terms, before rank(); the scratch is filled again.
+  void use(std::span<const lexical::TermCount> terms) noexcept { terms_ = terms; }
+
   // Fills scratch.lexical_docs, best first.
   void rank(const lexical::Bm25Parameters& bm25, size_t candidates);
 

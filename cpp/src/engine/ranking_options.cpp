@@ -62,6 +62,7 @@ const RankingOptions& plain_fusion() {
     plain->identifier_tier = false;
     plain->dates_weight = 0.0;
     plain->neighbours_weight = 0.0;
+    plain->spelling = false;
     return plain;
   }();
   return *options;

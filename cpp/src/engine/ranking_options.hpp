@@ -25,6 +25,8 @@ struct RankingOptions {
   fusion::Options fusion;
   // Documents that hold a rare identifier of the query verbatim come first (identifier_tier.hpp).
   bool identifier_tier = true;
+  // Words that no visible document holds are read as known ones at one edit (spelling.hpp).
+  bool spelling = true;
 
   // Added to the fused score, which is scaled to 0..1 over the candidates first if any of them is not 0.
   double coverage_weight = 0.0;

@@ -54,6 +54,13 @@ struct SimilaritySpread {
   return parts;
 }
 
+// A word of the query that no visible document holds, and the known one that was searched for in its place.
+struct Correction {
+  std::string typed;  // as it stands in the text
+  std::string used;   // in small letters
+  size_t at;          // of typed, in the text
+};
+
 // Owns references to the chunks of its hits, so texts can be read (under an epoch guard) as they were when
 // the search ran.
 struct SearchResult {
@@ -68,6 +75,7 @@ struct SearchResult {
   uint64_t last_write = 0;          // of a listing: the number of the last document's write; 0: it is empty
   bool lexical_gathered = false;    // some chunk was gone through match by match of the filter
   VectorWork vector_work;
+  std::vector<Correction> corrections;         // in the order of the text
   std::vector<std::string> terms;              // explain: the distinct query terms, in query order
   std::vector<std::vector<uint32_t>> matched;  // explain: per hit, indices into terms
   std::vector<fusion::ScoreParts> parts;       // explain: per hit, of its score

@@ -19,6 +19,7 @@
 #include "engine/ranking.hpp"
 #include "engine/search_scratch.hpp"
 #include "engine/similarity_spread.hpp"
+#include "engine/spelling.hpp"
 #include "engine/vector_arm.hpp"
 
 namespace scrubjay::engine {
@@ -65,6 +66,17 @@ class Search {
       s_.postings.resize(first + terms_.size());
       chunk.postings().find_all(terms_, snapshot.n_docs, snapshot.dead, s_.postings.data() + first);
     });
+  }
+
+  // With every visible partition added: true if words were corrected, and then the partitions are to be added again.
+  [[nodiscard]] bool correct_spelling(const text::Analyzer& analyzer) {
+    if (!lexical_ || !request_.ranking->spelling) return false;
+    Spelling spelling(s_, analyzer);
+    if (!spelling.may_change(terms_) || !spelling.correct(*request_.text, terms_, corrections_)) return false;
+    terms_ = s_.spelled.terms;
+    lexical_arm_.use(terms_);
+    s_.start();
+    return true;
   }
 
   void clear_rankings() noexcept { s_.extra_docs.clear(); }
@@ -139,6 +151,7 @@ class Search {
     }
     if (request_.explain) explain(result, vectors, n_live);
     own_chunks(result);
+    result.corrections = std::move(corrections_);
     return result;
   }
 
@@ -166,10 +179,16 @@ class Search {
     is_one.clear();
     if (!english_ || bm25.is_textbook() || s_.chunks.empty()) return;
     const std::span<const uint64_t> keys = s_.function_words.find(*request_.text);
-    if (keys.empty()) return;
+    const auto meant = [&](const lexical::TermCount& term) {
+      return std::any_of(corrections_.begin(), corrections_.end(), [&](const Correction& correction) {
+        return text::is_function_word(correction.used) && s_.spelled.means(term, correction.used);
+      });
+    };
+    if (keys.empty() && corrections_.empty()) return;
     bool others = false;
     for (const lexical::TermCount& term : terms_) {
-      is_one.push_back(std::find(keys.begin(), keys.end(), term.key) != keys.end() ? 1 : 0);
+      const bool is_written = std::find(keys.begin(), keys.end(), term.key) != keys.end();
+      is_one.push_back(is_written || meant(term) ? 1 : 0);
       others = others || is_one.back() == 0;
     }
     if (!others) is_one.clear();
@@ -255,7 +274,8 @@ class Search {
   const bool lexical_;
   const bool english_;
   const bool semantic_;
-  const std::span<const lexical::TermCount> terms_;
+  std::span<const lexical::TermCount> terms_;
+  std::vector<Correction> corrections_;
   LexicalArm lexical_arm_;
   VectorArm vector_arm_;
 };
@@ -277,10 +297,14 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
   }
   const base::EpochGuard guard;
   Search search(request, analyzer_, options_.vector_plan, scratch);
-  for (const Scope::Visible* visible = request.scope->visible_begin();
-       visible != request.scope->visible_end(); ++visible) {
-    if (const Partition* partition = partitions_.find(visible->key, visible->hash)) search.add(*partition);
-  }
+  const auto add_visible = [&] {
+    for (const Scope::Visible* visible = request.scope->visible_begin();
+         visible != request.scope->visible_end(); ++visible) {
+      if (const Partition* partition = partitions_.find(visible->key, visible->hash)) search.add(*partition);
+    }
+  };
+  add_visible();
+  if (search.correct_spelling(analyzer_)) add_visible();
   if (request.ranking->entity_weight != 0.0) scratch.count_entity_links(request.entities);
   if (request.spread || request.explain)
     sample_documents(scratch.chunks, kMostReported, scratch.reported_sampled);

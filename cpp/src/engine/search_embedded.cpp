@@ -3,6 +3,7 @@
 
 #include "base/errors.hpp"
 #include "engine/engine.hpp"
+#include "engine/spelling.hpp"
 
 namespace scrubjay::engine {
 
@@ -23,6 +24,11 @@ SearchResult Engine::search_embedded(const SearchRequest& request, size_t row) c
     embedded.lexical = true;  // what has no direction may still have words
   }
   SearchResult result = search_row(embedded, row);
+  if (found && !result.corrections.empty()) {
+    // What was meant has another direction than what was typed.
+    if (embedder.embed(corrected(*request.text, result.corrections), vector))
+      result = search_row(embedded, row);
+  }
   result.nothing_embedded = !found;
   return result;
 }

@@ -13,6 +13,7 @@
 #include "engine/id_map.hpp"
 #include "engine/identifier_tier.hpp"
 #include "engine/partition.hpp"
+#include "engine/spelled_terms.hpp"
 #include "filter/predicate.hpp"
 #include "fusion/candidates.hpp"
 #include "fusion/diversity.hpp"
@@ -23,6 +24,7 @@
 #include "text/analyzer.hpp"
 #include "text/dates.hpp"
 #include "text/function_words.hpp"
+#include "text/spelling.hpp"
 #include "vector/code_scan.hpp"
 #include "vector/column.hpp"
 #include "vector/graph.hpp"
@@ -73,6 +75,9 @@ struct SearchScratch {
   std::vector<Admitted> admitted;
   std::vector<base::Bitmap> members;  // of a set of ids; like `admitted`
   filter::Evaluation evaluation;
+
+  std::vector<text::SpelledWord> spelled_words;
+  SpelledTerms spelled;
 
   std::vector<lexical::TermPostings> postings;  // chunk-major, one per chunk and term
   std::vector<lexical::ChunkPostings> chunk_postings;

@@ -113,6 +113,19 @@ Analyzer::~Analyzer() = default;
 std::string_view Analyzer::name() const noexcept { return state_->name; }
 bool Analyzer::english() const noexcept { return state_->rules.stemming == Stemming::english; }
 
+bool Analyzer::stems_by_callback() const noexcept { return state_->rules.stemming == Stemming::custom; }
+
+std::string Analyzer::term_of_word(std::string_view letters) const {
+  TermMaker maker;
+  return std::string(maker.plain_word(letters, state_->rules));
+}
+
+std::string_view Analyzer::quick_term(std::string_view letters, std::string& buffer) const {
+  buffer.assign(letters);
+  if (english()) buffer.resize(porter2_in_place(buffer.data(), buffer.size()));
+  return buffer;
+}
+
 // One text on its way into tokens.
 class Analyzer::Scanner {
  public:

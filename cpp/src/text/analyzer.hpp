@@ -29,7 +29,7 @@
 // Files: utf8 (validation), unicode (the third-party tables), characters (our own), fold, word_terms
 // (folding and stemming one word), porter2, identifiers (one compound), runs (text between separators),
 // surface_cache (what was seen before), analyzer (the scanner in front), function_words
-// (of queries), term_key.
+// (of queries), spelling (of queries), term_key.
 #pragma once
 
 #include <cstddef>
@@ -93,6 +93,14 @@ class Analyzer {
   [[nodiscard]] std::string_view name() const noexcept;
   // Whether it is the built-in one for English, whose function words are known.
   [[nodiscard]] bool english() const noexcept;
+
+  // The term of a word of ASCII letters that stands alone.
+  [[nodiscard]] std::string term_of_word(std::string_view letters) const;
+  // Whether words are stemmed by a function of the caller's, which may take long.
+  [[nodiscard]] bool stems_by_callback() const noexcept;
+  // As if term_of_word(letters) of small letters, but without the caller's stemmer: then the word itself. The view is
+  // that of `buffer`.
+  [[nodiscard]] std::string_view quick_term(std::string_view letters, std::string& buffer) const;
 
   // Any bytes are accepted. `out` is cleared first; its views live until the next analyze with the same
   // scratch. What the stemmer throws passes through, and the scratch stays usable. TextTooLarge.

@@ -86,6 +86,10 @@ bool is_curly_apostrophe(std::string_view at) noexcept { return at.starts_with("
 
 }  // namespace
 
+bool is_function_word(std::string_view word) noexcept {
+  return !word.empty() && table().find(word) != Table::kNone;
+}
+
 std::span<const uint64_t> FunctionWords::find(std::string_view utf8) {
   const Table& words = table();
   found_.clear();

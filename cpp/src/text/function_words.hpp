@@ -15,6 +15,9 @@
 
 namespace scrubjay::text {
 
+// Whether a word of small ASCII letters is one of them.
+[[nodiscard]] bool is_function_word(std::string_view word) noexcept;
+
 // Finds those of one text after the other; reuse one per thread.
 class FunctionWords {
  public:

@@ -21,7 +21,7 @@ from scrubjay.cli.arguments import scope_of
 from scrubjay.cli.outputs import check_output, is_index, open_index, written
 from scrubjay.cli.readers import InputError, is_export, paths_below, read_paths
 from scrubjay.cli.show import hits_table, way
-from scrubjay.cli.terminal import bold, dim, render_table
+from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.cli.tune_command import as_query
 from scrubjay.embedders.spec import from_spec
 from scrubjay.fusion import RRF, Query
@@ -217,6 +217,7 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
         answer = {
             "mode": hits.mode,
             "degraded": list(hits.degraded),
+            "corrections": hits.corrections,
             "took_us": took_us,
             "hits": hits.to_dicts(),
         }
@@ -232,6 +233,8 @@ def _answer(index: Index, question: str, arguments: argparse.Namespace) -> int:
         print(
             dim(f"{len(hits)} of {visible:,} memories that {scope!r} may see; {hits.mode}, {took_us:,.0f} us")
         )
+        for typed, used in hits.corrections.items():
+            print(dim(clean(f"searched for {used} in place of {typed}")))
         for reason in hits.degraded:
             print(dim(f"degraded: {reason}"))
         if visible == 0 and len(index) > 0:

@@ -198,7 +198,7 @@ _NUMBERS = {
     "entities",
     "prior",
 }
-_BOOLS = {"literal", "identifier_tier"}
+_BOOLS = {"literal", "identifier_tier", "spelling"}
 
 
 @lru_cache(maxsize=1024)

@@ -44,6 +44,9 @@ class Query:
             their fused order. Measures, years, ordinals, ranges and numbered words ("400mg", "2023", "18th", "1/2",
             "interleukin-2") count as identifiers only where the query is mostly about such. Applies where rankings are
             fused.
+        spelling: a word that no visible document holds is read as the known one at one edit from it that most visible
+            documents hold (one with the same first letter, if there is any); :attr:`Hits.corrections` says which. Words
+            of 4 to 24 letters; no identifiers, no words in capitals, nothing between double quotes.
         coverage: weight of the fraction of the query's terms, weighted by idf, that a document holds.
         recency: new documents count more; True for :class:`Recency` with its defaults.
         dates: documents of the days that the question names count more: True (the default) for :class:`Dates` with its
@@ -82,6 +85,7 @@ class Query:
     candidates: int | tuple[int, int] | None = None
     recall: float | Literal["exact"] | None = None
     identifier_tier: bool = True
+    spelling: bool = True
     coverage: float = 0.0
     recency: Recency | bool | None = None
     dates: Dates | bool | None = Dates()  # noqa: RUF009 - frozen
@@ -177,6 +181,7 @@ class Query:
 _RANKING = (
     "fusion",
     "identifier_tier",
+    "spelling",
     "coverage",
     "recency",
     "dates",
@@ -286,7 +291,8 @@ def _normal(query: Query) -> dict[str, Any]:
 @lru_cache(maxsize=1024)
 def _compiled_ranking(ranking: Any) -> CompiledRanking:
     options: dict[str, Any] = {
-        name: getattr(ranking, name) for name in ("identifier_tier", "coverage", "mmr", "min_score")
+        name: getattr(ranking, name)
+        for name in ("identifier_tier", "spelling", "coverage", "mmr", "min_score")
     }
     for name, kind in _PARTS.items():
         if isinstance(part := getattr(ranking, name), kind):

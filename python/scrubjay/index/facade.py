@@ -55,7 +55,8 @@ class Index:
         dim: length of the vectors; by default the embedder's, or that of the first vector written.
         metric: "cosine", "ip" (inner product) or "l2" (similarities are negated squared distances).
         dtype: how vectors are stored, "f16" or "f32".
-        analyzer: "english" (Porter2 stems), "plain" (no stems), or any name of yours along with `stemmer`.
+        analyzer: "english" (Porter2 stems), "plain" (no stems), a language of Snowball ("german", "french", ...; extra
+            "stemmers"), or any name of yours along with `stemmer`.
         stemmer: word -> stem, for other languages (:func:`scrubjay.snowball`); called once per distinct word.
         k1, b: of BM25. None: by the average length of the texts that a search sees: 0.4 and 0.2 up to 30 words,
             1.2 and 0.75 from 60, linear between. With both given, function words weigh as other words do.

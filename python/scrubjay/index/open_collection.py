@@ -16,6 +16,7 @@ from scrubjay.index.expiry import Expiry
 from scrubjay.index.family import Family, checked_name
 from scrubjay.index.semantic import Semantics, checked_embedder, checked_policy
 from scrubjay.initialised import Unusable, unset
+from scrubjay.stemming import stemmer_of
 from scrubjay.store.encryption import MODES, KeyProvider, KeyRing
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.feedback import FeedbackLog
@@ -372,7 +373,6 @@ def make_in_memory(
         checked_embedder(embedder)
     semantics = Semantics(embedder, identity.dim, family.query_cache, family.on_embedder_error)
     dim = identity.dim if embedder is None else embedder.dim
-    engine = LocalEngine(
-        dim, identity.metric, dtype=identity.dtype, analyzer=identity.analyzer, **family.options
-    )
+    options = {**family.options, "stemmer": stemmer_of(identity.analyzer, family.options["stemmer"])}
+    engine = LocalEngine(dim, identity.metric, dtype=identity.dtype, analyzer=identity.analyzer, **options)
     return OpenCollection(family, name, engine, semantics)

@@ -108,6 +108,14 @@ class Hits:
         return self._degraded
 
     @property
+    def corrections(self) -> dict[str, str]:
+        """The words of the text that no visible document holds, and the known words that were searched for instead.
+
+        Matched terms are those of the known words. Empty with ``Query(spelling=False)``.
+        """
+        return dict(self._result.corrections)
+
+    @property
     def lexical_share(self) -> float | None:
         """What the lexical scores weighed, 0 to 1, where :class:`Auto` chose it; otherwise None."""
         return _known(self._result.lexical_share)

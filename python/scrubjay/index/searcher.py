@@ -128,6 +128,14 @@ class Searcher:
         if result is None or (embeds and residency.generation != generation):
             # Another process changed the model while the text was embedded with the old one.
             return self.search(text, scope, k, filter, None, query, explain)
+        by_text = embeds and native is None and asked.keywords is None
+        if by_text and ready is None and text is not None and result.corrections:
+            # What was meant has another vector than what was typed; native embedders see to it themselves.
+            meant, _ = semantics.query(result.corrected(text))
+            if meant is not None and residency.generation == generation:
+                result = collection.engine.search(
+                    plan.lexical_text, vector=meant, scope=scope, k=k, **options
+                )
         if residency.n_damaged:
             plan = damaged(plan, residency.damage(scope))
         if collection.backfill.any:
@@ -172,7 +180,7 @@ class Searcher:
             if known is None:
                 return None
             embedded = known
-        return self.search(
+        hits = self.search(
             text,
             scope,
             options.get("k", 10),
@@ -182,6 +190,9 @@ class Searcher:
             options.get("explain", False),
             Ready(seen, embedded),
         )
+        # The vector of what was meant may have to be waited for.
+        by_text = embeds and semantics.native is None and keywords is None
+        return None if by_text and hits.corrections else hits
 
     def search_batch(
         self,
@@ -222,6 +233,7 @@ class Searcher:
             if not isinstance(one, Query):
                 raise TypeError(f"query[{i}]: expected a scrubjay.Query, got {type(one).__name__} {one!r}")
         nothing: list[None] = [None] * n
+        given_vectors: Any = nothing if vectors is None else vectors
         collection = self._collection
         residency = collection.residency
         generation = residency.generation
@@ -229,7 +241,7 @@ class Searcher:
             collection.semantics,
             [one.mode for one in asked],
             nothing if texts is None else texts,
-            nothing if vectors is None else vectors,
+            given_vectors,
             [one.keywords for one in asked],
         )
         collection.expiry.remove_due()
@@ -270,6 +282,10 @@ class Searcher:
                 return again()
             for row, result in zip(rows, found, strict=True):
                 plan, own = plans[row], cast(Scope, scope if scopes is None else scopes[row])
+                embedded = embedder is None and plan.vector is not None and given_vectors[row] is None
+                if embedded and texts is not None and asked[row].keywords is None and result.corrections:
+                    results[row] = self.search(texts[row], own, k, filter, None, asked[row], explain)
+                    continue
                 if residency.n_damaged:
                     plan = damaged(plan, residency.damage(own))
                 if collection.backfill.any:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from scrubjay._native import Engine
 from scrubjay.errors import StoreFormatError
+from scrubjay.stemming import stemmer_of
 from scrubjay.store.budget import Budget
 from scrubjay.store.encryption import KeyRing
 from scrubjay.store.engine import DurableEngine
@@ -41,7 +42,8 @@ def open_engine(
     if not (isinstance(busy_timeout, (int, float)) and 0 <= busy_timeout <= 86400):
         raise ValueError(f"busy_timeout: expected 0 to 86400 seconds, got {busy_timeout!r}")
     # Bad arguments are reported before a file is made.
-    Engine(new.dim, new.metric, dtype=new.dtype, analyzer=new.analyzer, stemmer=stemmer, k1=k1, b=b)
+    of_new = stemmer_of(new.analyzer, stemmer)
+    Engine(new.dim, new.metric, dtype=new.dtype, analyzer=new.analyzer, stemmer=of_new, k1=k1, b=b)
     store = SqliteStore(
         path,
         new,
@@ -62,7 +64,7 @@ def open_engine(
                     stored.metric,
                     dtype=stored.dtype,
                     analyzer=stored.analyzer,
-                    stemmer=stemmer,
+                    stemmer=stemmer_of(stored.analyzer, stemmer),
                     k1=k1,
                     b=b,
                 )

@@ -46,7 +46,16 @@ _QUICK_NS = 1_000_000
 _MAX_QUICK = 10_000
 _SHORT_TEXT = 1_000
 # Fields that do not make a search long.
-_QUICK_FIELDS = {"mode", "fusion", "identifier_tier", "keywords", "coverage", "min_score", "relevance"}
+_QUICK_FIELDS = {
+    "mode",
+    "fusion",
+    "identifier_tier",
+    "spelling",
+    "keywords",
+    "coverage",
+    "min_score",
+    "relevance",
+}
 
 
 def create_app(
@@ -227,6 +236,7 @@ class Service:
                 "hits": hits.to_dicts(),
                 "mode": hits.mode,
                 "degraded": list(hits.degraded),
+                "corrections": hits.corrections,
                 "took_us": took_ns / 1000,
             }
         )

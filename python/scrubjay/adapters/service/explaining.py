@@ -71,6 +71,7 @@ def explain(index: Index, scope: Scope, asked: ExplainIn) -> dict[str, Any]:
         "hits": hits.to_dicts(),
         "mode": hits.mode,
         "degraded": list(hits.degraded),
+        "corrections": hits.corrections,
         "took_us": whole_us,
         "lexical": lexical.to_dicts(),
         "vector": vector,

@@ -257,6 +257,9 @@ class Ranked(Request):
     identifier_tier: Annotated[
         bool, Field(description="what holds a rare identifier verbatim comes first")
     ] = True
+    spelling: Annotated[
+        bool, Field(description="a word that no visible memory holds is read as the nearest that one does")
+    ] = True
     coverage: Annotated[Number, Field(description="weight of the share of the question's words")] = 0.0
     recency: RecencyIn | bool | None = None
     dates: Annotated[
@@ -415,6 +418,9 @@ class Hits(BaseModel):
     hits: list[HitOut]
     mode: Annotated[str, Field(description="what ran: hybrid, lexical, vector or none")]
     degraded: Annotated[list[str], Field(description="why less ran than was asked for")]
+    corrections: Annotated[
+        dict[str, str], Field(description="words that were searched for in place of misspelt ones")
+    ]
     took_us: Annotated[float, Field(description="microseconds of the search itself")]
 
 

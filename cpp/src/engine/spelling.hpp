@@ -1,0 +1,70 @@
+// Spelling: words of a query that no visible document holds are read as known ones.
+//
+// A word that may be misspelt (text/spelling.hpp) and whose term no visible document holds becomes the known word at
+// one edit from it: of the words that begin with the same letter, or else of all, the one whose term most visible
+// documents hold, then the lesser term by bytes. A function word of the text is none of these, but one may be meant.
+//
+// A term that has other forms with other stems (text/word_forms.hpp) is searched for in all that the scope knows; if it
+// is unknown itself, the form that most visible documents hold takes its place. Forms count neither towards coverage
+// nor as corrections.
+//
+// Frequencies are those of all visible partitions, so that nothing depends on chunks. Cost: nothing where every word
+// is known; else for each of at most kMostWords words a look-up in every visible chunk for each word at one edit
+// (54 n + 25 for n letters), however many words the scope has.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "engine/result.hpp"
+#include "engine/search_scratch.hpp"
+#include "lexical/term_counts.hpp"
+#include "text/analyzer.hpp"
+#include "text/spelling.hpp"
+#include "text/word_forms.hpp"
+
+namespace scrubjay::engine {
+
+class Spelling {
+ public:
+  static constexpr size_t kMostWords = 16;    // of one query
+  static constexpr size_t kMostBytes = 4096;  // a longer text is no question
+  static constexpr size_t kLeastTermBytes = 2;
+
+  // The scratch holds the snapshot and the postings of every chunk and term, before any filter.
+  Spelling(SearchScratch& scratch, const text::Analyzer& analyzer) noexcept
+      : s_(scratch), analyzer_(analyzer) {}
+
+  // Whether some term is in no visible document, or may have other forms.
+  [[nodiscard]] bool may_change(std::span<const lexical::TermCount> terms) const noexcept;
+
+  // Fills scratch.spelled with the terms after correction and with other forms, and `corrections` with what was read
+  // as what; false if the terms stay as they are.
+  [[nodiscard]] bool correct(std::string_view text, std::span<const lexical::TermCount> terms,
+                             std::vector<Correction>& corrections);
+
+ private:
+  struct Best {
+    std::string term, word;
+    bool other_letter = true;
+    uint64_t df = 0;
+  };
+  [[nodiscard]] bool unknown(size_t term, size_t n_terms) const noexcept;
+  [[nodiscard]] bool is_word(std::string_view term, uint64_t key) const noexcept;
+  void find_forms(std::span<const lexical::TermCount> terms);
+  void find_meant(std::string_view text, std::span<const lexical::TermCount> terms,
+                  std::vector<Correction>& corrections);
+  [[nodiscard]] Best nearest(std::string_view word);
+  void look_up();
+
+  SearchScratch& s_;
+  const text::Analyzer& analyzer_;
+};
+
+// The text with the words in place of what was typed.
+[[nodiscard]] std::string corrected(std::string_view text, std::span<const Correction> corrections);
+
+}  // namespace scrubjay::engine

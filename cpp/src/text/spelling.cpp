@@ -1,0 +1,100 @@
+#include "text/spelling.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "text/characters.hpp"
+#include "text/function_words.hpp"
+
+namespace scrubjay::text {
+namespace {
+
+constexpr std::array<std::string_view, 19> kDates = {
+    "january",   "february",  "march",   "april",    "may",      "june",   "july",
+    "august",    "september", "october", "november", "december", "monday", "tuesday",
+    "wednesday", "thursday",  "friday",  "saturday", "sunday"};
+
+// General punctuation: dashes, quotes, the ellipsis (U+2000 to U+203F).
+bool is_punctuation(std::string_view text, size_t at) noexcept {
+  return text.size() - at >= 3 && text[at] == '\xe2' && text[at + 1] == '\x80';
+}
+bool is_apostrophe(std::string_view text, size_t at) noexcept {
+  return at < text.size() && (text[at] == '\'' || (is_punctuation(text, at) && text[at + 2] == '\x99'));
+}
+
+// Whether the character that begins at `at` is one of words.
+bool word_begins(std::string_view text, size_t at) noexcept {
+  if (at >= text.size() || is_punctuation(text, at)) return false;
+  return text[at] == '_' || (byte_class(text[at]) & (kAlnum | kBeyondAscii)) != 0;
+}
+// Whether the one that ends before `end` is.
+bool word_ends(std::string_view text, size_t end) noexcept {
+  if (end == 0 || (end >= 3 && is_punctuation(text, end - 3))) return false;
+  return text[end - 1] == '_' || (byte_class(text[end - 1]) & (kAlnum | kBeyondAscii)) != 0;
+}
+size_t apostrophe_bytes(std::string_view text, size_t at) noexcept { return text[at] == '\'' ? 1 : 3; }
+
+// 's: what is before it stands alone.
+bool is_possessive(std::string_view text, size_t at) noexcept {
+  if (!is_apostrophe(text, at)) return false;
+  const size_t s = at + apostrophe_bytes(text, at);
+  return s < text.size() && (text[s] == 's' || text[s] == 'S') && !word_begins(text, s + 1);
+}
+
+bool joined_after(std::string_view text, size_t end) noexcept {
+  if (end == text.size()) return false;
+  if (word_begins(text, end)) return true;
+  if (is_apostrophe(text, end))
+    return word_begins(text, end + apostrophe_bytes(text, end)) && !is_possessive(text, end);
+  if ((byte_class(text[end]) & kJoiner) == 0) return false;
+  size_t at = end;
+  while (at < text.size() && (byte_class(text[at]) & kJoiner) != 0) ++at;
+  return word_begins(text, at) || text[end] == '#' || text[end] == '+';
+}
+bool joined_before(std::string_view text, size_t begin) noexcept {
+  if (begin == 0) return false;
+  if (word_ends(text, begin)) return true;
+  if (begin >= 3 && is_punctuation(text, begin - 3) && text[begin - 1] == '\x99')
+    return word_ends(text, begin - 3);
+  if ((byte_class(text[begin - 1]) & kJoiner) == 0) return false;
+  size_t at = begin;
+  while (at > 0 && (byte_class(text[at - 1]) & kJoiner) != 0) --at;
+  return word_ends(text, at) || std::string_view("#@/").find(text[begin - 1]) != std::string_view::npos;
+}
+
+bool may_be_misspelt(std::string_view word, bool any_small) {
+  if (word.size() < kLeastSpelledBytes || word.size() > kMostSpelledBytes) return false;
+  const auto n_capitals = static_cast<size_t>(std::count_if(word.begin(), word.end(), is_upper));
+  if (n_capitals == word.size() ? any_small : n_capitals != (is_upper(word.front()) ? 1u : 0u)) return false;
+  std::array<char, kMostSpelledBytes> letters;
+  std::transform(word.begin(), word.end(), letters.begin(), to_lower);
+  const std::string_view lower(letters.data(), word.size());
+  return !is_function_word(lower) && std::find(kDates.begin(), kDates.end(), lower) == kDates.end();
+}
+
+}  // namespace
+
+void find_spelled_words(std::string_view utf8, std::vector<SpelledWord>& out) {
+  out.clear();
+  const bool any_small = std::any_of(utf8.begin(), utf8.end(), is_lower);
+  bool quoted = false;
+  for (size_t at = 0; at < utf8.size();) {
+    if (utf8[at] == '"') quoted = utf8.find('"', at + 1) != std::string_view::npos && !quoted;
+    if (is_punctuation(utf8, at) && (utf8[at + 2] == '\x9c' || utf8[at + 2] == '\x9d')) {
+      quoted = utf8[at + 2] == '\x9c' && utf8.find("\xe2\x80\x9d", at) != std::string_view::npos;
+      at += 3;
+      continue;
+    }
+    if ((byte_class(utf8[at]) & (kLower | kUpper)) == 0) {
+      ++at;
+      continue;
+    }
+    const size_t from = at;
+    while (at < utf8.size() && (byte_class(utf8[at]) & (kLower | kUpper)) != 0) ++at;
+    if (!quoted && !joined_before(utf8, from) && !joined_after(utf8, at) &&
+        may_be_misspelt(utf8.substr(from, at - from), any_small))
+      out.push_back({from, at - from});
+  }
+}
+
+}  // namespace scrubjay::text

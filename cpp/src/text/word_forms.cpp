@@ -1,0 +1,94 @@
+#include "text/word_forms.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <vector>
+
+#include "text/porter2.hpp"
+#include "text/term_key.hpp"
+
+namespace scrubjay::text {
+namespace {
+
+// The words of a group are forms of one another.
+constexpr std::string_view kGroups =
+    "knife knives; wife wives; leaf leaves; loaf loaves; half halves; shelf shelves; thief thieves; "
+    "wolf wolves; calf calves; scarf scarves; elf elves; hoof hooves; mouse mice; louse lice; "
+    "goose geese; tooth teeth; foot feet; man men; woman women; child children; ox oxen; penny pence; "
+    "analysis analyses; crisis crises; hypothesis hypotheses; axis axes; diagnosis diagnoses; "
+    "oasis oases; parenthesis parentheses; synthesis syntheses; emphasis emphases; ellipsis ellipses; "
+    "neurosis neuroses; metamorphosis metamorphoses; criterion criteria; phenomenon phenomena; "
+    "matrix matrices; vortex vortices; appendix appendices; bacterium bacteria; curriculum curricula; "
+    "memorandum memoranda; stimulus stimuli; cactus cacti; fungus fungi; nucleus nuclei; "
+    "alumnus alumni; radius radii; locus loci; colour color; favour favor; favourite favorite; "
+    "honour honor; labour labor; neighbour neighbor; neighbourhood neighborhood; behaviour behavior; "
+    "humour humor; rumour rumor; harbour harbor; flavour flavor; armour armor; odour odor; "
+    "vapour vapor; vigour vigor; parlour parlor; savour savor; tumour tumor; glamour glamor; "
+    "endeavour endeavor; candour candor; rigour rigor; splendour splendor; centre center; "
+    "theatre theater; metre meter; litre liter; fibre fiber; calibre caliber; lustre luster; "
+    "sabre saber; spectre specter; tyre tire; grey gray; plough plow; programme program; "
+    "catalogue catalog; dialogue dialog; analogue analog; defence defense; offence offense; "
+    "pretence pretense; jewellery jewelry; aluminium aluminum; aeroplane airplane; moustache mustache; "
+    "pyjamas pajamas; sceptical skeptical; sulphur sulfur; manoeuvre maneuver; anaesthesia anesthesia; "
+    "anaemia anemia; paediatric pediatric; orthopaedic orthopedic; haemoglobin hemoglobin; "
+    "leukaemia leukemia; diarrhoea diarrhea; oestrogen estrogen; foetus fetus; "
+    "encyclopaedia encyclopedia; fuelled fueled; woollen woolen; skilful skillful; mould mold; "
+    "smoulder smolder; cosy cozy; mum mom";
+
+class Table {
+ public:
+  Table() {
+    for (size_t from = 0; from < kGroups.size();) {
+      const size_t end = std::min(kGroups.find(';', from), kGroups.size());
+      add(kGroups.substr(from, end - from));
+      from = end + 1;
+    }
+  }
+
+  [[nodiscard]] bool may_hold(uint64_t key) const noexcept {
+    const size_t bit = bit_of(key);
+    return (bits_[bit / 64] >> (bit % 64) & 1) != 0;
+  }
+  [[nodiscard]] std::span<const std::string> others(std::string_view term) const {
+    const auto found = others_.find(term);
+    return found == others_.end() ? std::span<const std::string>() : found->second;
+  }
+
+ private:
+  static constexpr size_t kBits = 8192;
+
+  void add(std::string_view group) {
+    std::vector<std::string> terms;
+    for (size_t from = 0; from < group.size();) {
+      const size_t end = std::min(group.find(' ', from), group.size());
+      if (end != from) terms.push_back(porter2(group.substr(from, end - from)));
+      from = end + 1;
+    }
+    for (const std::string& term : terms) {
+      const size_t bit = bit_of(term_key(term));
+      bits_[bit / 64] |= uint64_t{1} << (bit % 64);
+      std::vector<std::string>& others = others_[term];
+      for (const std::string& other : terms)
+        if (other != term) others.insert(std::upper_bound(others.begin(), others.end(), other), other);
+    }
+  }
+  [[nodiscard]] static size_t bit_of(uint64_t key) noexcept { return (key * 0x9e3779b97f4a7c15ull) >> 51; }
+
+  std::array<uint64_t, kBits / 64> bits_{};
+  std::map<std::string, std::vector<std::string>, std::less<>> others_;
+};
+
+const Table& table() {
+  static const auto* const forms = new Table;  // never destroyed: threads may outlive statics
+  return *forms;
+}
+
+}  // namespace
+
+bool may_have_forms(uint64_t key) noexcept { return table().may_hold(key); }
+
+std::span<const std::string> other_forms(std::string_view term) { return table().others(term); }
+
+}  // namespace scrubjay::text

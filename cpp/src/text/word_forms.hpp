@@ -1,0 +1,22 @@
+// Word forms: English words of which another form has another stem.
+//
+// Irregular plurals (knife, knives) and British and American spellings (colour, color). What is one edit away and
+// unknown is found as if it were misspelt (spelling.hpp); this table is for what is further away, and for scopes that
+// write a word in both ways. A query is asked for the forms that its scope knows; what is indexed stays as it is.
+// tests/reference/word_forms.py is the twin.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace scrubjay::text {
+
+// Whether there are other forms of the term with this key; false alarms happen. Cheap.
+[[nodiscard]] bool may_have_forms(uint64_t key) noexcept;
+
+// The terms of the other forms, ascending by bytes; they live as long as the process.
+[[nodiscard]] std::span<const std::string> other_forms(std::string_view term);
+
+}  // namespace scrubjay::text

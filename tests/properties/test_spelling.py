@@ -1,0 +1,201 @@
+"""Are misspelt words read as the oracle reads them: the same corrections, ids, order, scores to the last bit?"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from scrubjay import Query
+from tests.data.engines import Kit
+from tests.data.replay import Pair
+from tests.data.strategies import Delete, Put
+from tests.reference import judge
+
+SHARED, HOME, OTHER = ("acme", None, None), ("acme", "jane", None), ("globex", None, None)
+SCOPES = [SHARED, HOME, OTHER]
+# Close to one another, so that most edits of one have several known words near.
+KNOWN = [
+    "wait", "want", "wanted", "wants", "what", "whale", "tale", "table", "tables", "stable", "databases", "migration",
+    "migrate", "receive", "story", "abcd", "ABCD", "abcd-4711", "fooBar", "m\u00fcnchen", "\u043c\u043e\u0440\u0435",
+]  # fmt: skip
+BETWEEN = [
+    " ",
+    " ",
+    " ",
+    ", ",
+    " - ",
+    "-",
+    '" ',
+    ' "',
+    "'s ",
+    "\u2019s ",
+    "n't ",
+    "/",
+    ". ",
+    " #",
+    " @",
+    "_",
+    " \u201c",
+    "\u201d ",
+]
+
+
+@st.composite
+def damaged(draw: st.DrawFn) -> str:
+    """A known word, mostly with one edit."""
+    word = draw(st.sampled_from(KNOWN))
+    place = draw(st.integers(0, len(word) - 1))
+    letter = draw(st.sampled_from("aestxwZ\u00fc"))
+    kinds = [
+        word,
+        word[:place] + word[place + 1 :],
+        word[:place] + letter + word[place + 1 :],
+        word[:place] + letter + word[place:],
+        word[:place] + word[place : place + 2][::-1] + word[place + 2 :],
+        word.upper(),
+    ]
+    return draw(st.sampled_from(kinds))
+
+
+questions = st.lists(st.tuples(damaged(), st.sampled_from(BETWEEN)), min_size=1, max_size=6).map(
+    lambda parts: "".join(word + between for word, between in parts)
+)
+documents = st.lists(
+    st.tuples(
+        st.lists(st.one_of(st.sampled_from(KNOWN), damaged()), min_size=1, max_size=4).map(" ".join),
+        st.sampled_from(SCOPES),
+    ),
+    max_size=10,
+)
+
+
+def check(pair: Pair, query: str, key: tuple[str, str | None, str | None], *, mode: Any = "lexical") -> Any:
+    asked = Query(mode=mode)
+    given_result = pair.engine.search(query, scope=pair.scope(key), query=asked, explain=True)
+    judge.same_result(
+        given_result, pair.model.search(query, scope=pair.scope(key), query=asked, explain=True), explain=True
+    )
+    return given_result
+
+
+@given(
+    documents, questions, st.sampled_from(SCOPES), st.sampled_from([None, 1, 2]), st.sets(st.integers(0, 9))
+)
+@example([("want", HOME), ("whale", HOME), ("whale", HOME)], "waht", HOME, None, set())
+@example(
+    [("the want", HOME), ("want", HOME), ("what what", HOME), ("what", HOME)], "waht want", HOME, 1, set()
+)
+@example([("what", HOME), ("what", HOME), *[("table", HOME)] * 4], "waht table", HOME, None, set())
+@example([("table", HOME), ("stable", SHARED), ("stable", SHARED)], "ttable", HOME, 1, set())
+@example([("table", HOME), ("stable", OTHER)], "xstable", HOME, None, set())
+@example([("abcd-4711", HOME), ("abcx", HOME)], "abcd-4711 abcx abcy", HOME, None, {1})
+@example([("foobar", HOME)], 'fooBaz foobaz "foobaz"', HOME, None, set())
+@example([("wait", HOME), ("want", HOME)], "tell me WANTX", HOME, None, set())
+@example([("wait", HOME), ("want", HOME)], 'tell me "waxt"', HOME, None, set())
+def test_misspelt_words(
+    kit: Kit,
+    written: list[tuple[str, tuple]],
+    query: str,
+    key: tuple,
+    chunk_docs: int | None,
+    deleted: set[int],
+) -> None:
+    pair = Pair(kit, chunk_docs)
+    for id, (text, scope) in enumerate(written):
+        pair.step(Put(id, text, scope, None))
+    for id in sorted(deleted & set(range(len(written)))):
+        pair.step(Delete(id, written[id][1]))
+    check(pair, query, key)
+
+
+FORMS = ["mouse", "mice", "colour", "color", "colors", "crisis", "crises", "knife-edge", "knives", "oak"]
+
+
+@given(
+    st.lists(
+        st.tuples(st.lists(st.sampled_from(FORMS), min_size=1, max_size=3), st.sampled_from(SCOPES)),
+        max_size=8,
+    ),
+    st.lists(st.sampled_from([*FORMS, "mouse-7", "mousx", "colouur"]), min_size=1, max_size=4),
+    st.sampled_from(SCOPES),
+)
+@example([(["mouse"], HOME), (["mice"], HOME), (["mice"], HOME)], ["mouse"], HOME)
+@example([(["mice"], HOME), (["color", "colors"], HOME)], ["mouse", "mouse", "colour"], HOME)
+@example([(["mice"], HOME), (["mouse"], HOME)], ["mouse", "mice", "mousx"], HOME)
+def test_other_forms(kit: Kit, written: list[tuple[list[str], tuple]], query: list[str], key: tuple) -> None:
+    pair = Pair(kit)
+    for id, (words, scope) in enumerate(written):
+        pair.step(Put(id, " ".join(words), scope, None))
+    check(pair, " ".join(query), key)
+
+
+@pytest.mark.parametrize("n_words", [15, 16, 17, 40])
+def test_as_many_words_as_are_corrected(kit: Kit, n_words: int) -> None:
+    pair = Pair(kit)
+    words = [f"x{chr(97 + n // 8)}{chr(97 + n % 8)}qk" for n in range(n_words)]
+    pair.step(Put(1, " ".join(words), HOME, None))
+    result = check(pair, " ".join(f"{word}z" for word in words), HOME)
+    assert len(result.corrections) == min(n_words, 16)
+
+
+@pytest.mark.parametrize("n_bytes", [4096, 4097])
+def test_longer_texts_are_no_questions(kit: Kit, n_bytes: int) -> None:
+    pair = Pair(kit)
+    pair.step(Put(1, "migration", HOME, None))
+    result = check(pair, "migraton".ljust(n_bytes, "."), HOME)
+    assert len(result.corrections) == (n_bytes == 4096)
+
+
+@pytest.mark.parametrize(
+    ("typed", "known"),
+    [
+        ("recieve", "receive"),
+        ("databse", "database"),
+        ("postgress", "postgres"),
+        ("migraton", "migration"),
+        ("runnig", "running"),
+        ("knife", "knives"),
+        ("leaves", "leaf"),
+        ("mouse", "mice"),
+        ("children", "child"),
+        ("analysis", "analyses"),
+        ("crises", "crisis"),
+        ("colour", "color"),
+        ("organisation", "organization"),
+        ("tyre", "tire"),
+    ],
+)
+def test_each_is_found(kit: Kit, typed: str, known: str) -> None:
+    pair = Pair(kit)
+    pair.step(Put(1, f"{known} of the team", HOME, None))
+    pair.step(Put(2, "nothing of the kind", HOME, None))
+    assert check(pair, typed, HOME).ids.tolist() == [1]
+
+
+@pytest.mark.parametrize(
+    "query", ["databse-7", "@databse", "#databse", "databse_x", '"databse"', "the DATABSE", "dtabse/x"]
+)
+def test_what_is_meant_as_it_stands(kit: Kit, query: str) -> None:
+    pair = Pair(kit)
+    pair.step(Put(1, "database", HOME, None))
+    result = check(pair, query, HOME)
+    assert result.corrections == []
+    assert len(result) == 0
+
+
+def test_spelling_can_be_turned_off(kit: Kit) -> None:
+    pair = Pair(kit)
+    pair.step(Put(1, "database", HOME, None))
+    off = Query(mode="lexical", spelling=False)
+    assert len(pair.engine.search("databse", scope=pair.scope(HOME), query=off)) == 0
+    assert pair.engine.search("databse", scope=pair.scope(HOME)).ids.tolist() == [1]
+
+
+def test_other_scopes_say_nothing(kit: Kit) -> None:
+    pair = Pair(kit)
+    pair.step(Put(1, "database", OTHER, None))
+    pair.step(Put(2, "oak", HOME, None))
+    assert check(pair, "databse", HOME).corrections == []
