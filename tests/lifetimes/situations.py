@@ -37,6 +37,7 @@ CLOSABLE = (
     "Memory",
     "AsyncMemory",
     "Feed",
+    "MemoryAdmin",
     "Files",
     "Session",
     "Retriever",

@@ -46,7 +46,8 @@ def upgrade(connection: sqlite3.Connection, found: int, tables: Sequence[str]) -
         for table in _GROWN_2:
             _rebuild(connection, table, tables)
         _name_scopes(connection)
-        connection.execute(next(one for one in tables if one.startswith("CREATE TABLE memory_hold(")))
+        hold = next(one for one in tables if one.startswith("CREATE TABLE memory_hold("))
+        connection.execute(hold.replace("TABLE", "TABLE IF NOT EXISTS", 1))
     connection.execute("PRAGMA legacy_alter_table = OFF")
 
 
