@@ -338,7 +338,7 @@ class ModelEngine:
         bm25_of = self._bm25(rows, [term for term, _ in tokens], text, meant) if text is not None else {}
         similarity_of = self._similarities(rows, direction) if direction is not None else {}
         spread = self._spread(rows, similarity_of, vectors.MOST_SAMPLED)
-        spread_fused = self._spread(rows, similarity_of, vectors.MOST_FUSED)
+        visible = rows
         said: dict[str, float] = {}
         if explain and ran in ("hybrid", "lexical"):
             said = self._information(rows, tokens, text) if rows else {}
@@ -361,7 +361,7 @@ class ModelEngine:
                 lambda a, b: self._cosine(row_of[a], row_of[b]),
                 lambda serial: attributes_of[serial],
                 [] if entities is None else list(entities),
-                spread_fused,
+                self._spread_fused(visible, similarity_of, nearest),
                 self._function_words(text, tokens, meant),
                 list(frequencies_of),
                 dates,
@@ -547,6 +547,15 @@ class ModelEngine:
     def _spread(self, rows: Sequence[Row], similarity_of: dict[int, float], most: int) -> tuple[float, float]:
         sampled = [rows[place].serial for place in vectors.sampled_places(len(rows), most)]
         return vectors.spread([similarity_of[one] for one in sampled if one in similarity_of])
+
+    def _spread_fused(
+        self, rows: Sequence[Row], similarity_of: dict[int, float], nearest: Sequence[int]
+    ) -> tuple[float, float]:
+        """What the automatic fusion goes by: of the vector ranking where most of the sample have no vector."""
+        sampled = [rows[place].serial for place in vectors.sampled_places(len(rows), vectors.MOST_FUSED)]
+        known = [one for one in sampled if one in similarity_of]
+        few = 2 * len(known) < vectors.n_blocks(len(rows), vectors.MOST_FUSED)
+        return vectors.spread([similarity_of[one] for one in (nearest if few else known)])
 
     def _similarities(self, rows: Sequence[Row], query: NDArray[np.float64]) -> dict[int, float]:
         return {

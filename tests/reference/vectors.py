@@ -52,9 +52,14 @@ def sampled_places(n_documents: int, most: int = MOST_SAMPLED) -> list[int]:
     shift = 0
     while math.ceil(n_documents / 2**shift) > most:
         shift += 1
-    blocks = range(math.ceil(n_documents / 2**shift))
+    blocks = range(n_blocks(n_documents, most))
     places = [block * 2**shift + ((block * 0x9E3779B97F4A7C15) % 2**64 >> (64 - shift)) for block in blocks]
     return [place for place in places if place < n_documents]
+
+
+def n_blocks(n_documents: int, most: int) -> int:
+    """Of as many documents as the least power of two for which there are at most `most`."""
+    return next(n for shift in range(64) if (n := math.ceil(n_documents / 2**shift)) <= most)
 
 
 def spread(similarities: Sequence[float]) -> tuple[float, float]:

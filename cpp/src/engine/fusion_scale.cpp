@@ -30,9 +30,15 @@ fusion::Scale fusion_scale(SearchScratch& scratch, std::span<const lexical::Term
   fusion::Scale scale;
   scale.lexical_deviation = lexical_deviation(scratch, terms.size(), n_docs);
   if (scratch.vector_docs.empty()) return scale;
-  vector.similarities(scratch.sampled, scratch.similarities);
+  if (2 * scratch.sampled.size() >= n_blocks(n_docs, kMostFused)) {
+    vector.similarities(scratch.sampled, scratch.similarities);
+  } else {
+    scratch.similarities.clear();
+    for (uint32_t rank = 1; rank <= scratch.vector_docs.size(); ++rank)
+      scratch.similarities.push_back(static_cast<float>(vector.similarity_at(rank)));
+  }
   const SimilaritySpread spread = spread_of(scratch.similarities);
-  if (scratch.sampled.empty() || !std::isfinite(spread.deviation)) return scale;
+  if (!std::isfinite(spread.deviation)) return scale;
   scale.mean = spread.mean;
   scale.deviation = spread.deviation;
   return scale;

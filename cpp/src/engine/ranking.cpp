@@ -211,11 +211,17 @@ void Ranker::rescore_best(const fusion::Automatic& automatic, size_t k, bool lex
     all[i].refused = true;
     if (s_.unscored.size() < k) s_.unscored.push_back(i);
   }
+  // BM25 is at least 0, which counts towards the k others, and is that where the lexical ranking was not cut.
   size_t n_by_vector_alone = 0;
   for (const uint32_t i : by_vector) {
     if (all[i].lexical_rank != 0) continue;
     all[i].refused = true;
-    if (!lacks_bm25 && n_by_vector_alone++ < k) score(i);  // it holds no term
+    if (n_by_vector_alone++ >= k) continue;
+    if (lacks_bm25) {
+      s_.coarse.push_back(coarse_score(automatic.score(all[i])));
+    } else {
+      score(i);
+    }
   }
   complete();
   uint32_t kth = 0;

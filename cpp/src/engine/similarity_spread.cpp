@@ -6,12 +6,19 @@
 namespace scrubjay::engine {
 namespace {
 
+[[nodiscard]] uint64_t blocks_of(uint64_t n_live, unsigned shift) noexcept {
+  return (n_live + (uint64_t{1} << shift) - 1) >> shift;
+}
+[[nodiscard]] unsigned shift_for(uint64_t n_live, uint64_t most) noexcept {
+  unsigned shift = 0;
+  while (blocks_of(n_live, shift) > most) ++shift;
+  return shift;
+}
+
 // The places of the sampled documents among the live ones, ascending.
 class SampledPlaces {
  public:
-  SampledPlaces(uint64_t n_live, uint64_t most) {
-    while (((n_live + (uint64_t{1} << shift_) - 1) >> shift_) > most) ++shift_;
-  }
+  SampledPlaces(uint64_t n_live, uint64_t most) : shift_(shift_for(n_live, most)) {}
   [[nodiscard]] uint64_t next() const noexcept {
     const uint64_t within = shift_ == 0 ? 0 : (block_ * 0x9e3779b97f4a7c15ull) >> (64 - shift_);
     return (block_ << shift_) + within;
@@ -19,7 +26,7 @@ class SampledPlaces {
   void advance() noexcept { ++block_; }
 
  private:
-  unsigned shift_ = 0;
+  const unsigned shift_;
   uint64_t block_ = 0;
 };
 
@@ -57,6 +64,10 @@ void sample_documents(std::span<const ChunkSnapshot> chunks, uint64_t most, std:
     }
     first += chunk.n_live;
   }
+}
+
+uint64_t n_blocks(uint64_t n_live, uint64_t most) noexcept {
+  return blocks_of(n_live, shift_for(n_live, most));
 }
 
 SimilaritySpread spread_of(std::span<const float> similarities) noexcept {

@@ -24,6 +24,9 @@ inline constexpr uint64_t kMostReported = 512, kMostFused = 16;
 // sample, and the words of the bitmaps of deleted documents.
 void sample_documents(std::span<const ChunkSnapshot> chunks, uint64_t most, std::vector<uint32_t>& out);
 
+// How many documents a sample has, those without a vector included; one fewer if the last block ends early.
+[[nodiscard]] uint64_t n_blocks(uint64_t n_live, uint64_t most) noexcept;
+
 // Population mean and deviation, summed in order in double precision; NaN of nothing.
 [[nodiscard]] SimilaritySpread spread_of(std::span<const float> similarities) noexcept;
 

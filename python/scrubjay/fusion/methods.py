@@ -34,9 +34,9 @@ class Auto(Fusion):
 
     share * bm25 / d + (1 - share) * e((similarity - mean) / deviation). d is the deviation that BM25 would have in the
     scope if the query's terms were independent (at least 0.2); mean and deviation are those of the query's similarities
-    in the scope, by an even sample of 16 visible documents; e(z) = z * sqrt(z) above 0. So words that most documents
-    hold say little, and so does nearness where all are near. A document without a vector counts as the least similar of
-    the vector ranking.
+    in the scope, by an even sample of 16 visible documents (of the vector ranking, if most of those have no vector);
+    e(z) = z * sqrt(z) above 0. So words that most documents hold say little, and so does nearness where all are near. A
+    document without a vector counts as the least similar of the vector ranking.
 
     The lexical share is 0.65 - 0.1 a; the agreement a is the mean of 1/sqrt(rank that the other ranking gives a
     ranking's first document), 0 where it is not there. The share of a search is in `hits.lexical_share`. Form and
