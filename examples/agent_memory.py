@@ -30,7 +30,7 @@ def second_run(file: Path) -> None:
     """Another process, another day: the prompt holds the rules and the fact that is in force."""
     with Memory.open(file, embedder=scrubjay.embedders.default()) as memory:
         with memory.session(JANE, "chat-1") as session:
-            session.user("Where should the parcel go?")
+            session.user("Where does Jane live?")
             prompt = session.assemble(budget_tokens=500)
             session.model("To Oslo.")  # your model's answer to `prompt.text`
         print(prompt.text)

@@ -40,6 +40,8 @@ class Query:
     relevant: frozenset[str]
     row: int
     """Its row in `<model>.queries.npy`."""
+    asked_at: str | None = None
+    """The set says when, or it is the time of the last memory of the scope; None: there is no time."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,15 @@ class Memory:
     text: str
     scope: str
     row: int
+    created_at: str | None = None
+    turn: dict[str, Any] | None = None
+    """`run`, `position` and `speaker`, where the set says them."""
+
+
+def turn_of(meta: dict[str, Any]) -> dict[str, Any] | None:
+    if not {"session", "turn", "speaker"} <= meta.keys():
+        return None
+    return {"run": meta["session"], "position": meta["turn"], "speaker": meta["speaker"]}
 
 
 @dataclass(frozen=True)
@@ -63,7 +74,14 @@ class JudgedSet:
     @cached_property
     def memories(self) -> list[Memory]:
         return [
-            Memory(row["id"], row["text"], row["meta"].get("scope") or WHOLE_CORPUS, index)
+            Memory(
+                row["id"],
+                row["text"],
+                row["meta"].get("scope") or WHOLE_CORPUS,
+                index,
+                row["meta"].get("ts"),
+                turn_of(row["meta"]),
+            )
             for index, row in enumerate(self._lines("corpus.jsonl"))
         ]
 
@@ -75,6 +93,10 @@ class JudgedSet:
             query, document, relevance = line.split("\t")
             if int(relevance) > 0:
                 relevant.setdefault(query, set()).add(document)
+        last: dict[str, str] = {}
+        for memory in self.memories:
+            if memory.created_at is not None:
+                last[memory.scope] = max(memory.created_at, last.get(memory.scope, ""))
         return [
             Query(
                 row["id"],
@@ -83,6 +105,7 @@ class JudgedSet:
                 row["category"],
                 frozenset(relevant[row["id"]]),
                 index,
+                row.get("ts") or last.get(row["scope"] or WHOLE_CORPUS),
             )
             for index, row in enumerate(self._lines("queries.jsonl"))
             if row["id"] in relevant

@@ -37,12 +37,13 @@ def arms() -> Iterator[tuple[str, str | None, int | None]]:
 
 
 def native_engine(judged: JudgedSet, model: str | None) -> Any:
-    from scrubjay import _native
+    from scrubjay import _native, payload
 
     engine = _native.Engine()
     engine.upsert_many(
         [memory.id for memory in judged.memories],
         [memory.text for memory in judged.memories],
+        payloads=[payload.encode(memory.turn, memory.created_at) for memory in judged.memories],
         scope=[native_scope(memory.scope) for memory in judged.memories],
         vectors=None
         if model is None
@@ -55,6 +56,15 @@ def native_scope(name: str) -> Any:
     from scrubjay import _native
 
     return _native.Scope("judged", user=name)
+
+
+def asked_then(asked: Any, query: Query) -> Any:
+    """A search as it was made at the time of the question."""
+    import scrubjay
+
+    if asked.dates is None or query.asked_at is None:
+        return asked
+    return asked.replace(dates=scrubjay.Dates(asked.dates.weight, query.asked_at))
 
 
 def native_rankings(judged: JudgedSet, progress: Progress) -> Rankings:
@@ -70,7 +80,13 @@ def native_rankings(judged: JudgedSet, progress: Progress) -> Rankings:
         if rrf_k is None:
             asked = scrubjay.Query(mode="lexical" if model is None else "vector")
         else:
-            asked = scrubjay.Query(scrubjay.RRF(rrf_k), identifier_tier=False, candidates=CANDIDATES)
+            asked = scrubjay.Query(
+                scrubjay.RRF(rrf_k),
+                identifier_tier=False,
+                dates=False,
+                neighbours=False,
+                candidates=CANDIDATES,
+            )
         for query in judged.queries:
             result = engine.search(
                 query.text,

@@ -29,7 +29,7 @@ from benchmarks.quality.identifiers import SETS as IDENTIFIER_SETS
 from benchmarks.quality.identifiers import named_identifiers
 from benchmarks.quality.judged import SETS, VECTOR_SETS, JudgedSet, data_folder, judged_sets
 from benchmarks.quality.offline_models import fetched_reranker
-from benchmarks.quality.rankers import DEPTH, native_engine, native_scope
+from benchmarks.quality.rankers import DEPTH, asked_then, native_engine, native_scope
 from scrubjay import RRF, Boost, Production, Query, Weighted
 
 MARGIN = 0.005
@@ -39,9 +39,9 @@ DEFAULT = "auto (default)"
 RANKINGS = {
     "lexical": Query(mode="lexical"),
     "vector": Query(mode="vector"),
-    "RRF(10)": Query(RRF(10.0), identifier_tier=False),
-    "RRF(20)": Query(RRF(20.0), identifier_tier=False),
-    "RRF(60)": Query(RRF(60.0), identifier_tier=False),
+    "RRF(10)": Query(RRF(10.0), identifier_tier=False, dates=False, neighbours=False),
+    "RRF(20)": Query(RRF(20.0), identifier_tier=False, dates=False, neighbours=False),
+    "RRF(60)": Query(RRF(60.0), identifier_tier=False, dates=False, neighbours=False),
     "RRF(10) + identifiers": Query(RRF(10)),
     "RRF(10), words twice": Query(RRF(10, (1.0, 0.5))),
     "RRF(10), vectors twice": Query(RRF(10, (0.5, 1.0))),
@@ -52,7 +52,9 @@ RANKINGS = {
     "weighted max": Query(Weighted(normalise="max")),
     "weighted logistic": Query(Weighted(normalise="logistic")),
     "boost": Query(Boost()),
-    "production, literal": Query(Production(literal=True), identifier_tier=False),
+    "production, literal": Query(
+        Production(literal=True), identifier_tier=False, dates=False, neighbours=False
+    ),
     "production": Query(Production()),
     "auto, no identifiers": Query(identifier_tier=False),
     DEFAULT: Query(),
@@ -88,9 +90,10 @@ def evaluate(judged: JudgedSet, model: str, reranker: Any, n_reranked: int) -> d
     for name, asked in RANKINGS.items():
         rankings, times = [], []
         for query in judged.queries:
+            dated = asked_then(asked, query)
             start = time.perf_counter_ns()
             result = engine.search(
-                query.text, vector=vectors[query.row], scope=native_scope(query.scope), k=DEPTH, query=asked
+                query.text, vector=vectors[query.row], scope=native_scope(query.scope), k=DEPTH, query=dated
             )
             times.append((time.perf_counter_ns() - start) / 1000)
             rankings.append(list(result.ids))

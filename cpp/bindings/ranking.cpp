@@ -52,9 +52,10 @@ CompiledRanking make_ranking(const std::string& method, double rrf_k, std::vecto
                              const std::string& normalise, double boost, double gate, double floor,
                              bool literal, bool identifier_tier, bool spelling, double coverage,
                              double recency, double half_life_us, std::optional<int64_t> now_us,
-                             double entities, std::string entity_field, double prior, std::string prior_field,
-                             std::optional<double> mmr, std::optional<double> min_score,
-                             const std::optional<std::string>& relevance,
+                             double entities, std::string entity_field, double dates,
+                             std::optional<int64_t> dates_now_us, double neighbours, double prior,
+                             std::string prior_field, std::optional<double> mmr,
+                             std::optional<double> min_score, const std::optional<std::string>& relevance,
                              const std::vector<std::pair<double, double>>& bounds) {
   auto options = std::make_shared<engine::RankingOptions>();
   fusion::Options& fusion = options->fusion;
@@ -78,6 +79,9 @@ CompiledRanking make_ranking(const std::string& method, double rrf_k, std::vecto
   if (now_us) options->now_us = *now_us;
   options->entity_weight = entities;
   options->entity_field = std::move(entity_field);
+  options->dates_weight = dates;
+  if (dates_now_us) options->dates_now_us = *dates_now_us;
+  options->neighbours_weight = neighbours;
   options->prior_weight = prior;
   options->prior_field = std::move(prior_field);
   if (mmr) options->mmr_lambda = *mmr;
@@ -109,7 +113,8 @@ void register_ranking(py::module_& module) {
            py::arg("boost") = 0.3, py::arg("gate") = 0.0, py::arg("floor") = 0.4, py::arg("literal") = false,
            py::arg("identifier_tier") = true, py::arg("spelling") = true, py::arg("coverage") = 0.0,
            py::arg("recency") = 0.0, py::arg("half_life_us") = 168.0 * 3600e6, py::arg("now_us") = py::none(),
-           py::arg("entities") = 0.0, py::arg("entity_field") = "entities", py::arg("prior") = 0.0,
+           py::arg("entities") = 0.0, py::arg("entity_field") = "entities", py::arg("dates") = 6.0,
+           py::arg("dates_now_us") = py::none(), py::arg("neighbours") = 0.2, py::arg("prior") = 0.0,
            py::arg("prior_field") = "importance", py::arg("mmr") = py::none(),
            py::arg("min_score") = py::none(), py::arg("relevance") = py::none(),
            py::arg("relevance_bounds") = std::vector<std::pair<double, double>>{},

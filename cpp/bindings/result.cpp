@@ -178,6 +178,16 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
           "float64 (n,): fraction of the distinct query terms that the hit holds; NaN without explain or "
           "without terms.")
       .def_property_readonly(
+          "information",
+          [](const Result& r) { return to_array<double>(r, [](const Hit& h) { return h.information; }); },
+          "float64 (n,): share of `query_information` in the terms that the hit holds; NaN without explain "
+          "or "
+          "without terms.")
+      .def_property_readonly(
+          "query_information", [](const Result& r) { return r.found.information; },
+          "Sum of the idf of the distinct query terms, in nats, function words left out; NaN without "
+          "explain.")
+      .def_property_readonly(
           "identifiers",
           [](const Result& r) { return to_array<bool>(r, [](const Hit& h) { return h.identifier; }); },
           "bool (n,): whether a hit is in the identifier tier: holds a rare identifier of the query "
@@ -192,7 +202,9 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
           },
           "Mean and deviation of the similarities between the search's vector and the visible documents (of "
           "at "
-          "most 512 of them, evenly spread), filter or not; NaN without a vector or unless the query asks.")
+          "most 512 of them, evenly spread), filter or not; NaN without a vector, or without explain unless "
+          "the query "
+          "asks.")
       .def(
           "id",
           [](const Result& r, py::ssize_t i) -> py::typing::Union<py::int_, py::str> {
@@ -258,6 +270,7 @@ Arrays are made when asked for. Texts and payloads are those of the moment of th
             out["words"] = parts.words;
             out["meaning"] = parts.meaning;
             out["rankings"] = parts.rankings;
+            out["dates"] = parts.dates;
             out["scaling"] = parts.scaling;
             out["coverage"] = parts.coverage;
             out["recency"] = parts.recency;

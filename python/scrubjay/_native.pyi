@@ -217,6 +217,11 @@ class Result:
         int64 (n,), or an object array of str.
         """
     @property
+    def information(self) -> numpy.typing.NDArray[numpy.float64]:
+        """
+        float64 (n,): share of `query_information` in the terms that the hit holds; NaN without explain or without terms.
+        """
+    @property
     def lexical_ranks(self) -> numpy.typing.NDArray[numpy.int32]:
         """
         int32 (n,): rank in the lexical ranking from 1; 0 where it does not occur there.
@@ -237,6 +242,11 @@ class Result:
         Whether the search's embedder found nothing in its text.
         """
     @property
+    def query_information(self) -> float:
+        """
+        Sum of the idf of the distinct query terms, in nats, function words left out; NaN without explain.
+        """
+    @property
     def scores(self) -> numpy.typing.NDArray[numpy.float64]:
         """
         float64 (n,): fused scores, BM25 or similarities, by mode.
@@ -249,7 +259,7 @@ class Result:
     @property
     def similarity_spread(self) -> tuple[float, float]:
         """
-        Mean and deviation of the similarities between the search's vector and the visible documents (of at most 512 of them, evenly spread), filter or not; NaN without a vector or unless the query asks.
+        Mean and deviation of the similarities between the search's vector and the visible documents (of at most 512 of them, evenly spread), filter or not; NaN without a vector, or without explain unless the query asks.
         """
     @property
     def vector_ranks(self) -> numpy.typing.NDArray[numpy.int32]:
@@ -267,7 +277,7 @@ class CompiledRanking:
     """
     How a search ranks, in the engine's own form. Immutable; a scrubjay.Query makes it once.
     """
-    def __init__(self, method: str = 'auto', *, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] = [1.0, 1.0], normalise: str = 'zscore', boost: typing.SupportsFloat | typing.SupportsIndex = 0.3, gate: typing.SupportsFloat | typing.SupportsIndex = 0.0, floor: typing.SupportsFloat | typing.SupportsIndex = 0.4, literal: bool = False, identifier_tier: bool = True, spelling: bool = True, coverage: typing.SupportsFloat | typing.SupportsIndex = 0.0, recency: typing.SupportsFloat | typing.SupportsIndex = 0.0, half_life_us: typing.SupportsFloat | typing.SupportsIndex = 604800000000.0, now_us: typing.SupportsInt | typing.SupportsIndex | None = None, entities: typing.SupportsFloat | typing.SupportsIndex = 0.0, entity_field: str = 'entities', prior: typing.SupportsFloat | typing.SupportsIndex = 0.0, prior_field: str = 'importance', mmr: typing.SupportsFloat | typing.SupportsIndex | None = None, min_score: typing.SupportsFloat | typing.SupportsIndex | None = None, relevance: str | None = None, relevance_bounds: collections.abc.Sequence[tuple[typing.SupportsFloat | typing.SupportsIndex, typing.SupportsFloat | typing.SupportsIndex]] = []) -> None:
+    def __init__(self, method: str = 'auto', *, rrf_k: typing.SupportsFloat | typing.SupportsIndex = 60.0, weights: collections.abc.Sequence[typing.SupportsFloat | typing.SupportsIndex] = [1.0, 1.0], normalise: str = 'zscore', boost: typing.SupportsFloat | typing.SupportsIndex = 0.3, gate: typing.SupportsFloat | typing.SupportsIndex = 0.0, floor: typing.SupportsFloat | typing.SupportsIndex = 0.4, literal: bool = False, identifier_tier: bool = True, spelling: bool = True, coverage: typing.SupportsFloat | typing.SupportsIndex = 0.0, recency: typing.SupportsFloat | typing.SupportsIndex = 0.0, half_life_us: typing.SupportsFloat | typing.SupportsIndex = 604800000000.0, now_us: typing.SupportsInt | typing.SupportsIndex | None = None, entities: typing.SupportsFloat | typing.SupportsIndex = 0.0, entity_field: str = 'entities', dates: typing.SupportsFloat | typing.SupportsIndex = 6.0, dates_now_us: typing.SupportsInt | typing.SupportsIndex | None = None, neighbours: typing.SupportsFloat | typing.SupportsIndex = 0.2, prior: typing.SupportsFloat | typing.SupportsIndex = 0.0, prior_field: str = 'importance', mmr: typing.SupportsFloat | typing.SupportsIndex | None = None, min_score: typing.SupportsFloat | typing.SupportsIndex | None = None, relevance: str | None = None, relevance_bounds: collections.abc.Sequence[tuple[typing.SupportsFloat | typing.SupportsIndex, typing.SupportsFloat | typing.SupportsIndex]] = []) -> None:
         """
         See scrubjay.Query and the fusions for what the numbers mean. ValueError for one out of its range.
         """

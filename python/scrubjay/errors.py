@@ -20,6 +20,7 @@ __all__ = [
     "EmbedderMismatchError",
     "EncryptionError",
     "Error",
+    "HeldError",
     "KeyErasedError",
     "MissingExtraError",
     "OwnedCollectionError",
@@ -114,6 +115,23 @@ class OwnedCollectionError(ConflictError):
     def __reduce__(self) -> tuple[type[OwnedCollectionError], tuple[str, str]]:
         """Return what it is made anew from, in another process."""
         return (type(self), (self.collection, self._doing))
+
+
+class HeldError(Error):
+    """A call that would destroy what is under a legal hold. Nothing was changed.
+
+    Attributes:
+        scope: that the hold is on.
+        reason: that its administrator gave.
+    """
+
+    def __init__(self, scope: Any, reason: str) -> None:
+        super().__init__(f"scope: expected none under a legal hold, got {scope!r}, which is held: {reason}")
+        self.scope = scope
+        self.reason = reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.scope, self.reason)
 
 
 class CursorError(Error, ValueError):

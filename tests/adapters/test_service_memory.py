@@ -564,3 +564,12 @@ def test_an_export_is_a_file_that_python_reads(index: Index, caller: Caller, tmp
         assert memory.files.import_(tmp_path / "jane.jsonl", scope=JANE).written == {"fact": 1, "log": 1}
     assert "joe" in caller.ask("GET", "/export?tenant=acme").text
     caller.bad(422, "GET", "/export")
+
+
+def test_what_is_under_a_legal_hold_is_not_forgotten(index: Index, caller: Caller) -> None:
+    caller.propose(OSLO)
+    with Memory(index) as memory:
+        memory.admin.hold(JANE, reason="case 17", by="legal")
+        assert "held: " in (said := caller.bad(409, "POST", "/forget", {"scope": J})) and "case 17" in said
+        memory.admin.release(JANE, by="legal")
+    assert caller.post("/forget")["counts"]["fact"] == 1

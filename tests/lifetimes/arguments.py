@@ -289,8 +289,12 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Entities": lambda _: fusion.Entities(),
     "Prior": lambda _: fusion.Prior(),
     "Recency": lambda _: fusion.Recency(),
+    "Dates": lambda _: fusion.Dates(),
+    "Neighbours": lambda _: fusion.Neighbours(),
     "Relevance": lambda _: fusion.Relevance(),
+    "AsyncMemory": lambda world: memory.AsyncMemory(world.memory()),
     "ChangeEvent": lambda _: memory.ChangeEvent(1, WHEN, "proposed", JANE, "fact", "fact_1"),
+    "Consolidated": lambda _: memory.Consolidated(),
     "Decay": lambda _: memory.Decay(),
     "DefaultJudge": lambda _: memory.DefaultJudge(),
     "FactCandidate": lambda _: memory.FactCandidate("Jane lives in Oslo"),
@@ -311,6 +315,8 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Feed": lambda world: world.memory().feed,
     "Files": lambda world: world.memory().files,
     "Edited": lambda _: memory.Edited(),
+    "Hold": lambda _: memory.Hold(JANE, "case 17", "legal", WHEN),
+    "MemoryAdmin": lambda world: world.memory().admin,
     "Imported": lambda _: memory.Imported(),
     "Forgotten": lambda _: memory.Forgotten({"fact": 1}),
     "Known": lambda _: memory.Known((), ()),
@@ -318,6 +324,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Outcome": lambda _: memory.Outcome("active", "fact", "fact_1"),
     "Rejection": lambda _: memory.Rejection(WHEN, JANE, "fact", "empty", "", None, None, None),
     "Swept": lambda _: memory.Swept(0, 0, 0, 0),
+    "TakenOver": lambda _: memory.TakenOver(),
     "Why": lambda _: memory.Why(memory.Fact(**_FACT), (), (), None, ()),
     "Recalled": lambda world: world.memory().recall("Oslo", JANE),
     "Note": lambda _: memory.Note("n1", JANE, "Prefers trains.", WHEN, None),
@@ -454,7 +461,13 @@ def _exported_memory(world: World) -> Path:
     path = world.folder / "jane.jsonl"
     if not path.exists():
         with world.memory() as made:
-            made.files.export(path, scope=JANE)
+            made.files.export(path, scope=JANE, replace=True)
+    return path
+
+
+def _dumped(world: World) -> Path:
+    path = world.folder / "mem0.json"
+    path.write_text('[{"id": "1", "memory": "Jane sings"}]')
     return path
 
 
@@ -462,7 +475,7 @@ def _edited_memory(world: World) -> Path:
     path = world.folder / "jane.md"
     if not path.exists():
         with world.memory() as made:
-            made.files.export_markdown(path, scope=JANE)
+            made.files.export_markdown(path, scope=JANE, replace=True)
     return path
 
 
@@ -487,7 +500,9 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
     ),
     "Admin.verify_erased": lambda _, admin: admin.verify_erased(["never written"]),
     "Files.import_": lambda world, files: files.import_(_exported_memory(world), scope=JANE),
+    "Files.import_from": lambda world, files: files.import_from(_dumped(world), "mem0", scope=JANE),
     "Files.import_markdown": lambda world, files: files.import_markdown(_edited_memory(world), scope=JANE),
+    "MemoryAdmin.hold": lambda _, admin: admin.hold(Scope("held"), reason="case 17", by="legal"),
     "Memory.open": lambda world, made: type(made).open(world.folder / f"new{next(_numbers)}").close(),
     "Memory.put": _in_change(lambda made, change, row: made.put(change, row, Embedded(None))),
     "Memory.put_again": _in_change(lambda made, change, row: made.put_again(change, row)),
@@ -498,6 +513,7 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
         lambda made, change, _: made.note_deletion(change, JANE, "testing", None, {"fact": 1})
     ),
     "Memory.forget": lambda _, made: made.forget("nobody", tenant="acme"),
+    "Memory.prefer": lambda _, made: made.prefer("tone", "Briefly.", scope=JANE),
     "Memory.policy": lambda _, made: made.policy("refunds", "Never.", tenant="acme", by="legal"),
     "Memory.global_policy": lambda _, made: made.global_policy("refunds", "Never.", by="operations"),
     "Memory.revoke_global_policy": lambda _, made: made.revoke_global_policy(
@@ -539,8 +555,13 @@ OF_METHODS.update(  # an async twin is called with what its method is called wit
     {
         f"Async{name}": call
         for name, call in OF_METHODS.items()
-        if name.startswith("Index.") and name != "Index.open"
+        if name.startswith(("Index.", "Memory.")) and name not in ("Index.open", "Memory.open")
     }
+)
+OF_METHODS["AsyncMemory.revoke_global_policy"] = lambda _, made: made.revoke_global_policy(
+    made.memory.global_policy("refunds", f"Never {next(_numbers)}.", by="operations").id,
+    reason="over",
+    by="me",
 )
 
 

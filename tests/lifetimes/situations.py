@@ -35,6 +35,9 @@ CLOSABLE = (
     "ScopeView",
     "ScopeView in memory",
     "Memory",
+    "AsyncMemory",
+    "Feed",
+    "Files",
     "Session",
     "Retriever",
 )
@@ -54,6 +57,7 @@ NATIVE = (
 STILL_ANSWER = {  # after close: what asks neither for memories nor for the file
     "Index": {"close", "__repr__", "__enter__", "name", "path", "embedder", "open", "admin"},
     "AsyncIndex": {"close", "__repr__", "open", "index", "admin"},
+    "AsyncMemory": {"close", "__repr__", "open", "memory", "admin", "feed", "files", "session"},
     "Admin": {"__repr__", "query_cache_stats", "repair", "salvage"},
     "Backend": {"of", "engine", "is_closed", "dim", "metric", "dtype", "id_kind"},
     "ScopeView": {"exact_scope", "index"},

@@ -23,7 +23,9 @@ GATE, FACTS, KNOWN, RECORDS, FORGET, SCHEMA, RACES, KILLS, MACHINE, VALUES, GLOB
         "values", "global_policies",
     )
 )  # fmt: skip
+FLOOR = "tests/memory/test_floor.py"
 TIMES = "tests/memory/test_two_times.py"
+HOLDS = "tests/memory/test_holds.py"
 FILES = "tests/memory/test_files.py"
 FEED = "tests/memory/test_feed.py"
 TOGETHER = "tests/unit/test_store_together.py"
@@ -647,6 +649,49 @@ MUTANTS: dict[str, Mutant] = {
         "except KeyError:",
         f"{FEED}::test_a_hook_that_fails_breaks_no_write_and_no_other_hook",
     ),
+    # ------------------------------------------------------------------ legal holds
+    "hold_forget": Mutant(
+        "what is held is not forgotten",
+        _M + "forgetting:Forgetting.forget",
+        "check_hold(connection, scope, within=True)",
+        "pass",
+        f"{HOLDS}::test_what_is_held_is_not_destroyed",
+    ),
+    "hold_within": Mutant(
+        "nor is what it is a part of",
+        _M + "holds:check_hold",
+        "within and name",
+        "False and name",
+        f"{HOLDS}::test_a_hold_reaches_what_is_within_it_and_around",
+    ),
+    "hold_delete": Mutant(
+        "nor deleted",
+        _M + "crud:Crud.delete",
+        "if not is_global(row):",
+        "if False:",
+        f"{HOLDS}::test_what_is_held_is_not_destroyed",
+    ),
+    "hold_update": Mutant(
+        "nor rewritten",
+        _M + "crud:Crud.update",
+        "check_hold(change.connection, scope_in(held), within=False)",
+        "pass",
+        f"{HOLDS}::test_what_is_held_is_not_destroyed",
+    ),
+    "hold_sweep": Mutant(
+        "nor swept",
+        _M + "holds:is_held",
+        "return any(",
+        "return False and any(",
+        f"{HOLDS}::test_a_sweep_leaves_what_is_held",
+    ),
+    "hold_traces": Mutant(
+        "traces included",
+        _M + "trace:sweep_traces",
+        "WHERE {held})",
+        "WHERE 0)",
+        f"{HOLDS}::test_a_sweep_leaves_what_is_held",
+    ),
     # ------------------------------------------------------------------ files
     "import_scope": Mutant(
         "a file of another scope is refused",
@@ -771,7 +816,7 @@ MUTANTS: dict[str, Mutant] = {
     "decays": Mutant(
         "and expire at last",
         _M + "forgetting:Forgetting._age",
-        "if strength < decay.expire_below:",
+        "if strength < decay.expire_below and not held(row):",
         "if False:",
         f"{FORGET}::test_old_unused_weak_facts_sink_and_expire",
     ),
@@ -1043,6 +1088,56 @@ MUTANTS: dict[str, Mutant] = {
         "AND o.user <> ?)",
         "AND o.user = ?)",
         f"{FORGET}::test_what_a_forgotten_user_said_of_the_tenant",
+    ),
+    # ------------------------------------------------------------------ what goes into a prompt
+    "floor": Mutant(
+        "a question that nothing answers puts nothing in",
+        _M + "lines:over_floor",
+        "answered and tier",
+        "tier",
+        f"{FLOOR}::test_the_best_opens_the_prompt_for_what_is_of_low_relevance",
+    ),
+    "floor_of_the_best": Mutant(
+        "the most relevant hit decides, wherever it stands",
+        _M + "lines:over_floor",
+        "best_of(tiers)",
+        "best_of(tiers[:1])",
+        f"{FLOOR}::test_the_best_opens_the_prompt_for_what_is_of_low_relevance",
+    ),
+    "floor_for_each": Mutant(
+        "what is of no relevance stays out beside what answers",
+        _M + "lines:over_floor",
+        'answered and tier != "none"',
+        "answered",
+        f"{FLOOR}::test_the_best_opens_the_prompt_for_what_is_of_low_relevance",
+    ),
+    "overriding_narrower": Mutant(
+        "what is said in the narrower scope holds",
+        _M + "lines:overriding",
+        "max(rivals",
+        "min(rivals",
+        f"{FLOOR}::test_a_tenants_fact_that_a_user_contradicts_says_what_holds",
+    ),
+    "overriding_single": Mutant(
+        "what may have several values contradicts nothing",
+        _M + "lines:overriding",
+        "else fact.single)",
+        "else True)",
+        f"{FLOOR}::test_what_may_have_several_values_holds_beside_another",
+    ),
+    "edges_recorded": Mutant(
+        "a prompt is placed again as it was",
+        _M + "session:prompt_data",
+        '"brief_tokens", "edges")',
+        '"brief_tokens")',
+        f"{FLOOR}::test_best_first_and_last",
+    ),
+    "summary_recorded": Mutant(
+        "a prompt is made again with its summary",
+        _M + "session:prompt_data",
+        '"summary": made.summary',
+        '"summary": None',
+        f"{FLOOR}::test_a_summary_stands_in_place_of_the_turns",
     ),
 }
 

@@ -172,3 +172,13 @@ def test_export_and_import(run, tmp_path: Path) -> None:
     (tmp_path / "m.scrubjay").unlink()
     assert run("import", lines, *JANE, "--json")["written"] == {"fact": 1, "preference": 1, "log": 2}
     assert "Oslo" in run("recall", "lives", *JANE)
+
+
+def test_a_dump_of_another_memory(run, tmp_path: Path) -> None:
+    dump = tmp_path / "mem0.json"
+    dump.write_text(json.dumps({"results": [{"id": "1", "memory": "Jane plays go"}, {"id": "2"}]}))
+    tried = run("import", str(dump), *JANE, "--from", "mem0", "--dry-run", "--json")
+    assert (tried["found"], tried["left_out"], tried["outcomes"]) == (1, {"no text": 1}, [])
+    assert "outcomes      1" in run("import", str(dump), *JANE, "--from", "mem0")
+    assert "plays go" in run("recall", "go", *JANE)
+    assert "--as-notes" in run("import", str(dump), *JANE, "--as-notes", code=2)

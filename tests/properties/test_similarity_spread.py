@@ -79,6 +79,7 @@ def test_nothing_unless_the_query_asks(kit: Kit) -> None:
     scope = kit.Scope(*HOME)
     engine.upsert(1, "jay", scope=scope, vector=ONE)
     assert all(map(math.isnan, engine.search("jay", vector=ONE, scope=scope).similarity_spread))
+    assert engine.search("jay", vector=ONE, scope=scope, explain=True).similarity_spread == (1.0, 0.0)
 
 
 @given(st.integers(0, 20_000))

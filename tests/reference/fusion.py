@@ -48,6 +48,9 @@ class Options:
     now_us: int | None = None
     entities: float = 0.0
     entity_field: str = "entities"
+    dates: float = 6.0
+    dates_now_us: int | None = None
+    neighbours: float = 0.2
     prior: float = 0.0
     prior_field: str = "importance"
     mmr: float | None = None

@@ -60,6 +60,8 @@ def same_evidence(given: Any, expected: Any) -> None:
     """What explain adds, for hits that are the same."""
     same_bits(given.bm25, expected.bm25, "bm25")
     same_bits(given.coverage, expected.coverage, "coverage")
+    same_bits(given.information, expected.information, "information")
+    same_bits([given.query_information], [expected.query_information], "query_information")
     for index in range(len(expected)):
         assert given.matched_terms(index) == expected.matched_terms(index)
         same_stored(given, expected, index)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -19,10 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay.errors import VersionConflictError
-from tests.reference import arguments, bm25, filters, fusion, ranking, scopes, spelling, vectors
+from tests.reference import arguments, bm25, filters, fusion, neighbours, ranking, scopes, spelling, vectors
 from tests.reference.analyzer import stem_english
+from tests.reference.dates import Dates, find_dates
 from tests.reference.function_words import MOST_IDF, WORDS, marked
-from tests.reference.query import asked
+from tests.reference.query import Asked, asked
 from tests.reference.results import Document, Hit, Result
 from tests.reference.scopes import AnyScope, DocumentKey
 from tests.reference.word_forms import with_forms
@@ -32,6 +34,20 @@ DEFAULT_CANDIDATES = 100
 
 Analysis = list[tuple[str, str]]
 Call = TypeVar("Call", bound=Callable[..., Any])
+
+
+def in_order(numbers: Iterable[float]) -> float:
+    """Their sum, from left to right, each step rounded."""
+    total = 0.0
+    for number in numbers:
+        total += number
+    return total
+
+
+def share_of(said: Mapping[str, float], terms: Iterable[str]) -> float:
+    """The share of what a query's terms say that these say; NaN of nothing."""
+    total, terms = in_order(said.values()), set(terms)
+    return in_order(nats for term, nats in said.items() if term in terms) / total if total > 0 else math.nan
 
 
 def alone(call: Call) -> Call:
@@ -308,7 +324,11 @@ class ModelEngine:
         direction = None if vector is None else arguments.vector(vector, self.dim)
 
         fused = ran == "hybrid" or bool(rankings)
-        ranked = fused or options.adjusts
+        dates = self._dates(text, wanted)
+        turns = wanted.mode == "hybrid" and options.neighbours != 0
+        # Whether any visible document is a turn is asked of all, as of the columns.
+        turns = turns and neighbours.has_turns(filters.attributes_of(row.document.payload) for row in rows)
+        ranked = fused or options.adjusts or dates is not None or turns
         n_lexical, n_nearest = (n_lexical, n_nearest) if ranked else (k, k)
         depth = max(n_lexical, n_nearest)
         read: list[spelling.Correction] = []
@@ -319,6 +339,9 @@ class ModelEngine:
         similarity_of = self._similarities(rows, direction) if direction is not None else {}
         spread = self._spread(rows, similarity_of, vectors.MOST_SAMPLED)
         spread_fused = self._spread(rows, similarity_of, vectors.MOST_FUSED)
+        said: dict[str, float] = {}
+        if explain and ran in ("hybrid", "lexical"):
+            said = self._information(rows, tokens, text) if rows else {}
         attributes_of = {row.serial: filters.attributes_of(row.document.payload) for row in rows}
         frequencies_of = {row.serial: set(row.frequencies) for row in rows}
         # Filters take documents out of the rankings, not out of the statistics above.
@@ -341,6 +364,9 @@ class ModelEngine:
                 spread_fused,
                 self._function_words(text, tokens, meant),
                 list(frequencies_of),
+                dates,
+                lambda serial: row_of[serial].document.key[0],
+                turns,
             )
             hits, share = self._rank(
                 evidence, lexical, nearest, extra, options, fused=fused, k=k, depth=max(k, depth)
@@ -370,12 +396,14 @@ class ModelEngine:
                 self._matched_terms(row_of[serial], tokens) if explain else (),
                 hit.identifier,
                 hit.parts if explain else {},
+                share_of(said, frequencies_of[serial]),
             )
             for hit, serial, score in ((hit, hit.document, hit.score) for hit in hits)
         ]
-        asked_spread = wanted.spread and ran in ("hybrid", "vector")
         corrections = [(typed, word) for typed, _, word, _ in read]
-        return Result(found, ran, share, spread if asked_spread else (math.nan, math.nan), corrections)
+        total = in_order(said.values()) if explain and ran in ("hybrid", "lexical") else math.nan
+        asked_spread = (wanted.spread or explain) and ran in ("hybrid", "vector")
+        return Result(found, ran, share, spread if asked_spread else (math.nan, math.nan), total, corrections)
 
     def search_batch(
         self,
@@ -542,6 +570,15 @@ class ModelEngine:
         ]
         return list(dict.fromkeys(row.serial for row in named if row is not None))
 
+    @staticmethod
+    def _dates(text: Any, wanted: Asked) -> Dates | None:
+        """What the question says of dates; None: nothing, or it does not count."""
+        if text is None or wanted.mode != "hybrid" or wanted.ranking.dates == 0:
+            return None
+        now_us = wanted.ranking.dates_now_us
+        dates = find_dates(arguments.text(text), int(time.time() * 1e6) if now_us is None else now_us)
+        return dates if dates.windows or dates.latest else None
+
     def _rank(self, *args: Any, **kwargs: Any) -> tuple[list[ranking.Ranked[int]], float]:
         return ranking.rank(*args, fuse=self._fuse, **kwargs)
 
@@ -557,6 +594,18 @@ class ModelEngine:
 
     def _matched_terms(self, row: Row, tokens: Analysis) -> list[str]:
         return list(dict.fromkeys(term for term, _ in tokens if term in row.frequencies))
+
+    def _information(self, rows: Sequence[Row], tokens: Analysis, text: str) -> dict[str, float]:
+        """What each distinct term of a query says, in nats; in query order."""
+        terms = dict.fromkeys(term for term, _ in tokens)
+        counting = {term for term, kind in tokens if kind in COUNTING}
+        leaves_out = self.analyzer.split("-")[0] == "english" and (self.k1 is None or self.b is None)
+        silent = marked(text, terms) if leaves_out else set()
+        return {
+            term: bm25.idf(len(rows), sum(term in row.frequencies for row in rows))
+            for term in terms
+            if term in counting and term not in silent
+        }
 
     def _coverage(self, row: Row, tokens: Analysis) -> float:
         terms = {term for term, kind in tokens if kind in COUNTING}

@@ -56,9 +56,14 @@ def asked(query: Any) -> Asked:
     options: dict[str, Any] = {
         name: getattr(query, name) for name in ("identifier_tier", "spelling", "coverage", "mmr", "min_score")
     }
-    for part in (query.fusion, query.recency, query.entities, query.prior, query.relevance):
+    parts = ("fusion", "recency", "dates", "neighbours", "entities", "prior", "relevance")
+    for part in (getattr(query, name) for name in parts):
         if part is not None:
             options.update(part._options())
+    if query.dates is None:
+        options["dates"] = 0.0
+    if query.neighbours is None:
+        options["neighbours"] = 0.0
     if "relevance_bounds" in options:
         options["relevance_bounds"] = tuple(map(tuple, options["relevance_bounds"]))
     if "weights" in options:

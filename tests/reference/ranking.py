@@ -8,21 +8,25 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Generic
 
-from tests.reference import bm25, filters
+from tests.reference import bm25, filters, neighbours
+from tests.reference.analyzer import stem_english
+from tests.reference.dates import Dates
 from tests.reference.function_words import MOST_IDF
 from tests.reference.fusion import Found, Id, Options, fused_scores, marginal_relevance
 from tests.reference.identifiers import MOST_VISITED, Identifiers, rare_limit, rarest
 from tests.reference.identifiers import identifiers as query_identifiers
 
 MOST_NEW_HOLDERS = 100
+SHARE_OF_BEST = 0.55
 PARTS = (
     "words",
     "meaning",
     "rankings",
+    "dates",
     "scaling",
     "coverage",
     "recency",
@@ -58,6 +62,12 @@ class Evidence(Generic[Id]):
     """Terms that weigh little."""
     visible: Sequence[Id] | None = None
     """All visible documents, of which `order` are those that a filter admits; None: it admits all."""
+    dates: Dates | None = None
+    """What the question says of dates, if it counts."""
+    home_of: Callable[[Id], Hashable] = lambda _: None
+    """The exact scope of a document."""
+    turns: bool = False
+    """Whether neighbours count."""
 
     @property
     def counted(self) -> Sequence[Id]:
@@ -164,6 +174,57 @@ def prior(document: Id, evidence: Evidence[Id], options: Options) -> float:
     return float(value) if is_number else 0.0
 
 
+def time_of(document: Id, evidence: Evidence[Id]) -> int | None:
+    """When a document holds from, else when it was made, in microseconds since 1970."""
+    attributes = evidence.attributes(document)
+    begin = attributes.get("valid_from")
+    if isinstance(begin, int) and not isinstance(begin, (bool, filters.Time)):
+        return begin
+    created = attributes.get("created_at")
+    return filters.instant_of(created) if isinstance(created, str) else created
+
+
+def date_gains(
+    evidence: Evidence[Id],
+    dates: Dates,
+    scores: dict[Id, float],
+    refused: set[Id],
+    lexical: Sequence[Id],
+    bm25_of: dict[Id, float],
+    options: Options,
+) -> dict[Id, float]:
+    """What the dates of the question add to each candidate (see cpp/src/engine/date_signal.hpp)."""
+    counted = [score for document, score in scores.items() if document not in refused]
+    total = squares = 0.0
+    for score in counted:
+        total += score
+    mean = total / len(counted) if counted else 0.0
+    for score in counted:
+        squares += (score - mean) * (score - mean)
+    deviation = math.sqrt(squares / len(counted)) if counted else 0.0
+    unit = options.dates * (1.0 if counted and min(counted) == max(counted) else deviation)
+    if not math.isfinite(unit):
+        return {}
+    times = {document: time_of(document, evidence) for document in scores}
+    terms = {term for term, _ in evidence.tokens}
+    boosts = dict.fromkeys(scores, 0.0)
+    for window in dates.windows:
+        written = [{word, stem_english(word)} & terms for word in window.terms]
+        for document, time_us in times.items():
+            if time_us is not None:
+                boosts[document] = max(boosts[document], window.match(time_us))
+            if written and all(words & evidence.terms_of(document) for words in written):
+                boosts[document] = 1.0
+    if dates.latest and lexical:
+        least = SHARE_OF_BEST * bm25_of[lexical[0]]
+        states = {d: times[d] for d in lexical if times[d] is not None and bm25_of[d] >= least}
+        for document, time_us in states.items():
+            n_older = sum(other < time_us for other in states.values())  # type: ignore[operator]
+            if len(states) > 1:
+                boosts[document] = max(boosts[document], 0.5 * (n_older / (len(states) - 1)))
+    return {document: unit * boost for document, boost in boosts.items()}
+
+
 def relevance(document: Id, identifier: bool, evidence: Evidence[Id], options: Options) -> int:
     """0 for none, then the place of the tier from 1."""
     if identifier:
@@ -199,6 +260,8 @@ def rank(
         {document: evidence.similarity[document] for document in nearest},
         n_terms=len({term for term, _ in evidence.tokens}),
     )
+    if evidence.turns:
+        neighbours.apply(evidence, found, options.neighbours)  # sorts the lists themselves
     share = math.nan
     if fused:
         if options.identifier_tier:
@@ -218,6 +281,12 @@ def rank(
         refused = set()
         found.parts.update({d: alone(scores[d], "words" if lexical else "meaning") for d in scores})
     parts = {document: {**alone(0.0, "words"), **found.parts.get(document, {})} for document in scores}
+    if evidence.dates is not None:
+        for document, gain in date_gains(
+            evidence, evidence.dates, scores, refused, lexical, found.bm25, options
+        ).items():
+            scores[document] += gain
+            parts[document]["dates"] = gain
     in_tier = found.holders
 
     def best(documents: Sequence[Id], n: int) -> list[Id]:
@@ -281,7 +350,7 @@ def scale_parts(parts: dict[str, float], score: float, scores: Sequence[float]) 
     if greatest == least:
         parts["scaling"] = 1.0 - score
         return
-    for part in ("words", "meaning", "rankings"):
+    for part in ("words", "meaning", "rankings", "dates"):
         parts[part] /= greatest - least
     parts["scaling"] = -least / (greatest - least)
 

@@ -43,6 +43,7 @@ class Hit:
     matched_terms: Sequence[str]
     identifier: bool = False
     parts: Mapping[str, float] = field(default_factory=dict)
+    information: float = math.nan
 
 
 class Result:
@@ -54,10 +55,12 @@ class Result:
         mode: str,
         lexical_share: float = math.nan,
         spread: tuple[float, float] = (math.nan, math.nan),
+        query_information: float = math.nan,
         corrections: Sequence[tuple[str, str]] = (),
     ) -> None:
         self._hits = list(hits)
         self.similarity_spread = spread
+        self.query_information = query_information
         self.corrections = list(corrections)
         self.mode = mode
         self.lexical_share = lexical_share
@@ -90,6 +93,10 @@ class Result:
     @property
     def similarities(self) -> NDArray[np.float32]:
         return np.array([hit.similarity for hit in self._hits], dtype=np.float32)
+
+    @property
+    def information(self) -> NDArray[np.float64]:
+        return np.array([hit.information for hit in self._hits], dtype=np.float64)
 
     @property
     def coverage(self) -> NDArray[np.float64]:

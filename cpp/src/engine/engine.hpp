@@ -114,7 +114,7 @@ struct SearchRequest {
   std::span<const filter::Predicate> entities;
   DocumentFilter filter;
   bool explain = false;
-  bool spread = false;   // fill SearchResult::spread, where there is a vector
+  bool spread = false;   // fill SearchResult::spread, where there is a vector; explain does, too
   double recall = 0.99;  // of the vector arm, in (0, 1]; 1: the exactly nearest, by scanning every original
 };
 

@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <chrono>
 #include <cmath>
 #include <limits>
 
 #include "base/seeded_hash.hpp"
+#include "engine/date_signal.hpp"
 #include "engine/fusion_scale.hpp"
 #include "engine/identifier_tier.hpp"
 #include "simd/kernels.hpp"
@@ -45,6 +45,7 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& asked, Sear
         parts_->push_back(part_of_one_arm(candidate.lexical_rank != 0, candidate.score));
     }
   }
+  if (dated_) DateSignal(s_, lexical_, terms_, parts_).add(options_.dates_weight);
   if (only_fused_scores()) {
     take_best(k);
     return report(0.0, result);
@@ -71,8 +72,16 @@ void Ranker::run(bool fused, uint64_t n_docs, size_t k, const Asked& asked, Sear
   report(bonus, result);
 }
 
+void Ranker::collect_with_neighbours() {
+  for (uint32_t rank = 1; rank <= s_.lexical_docs.size(); ++rank)
+    s_.candidates.add_lexical(s_.lexical_docs[rank - 1], neighbours_->lexical_score_at(rank));
+  for (uint32_t rank = 1; rank <= s_.vector_docs.size(); ++rank)
+    s_.candidates.add_vector(s_.vector_docs[rank - 1], neighbours_->similarity_at(rank));
+}
+
 void Ranker::collect() {
   s_.candidates.reset(s_.lexical_docs.size() + s_.vector_docs.size() + 16);
+  if (neighbours_) return collect_with_neighbours();
   for (uint32_t rank = 1; rank <= s_.lexical_docs.size(); ++rank)
     s_.candidates.add_lexical(s_.lexical_docs[rank - 1], lexical_.score_at(rank));
   const size_t n_lexical = s_.lexical_docs.size(), n_vector = s_.vector_docs.size();
@@ -161,7 +170,7 @@ double Ranker::fuse_automatically(uint64_t n_docs, size_t k, const Asked& asked)
   const fusion::Automatic automatic(scale, s_.candidates);
   // Not in a lexical ranking that ended by itself: it holds no term.
   const bool lexical_cut = s_.lexical_docs.size() >= asked.lexical;
-  if (only_fused_scores() && s_.extra_docs.empty() && !parts_) {
+  if (only_fused_scores() && !dated_ && s_.extra_docs.empty() && !parts_) {
     rescore_best(automatic, k, lexical_cut);
     return automatic.share();
   }
@@ -337,11 +346,7 @@ void Ranker::add_signals() {
 
 // 1 for what was created now or later, halved with every half-life; 0 for what does not say when it was.
 void Ranker::add_recency() {
-  const int64_t now_us = options_.now_us != RankingOptions::kNow
-                             ? options_.now_us
-                             : std::chrono::duration_cast<std::chrono::microseconds>(
-                                   std::chrono::system_clock::now().time_since_epoch())
-                                   .count();
+  const int64_t now_us = options_.now_us != RankingOptions::kNow ? options_.now_us : clock_us();
   const std::span<const filter::Column* const> columns = columns_of("created_at");
   s_.times.clear();  // all are read before the first is used: they are scattered
   for (const RankedCandidate& one : s_.ranked) {
@@ -414,7 +419,8 @@ double Ranker::spread() const {
 Relevance Ranker::relevance(const RankedCandidate& one, double coverage) const {
   if (one.identifiers != 0) return Relevance::high;
   double similarity = s_.candidates.all()[one.candidate].similarity;
-  if (std::isnan(similarity) && semantic_) similarity = vector_.similarity(one.doc >> 16, one.doc & 0xffffu);
+  if ((neighbours_ || std::isnan(similarity)) && semantic_)
+    similarity = vector_.similarity(one.doc >> 16, one.doc & 0xffffu);
   for (size_t tier = options_.relevance.size(); tier > 0; --tier) {
     const RelevanceBound& bound = options_.relevance[tier - 1];
     // Comparisons with NaN are false: what is not known is no evidence.
@@ -537,6 +543,10 @@ void Ranker::report(double identifier_bonus, SearchResult& result) const {
     hit.vector_rank = candidate.vector_rank;
     if (candidate.lexical_rank != 0) hit.bm25 = candidate.bm25;
     if (candidate.vector_rank != 0) hit.similarity = candidate.similarity;
+    if (neighbours_) {  // the evidence is that of the document alone
+      if (candidate.lexical_rank != 0) hit.bm25 = lexical_.score(hit.chunk, hit.offset);
+      if (candidate.vector_rank != 0) hit.similarity = vector_.similarity(hit.chunk, hit.offset);
+    }
     hit.identifier = one.identifiers != 0;
     if (!parts_) continue;
     result.parts.push_back((*parts_)[one.candidate]);

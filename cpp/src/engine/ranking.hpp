@@ -1,9 +1,11 @@
 // Ranking: from what the two arms found to the hits, in one pass over the candidates.
 //
-//  1. Candidates: both rankings, the caller's rankings, and documents that hold an identifier of the query.
-//     The automatic fusion goes by the scores that both arms give each of them: the missing ones are asked for,
-//     and where nothing but the fused scores decides, only of candidates that can be among the best k.
-//  2. The fusion gives each a score (fusion/fuse.hpp) and may refuse some.
+//  1. Candidates: both rankings (sorted anew where there are turns: neighbour_signal.hpp), the caller's
+//     rankings, and documents that hold an identifier of the query. The automatic fusion goes by the scores
+//     that both arms give each of them: the missing ones are asked for, and where nothing but the fused
+//     scores decides, only of candidates that can be among the best k.
+//  2. The fusion gives each a score (fusion/fuse.hpp) and may refuse some; dates that the question names add
+//     to them (date_signal.hpp).
 //  3. If there are signals: the best `depth` by (identifier tier, score) are kept, their scores scaled
 //     to 0..1, and the weighted signals added.
 //  4. Thresholds refuse more.
@@ -17,6 +19,7 @@
 #include <vector>
 
 #include "engine/lexical_arm.hpp"
+#include "engine/neighbour_signal.hpp"
 #include "engine/ranking_options.hpp"
 #include "engine/result.hpp"
 #include "engine/search_scratch.hpp"
@@ -28,7 +31,7 @@ class Ranker {
  public:
   Ranker(const RankingOptions& options, SearchScratch& scratch, const LexicalArm& lexical, VectorArm& vector,
          std::span<const lexical::TermCount> terms, std::span<const filter::Predicate> entities,
-         bool semantic, bool explain)
+         bool semantic, bool dated, const NeighbourSignal* neighbours, bool explain)
       : options_(options),
         s_(scratch),
         lexical_(lexical),
@@ -36,6 +39,8 @@ class Ranker {
         terms_(terms),
         entities_(entities),
         semantic_(semantic),
+        dated_(dated),
+        neighbours_(neighbours),
         parts_(explain ? &scratch.parts : nullptr) {}
 
   // How many each arm was asked for.
@@ -49,6 +54,7 @@ class Ranker {
 
  private:
   void collect();
+  void collect_with_neighbours();
   void add_holders(uint64_t n_docs);
   void find_pairs();
   [[nodiscard]] uint32_t n_identifiers_of(uint32_t doc) const;
@@ -91,6 +97,8 @@ class Ranker {
   const std::span<const lexical::TermCount> terms_;
   const std::span<const filter::Predicate> entities_;
   const bool semantic_;
+  const bool dated_;                              // scratch.dates says something
+  const NeighbourSignal* const neighbours_;       // what sorted the rankings anew; null: nothing did
   std::vector<fusion::ScoreParts>* const parts_;  // of each candidate; null unless the search explains
   double total_idf_ = 0.0;
   bool any_identifier_ = false;

@@ -37,6 +37,8 @@ void check(const RankingOptions& options) {
   expect(options.half_life_us > 0.0 && std::isfinite(options.half_life_us), "recency, half-life",
          "a finite number > 0", options.half_life_us);
   expect_not_negative("entities, weight", options.entity_weight);
+  expect_not_negative("dates, weight", options.dates_weight);
+  expect_not_negative("neighbours, weight", options.neighbours_weight);
   expect_finite("prior, weight", options.prior_weight);
   if (options.mmr_lambda != RankingOptions::kOff)
     expect(options.mmr_lambda >= 0.0 && options.mmr_lambda <= 1.0, "mmr", "a number from 0 to 1",
@@ -59,6 +61,8 @@ const RankingOptions& plain_fusion() {
     plain->fusion.method = fusion::Method::rrf;
     plain->identifier_tier = false;
     plain->spelling = false;
+    plain->dates_weight = 0.0;
+    plain->neighbours_weight = 0.0;
     return plain;
   }();
   return *options;

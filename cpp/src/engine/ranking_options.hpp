@@ -37,6 +37,12 @@ struct RankingOptions {
   // 1 / (1 + 0.001 (n - 1)^2) for one that n visible documents name.
   double entity_weight = 0.0;
   std::string entity_field = "entities";
+  // Of the match of the days that the question names, in standard deviations of the fused scores
+  // (date_signal.hpp). Where both arms may run.
+  double dates_weight = 6.0;
+  int64_t dates_now_us = kNow;
+  // Of the scores of the turns beside a turn, said by another speaker, in both arms (neighbour_signal.hpp).
+  double neighbours_weight = 0.2;
   double prior_weight = 0.0;  // of the number in `prior_field`
   std::string prior_field = "importance";
   [[nodiscard]] bool has_signals() const noexcept {

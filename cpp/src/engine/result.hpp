@@ -23,7 +23,8 @@ struct Hit {
   double bm25 = kUnknown;
   double similarity = kUnknown;
   double coverage = kUnknown;
-  uint32_t lexical_rank = 0;  // from 1; 0: not in that ranking
+  double information = kUnknown;  // share of the query's (SearchResult::information) in its terms
+  uint32_t lexical_rank = 0;      // from 1; 0: not in that ranking
   uint32_t vector_rank = 0;
   uint32_t chunk = 0;  // index into SearchResult::chunks
   uint32_t offset = 0;
@@ -68,7 +69,8 @@ struct SearchResult {
   Mode mode = Mode::none;
   bool nothing_embedded = false;    // the request's embedder found no direction in the text
   double lexical_share = kUnknown;  // fusion automatic: what the words weighed, 0..1
-  SimilaritySpread spread;          // unknown unless the request asked for it
+  SimilaritySpread spread;          // unknown unless the request asked for it, or for evidence
+  double information = kUnknown;    // explain: nats; the idf of all that the query's terms say
   uint64_t n_admitted = 0;          // visible documents that the filter admits; without one, all
   uint64_t last_write = 0;          // of a listing: the number of the last document's write; 0: it is empty
   bool lexical_gathered = false;    // some chunk was gone through match by match of the filter

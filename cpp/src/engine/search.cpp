@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <unordered_set>
 
 #include "base/epoch.hpp"
@@ -10,9 +11,11 @@
 #include "base/park.hpp"
 #include "base/seeded_hash.hpp"
 #include "base/worker_pool.hpp"
+#include "engine/date_signal.hpp"
 #include "engine/engine.hpp"
 #include "engine/lexical_arm.hpp"
 #include "engine/named_documents.hpp"
+#include "engine/neighbour_signal.hpp"
 #include "engine/ranking.hpp"
 #include "engine/search_scratch.hpp"
 #include "engine/similarity_spread.hpp"
@@ -101,7 +104,10 @@ class Search {
     for (const ChunkSnapshot& chunk : s_.chunks) n_live += chunk.n_live;
     const size_t k = static_cast<size_t>(std::min<uint64_t>(request_.k, std::max<uint64_t>(n_live, 1)));
     const bool fused = (lexical_ && semantic_) || !s_.extra_docs.empty();
-    const bool ranked = fused || request_.ranking->adjusts();
+    const bool dated = n_live != 0 && says_when();
+    const bool neighboured = request_.lexical && request_.semantic &&
+                             request_.ranking->neighbours_weight != 0.0 && NeighbourSignal::present(s_);
+    const bool ranked = fused || dated || neighboured || request_.ranking->adjusts();
     const auto at_most = [&](size_t asked) {
       const size_t n = ranked ? depth(request_, asked) : request_.k;
       return static_cast<size_t>(std::min<uint64_t>(n, std::max<uint64_t>(n_live, 1)));
@@ -118,7 +124,7 @@ class Search {
     SearchResult result;
     if (semantic_ && vectors.dim != 0) {
       vector_arm_.rank(vector, length, vectors, n_vector, request_.recall);
-      if (request_.spread) {
+      if (request_.spread || request_.explain) {
         vector_arm_.similarities(s_.reported_sampled, s_.similarities);
         result.spread = spread_of(s_.similarities);
       }
@@ -131,8 +137,11 @@ class Search {
                   : semantic_           ? Mode::vector
                                         : Mode::none;
     if (ranked) {
+      std::optional<NeighbourSignal> neighbours;
+      if (neighboured)
+        neighbours.emplace(s_, lexical_arm_, vector_arm_).apply(request_.ranking->neighbours_weight);
       Ranker(*request_.ranking, s_, lexical_arm_, vector_arm_, terms_, request_.entities,
-             semantic_ && vectors.dim != 0, request_.explain)
+             semantic_ && vectors.dim != 0, dated, neighbours ? &*neighbours : nullptr, request_.explain)
           .run(fused, n_live, k, {n_lexical, n_vector}, result);
     } else {
       take_single(k, result);
@@ -140,7 +149,7 @@ class Search {
         for (const Hit& hit : result.hits) result.parts.push_back(part_of_one_arm(lexical_, hit.score));
       }
     }
-    if (request_.explain) explain(result, vectors);
+    if (request_.explain) explain(result, vectors, n_live);
     own_chunks(result);
     result.corrections = std::move(corrections_);
     return result;
@@ -156,6 +165,12 @@ class Search {
       throw base::InvalidArgument(std::string("text: ") + error.what());
     }
     return scratch.counter.count(scratch.tokens);
+  }
+
+  // Dates of the question count where both arms may run, even if one has nothing to go by.
+  [[nodiscard]] bool says_when() {
+    return request_.lexical && request_.semantic && request_.text && request_.ranking->dates_weight != 0.0 &&
+           find_dates(*request_.text, *request_.ranking, s_);
   }
 
   // None where the query has no other words.
@@ -196,8 +211,20 @@ class Search {
     }
   }
 
+  // What each term says, and all of them: idf, by which unknown terms say most; function words say nothing.
+  void weigh_information(SearchResult& result, uint64_t n_docs) {
+    s_.term_idfs.assign(terms_.size(), 0.0);
+    result.information = 0.0;
+    if (n_docs == 0) return;
+    for (size_t t = 0; t < terms_.size(); ++t) {
+      const bool says = terms_[t].counts && (s_.is_function_word.empty() || s_.is_function_word[t] == 0);
+      if (says) result.information += s_.term_idfs[t] = lexical::idf(n_docs, s_.dfs[t]);
+    }
+  }
+
   // Evidence for every hit, whichever ranking it came from.
-  void explain(SearchResult& result, const vector::ColumnOptions& vectors) {
+  void explain(SearchResult& result, const vector::ColumnOptions& vectors, uint64_t n_docs) {
+    if (lexical_) weigh_information(result, n_docs);
     uint32_t n_counting = 0;
     for (const lexical::TermCount& term : terms_) {
       result.terms.emplace_back(term.term);
@@ -210,11 +237,14 @@ class Search {
         const double score = lexical_arm_.score(hit.chunk, hit.offset);
         if (score != 0.0) hit.bm25 = score;
         uint32_t n_present = 0;
+        double found = 0.0;
         for (uint32_t t = 0; t < terms_.size(); ++t) {
           if (!lexical_arm_.holds(hit.chunk, hit.offset, t)) continue;
           result.matched[i].push_back(t);
           n_present += terms_[t].counts ? 1 : 0;
+          found += s_.term_idfs[t];
         }
+        if (result.information > 0.0) hit.information = found / result.information;
         if (n_counting != 0) hit.coverage = static_cast<double>(n_present) / n_counting;
       }
       if (semantic_ && vectors.dim != 0) hit.similarity = vector_arm_.similarity(hit.chunk, hit.offset);
@@ -276,7 +306,8 @@ SearchResult Engine::search_row(const SearchRequest& request, size_t row) const 
   add_visible();
   if (search.correct_spelling(analyzer_)) add_visible();
   if (request.ranking->entity_weight != 0.0) scratch.count_entity_links(request.entities);
-  if (request.spread) sample_documents(scratch.chunks, kMostReported, scratch.reported_sampled);
+  if (request.spread || request.explain)
+    sample_documents(scratch.chunks, kMostReported, scratch.reported_sampled);
   if (request.ranking->fusion.method == fusion::Method::automatic && !request.vector.empty())
     sample_documents(scratch.chunks, kMostFused, scratch.sampled);
   if (request.filter.any()) apply_filter(request.filter, scratch);

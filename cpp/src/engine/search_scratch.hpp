@@ -22,6 +22,7 @@
 #include "lexical/search.hpp"
 #include "lexical/term_counts.hpp"
 #include "text/analyzer.hpp"
+#include "text/dates.hpp"
 #include "text/function_words.hpp"
 #include "text/spelling.hpp"
 #include "vector/code_scan.hpp"
@@ -83,6 +84,7 @@ struct SearchScratch {
   std::vector<uint64_t> dfs;
   std::vector<uint32_t> counts;
   text::FunctionWords function_words;
+  text::Dates dates;  // of the question
   std::vector<uint8_t> is_function_word;  // of each term; empty: none is
   lexical::Weighting weighting;
   lexical::PrunedSearch pruned;

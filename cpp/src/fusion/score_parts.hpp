@@ -7,6 +7,7 @@ struct ScoreParts {
   double words = 0.0;     // the lexical arm, as the fusion weighs it; alone: BM25
   double meaning = 0.0;   // the vector arm, as the fusion weighs it; alone: the similarity
   double rankings = 0.0;  // the caller's rankings
+  double dates = 0.0;     // the date signal
   double scaling = 0.0;   // what scaling the sum so far to 0..1 adds, the same for all hits
   double coverage = 0.0, recency = 0.0, entities = 0.0, prior = 0.0;  // signals
   double identifier = 0.0;                                            // what the identifier tier adds
@@ -20,10 +21,11 @@ struct ScoreParts {
     words /= width;
     meaning /= width;
     rankings /= width;
+    dates /= width;
     scaling = -least / width;
   }
   [[nodiscard]] double sum() const noexcept {
-    return words + meaning + rankings + scaling + coverage + recency + entities + prior + identifier;
+    return words + meaning + rankings + dates + scaling + coverage + recency + entities + prior + identifier;
   }
 };
 

@@ -285,8 +285,15 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
             help="jsonl: everything within the scope, without loss; markdown: what is in force of exactly the "
             "scope, for a person to edit (default: by the name, .md or .jsonl)",
         )
+    back.add_argument(
+        "--from",
+        dest="origin",
+        choices=("mem0", "letta", "zep", "langgraph", "chatgpt", "claude"),
+        help="a dump of this memory, whose statements are proposed to the gate",
+    )
+    back.add_argument("--as-notes", action="store_true", help="with --from: write notes, which pass no gate")
     back.add_argument("--by", default="command line", help="who edited the Markdown")
-    back.add_argument("--dry-run", action="store_true", help="only show what edits would do")
+    back.add_argument("--dry-run", action="store_true", help="only show what edits or --from would do")
     changes = command("changes", "show what changed, oldest first")
     changes.add_argument(
         "--since", type=int, default=0, metavar="CURSOR", help="only what came after this one"

@@ -96,18 +96,19 @@ def _recall(arguments: argparse.Namespace) -> int:
                 "kind": hit.kind,
                 "text": hit.text,
                 "score": hit.score,
+                "relevance": hit.relevance,
                 "tier": hit.tier,
             }
             for hit in hits
         ]
-        mode, degraded = hits.mode, list(hits.degraded)
+        mode, degraded, fits = hits.mode, list(hits.degraded), hits.relevance
     if arguments.json:
-        _print_json({"mode": mode, "degraded": degraded, "hits": rows})
+        _print_json({"relevance": fits, "mode": mode, "degraded": degraded, "hits": rows})
     elif rows:
         table = [
-            [row["kind"], f"{row['score']:.3f}", row["tier"] or "-", row["text"], row["id"]] for row in rows
+            [row["kind"], f"{row['score']:.3f}", row["relevance"], row["text"], row["id"]] for row in rows
         ]
-        print(render_table(["kind", "score", "tier", "text", "id"], table, stretch=3))
+        print(render_table(["kind", "score", "relevance", "text", "id"], table, stretch=3))
     else:
         print("nothing found")
     if degraded and not arguments.json:
@@ -248,13 +249,24 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _import(arguments: argparse.Namespace) -> int:
-    scope, from_markdown = scope_of(arguments), _is_markdown(arguments, arguments.source)
-    if arguments.dry_run and not from_markdown:
+    scope = scope_of(arguments)
+    if arguments.as_notes and arguments.origin is None:
+        raise InputError("--as-notes: goes with --from")
+    from_markdown = arguments.origin is None and _is_markdown(arguments, arguments.source)
+    if arguments.dry_run and not from_markdown and arguments.origin is None:
         raise InputError("--dry-run: only edits of Markdown can be tried, got lines of JSON")
     with _open(arguments, new=True) as memory:
         done: Any
         try:
-            if from_markdown:
+            if arguments.origin is not None:
+                done = memory.files.import_from(
+                    arguments.source,
+                    arguments.origin,
+                    scope=scope,
+                    as_notes=arguments.as_notes,
+                    dry_run=arguments.dry_run,
+                )
+            elif from_markdown:
                 done = memory.files.import_markdown(
                     arguments.source, scope=scope, by=arguments.by, dry_run=arguments.dry_run
                 )

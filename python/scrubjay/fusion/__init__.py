@@ -8,16 +8,18 @@ from __future__ import annotations
 
 from scrubjay.fusion.methods import RRF, Auto, Boost, Fusion, Production, Weighted
 from scrubjay.fusion.query import Entry, Query, load, save
-from scrubjay.fusion.signals import Entities, Prior, Recency, Relevance
+from scrubjay.fusion.signals import Dates, Entities, Neighbours, Prior, Recency, Relevance
 from scrubjay.initialised import guard_exports
 
 __all__ = [
     "RRF",
     "Auto",
     "Boost",
+    "Dates",
     "Entities",
     "Entry",
     "Fusion",
+    "Neighbours",
     "Prior",
     "Production",
     "Query",

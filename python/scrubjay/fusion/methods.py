@@ -186,7 +186,18 @@ def compile_ranking(fusion: Fusion, **options: Any) -> CompiledRanking:
     return CompiledRanking(fusion._method, **given)
 
 
-_NUMBERS = {"rrf_k", "boost", "gate", "floor", "coverage", "recency", "entities", "prior"}
+_NUMBERS = {
+    "rrf_k",
+    "boost",
+    "gate",
+    "floor",
+    "coverage",
+    "recency",
+    "dates",
+    "neighbours",
+    "entities",
+    "prior",
+}
 _BOOLS = {"literal", "identifier_tier", "spelling"}
 
 

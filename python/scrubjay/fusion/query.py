@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from scrubjay._native import CompiledQuery, CompiledRanking, Scope
 from scrubjay.filters import Ids
 from scrubjay.fusion.methods import RRF, Auto, Boost, Fusion, Production, Weighted, compile_ranking, number
-from scrubjay.fusion.signals import Entities, Prior, Recency, Relevance
+from scrubjay.fusion.signals import Dates, Entities, Neighbours, Prior, Recency, Relevance
 from scrubjay.whole_files import whole_file
 
 __all__ = ["Entry", "Query", "load", "save"]
@@ -49,6 +49,11 @@ class Query:
             of 4 to 24 letters; no identifiers, no words in capitals, nothing between double quotes.
         coverage: weight of the fraction of the query's terms, weighted by idf, that a document holds.
         recency: new documents count more; True for :class:`Recency` with its defaults.
+        dates: documents of the days that the question names count more: True (the default) for :class:`Dates` with its
+            defaults, False for never. Applies in mode "hybrid", also where one of the two rankings is all there is; a
+            question without a date is ranked as if this were off.
+        neighbours: turns of a conversation count for the turns beside them: True (the default) for :class:`Neighbours`
+            with its defaults, False for never. Applies as `dates` does; only where documents say which turn they are.
         entities: documents that name what the question is about count more: :class:`Entities`, names, or True for those
             in the question's text.
         prior: documents that are worth more count more; True for :class:`Prior` with its defaults.
@@ -83,6 +88,8 @@ class Query:
     spelling: bool = True
     coverage: float = 0.0
     recency: Recency | bool | None = None
+    dates: Dates | bool | None = Dates()  # noqa: RUF009 - frozen
+    neighbours: Neighbours | bool | None = Neighbours()  # noqa: RUF009 - frozen
     entities: Entities | Sequence[str] | bool | None = None
     prior: Prior | bool | None = None
     mmr: float | None = None
@@ -177,6 +184,8 @@ _RANKING = (
     "spelling",
     "coverage",
     "recency",
+    "dates",
+    "neighbours",
     "entities",
     "prior",
     "mmr",
@@ -187,7 +196,14 @@ _SETTINGS = ("mode", "candidates", "recall", *_RANKING[1:])
 _OF_ONE_SEARCH = ("keywords", "ids", "exclude", "rankings")
 _FIELDS = ("fusion", *_SETTINGS, *_OF_ONE_SEARCH)
 # The fields that have fields of their own.
-_PARTS: dict[str, Any] = {"recency": Recency, "entities": Entities, "prior": Prior, "relevance": Relevance}
+_PARTS: dict[str, Any] = {
+    "recency": Recency,
+    "dates": Dates,
+    "neighbours": Neighbours,
+    "entities": Entities,
+    "prior": Prior,
+    "relevance": Relevance,
+}
 _METHODS: dict[str, Any] = {one._method: one for one in (Auto, RRF, Weighted, Boost, Production)}
 _SYNONYMS = {"keyword": "lexical", "semantic": "vector"}
 _Ranking = dataclasses.make_dataclass("_Ranking", _RANKING, frozen=True)
@@ -245,7 +261,7 @@ def _normal(query: Query) -> dict[str, Any]:
         raise TypeError(
             f"fusion: expected Auto, RRF, Weighted, Boost or Production, got {type(fusion).__name__} {fusion!r}"
         )
-    signals: dict[str, Any] = {"recency": Recency, "entities": Entities, "prior": Prior}
+    signals = {name: part for name, part in _PARTS.items() if part is not Relevance}
     for name, signal in signals.items():
         if isinstance(given := getattr(query, name), bool):
             changed[name] = signal() if given else None
@@ -281,6 +297,10 @@ def _compiled_ranking(ranking: Any) -> CompiledRanking:
     for name, kind in _PARTS.items():
         if isinstance(part := getattr(ranking, name), kind):
             options.update(part._options())
+    if ranking.dates is None:
+        options["dates"] = 0.0
+    if ranking.neighbours is None:
+        options["neighbours"] = 0.0
     return compile_ranking(ranking.fusion, **options)
 
 

@@ -10,7 +10,7 @@ from scrubjay.entities import names
 from scrubjay.fusion.methods import Auto, compile_ranking, number, numbers
 from scrubjay.payload import CreatedAt, microseconds, to_utc
 
-__all__ = ["Entities", "Prior", "Recency", "Relevance"]
+__all__ = ["Dates", "Entities", "Neighbours", "Prior", "Recency", "Relevance"]
 
 TIERS = ("low", "standard", "high")
 
@@ -77,6 +77,70 @@ class Recency:
             "half_life_us": self.half_life_hours * 3600e6,
             "now_us": None if now is None else microseconds(now),
         }
+
+
+@dataclass(frozen=True)
+class Dates:
+    """Memories of the days that the question names count more: weight * match * (the standard deviation of the
+    candidates' fused scores; 1 if they are equal) is added to the fused score.
+
+    Args:
+        weight: 0 or more; 0: off.
+        now: what "yesterday", "last March" and "two weeks ago" are counted from, as `created_at` takes it; None: the
+            moment of the search.
+
+    A question names a day ("on 8 May 2023", "2023-05-08"), a month ("in May 2023", "last May"), a season ("last
+    summer"), a year ("in 2023"), or one of these from now ("yesterday", "last Monday", "this week", "three months
+    ago"). The match is 1 inside; as people tell afterwards, it is 1 on the day after a day, 0.7 in the week behind it,
+    and 0.5 in the first days behind weeks, months and seasons. It is 1, too, for a memory that holds the date as the
+    question writes it: dates may be what the memory is about. A question for what is "latest", "newest", "current" or
+    "most recent" adds up to half the weight, by age, among those that the words find nearly as good as the best.
+
+    The time of a memory is `valid_from` of its metadata (an integer, microseconds since 1970), else `created_at`; one
+    with neither gains nothing. Days are those of UTC. Dates as content are left alone: "error 2023", "by 8 May",
+    "5/8/2023" (whose month is not known), questions of more than 512 bytes. Months have their names in English, German,
+    French, Spanish, Italian, Portuguese and Dutch; the other words are English.
+
+    >>> Dates(now="2024-04-15").weight
+    6.0
+    """
+
+    weight: float = 6.0
+    now: CreatedAt | None = None
+
+    def __post_init__(self) -> None:
+        to_utc(self.now, "now")
+        compile_ranking(Auto(), **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        now = to_utc(self.now, "now")
+        return {"dates": self.weight, "dates_now_us": None if now is None else microseconds(now)}
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """What another speaker said just before or after a turn counts for it: an answer is found by its question.
+
+    Args:
+        weight: 0 or more; 0: off.
+
+    A turn is a memory whose metadata have a text in `run` (the conversation), a text in `speaker` and an integer in
+    `position`. Its neighbours are the turns of the same exact scope and run, of another speaker, whose position is one
+    less or one more. Before the rankings are fused, weight * (their BM25) is added to its BM25, and weight * (what
+    their similarity is above the least of the ranking) to its similarity; both rankings are sorted anew. Turns of the
+    same speaker say nothing of each other. Scopes of more than 65,536 memories, and those without turns, go without.
+
+    >>> Neighbours().weight
+    0.2
+    """
+
+    weight: float = 0.2
+
+    def __post_init__(self) -> None:
+        compile_ranking(Auto(), **self._options())
+
+    def _options(self) -> dict[str, Any]:
+        return {"neighbours": self.weight}
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,9 @@ from scrubjay import payload
 from scrubjay._native import Result, Scope
 from scrubjay.embedders.protocol import ZERO_VECTOR
 from scrubjay.errors import CorruptIndexError
+from scrubjay.index.relevance import RelevanceParts, best_of, evidence
 
-__all__ = ["Hit", "Hits", "ScoreParts"]
+__all__ = ["Hit", "Hits", "RelevanceParts", "ScoreParts"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +31,7 @@ class ScoreParts:
     `words` and `meaning` are the two arms as the fusion weighs them: reciprocal ranks (RRF), weighted z-scores (Auto;
     they are negative below the average of the candidates), normalised scores (Weighted, Production), `weight` times the
     share of the greatest BM25 and the similarity (Boost). Of one arm alone they are BM25 or the similarity. `rankings`
-    is what the caller's rankings add.
+    is what the caller's rankings add. `dates` is what the days that the question names add.
 
     Signals are added to scores between 0 and 1. If there are any, the parts above are divided by the spread of the
     candidates' scores, and `scaling` is what moves the least of them to 0 (the same for every hit; if all scores are
@@ -45,6 +46,7 @@ class ScoreParts:
     words: float = 0.0
     meaning: float = 0.0
     rankings: float = 0.0
+    dates: float = 0.0
     scaling: float = 0.0
     coverage: float = 0.0
     recency: float = 0.0
@@ -55,8 +57,8 @@ class ScoreParts:
 
     @property
     def boosts(self) -> float:
-        """Coverage, entities, prior and identifier together."""
-        return self.coverage + self.entities + self.prior + self.identifier
+        """Coverage, dates, entities, prior and identifier together."""
+        return self.coverage + self.dates + self.entities + self.prior + self.identifier
 
 
 class Hits:
@@ -71,7 +73,7 @@ class Hits:
         self._result = result
         self._degraded = degraded
         self._explained = explained
-        self._columns: dict[str, NDArray[Any]] | None = None
+        self._columns: dict[str, Any] | None = None
 
     @property
     def ids(self) -> NDArray[Any]:
@@ -129,6 +131,23 @@ class Hits:
         """
         return self._result.vector_work
 
+    @property
+    def relevance(self) -> str:
+        """Whether anything fits the question: the highest :attr:`Hit.relevance`, "none" without hits. Needs
+        explain=True."""
+        if not self._explained:
+            raise ValueError("relevance: known only to a search with explain=True")
+        return best_of(parts.tier for parts in self._relevance())
+
+    def _relevance(self) -> list[RelevanceParts]:
+        """The evidence for each hit; weighed at the first call."""
+        if self._columns is None:
+            self._columns = {}
+        found: list[RelevanceParts] | None = self._columns.get("relevance")
+        if found is None:
+            found = self._columns["relevance"] = evidence(self._result)
+        return found
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the hits as JSON-serialisable dicts (see :meth:`Hit.to_dict`)."""
         return [hit.to_dict() for hit in self]
@@ -137,7 +156,7 @@ class Hits:
         """Return one of the result's arrays; it is made at the first call and kept."""
         if self._columns is None:
             self._columns = {}
-        column = self._columns.get(name)
+        column: NDArray[Any] | None = self._columns.get(name)
         if column is None:
             column = self._columns[name] = getattr(self._result, name)
         return column
@@ -268,6 +287,19 @@ class Hit:
         return _known(self._hits._column("coverage")[self._position])
 
     @property
+    def relevance(self) -> str:
+        """How much speaks for it in absolute terms: "high", "standard", "low" or "none"; comparable between searches,
+        scopes and embedders. Needs explain=True. See :mod:`scrubjay.index.relevance`."""
+        self._need_explain("relevance")
+        return self._hits._relevance()[self._position].tier
+
+    @property
+    def relevance_parts(self) -> RelevanceParts:
+        """What its relevance is made of. Needs explain=True."""
+        self._need_explain("relevance_parts")
+        return self._hits._relevance()[self._position]
+
+    @property
     def parts(self) -> ScoreParts:
         """What its score is made of: words, meaning, recency, boosts and so on. Needs explain=True."""
         self._need_explain("parts")
@@ -296,6 +328,8 @@ class Hit:
             fields["matched_terms"] = self.matched_terms
             fields["coverage"] = self.coverage
             fields["identifier"] = self.identifier
+            fields["relevance"] = self.relevance
+            fields["relevance_parts"] = asdict(self.relevance_parts)
             fields["parts"] = asdict(self.parts)
         return fields
 

@@ -21,20 +21,21 @@ from scrubjay.index.results import Hits
 from scrubjay.index.view import ScopeView
 from scrubjay.initialised import guarded
 
-__all__ = ["AsyncAdmin", "AsyncIndex", "AsyncScopeView", "twin"]
+__all__ = ["AsyncAdmin", "AsyncIndex", "AsyncScopeView", "Twinned", "loose_twin", "twin"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
-class Twinned(Generic[T]):
+class Twinned(Generic[T_co]):
     """Has the object whose methods it awaits."""
 
     __slots__ = ("_sync",)
 
-    def __init__(self, sync: T) -> None:
+    def __init__(self, sync: T_co) -> None:
         self._sync = sync
 
 
@@ -64,7 +65,7 @@ def _twin_of_function(function: Callable[P, R]) -> Callable[P, Coroutine[Any, An
     return _documented(run, function)
 
 
-def _loose_twin(method: Callable[..., R]) -> Callable[..., Coroutine[Any, Any, R]]:
+def loose_twin(method: Callable[..., R]) -> Callable[..., Coroutine[Any, Any, R]]:
     """Return the async twin of a method that takes any options, which cannot be said with a parameter before them."""
     return twin(method)
 
@@ -91,20 +92,20 @@ class AsyncScopeView(Twinned[ScopeView]):
         """Await what :meth:`ScopeView.asearch` does."""
         return await self._sync.asearch(text, **options)
 
-    search_batch = _loose_twin(ScopeView.search_batch)
-    get = _loose_twin(ScopeView.get)
-    get_many = _loose_twin(ScopeView.get_many)
-    list = _loose_twin(ScopeView.list)
-    scroll = _loose_twin(ScopeView.scroll)
-    values = _loose_twin(ScopeView.values)
-    count = _loose_twin(ScopeView.count)
-    upsert = _loose_twin(ScopeView.upsert)
-    upsert_many = _loose_twin(ScopeView.upsert_many)
-    patch = _loose_twin(ScopeView.patch)
-    delete = _loose_twin(ScopeView.delete)
-    delete_many = _loose_twin(ScopeView.delete_many)
-    erase = _loose_twin(ScopeView.erase)
-    feedback = _loose_twin(ScopeView.feedback)
+    search_batch = loose_twin(ScopeView.search_batch)
+    get = loose_twin(ScopeView.get)
+    get_many = loose_twin(ScopeView.get_many)
+    list = loose_twin(ScopeView.list)
+    scroll = loose_twin(ScopeView.scroll)
+    values = loose_twin(ScopeView.values)
+    count = loose_twin(ScopeView.count)
+    upsert = loose_twin(ScopeView.upsert)
+    upsert_many = loose_twin(ScopeView.upsert_many)
+    patch = loose_twin(ScopeView.patch)
+    delete = loose_twin(ScopeView.delete)
+    delete_many = loose_twin(ScopeView.delete_many)
+    erase = loose_twin(ScopeView.erase)
+    feedback = loose_twin(ScopeView.feedback)
 
 
 @guarded

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from scrubjay.initialised import guard_exports
+from scrubjay.memory.administration import MemoryAdmin
+from scrubjay.memory.consolidation import Consolidated
 from scrubjay.memory.decay import Decay
 from scrubjay.memory.dump import Imported
 from scrubjay.memory.feed import ChangeEvent, Feed
 from scrubjay.memory.files import Files
 from scrubjay.memory.forgetting import Forgotten, MemoryErasure, Swept
+from scrubjay.memory.holds import Hold
+from scrubjay.memory.importing import TakenOver
 from scrubjay.memory.index_notes import Note
 from scrubjay.memory.judge import DefaultJudge, Judge
 from scrubjay.memory.markdown import Edited
@@ -30,9 +34,12 @@ from scrubjay.memory.records import (
     Rejection,
     Why,
 )
+from scrubjay.memory.twins import AsyncMemory
 
 __all__ = [
+    "AsyncMemory",
     "ChangeEvent",
+    "Consolidated",
     "Decay",
     "DefaultJudge",
     "Deletion",
@@ -45,10 +52,12 @@ __all__ = [
     "Feed",
     "Files",
     "Forgotten",
+    "Hold",
     "Imported",
     "Judge",
     "Known",
     "Memory",
+    "MemoryAdmin",
     "MemoryErasure",
     "Note",
     "Outcome",
@@ -61,6 +70,7 @@ __all__ = [
     "RecalledHit",
     "Rejection",
     "Swept",
+    "TakenOver",
     "Why",
 ]
 

@@ -11,13 +11,14 @@ from threading import Lock, Thread, current_thread
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.memory.assembly import Assembled, Limits, Piece, Reserved, arrange
+from scrubjay.index.relevance import checked_tier
+from scrubjay.memory.assembly import Assembled, Limits, Piece, Reserved, Turn, arrange
 from scrubjay.memory.base import checked_scope
 from scrubjay.memory.distil import Distilled, distil
 from scrubjay.memory.extractors import Extractor
 from scrubjay.memory.forgetting import Forgetting
 from scrubjay.memory.ingest import Ingested, ingest
-from scrubjay.memory.lines import Line, dated
+from scrubjay.memory.lines import Line, dated, over_floor, overriding, summary_of
 from scrubjay.memory.recall import KINDS, Recall, RecalledHit
 from scrubjay.memory.records import Known
 from scrubjay.memory.replaying import Replay
@@ -26,10 +27,12 @@ from scrubjay.memory.stabilise import Transcript
 from scrubjay.memory.trace import TraceEvent, Traces
 from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.context import count_roughly
+from scrubjay.retrieval.rewriting import Conversation
 
 __all__ = ["AroundMemory"]
 
 K_RECALLED = 20
+FLOOR = "standard"
 _MAX_RESERVED = 1000
 
 
@@ -64,6 +67,9 @@ class AroundMemory(Forgetting, Recall):
         turn_tokens: int = 300,
         count: Callable[[str], int] = count_roughly,
         line: Line = dated,
+        floor: str = FLOOR,
+        edges: bool = False,
+        summarise: Callable[[Sequence[Turn]], str] | None = None,
         as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None,
         **options: Any,
@@ -76,13 +82,21 @@ class AroundMemory(Forgetting, Recall):
             budget_tokens: of the whole prompt, as `count` counts. Over budget, recalled records are left out whole, the
                 least relevant first; policies and preferences never are.
             turns: the conversation, oldest first: events of a session, (author, text) pairs, or mappings with "role"
-                and "content". The last eight are summarised at the end of the prompt.
+                and "content". The last eight are summarised at the end of the prompt, and told to a rewriter that takes
+                a conversation.
             k, kinds, options: of :meth:`recall`.
             item_tokens: of one recalled record; a longer one is left out whole.
             turn_tokens: of the summary of recent turns.
             count: tokens of a text; your model's tokenizer knows better than the default estimate.
             line: what a prompt shows of a recalled hit (a template of yours: ``lambda hit: f"{hit.id}: {hit.text}"``);
                 by default its text, since when it is so, and its tier ("high", "standard", "low").
+            floor: how relevant the best record has to be for anything to go in: "low", "standard" or "high"; then what
+                is of "low" relevance goes in, too. What stays out is in `trace.dropped` as "below_floor". "none":
+                everything that was recalled goes in.
+            edges: place the most relevant records first and last, the least in the middle, where models read least.
+            summarise: what stands in place of the recent turns: a function of all turns that were given, as
+                (author, text), to one text. Of one that is over `turn_tokens` the first sentences are taken. If it
+                raises, the turns stand there, and `trace.degraded` says so.
             as_of, known_at: the time that is asked for, as in :meth:`recall`; None: now.
 
         The prompt begins with the same bytes as long as policies and preferences are the same (`.prefix`), and is no
@@ -94,13 +108,23 @@ class AroundMemory(Forgetting, Recall):
         """
         if not isinstance(text, str):
             raise TypeError(f"text: expected a str, got {type(text).__name__}")
-        limits = Limits(budget_tokens, item_tokens, turn_tokens, count=count)
-        said = as_turns(turns[-N_TURNS:] if isinstance(turns, (list, tuple)) else list(turns)[-N_TURNS:])
+        least = checked_tier(floor, "floor")
+        limits = Limits(budget_tokens, item_tokens, turn_tokens, count=count, edges=edges)
+        given = turns if isinstance(turns, (list, tuple)) else list(turns)
+        said = as_turns(given if summarise is not None else given[-N_TURNS:])
         reserved = self._reserve(scope, as_of, known_at)
+        summary, reasons = (None, ()) if summarise is None else summary_of(summarise, said)
+        if said:
+            heard = Conversation(tuple((turn.author, turn.text) for turn in said[-N_TURNS:]), summary or "")
+            options.setdefault("conversation", heard)
         recalled = self.recall(text, scope, kinds=kinds, k=k, as_of=as_of, known_at=known_at, **options)
-        ranked = [Piece(hit.kind, hit.id, _line_of(line, hit)) for hit in recalled]
-        made = arrange(reserved, ranked, said, limits)
-        return replace(made, trace=replace(made.trace, query=text, recalled=recalled))
+        fitting, below = over_floor(recalled, least)
+        overridden = overriding(fitting, self._is_single)
+        ranked = [Piece(hit.kind, hit.id, _line_of(line, hit, overridden.get(hit.id))) for hit in fitting]
+        made = arrange(reserved, ranked, said[-N_TURNS:], limits, summary)
+        dropped = (*made.trace.dropped, *((hit.id, "below_floor") for hit in below))
+        trace = replace(made.trace, query=text, recalled=recalled, dropped=dropped, reasons=reasons)
+        return replace(made, trace=trace)
 
     def _reserve(self, scope: Scope, as_of: CreatedAt | None, known_at: CreatedAt | None) -> Reserved:
         """Lay out what is known; again only if it changed."""
@@ -235,8 +259,8 @@ class AroundMemory(Forgetting, Recall):
             background.shutdown(wait=self._background_thread is not current_thread())
 
 
-def _line_of(line: Line, hit: RecalledHit) -> str:
+def _line_of(line: Line, hit: RecalledHit, overridden_by: str | None) -> str:
     said = line(hit)
     if not isinstance(said, str):
         raise TypeError(f"line: expected a function that returns a str, got {type(said).__name__}")
-    return said
+    return said if overridden_by is None else f"{said} [does not hold here: {overridden_by}]"

@@ -13,12 +13,12 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
 from scrubjay.errors import BudgetError
-from scrubjay.retrieval.context import count_roughly
+from scrubjay.retrieval.context import count_roughly, place_at_edges
 
 __all__ = ["Assembled", "Block", "Envelope", "Limits", "Piece", "Reserved", "Turn", "arrange", "brief"]
 
@@ -28,6 +28,7 @@ TITLES = {
     "memories": "Memories (most relevant first)",
     "turns": "Recent turns",
 }
+_AT_EDGES = "Memories (most relevant first and last)"
 RESERVED = ("policies", "preferences")
 _CHARS_A_TOKEN = 64  # more than any tokenizer puts into one, on average
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？])\s+")
@@ -58,6 +59,7 @@ class Limits:
         item_tokens: of one recalled record; one that is longer is left out whole.
         turn_tokens: of the block of recent turns; besides, it gets a quarter of what policies and preferences leave.
         brief_tokens: of one turn in it.
+        edges: how records are placed: the most relevant first and last (:func:`place_at_edges`), or first.
         count: tokens of a text; your model's tokenizer knows better than the default estimate. It is asked about
             whole prompts, so it need not be additive.
 
@@ -70,6 +72,7 @@ class Limits:
     turn_tokens: int = 300
     brief_tokens: int = 60
     count: Callable[[str], int] = count_roughly
+    edges: bool = False
 
     def __post_init__(self) -> None:
         for name, least in (
@@ -83,6 +86,8 @@ class Limits:
                 raise TypeError(f"{name}: expected an int, got {type(value).__name__}")
             if value < least:
                 raise ValueError(f"{name}: expected {least} or more, got {value}")
+        if not isinstance(self.edges, bool):
+            raise TypeError(f"edges: expected a bool, got {type(self.edges).__name__}")
         if not callable(self.count):
             raise TypeError(f"count: expected a function of a text, got {type(self.count).__name__}")
 
@@ -126,7 +131,9 @@ class Envelope:
     blocks: tuple[Block, ...] = field(default=(), compare=False, repr=False)
     count: Callable[[str], int] = field(default=count_roughly, compare=False, repr=False)
     dropped: tuple[tuple[str, str], ...] = ()
-    """Recalled records that are not in the prompt, as (id, reason): "over_item_cap" or "over_budget"."""
+    """Recalled records that are not in the prompt, as (id, reason): "below_floor", "over_item_cap" or "over_budget"."""
+    reasons: tuple[str, ...] = ()
+    """What failed while the prompt was made, as "code: sentence"."""
     query: str = ""
     recalled: Any = field(default=None, compare=False, repr=False)
     """The retrieval itself, None if there was none."""
@@ -145,7 +152,12 @@ class Envelope:
     @property
     def degraded(self) -> tuple[str, ...]:
         """Why less ran than was asked for."""
-        return () if self.recalled is None else tuple(self.recalled.degraded)
+        return (*(() if self.recalled is None else self.recalled.degraded), *self.reasons)
+
+    @cached_property
+    def relevance(self) -> str:
+        """Whether anything that was recalled fits the question: "high", "standard", "low" or "none"."""
+        return "none" if self.recalled is None else str(self.recalled.relevance)
 
     @cached_property
     def retrieved(self) -> tuple[dict[str, Any], ...]:
@@ -172,6 +184,7 @@ class Envelope:
             "tokens": dict(self.tokens),
             "dropped": [list(one) for one in self.dropped],
             "query": self.query,
+            "relevance": self.relevance,
             "mode": self.mode,
             "degraded": list(self.degraded),
             "retrieved": [dict(one) for one in self.retrieved],
@@ -187,8 +200,10 @@ class Assembled:
     blocks: tuple[Block, ...]
     trace: Envelope
     pieces: dict[str, tuple[Piece, ...]]
-    """The records in it by block: "policies", "preferences", "memories"."""
+    """The records in it by block: "policies", "preferences", "memories" (most relevant first)."""
     limits: Limits
+    summary: str | None = None
+    """What stands in it in place of the recent turns."""
 
     @cached_property
     def text(self) -> str:
@@ -214,7 +229,13 @@ class Assembled:
         return f"<scrubjay.Assembled {self.trace.tokens['total']} tokens: {shown or 'empty'}>"
 
 
-def arrange(reserved: Reserved, ranked: Sequence[Piece], turns: Sequence[Turn], limits: Limits) -> Assembled:
+def arrange(
+    reserved: Reserved,
+    ranked: Sequence[Piece],
+    turns: Sequence[Turn],
+    limits: Limits,
+    summary: str | None = None,
+) -> Assembled:
     """Return the prompt of these records.
 
     Args:
@@ -222,7 +243,8 @@ def arrange(reserved: Reserved, ranked: Sequence[Piece], turns: Sequence[Turn], 
         ranked: what was recalled, best first. The longest beginning of it that fits is in the prompt, after those over
             `limits.item_tokens` were left out: so over budget, whole records go, the least relevant first.
         turns: the conversation, oldest first; the newest are summarised (:func:`brief`) and stand last.
-        limits: how long it may become.
+        limits: how long it may become, and how records are placed.
+        summary: stands in place of the turns, if there is one.
 
     Raises:
         BudgetError: policies and preferences alone are over the budget. A prompt without a rule that must be kept
@@ -250,7 +272,11 @@ def arrange(reserved: Reserved, ranked: Sequence[Piece], turns: Sequence[Turn], 
             needed,
             budget,
         )
-    recent = _recent(turns, min(limits.turn_tokens, (budget - needed) // 4), limits)
+    most = min(limits.turn_tokens, (budget - needed) // 4)
+    if summary is None:
+        recent = _recent(turns, most, limits)
+    else:
+        recent = _recent([Turn("summary", summary)], most, replace(limits, brief_tokens=max(1, most)))
     kept, lines, dropped = [], [], []
     for piece in ranked:
         line = _item(*piece)
@@ -261,7 +287,10 @@ def arrange(reserved: Reserved, ranked: Sequence[Piece], turns: Sequence[Turn], 
             lines.append(line)
 
     def whole(n_items: int, last: Block | None) -> tuple[Block, ...]:
-        memories = _block("memories", lines[:n_items], kept[:n_items])
+        place = place_at_edges if limits.edges else list
+        memories = _block("memories", place(lines[:n_items]), place(kept[:n_items]))
+        if memories is not None and limits.edges:
+            memories = replace(memories, text=memories.text.replace(TITLES["memories"], _AT_EDGES, 1))
         return tuple(block for block in (*reserved.blocks, memories, last) if block is not None)
 
     def fits(n_items: int) -> bool:
@@ -277,7 +306,7 @@ def arrange(reserved: Reserved, ranked: Sequence[Piece], turns: Sequence[Turn], 
         "preferences": reserved.preferences,
         "memories": tuple(kept[:n_items]),
     }
-    return Assembled(blocks, Envelope(budget, blocks, count, tuple(dropped)), pieces, limits)
+    return Assembled(blocks, Envelope(budget, blocks, count, tuple(dropped)), pieces, limits, summary)
 
 
 def brief(turn: Turn, max_tokens: int, count: Callable[[str], int] = count_roughly) -> str | None:

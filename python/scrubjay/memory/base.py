@@ -16,6 +16,7 @@ from scrubjay.index import Index
 from scrubjay.index.owners import MEMORY
 from scrubjay.memory.documents import Documents, Embedded
 from scrubjay.memory.feed import Feed
+from scrubjay.memory.holds import is_held
 from scrubjay.memory.judge import Judge
 from scrubjay.memory.rows import EpisodeRow, FactRow, Row, kind_of
 from scrubjay.memory.schema import KINDS, erasing
@@ -148,7 +149,18 @@ def absent(id: object) -> KeyError:
 
 
 def drop(change: Change, row: Row, what: str = "expired", by: str | None = None) -> None:
-    """Delete the row of a record, and what the log says of it but that it is gone; its document is the caller's."""
+    """Delete the row of a record, and what the log says of it but that it is gone; its document is the caller's.
+
+    What expired and is under a legal hold stays, revoked.
+    """
+    if what == "expired" and is_held(change.connection)(row):
+        extra = ", withdrawn_at = :now, holds = '[]'" if row.kind == "fact" else ""
+        change.connection.execute(
+            f"UPDATE {KINDS[row.kind]} SET status = 'revoked', updated_at = :now{extra} WHERE id = :id",
+            {"now": change.now, "id": row.id},
+        )
+        log(change, row.id, "revoked", by, "expired")
+        return
     with erasing(change.connection):
         change.connection.execute(f"DELETE FROM {KINDS[row.kind]} WHERE id = ?", (row.id,))
         change.connection.execute("DELETE FROM memory_log WHERE record = ?", (row.id,))

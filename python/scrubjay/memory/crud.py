@@ -28,6 +28,7 @@ from scrubjay.memory.checking import (
 )
 from scrubjay.memory.content import checked_str, normalised
 from scrubjay.memory.facts import topics_in
+from scrubjay.memory.holds import check_hold
 from scrubjay.memory.known import KnownScopes
 from scrubjay.memory.making import as_moment, loaded, record_of
 from scrubjay.memory.moments import Moment, moment_asked, was_in_force
@@ -49,6 +50,7 @@ from scrubjay.memory.rows import (
     belongs_to,
     find_row,
     hash_in,
+    is_global,
     is_visible,
     rows_where,
     scope_in,
@@ -282,6 +284,7 @@ class Crud(KnownScopes):
             KeyError: this scope has no such record of its own.
             TypeError, ValueError: a field is unknown or may not have this value; a policy never changes.
             ConflictError: another record of the scope says that already.
+            HeldError: it is under a legal hold.
         """
         checked_scope(scope)
         with self.reading() as connection:
@@ -311,6 +314,7 @@ class Crud(KnownScopes):
             held = find_row(change.connection, id)
             if held is None or _said(held) != _said(seen):
                 raise ConflictError(f"id: {id!r} was changed by somebody else meanwhile; look at it again")
+            check_hold(change.connection, scope_in(held), within=False)
             fresh = self._rewrite(change, held, candidate, until, metadata)
             if isinstance(fresh, (FactRow, EpisodeRow)) and isinstance(held, (FactRow, EpisodeRow)):
                 documents_in(change).put(fresh, embedded, before=held)
@@ -470,6 +474,8 @@ class Crud(KnownScopes):
             row = find_row(change.connection, id)
             if row is None or not belongs_to(row, scope):
                 return False
+            if not is_global(row):
+                check_hold(change.connection, scope_in(row), within=False)
             drop(change, row, "forgotten", by)
             if isinstance(row, FactRow):
                 change.connection.execute("DELETE FROM memory_observation WHERE fact = ?", (id,))

@@ -32,7 +32,7 @@ from scrubjay.memory.rows import (
     sealed_columns,
     topic_in,
 )
-from scrubjay.memory.schema import INDEPENDENT
+from scrubjay.memory.schema import INDEPENDENT, LIVING
 from scrubjay.memory.statements import (
     affirmed_of,
     encoded_ids,
@@ -52,6 +52,11 @@ __all__ = ["Facts", "Proposal", "provenance_columns", "topics_in"]
 
 _DAY_US = 86_400_000_000
 _IN_SCOPE = "tenant = ? AND user = ? AND agent = ? "
+# In the words of each table's index on hashes: without them SQLite reads the whole scope.
+_SAYS_SO = {
+    kind: f"SELECT 1 FROM memory_{kind} WHERE {_IN_SCOPE}AND hash = ? AND {living}status = 'active'"
+    for kind, living in (("fact", f"{LIVING} AND "), ("episode", ""))
+}
 _INDEPENDENT = INDEPENDENT.format(tenant="?", hash="?")
 _PROVISIONAL = "provisional: a tenant's fact needs a second independent source, or somebody who confirms it"
 _COMPUTED = (
@@ -134,8 +139,7 @@ class Facts(Ground):
                 if one.kind in ("fact", "episode") and not one.unfit and one.embedded is None:
                     assert one.target is not None
                     known = connection.execute(
-                        f"SELECT 1 FROM memory_{one.kind} WHERE {_IN_SCOPE}AND hash = ? AND status = 'active'",
-                        (*names_of(one.target), one.hash),
+                        _SAYS_SO[one.kind], (*names_of(one.target), one.hash)
                     ).fetchone()
                     if known is None:
                         fresh.append(one)

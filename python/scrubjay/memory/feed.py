@@ -8,11 +8,13 @@ the last number that it saw misses nothing.
 from __future__ import annotations
 
 import logging
+import sqlite3
 import threading
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, Error
@@ -23,11 +25,7 @@ from scrubjay.memory.sealing import opened_cell, place_in
 from scrubjay.store.decoding import integer, scope_of
 from scrubjay.store.listing import checked_count
 from scrubjay.store.reading import names_of
-
-if TYPE_CHECKING:
-    import sqlite3
-
-    from scrubjay.memory.base import Ground
+from scrubjay.store.sqlite import SqliteStore
 
 __all__ = ["ChangeEvent", "Feed", "checked_cursor"]
 
@@ -49,9 +47,10 @@ class ChangeEvent:
         cursor: its place in the feed; later changes have greater ones, not always the next.
         at: when it was written.
         what: "proposed" (a record was written), "superseded", "limited" (by a fact that begins later), "resumed",
-            "confirmed", "promoted", "revoked", "updated", "restated", "faded", "revived", "expired" or "forgotten".
+            "confirmed", "promoted", "revoked", "updated", "restated", "faded", "revived", "expired" or "forgotten"; and
+            "held" and "released" of a legal hold on a scope.
         scope: whose record it is; None: a global policy.
-        kind: of the record; None: all of the scope was forgotten, that of its users and agents included.
+        kind: of the record; None: it is about the whole scope, its users and agents included.
         record: its id, or None with `kind`.
         by: who did it, if that was said.
         detail: such as the id of the successor, or the reason; None for what is gone.
@@ -65,6 +64,27 @@ class ChangeEvent:
     record: str | None
     by: str | None = None
     detail: str | None = None
+
+
+class Logged(Protocol):
+    """What a feed needs of a memory."""
+
+    @property
+    def store(self) -> SqliteStore:
+        """The file."""
+        ...
+
+    def reading(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Give a reading connection."""
+        ...
+
+    def snapshot(self) -> AbstractContextManager[sqlite3.Connection]:
+        """Give one for several questions that are answered from one state."""
+        ...
+
+    def is_readable(self, scope: Scope) -> bool:
+        """Whether the tenant's key was not destroyed."""
+        ...
 
 
 class Feed:
@@ -88,7 +108,7 @@ class Feed:
     >>> folder.cleanup()
     """
 
-    def __init__(self, memory: Ground) -> None:
+    def __init__(self, memory: Logged) -> None:
         self._memory = memory
         self._hooks: list[_Follower] = []
         self._delivering = threading.Lock()
@@ -141,8 +161,6 @@ class Feed:
         Returns:
             A function that ends it.
         """
-        if not callable(function):
-            raise TypeError(f"function: expected a function of a change, got {type(function).__name__}")
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
         return self._follow(function, _Sight(scope, within))
@@ -150,6 +168,8 @@ class Feed:
     # ------------------------------------------------------------------ for the memory
 
     def _follow(self, function: Hook, sight: _Sight) -> Callable[[], None]:
+        if not callable(function):
+            raise TypeError(f"function: expected a function of a change, got {type(function).__name__}")
         follower = _Follower(function, sight, self.cursor)
         self._hooks = [*self._hooks, follower]  # replaced as a whole: a delivery may be reading it
 

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from scrubjay._native import Scope
 from scrubjay.memory.dump import Imported, read_lines, write_lines
+from scrubjay.memory.importing import TakenOver, take_over
 from scrubjay.memory.markdown import Edited, as_markdown, take_edits
 from scrubjay.whole_files import whole_file
 
 if TYPE_CHECKING:
-    from scrubjay.memory.memory import Memory
+    from scrubjay.memory.forgetting import Forgetting
 
 __all__ = ["Files"]
 
@@ -36,7 +37,7 @@ class Files:
     >>> folder.cleanup()
     """
 
-    def __init__(self, memory: Memory) -> None:
+    def __init__(self, memory: Forgetting) -> None:
         self._memory = memory
 
     def lines(self, scope: Scope) -> Iterator[str]:
@@ -50,6 +51,7 @@ class Files:
         Raises:
             EncryptionError: the tenant's key is not available.
         """
+        self._memory.store.check_open()
         return write_lines(self._memory, _checked(scope))
 
     def export(self, path: str | os.PathLike[str], *, scope: Scope, replace: bool = False) -> int:
@@ -115,6 +117,34 @@ class Files:
         """
         text = Path(path).read_text(encoding="utf-8")
         return take_edits(self._memory, text, _checked(scope), by, dry_run=dry_run)
+
+    def import_from(
+        self,
+        path: str | os.PathLike[str],
+        kind: str,
+        *,
+        scope: Scope,
+        as_notes: bool = False,
+        dry_run: bool = False,
+    ) -> TakenOver:
+        """Take over what another memory said, from its dump (JSON, or JSON on each line).
+
+        Statements become facts, proposed to the gate in one transaction: said when the dump says, with its validity
+        where it has one, its ids in metadata and provenance. Doing it again deduplicates.
+
+        Args:
+            path: of the dump.
+            kind: "mem0", "letta", "zep", "langgraph", "chatgpt" or "claude"; :mod:`scrubjay.memory.foreign` has the
+                shapes.
+            scope: whose it becomes. If it names no user, the users (and agents) that the dump names are those of this
+                tenant; if it does, what is of another one is left out.
+            as_notes: write notes to the index instead, which pass no gate.
+            dry_run: only count.
+
+        Raises:
+            ValueError: the kind is unknown, or the file is no dump of it.
+        """
+        return take_over(self._memory, Path(path), kind, _checked(scope), as_notes=as_notes, dry_run=dry_run)
 
 
 def _checked(scope: Scope) -> Scope:

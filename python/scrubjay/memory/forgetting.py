@@ -16,11 +16,13 @@ from numpy.typing import ArrayLike
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.memory.base import absent, checked_scope, documents_in, log, log_gone
+from scrubjay.memory.consolidation import Consolidated, Merger, consolidate, merge
 from scrubjay.memory.content import checked_str
 from scrubjay.memory.crud import Crud
 from scrubjay.memory.decay import Decay
 from scrubjay.memory.documents import ids_of_documents
 from scrubjay.memory.history import History
+from scrubjay.memory.holds import HELD, check_hold, is_held
 from scrubjay.memory.naming import forget_names
 from scrubjay.memory.repair import Repair
 from scrubjay.memory.rows import (
@@ -130,6 +132,7 @@ class Forgetting(Crud, History, Repair):
 
         Raises:
             EncryptionError: the key that this needs is not available.
+            HeldError: some of it is under a legal hold (:meth:`MemoryAdmin.hold`).
             TypeError, ValueError: it is not said whose memories; nothing is erased by default.
         """
         if isinstance(user, Scope):
@@ -151,6 +154,7 @@ class Forgetting(Crud, History, Repair):
             self.store.cipher.openable(scope.tenant)
         with self.changing("forgetting") as change:
             connection = change.connection
+            check_hold(connection, scope, within=True)
             with erasing(connection):
                 connection.execute("CREATE TEMP TABLE IF NOT EXISTS gone(id TEXT PRIMARY KEY)")
                 connection.execute("DELETE FROM temp.gone")
@@ -292,13 +296,14 @@ class Forgetting(Crud, History, Repair):
 
     def _expire(self, change: Change, away: Collection[str]) -> dict[tuple[str, str, str], dict[str, int]]:
         expired: dict[tuple[str, str, str], dict[str, int]] = {}
+        held = is_held(change.connection)
         for kind in ("preference", "fact", "episode"):
             for found in raw_rows_where(change.connection, kind, "expires_at <= ?", (change.now,)):
                 row: Any = as_row(kind, found)
                 if not isinstance(row.expires_at, int):
                     raise CorruptIndexError(f"{kind}.expires_at cannot be read", id=row.id)
                 scope_in(row)
-                if row.tenant not in away:
+                if row.tenant not in away and not held(row):
                     self._delete_row(change, row, expired)  # whose key was destroyed, too
         return expired
 
@@ -315,7 +320,7 @@ class Forgetting(Crud, History, Repair):
         counts[row.kind] = counts.get(row.kind, 0) + 1
 
     def _age(self, change: Change, expired: dict[tuple[str, str, str], dict[str, int]]) -> int:
-        decay, n_faded = self.decay, 0
+        decay, n_faded, held = self.decay, 0, is_held(change.connection)
         weak = raw_rows_where(
             change.connection,
             "fact",
@@ -329,7 +334,7 @@ class Forgetting(Crud, History, Repair):
             strength = decay.strength_now(row.confidence, row.uses, row.last_used_at, change.now)
             if not self._has_key(row.tenant):
                 continue
-            if strength < decay.expire_below:
+            if strength < decay.expire_below and not held(row):
                 self._delete_row(change, row, expired)
             elif strength < decay.sink_below and not row.faded and self.store.cipher.readable(row.tenant):
                 row = opener(change.connection)(row)
@@ -361,18 +366,57 @@ class Forgetting(Crud, History, Repair):
                 ("fact", "status = 'active' AND valid_until < ?", past),
             ]
         others = f" AND tenant NOT IN ({', '.join('?' * len(away))})" if away else ""
-        execute, n = change.connection.execute, 0
+        execute, n, held = change.connection.execute, 0, is_held(change.connection)
         for kind, condition, limit in gone:
             for found in raw_rows_where(change.connection, kind, condition + others, (limit, *away)):
                 row: Any = as_row(kind, found)
+                if held(row):
+                    continue
                 execute("DELETE FROM memory_log WHERE record = ?", (row.id,))
                 execute(f"DELETE FROM {KINDS[kind]} WHERE id = ?", (row.id,))
                 log_gone(change, row.id, (row.tenant, row.user, row.agent), "expired")
                 if kind == "fact":
                     self.remove_document(change, row, "history")
                 n += 1
-        n += execute(f"DELETE FROM memory_rejection WHERE at < ?{others}", (before, *away)).rowcount
+        table = "memory_rejection"
+        spared = f" AND NOT {HELD.format(row=table, user=f'{table}.user', agent=f'{table}.agent')}"
+        n += execute(f"DELETE FROM memory_rejection WHERE at < ?{others}{spared}", (before, *away)).rowcount
         return n
+
+    # ------------------------------------------------------------------ what is said twice
+
+    def consolidate(
+        self,
+        scope: Scope,
+        merger: Merger = merge,
+        *,
+        likeness: float = 0.8,
+        least_episodes: int = 5,
+        dry_run: bool = False,
+    ) -> Consolidated:
+        """Merge what is said twice and sum up episodes of one task type, by proposals to the gate, in one transaction.
+
+        A merged fact is a new one that takes the place of those that it was made of: as a correction, for all of their
+        time, or from now on if they have no subject and predicate. They are in force again if it is revoked. A summary
+        stands beside its episodes, whose ids its metadata has ("consolidates"). To undo it, revoke the ids of the
+        result.
+
+        Args:
+            scope: of records in force of exactly this scope.
+            merger: takes the records of a group, oldest first, and returns the candidate that is to stand for them, or
+                None. The default needs no model: of facts the longest stands for all, episodes stay as they are.
+            likeness: share of all words of two facts that both must have (Jaccard). They must be of one subject and
+                predicate as well, and differ in no number and no value.
+            least_episodes: how many episodes of a task type are worth a summary.
+            dry_run: only say what would be proposed.
+
+        Raises:
+            TypeError, ValueError: an argument, or what the merger returned; nothing is written.
+            Exception: what the merger raises; nothing is written.
+        """
+        return consolidate(
+            self, scope, merger, likeness=likeness, least_episodes=least_episodes, dry_run=dry_run
+        )
 
     # ------------------------------------------------------------------ use
 

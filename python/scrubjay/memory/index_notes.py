@@ -22,6 +22,7 @@ from scrubjay.memory.decoding import as_moment
 from scrubjay.memory.moments import Moment
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
+from scrubjay.retrieval.rewriting import Conversation
 from scrubjay.retrieval.trace import Stage, Trace
 
 __all__ = ["IndexNotes", "Note", "Ranked", "joined", "merged", "notes_of"]
@@ -83,11 +84,14 @@ class IndexNotes:
         k: int,
         filter: Mapping[str, Any] | None,
         query: Query | None,
+        conversation: Conversation | None = None,
     ) -> Retrieved:
         """Return the k best notes for a question, as :meth:`Retriever.search` does."""
         if self._retriever is None:
             return Retrieved([], "none", (), Trace())
-        return self._retriever.search(text, scope=scope, k=k, filter=filter, query=query, explain=True)
+        return self._retriever.search(
+            text, scope=scope, k=k, filter=filter, query=query, explain=True, conversation=conversation
+        )
 
     def beside(
         self,
@@ -98,6 +102,7 @@ class IndexNotes:
         k: int,
         filter: Mapping[str, Any] | None,
         query: Query | None,
+        conversation: Conversation | None = None,
     ) -> tuple[Retrieved, list[Ranked], int]:
         """Return facts and notes as one ranking of k (see :func:`merged`), the retrieval behind it, and how many notes
         cannot be read, which are left out.
@@ -112,7 +117,7 @@ class IndexNotes:
             query = (Query() if query is None else query).replace(mode="lexical")
         else:
             self._documents.lend_query(text, self._backend)
-        found = self.search(text, scope, k, filter, query)
+        found = self.search(text, scope, k, filter, query, conversation)
         notes = [hit for hit in found if _is_readable(hit)]
         fresh = [hit for hit in facts if not hit.metadata.get("faded")]
         faded = [Ranked(hit, False, hit.score) for hit in facts[len(fresh) :]]

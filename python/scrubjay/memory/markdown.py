@@ -34,7 +34,7 @@ from scrubjay.memory.records import (
 from scrubjay.store.reading import names_of
 
 if TYPE_CHECKING:
-    from scrubjay.memory.memory import Memory
+    from scrubjay.memory.forgetting import Forgetting
 
 __all__ = ["Edited", "as_markdown", "take_edits"]
 
@@ -70,7 +70,7 @@ class _Item(NamedTuple):
 # ---------------------------------------------------------------------- out
 
 
-def as_markdown(memory: Memory, scope: Scope) -> tuple[str, int]:
+def as_markdown(memory: Forgetting, scope: Scope) -> tuple[str, int]:
     """Return what is in force of exactly a scope, and of how many records."""
     records = memory.list(scope, exact=True)
     lines = [f"# Memory of {', '.join(name for name in names_of(scope) if name)}", ""]
@@ -113,7 +113,7 @@ def _digest(item: str) -> str:
 
 
 def take_edits(
-    memory: Memory, text: str, scope: Scope, by: str | None = None, *, dry_run: bool = False
+    memory: Forgetting, text: str, scope: Scope, by: str | None = None, *, dry_run: bool = False
 ) -> Edited:
     """Do what a person changed in the text that :func:`as_markdown` returned."""
     items, ids = _read(text, scope)
@@ -204,7 +204,7 @@ def _item(kind: str, written: str) -> _Item:
     return _Item(kind, head, text.strip(), id, digest)
 
 
-def _propose(memory: Memory, item: _Item, scope: Scope, source: Provenance, dry_run: bool) -> Outcome:
+def _propose(memory: Forgetting, item: _Item, scope: Scope, source: Provenance, dry_run: bool) -> Outcome:
     candidate: Candidate
     if item.kind == "fact":
         candidate = FactCandidate(item.text)
@@ -220,7 +220,7 @@ def _propose(memory: Memory, item: _Item, scope: Scope, source: Provenance, dry_
 
 
 def _update(
-    memory: Memory,
+    memory: Forgetting,
     record: Any,
     item: _Item,
     scope: Scope,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
@@ -14,6 +15,7 @@ from scrubjay.embedders.protocol import Embedder
 from scrubjay.index import Index
 from scrubjay.locks import renew_in_children
 from scrubjay.memory import schema
+from scrubjay.memory.administration import MemoryAdmin
 from scrubjay.memory.around import AroundMemory
 from scrubjay.memory.base import COLLECTION
 from scrubjay.memory.decay import Decay
@@ -21,6 +23,7 @@ from scrubjay.memory.feed import Feed
 from scrubjay.memory.files import Files
 from scrubjay.memory.index_notes import IndexNotes
 from scrubjay.memory.judge import DefaultJudge, Judge
+from scrubjay.memory.sweeping import Sweeper, interval_of
 from scrubjay.memory.values import Validators, checked_validators
 from scrubjay.retrieval.retriever import Retriever
 
@@ -78,6 +81,7 @@ class Memory(AroundMemory):
         history_days: float | None = None,
         retriever: Callable[[Index], Retriever] = Retriever,
         validate: Validators | None = None,
+        sweep_every: timedelta | float | None = None,
     ) -> None:
         """Use :meth:`open`; this one takes an index that is open already, and does not close it.
 
@@ -94,6 +98,8 @@ class Memory(AroundMemory):
             validate: key of a policy or preference -> a function that is called with each value that is proposed for
                 it. A value does not fit if it raises, or returns False: the proposal is rejected, with what it raised
                 as the reason. `jsonschema`'s ``Draft202012Validator(schema).validate`` is such a function.
+            sweep_every: a timedelta or seconds: :meth:`sweep` runs on a thread of this process so often, until the
+                memory is closed. None: only when it is called.
         """
         if not isinstance(index, Index) or index.path is None:
             raise TypeError("index: expected an Index with a file; open one with Index.open(path)")
@@ -106,6 +112,7 @@ class Memory(AroundMemory):
                 raise TypeError(f"{name}: expected a number, got {type(days).__name__}")
             if not 0 <= days < 1e6:
                 raise ValueError(f"{name}: expected 0 or more, below a million, got {days}")
+        seconds = interval_of(sweep_every)
         self.index = index
         self.documents = index.collection(COLLECTION)
         self._backend = Backend.of(self.documents, owner=True)
@@ -124,11 +131,13 @@ class Memory(AroundMemory):
         self._owns_index = False
         self.feed = Feed(self)
         self.files = Files(self)
+        self.admin = MemoryAdmin(self)
         if schema.prepare(self.store):
             self.reindex()  # documents of older formats do not say when they hold
         self.retriever = retriever(self.documents)
         noted = None if index.name == COLLECTION else index
         self._notes = IndexNotes(noted, None if noted is None else retriever(noted), self.documents)
+        self._sweeper = None if seconds is None else Sweeper(self, seconds)
 
     @classmethod
     def open(
@@ -143,6 +152,7 @@ class Memory(AroundMemory):
         history_days: float | None = None,
         retriever: Callable[[Index], Retriever] = Retriever,
         validate: Validators | None = None,
+        sweep_every: timedelta | float | None = None,
         **options: Any,
     ) -> Self:
         """Open the memory in a file, or make one; an index's file gets the tables of memory beside its own.
@@ -150,7 +160,7 @@ class Memory(AroundMemory):
         Args:
             path: one SQLite file.
             embedder: as for :meth:`Index.open`; None: facts and episodes are found by keywords alone.
-            clock, judge, decay, retention_days, history_days, retriever, validate: as in the constructor.
+            clock, judge, decay, retention_days, history_days, retriever, validate, sweep_every: as in the constructor.
             options: further ones of :meth:`Index.open` (durability, busy_timeout, memory_budget, keys). With `keys`
                 all that is said in the memory of a tenant with a key is encrypted in the file: texts, values, subjects,
                 predicates, evidence, metadata and places of records, what an episode did, events of traces, what was
@@ -178,6 +188,7 @@ class Memory(AroundMemory):
                 history_days=history_days,
                 retriever=retriever,
                 validate=validate,
+                sweep_every=sweep_every,
             )
         except BaseException:
             index.close()
@@ -187,6 +198,8 @@ class Memory(AroundMemory):
 
     def close(self) -> None:
         """Close the file, if :meth:`open` opened it. Other calls raise ClosedError then."""
+        if self._sweeper is not None:
+            self._sweeper.close()
         self._close_around()
         self.retriever.close()
         self._notes.close()

@@ -14,7 +14,8 @@ from typing import Any, overload
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.fusion import Query, Relevance
-from scrubjay.memory.base import checked_scope
+from scrubjay.index.relevance import TIERS, best_of, checked_tier, reaches
+from scrubjay.memory.base import Ground, checked_scope
 from scrubjay.memory.documents import holding, ids_of_documents
 from scrubjay.memory.facts import Facts
 from scrubjay.memory.index_notes import IndexNotes, Note, Ranked, notes_of
@@ -22,19 +23,19 @@ from scrubjay.memory.making import record_of
 from scrubjay.memory.moments import Moment, moment_asked, was_in_force
 from scrubjay.memory.present import Present
 from scrubjay.memory.records import Episode, Fact
-from scrubjay.memory.rows import find_row, is_visible, rows_where
+from scrubjay.memory.rows import Row, find_row, is_visible, kind_of, rows_where
 from scrubjay.memory.statements import is_in_force, known_rows
 from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
+from scrubjay.retrieval.rewriting import Conversation
 from scrubjay.retrieval.trace import Trace
 from scrubjay.store.reading import names_of
 
 __all__ = ["Recall", "Recalled", "RecalledHit"]
 
 KINDS = ("fact", "episode", "note")
-_BOUNDS = Relevance()
-_TIERS = ("high", "standard", "low")
+_AT_ONCE = 500  # values in one statement
 _FRESH = {"faded": {"$exists": False}}
 
 
@@ -92,10 +93,15 @@ class RecalledHit:
         return self.hit.identifier
 
     @property
+    def relevance(self) -> str:
+        """How much speaks for it in absolute terms: "high", "standard", "low" or "none" (see
+        :mod:`scrubjay.index.relevance`; ``hit.hit.relevance_parts`` says why)."""
+        return self.hit.relevance
+
+    @property
     def tier(self) -> str:
-        """How much speaks for it: "high", "standard", "low" or "none", by similarity to the query or coverage of its
-        terms (see :class:`scrubjay.Relevance`)."""
-        return _tier(self.hit, _BOUNDS)
+        """The same as :attr:`relevance`."""
+        return self.hit.relevance
 
     @property
     def record(self) -> Fact | Episode | Note | None:
@@ -123,6 +129,11 @@ class Recalled(Sequence[RecalledHit]):
     def degraded(self) -> tuple[str, ...]:
         """Why less ran than was asked for."""
         return self.retrieved.degraded
+
+    @property
+    def relevance(self) -> str:
+        """Whether anything fits: the highest :attr:`RecalledHit.relevance`, "none" without hits."""
+        return best_of(hit.relevance for hit in self._hits)
 
     @property
     def trace(self) -> Trace:
@@ -156,6 +167,57 @@ class Recalled(Sequence[RecalledHit]):
         return f"<scrubjay.Recalled {len(self)}, {self.mode}>"
 
 
+class _Rows:
+    """The rows of an answer's records as they are now: all are read when the first is asked for, and again when
+    anything was written to the file since.
+
+    Args:
+        memory: whose rows they are.
+        ranked: the answer.
+    """
+
+    def __init__(self, memory: Ground, ranked: Sequence[Ranked]) -> None:
+        self._memory = memory
+        self._ranked = ranked
+        self._read: tuple[object, dict[str, Row]] | None = None  # what the file looked like before
+
+    def row(self, id: str) -> Row | None:
+        """Return the row of one record, whatever its status, or None.
+
+        Raises:
+            CorruptIndexError, EncryptionError: this row cannot be read.
+        """
+        store = self._memory.store
+        if store.cipher.ring is None:  # a key may be destroyed without a trace in the file
+            glance = store.glance()  # before reading: what is written meanwhile is noticed the next time
+            if self._read is None or self._read[0] != glance:
+                self._read = (glance, self._all())
+            if id in self._read[1]:
+                return self._read[1][id]
+        with self._memory.snapshot() as connection:
+            return find_row(connection, id)
+
+    def _all(self) -> dict[str, Row]:
+        """Read all that can be read, one query a kind."""
+        ids: dict[str, list[str]] = {}
+        for hit, is_note, _ in self._ranked:
+            record = hit.metadata.get("record")
+            if is_note or not isinstance(record, str) or not record.isascii():
+                continue
+            if (kind := kind_of(record)) is not None:
+                ids.setdefault(kind, []).append(record)
+        rows: dict[str, Row] = {}
+        with self._memory.snapshot() as connection:
+            for kind, wanted in ids.items():
+                for first in range(0, len(wanted), _AT_ONCE):
+                    some = wanted[first : first + _AT_ONCE]
+                    condition = f"id IN ({', '.join('?' * len(some))})"
+                    rows.update(
+                        (row.id, row) for row in rows_where(connection, kind, condition, some, damaged=[])
+                    )
+        return rows
+
+
 class Recall(Facts):
     """The part of a memory that searches."""
 
@@ -177,6 +239,7 @@ class Recall(Facts):
         query: Query | None = None,
         as_of: CreatedAt | None = None,
         known_at: CreatedAt | None = None,
+        conversation: Conversation | None = None,
     ) -> Recalled:
         """Return the k facts, episodes and notes in force that have most to do with a question.
 
@@ -189,12 +252,15 @@ class Recall(Facts):
             task_type: of the episodes.
             filter: conditions on metadata, as in :meth:`scrubjay.Index.search`; the fields kind, subject, predicate,
                 confidence, task_type and outcome are there besides the caller's.
-            relevance: the least evidence for each ("low", "standard", "high", or a :class:`scrubjay.Relevance`).
+            relevance: the least for each: "low", "standard" or "high" of :attr:`RecalledHit.relevance` ("none":
+                everything, as None), or bounds of similarity and coverage of your own (:class:`scrubjay.Relevance`).
             query: all else that a search may be asked (:class:`scrubjay.Query`); None: as the retriever is set.
             as_of: when they have to be in force (datetime, ISO 8601, seconds since 1970); None: now.
             known_at: by what was known then; None: by all that is known. Such a search reads the rows of the scope
                 first. See :mod:`scrubjay.memory.moments`. Of notes those count for an earlier time that say that they
                 were created by then.
+
+            conversation: what was said before the question, for a retriever's rewriter that takes it.
 
         Facts that have faded (:meth:`sweep`) come after all others. Facts and notes are searched apart, with the
         statistics of their own collections, and merged by similarity and BM25
@@ -204,6 +270,7 @@ class Recall(Facts):
             TypeError, ValueError: the message names the argument, what was expected and what was given.
         """
         checked_scope(scope)
+        admitted = None if relevance is None else _admitting(relevance)
         moment = moment_asked(self.clock, as_of, known_at)
         conditions = [*_conditions(kinds, task_type, filter)]
         n_asked = k
@@ -215,7 +282,7 @@ class Recall(Facts):
             believed, n_more = self._believed(scope, kinds, moment)
             conditions.append({"record": {"$in": believed}})
             n_asked = k + n_more
-        options: dict[str, Any] = {"query": query, "explain": True}
+        options: dict[str, Any] = {"query": query, "explain": True, "conversation": conversation}
 
         def search(*more: Mapping[str, Any]) -> Retrieved:
             wanted = [*conditions, *more]
@@ -239,43 +306,40 @@ class Recall(Facts):
         ranked = [Ranked(hit, False, hit.score) for hit in hits]
         if "note" in kinds and self._notes.any(scope):
             found, ranked, n_lost = self._notes.beside(
-                found, hits, text, scope, k, notes_of(filter, moment), query
+                found, hits, text, scope, k, notes_of(filter, moment), query, conversation
             )
             n_damaged += n_lost
-        if relevance is not None:
-            bounds = Relevance(relevance) if isinstance(relevance, str) else relevance
-            if not isinstance(bounds, Relevance):
-                raise TypeError(f"relevance: expected a str or a Relevance, got {type(relevance).__name__}")
-            admitted = _TIERS[: _TIERS.index(bounds.at_least) + 1]
-            ranked = [one for one in ranked if _tier(one.hit, bounds) in admitted]
+        if admitted is not None:
+            ranked = [one for one in ranked if admitted(one.hit)]
         if n_damaged:
             reason = (
                 f"metadata_damaged: {n_damaged} memories that were found cannot be read, and were left out"
             )
             found = Retrieved(list(found), found.mode, (*found.degraded, reason), found.trace, found.cached)
-        return Recalled(
-            found, [RecalledHit(one, lambda hit: self._found(hit, scope, moment)) for one in ranked]
-        )
+        rows = _Rows(self, ranked)
+
+        def find(hit: RecalledHit) -> Fact | Episode | Note | None:
+            if hit.kind == "note":
+                return self._notes.note(hit.hit)
+            return self._in_force(rows, hit.id, scope, moment)
+
+        return Recalled(found, [RecalledHit(one, find) for one in ranked])
 
     @cached_property
     def _present(self) -> Present:
         return Present(self.store, self.clock)
 
-    def _found(self, hit: RecalledHit, scope: Scope, moment: Moment | None) -> Fact | Episode | Note | None:
-        return self._notes.note(hit.hit) if hit.kind == "note" else self._in_force(hit.id, scope, moment)
-
-    def _in_force(self, id: str, scope: Scope, moment: Moment | None) -> Fact | Episode | None:
-        with self.snapshot() as connection:
-            row = find_row(connection, id)
-            if row is None or not is_visible(row, scope):
-                return None
-            now = self.clock()
-            there = (
-                is_in_force(row, now)
-                if moment is None
-                else was_in_force(connection, row, moment, self._is_single)
-            )
-            return record_of(row, now) if there else None  # type: ignore[return-value]
+    def _in_force(self, rows: _Rows, id: str, scope: Scope, moment: Moment | None) -> Fact | Episode | None:
+        row = rows.row(id)
+        if row is None or not is_visible(row, scope):
+            return None
+        now = self.clock()
+        if moment is None:
+            there = is_in_force(row, now)
+        else:
+            with self.snapshot() as connection:
+                there = was_in_force(connection, row, moment, self._is_single)
+        return record_of(row, now) if there else None  # type: ignore[return-value]
 
     def _believed(self, scope: Scope, kinds: Sequence[str], moment: Moment) -> tuple[list[str], int]:
         """Return the ids of the records that were believed to be in force, and how many documents more they have."""
@@ -314,15 +378,23 @@ def _readable(found: Iterable[RetrievedHit]) -> tuple[list[RetrievedHit], int]:
     return readable, n_damaged
 
 
-def _tier(hit: RetrievedHit, bounds: Relevance) -> str:
-    if hit.identifier:
-        return "high"
-    similarity, coverage = hit.similarity or 0.0, hit.coverage or 0.0
-    for tier in _TIERS:
-        least_similarity, least_coverage = getattr(bounds, tier)
-        if similarity >= least_similarity or coverage >= least_coverage:
-            return tier
-    return "none"
+def _admitting(relevance: Relevance | str) -> Callable[[RetrievedHit], bool]:
+    """Return whether a hit has the least evidence."""
+    if isinstance(relevance, str):
+        least = checked_tier(relevance, "relevance")
+        return lambda hit: reaches(hit.relevance, least)
+    if not isinstance(relevance, Relevance):
+        raise TypeError(f"relevance: expected a str or a Relevance, got {type(relevance).__name__}")
+    bounds = [getattr(relevance, tier) for tier in TIERS[TIERS.index(relevance.at_least) :]]
+
+    def has_enough(hit: RetrievedHit) -> bool:
+        similarity, coverage = hit.similarity or 0.0, hit.coverage or 0.0
+        return hit.identifier or any(
+            similarity >= least_similarity or coverage >= least_coverage
+            for least_similarity, least_coverage in bounds
+        )
+
+    return has_enough
 
 
 def _conditions(

@@ -56,6 +56,7 @@ class Replay:
                     prompt.memories,
                     turns,
                     replace(prompt.limits, count=count),
+                    prompt.summary,
                 )
             except BudgetError:
                 made = None
@@ -74,6 +75,7 @@ class _Prompt(NamedTuple):
     memories: list[Piece]
     turns: list[int]
     limits: Limits
+    summary: str | None
     sha256: str
 
 
@@ -81,7 +83,10 @@ def _read(data: Mapping[str, Any]) -> _Prompt:
     pieces = {name: [_piece(one) for one in given] for name, given in data["pieces"].items()}
     reserved = Reserved(tuple(pieces["policies"]), tuple(pieces["preferences"]))
     turns = [integer(seq, "a turn in it") for seq in data["turns"]]
-    return _Prompt(reserved, pieces["memories"], turns, Limits(**data["limits"]), data["sha256"])
+    summary = data.get("summary")  # absent in prompts that earlier releases recorded
+    if not isinstance(summary, (str, type(None))):
+        raise TypeError("a summary that is no text")
+    return _Prompt(reserved, pieces["memories"], turns, Limits(**data["limits"]), summary, data["sha256"])
 
 
 def _piece(given: Any) -> Piece:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from functools import cache
 
 from scrubjay.errors import CorruptIndexError, StoreFormatError
-from scrubjay.memory import sealing, trace
+from scrubjay.memory import holds, sealing, trace
 from scrubjay.memory.upgrade import upgrade
 from scrubjay.store.connections import translated
 from scrubjay.store.decoding import integer
@@ -60,7 +60,7 @@ INDEPENDENT = (
 
 Outside of a user's scope that is the author that is named; observations that name no author count as one source's."""
 _SCOPE = "tenant TEXT NOT NULL CHECK (tenant <> ''), user TEXT NOT NULL, agent TEXT NOT NULL,"
-_LIVING = "status IN ('provisional', 'active')"
+LIVING = "status IN ('provisional', 'active')"
 
 TABLES = (
     "CREATE TABLE memory_meta(name TEXT PRIMARY KEY, value) WITHOUT ROWID",
@@ -136,7 +136,7 @@ BEGIN SELECT RAISE(ABORT, 'a policy is confirmed once and revoked once'); END"""
   CHECK (status <> 'superseded' OR superseded_by IS NOT NULL),
   CHECK (status <> 'provisional' OR (user = '' AND agent = '')))""",
     f"""CREATE UNIQUE INDEX memory_fact_once ON memory_fact(tenant, user, agent, hash, topic,
-  ifnull(relation, 'asserts'), ifnull(valid_from, ''), ifnull(valid_until, '')) WHERE {_LIVING}""",
+  ifnull(relation, 'asserts'), ifnull(valid_from, ''), ifnull(valid_until, '')) WHERE {LIVING}""",
     "CREATE UNIQUE INDEX memory_fact_slot ON memory_fact(slot) WHERE status = 'active'",
     "CREATE INDEX memory_fact_topic ON memory_fact(tenant, user, agent, topic)",
     "CREATE INDEX memory_fact_shared ON memory_fact(shared_as) WHERE shared_as IS NOT NULL",
@@ -227,6 +227,7 @@ ON CONFLICT (tenant, user) DO UPDATE SET version = version + 1; END"""
         for table, user in (("policy", "''"), ("preference", "{row}.user"))
         for event, row in (("insert", "NEW"), ("update", "NEW"), ("delete", "OLD"))
     ),
+    holds.TABLE,
     *trace.TABLES,
     sealing.TABLE,  # tenants whose rows are all sealed
 )

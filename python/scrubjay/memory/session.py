@@ -336,8 +336,9 @@ def prompt_data(made: Assembled, seqs: Sequence[int]) -> dict[str, Any]:
         "turns": list(seqs),
         "limits": {
             name: getattr(made.limits, name)
-            for name in ("budget_tokens", "item_tokens", "turn_tokens", "brief_tokens")
+            for name in ("budget_tokens", "item_tokens", "turn_tokens", "brief_tokens", "edges")
         },
+        "summary": made.summary,
         "envelope": made.trace.to_dict(),
         "sha256": made.sha256,
     }

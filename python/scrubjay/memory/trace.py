@@ -20,6 +20,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.decoding import as_moment, decoded
 from scrubjay.memory.drafts import Draft, check_text
+from scrubjay.memory.holds import HELD
 from scrubjay.memory.sealing import EVENT as _SEALED
 from scrubjay.memory.sealing import Sealer, settle
 from scrubjay.memory.sealing import place_of_event as _place
@@ -326,9 +327,11 @@ _EVENTS = (
 def sweep_traces(connection: sqlite3.Connection, now: int, away: Collection[str] = ()) -> int:
     """Delete events past their retention, inside the caller's transaction; return how many. Runs keep their numbers.
 
-    Those of tenants who are `away` stay.
+    Those of tenants who are `away` stay, and what is under a legal hold.
     """
     others = f" AND tenant NOT IN ({', '.join('?' * len(away))})" if away else ""
+    held = HELD.format(row="memory_run", user="memory_run.user", agent="memory_run.agent")
+    others += f" AND run NOT IN (SELECT key FROM memory_run WHERE {held})"
     due = f"SELECT DISTINCT run FROM memory_event WHERE expires_at <= ?{others}"
     if connection.execute(f"{due} LIMIT 1", (now, *away)).fetchone() is None:
         return 0

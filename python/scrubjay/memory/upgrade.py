@@ -46,6 +46,7 @@ def upgrade(connection: sqlite3.Connection, found: int, tables: Sequence[str]) -
         for table in _GROWN_2:
             _rebuild(connection, table, tables)
         _name_scopes(connection)
+        connection.execute(next(one for one in tables if one.startswith("CREATE TABLE memory_hold(")))
     connection.execute("PRAGMA legacy_alter_table = OFF")
 
 

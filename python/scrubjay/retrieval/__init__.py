@@ -17,13 +17,14 @@ from scrubjay.retrieval.rerankers import (
 from scrubjay.retrieval.reranking import Reranker
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
 from scrubjay.retrieval.retriever import Retriever
-from scrubjay.retrieval.rewriting import OpenAIRewriter, Rewriter, Rewritten
+from scrubjay.retrieval.rewriting import Conversation, OpenAIRewriter, Rewriter, Rewritten
 from scrubjay.retrieval.trace import Counters, Stage, Trace, log_to, opentelemetry_spans
 
 __all__ = [
     "CacheStats",
     "CallableReranker",
     "Context",
+    "Conversation",
     "Counters",
     "HttpReranker",
     "OnnxReranker",

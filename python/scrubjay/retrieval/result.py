@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from scrubjay._native import Scope
 from scrubjay.index import Hit, Hits
+from scrubjay.index.relevance import best_of
 from scrubjay.retrieval.trace import Trace
 
 __all__ = ["Retrieved", "RetrievedHit"]
@@ -119,6 +120,12 @@ class Retrieved(Sequence[RetrievedHit]):
     def texts(self) -> list[str]:
         """The texts in order."""
         return [hit.text for hit in self._hits]
+
+    @property
+    def relevance(self) -> str:
+        """Whether anything fits the question: the highest relevance of a hit, "none" without hits. Needs
+        explain=True."""
+        return best_of(hit.relevance for hit in self._hits)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the hits as JSON-serialisable dicts."""

@@ -23,7 +23,7 @@ from scrubjay.retrieval.merging import merge
 from scrubjay.retrieval.remembering import Remembering
 from scrubjay.retrieval.reranking import Reranker, Reranking, render
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
-from scrubjay.retrieval.rewriting import Rewriter, Rewritten, as_rewritten
+from scrubjay.retrieval.rewriting import Conversation, Rewriter, Rewritten, as_rewritten, hears
 from scrubjay.retrieval.trace import Counters, Trace
 
 __all__ = ["Retriever"]
@@ -45,6 +45,7 @@ class Asked(NamedTuple):
     vector: ArrayLike | None
     query: Query
     explain: bool
+    conversation: Conversation | None = None
 
 
 class Retriever:
@@ -53,7 +54,8 @@ class Retriever:
     Args:
         index: where the memories are.
         rewriter: a :class:`Rewriter`, or a function from a question to :class:`Rewritten`, a mapping or a list of
-            expansions. The verbatim question is always asked, too; all queries go to the engine in one batch.
+            expansions. The verbatim question is always asked, too; all queries go to the engine in one batch. One that
+            has a parameter `conversation` is told what was said before.
         reranker: a :class:`Reranker`; its order replaces the fused one, but for documents of the identifier tier,
             which stay first.
         rerank: how many of the best are reranked, at most 150.
@@ -105,6 +107,7 @@ class Retriever:
         self.counters = Counters()
         """Counts for a scraper of metrics: `counters.render()`."""
         self._rewriter = rewriter
+        self._hears = hears(rewriter)
         self._reranking = None if reranker is None else Reranking(reranker, deadline_s)
         self._rerank = rerank
         self._template = template
@@ -137,6 +140,7 @@ class Retriever:
         vector: ArrayLike | None = None,
         query: Query | None = None,
         explain: bool = False,
+        conversation: Conversation | None = None,
     ) -> Retrieved:
         """Return the k best memories for a question.
 
@@ -146,6 +150,7 @@ class Retriever:
             k: how many hits at most.
             filter, vector, explain: as in :meth:`Index.search`; the vector is that of the verbatim question.
             query: in place of the retriever's. Its keywords and rankings belong to the verbatim question.
+            conversation: what was said before, for a rewriter that takes it.
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
@@ -158,6 +163,8 @@ class Retriever:
             raise TypeError(f"k: expected an int, got {type(k).__name__}")
         if k < 1:
             raise ValueError(f"k: expected 1 or more, got {k}")
+        if not isinstance(conversation, (Conversation, type(None))):
+            raise TypeError(f"conversation: expected a Conversation, got {type(conversation).__name__}")
         asked = self._query if query is None else checked_query(query)
         start = time.perf_counter_ns()
         trace = Trace(spans=self._spans)
@@ -170,10 +177,12 @@ class Retriever:
                 "query": asked,
                 "explain": explain,
             }
+            if self._hears and conversation is not None:
+                options["conversation"] = conversation
             question = self._remembering.question(scope, options)
             result = None if question is None else self._remembering.recall(question, trace)
             if result is None:
-                result = self._run(Asked(text, scope, filter, vector, asked, explain), k, trace)
+                result = self._run(Asked(text, scope, filter, vector, asked, explain, conversation), k, trace)
                 if question is not None and not any(_passes(reason) for reason in result.degraded):
                     self._remembering.remember(question, result)
             attributes.update(mode=result.mode, hits=len(result), cached=result.cached)
@@ -207,7 +216,7 @@ class Retriever:
 
     def _run(self, asked: Asked, k: int, trace: Trace) -> Retrieved:
         reasons: list[str] = []
-        rewritten = self._rewrite(asked.text, trace, reasons)
+        rewritten = self._rewrite(asked.text, asked.conversation, trace, reasons)
         depth = k if self._reranking is None else max(k, self._rerank)
         with trace.stage("search", n_in=1) as stage:
             hits, ran = self._search(asked, rewritten, depth, reasons)
@@ -220,12 +229,14 @@ class Retriever:
             stage.n_out = len(chosen)
         return Retrieved(chosen, ran, tuple(dict.fromkeys(reasons)), trace)
 
-    def _rewrite(self, text: str, trace: Trace, reasons: list[str]) -> Rewritten:
+    def _rewrite(
+        self, text: str, conversation: Conversation | None, trace: Trace, reasons: list[str]
+    ) -> Rewritten:
         if self._rewriter is None:
             return Rewritten()
         with trace.stage("rewrite", n_in=1) as stage:
             try:
-                rewritten = as_rewritten(self._rewriter, text)
+                rewritten = as_rewritten(self._rewriter, text, conversation)
             except Exception as error:  # noqa: BLE001 - on any error the verbatim question is still searched
                 reasons.append(f"rewriter_failed: {_brief(error)}")
                 return Rewritten()

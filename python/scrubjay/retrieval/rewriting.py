@@ -2,15 +2,35 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from scrubjay.endpoints import Endpoint
 
-__all__ = ["PROMPT", "OpenAIRewriter", "Rewriter", "Rewritten", "as_rewritten"]
+__all__ = ["PROMPT", "Conversation", "OpenAIRewriter", "Rewriter", "Rewritten", "as_rewritten", "hears"]
+
+
+class Conversation(NamedTuple):
+    """What was said before a question, which says what "it" and "his" in it mean.
+
+    >>> print(Conversation((("user", "I met Tom."), ("model", "How is he?")), "About friends."))
+    About friends.
+    user: I met Tom.
+    model: How is he?
+    """
+
+    turns: tuple[tuple[str, str], ...] = ()
+    """The last turns, oldest first, as (author, text)."""
+    summary: str = ""
+    """Of the run so far, if somebody made one."""
+
+    def __str__(self) -> str:
+        said = (f"{author}: {text}" for author, text in self.turns)
+        return "\n".join((self.summary, *said) if self.summary else said)
 
 
 @dataclass(frozen=True)
@@ -33,7 +53,8 @@ class Rewritten:
 class Rewriter(Protocol):
     """Rewords a question. May be slow and may raise: the verbatim question is searched in any case.
 
-    An optional attribute `name` tells rewriters apart in caches that processes share.
+    An optional attribute `name` tells rewriters apart in caches that processes share. One whose `rewrite` has a
+    parameter `conversation` is told what was said before (:class:`Conversation`, or None), where a search is.
     """
 
     def rewrite(self, query: str) -> Rewritten:
@@ -41,8 +62,27 @@ class Rewriter(Protocol):
         ...
 
 
-def as_rewritten(rewriter: Rewriter | Callable[[str], Any], query: str) -> Rewritten:
-    """Ask a rewriter, or a function that returns what one returns.
+def hears(rewriter: Rewriter | Callable[..., Any] | None) -> bool:
+    """Whether a rewriter, or a function, takes a conversation.
+
+    >>> hears(lambda question: []), hears(lambda question, conversation: [])
+    (False, True)
+    """
+    if rewriter is None:
+        return False
+    try:
+        parameters = inspect.signature(
+            rewriter.rewrite if isinstance(rewriter, Rewriter) else rewriter
+        ).parameters
+    except (TypeError, ValueError):  # of builtins
+        return False
+    return "conversation" in parameters
+
+
+def as_rewritten(
+    rewriter: Rewriter | Callable[..., Any], query: str, conversation: Conversation | None = None
+) -> Rewritten:
+    """Ask a rewriter, or a function that returns what one returns; with the conversation if it takes one.
 
     A function may return a :class:`Rewritten`, a list of expansions, or a mapping with some of `keywords` (a str or a
     list of words), `semantic` (or `searchQuery`, `search_query`, `query`) and `expansions` (or `queries`).
@@ -54,7 +94,8 @@ def as_rewritten(rewriter: Rewriter | Callable[[str], Any], query: str) -> Rewri
     >>> as_rewritten(lambda _: {"keywords": ["Oslo", "trip"], "searchQuery": "Jane travels to Oslo"}, "where to?")
     Rewritten(keywords='Oslo trip', semantic='Jane travels to Oslo', expansions=())
     """
-    answer = rewriter.rewrite(query) if isinstance(rewriter, Rewriter) else rewriter(query)
+    ask: Callable[..., Any] = rewriter.rewrite if isinstance(rewriter, Rewriter) else rewriter
+    answer = ask(query, conversation=conversation) if hears(rewriter) else ask(query)
     if isinstance(answer, Rewritten):
         return answer
     if isinstance(answer, Mapping):
@@ -89,6 +130,10 @@ invent facts, names or numbers. Return one JSON object with
 Question: {query}"""
 
 
+_BEFORE = """Said before the question, oldest first. Take from it only what "it", "his" or "there" in the question \
+stand for:"""
+
+
 class OpenAIRewriter:
     """A rewriter behind any endpoint that speaks OpenAI's `POST /chat/completions`. Standard library only.
 
@@ -121,13 +166,15 @@ class OpenAIRewriter:
         asked = sha256(prompt.encode("utf-8", "replace")).hexdigest()[:16]
         self.name = f"{self._endpoint.name}/{model}/{n_expansions}/{asked}"
 
-    def rewrite(self, query: str) -> Rewritten:
-        """Ask the model once.
+    def rewrite(self, query: str, conversation: Conversation | None = None) -> Rewritten:
+        """Ask the model once; a conversation, if there is one, is put behind the prompt.
 
         Raises:
             RetrievalError: the endpoint refuses, does not answer in time, or answers something else.
         """
         prompt = self._prompt.replace("{n}", str(self._n)).replace("{query}", query)
+        if conversation is not None and (said := str(conversation)):
+            prompt = f"{prompt}\n{_BEFORE}\n{said}"
         body = {
             "model": self._model,
             "messages": [{"role": "user", "content": prompt}],

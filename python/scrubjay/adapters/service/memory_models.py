@@ -154,12 +154,16 @@ class EventIn(Request):
     at: models.Time | None = None
 
 
+_Relevance = Literal["none", "low", "standard", "high"]
 _RECALLED: dict[str, Any] = {
     "kinds": (_Found | None, None),
     "k": (_K, 20),
     "task_type": (models.Name | None, None),
     "filter": (models.Filter | None, None),
-    "relevance": (models.Tier | None, None),
+    "relevance": (
+        Annotated[_Relevance | None, Field(description="the least that each hit has to have")],
+        None,
+    ),
     "query": (models.Ranked | None, None),
 }
 _ASSEMBLED: dict[str, Any] = {
@@ -167,6 +171,14 @@ _ASSEMBLED: dict[str, Any] = {
     "budget_tokens": (_Tokens, 2000),
     "item_tokens": (_Tokens, 200),
     "turn_tokens": (Annotated[int, Field(ge=0, le=10_000_000)], 300),
+    "floor": (
+        Annotated[
+            _Relevance,
+            Field(description="how relevant the best record has to be for any to go in; none: all go in"),
+        ],
+        "standard",
+    ),
+    "edges": (Annotated[bool, Field(description="the most relevant first and last")], False),
 }
 _Retention = Literal["short", "standard", "long", "permanent"]
 
@@ -286,7 +298,8 @@ class RecalledOut(BaseModel):
     kind: str
     text: str
     score: Annotated[float, Field(description="comparable within one answer only")]
-    tier: Annotated[str, Field(description="how much speaks for it: high, standard, low or none")]
+    relevance: Annotated[str, Field(description="how much speaks for it: high, standard, low or none")]
+    tier: Annotated[str, Field(description="the same as relevance")]
     identifier: Annotated[bool, Field(description="whether it holds a rare identifier of the question")]
     metadata: dict[str, Any]
     created_at: str | None
@@ -313,6 +326,7 @@ ANSWERS: dict[str, Any] = {
         "Recalled",
         "What was found, best first.",
         hits=list[RecalledOut],
+        relevance=Annotated[str, Field(description="whether anything fits: that of the best hit, or none")],
         mode=str,
         degraded=list[str],
     ),

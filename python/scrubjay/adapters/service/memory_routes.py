@@ -32,7 +32,7 @@ _Id = Annotated[str, Path(min_length=1, max_length=512, description="of a record
 _Part = Annotated[str | None, Query(min_length=1, max_length=256)]
 _OffLoop = Callable[..., Awaitable[Any]]
 _RECALL = ("kinds", "k", "task_type", "filter", "relevance", *TIMES)
-_LIMITS = ("budget_tokens", "item_tokens", "turn_tokens")
+_LIMITS = ("budget_tokens", "item_tokens", "turn_tokens", "floor", "edges")
 
 
 class _Route(NamedTuple):
@@ -195,6 +195,7 @@ def _recall(work: _Work) -> Any:
     found = work.memory.recall(work.given.text, work.scope, **work.recall_options())
     return {
         "hits": [_hit(hit) for hit in found],
+        "relevance": found.relevance,
         "mode": found.mode,
         "degraded": list(found.degraded),
     }
@@ -389,6 +390,7 @@ def _hit(hit: RecalledHit) -> dict[str, Any]:
         "kind": hit.kind,
         "text": hit.text,
         "score": hit.score,
+        "relevance": hit.relevance,
         "tier": hit.tier,
         "identifier": hit.identifier,
         "metadata": hit.metadata,

@@ -185,6 +185,19 @@ class RecencyIn(Request):
     now: Time | None = None
 
 
+class DatesIn(Request):
+    """Memories of the days that the question names count more."""
+
+    weight: Number = 6.0
+    now: Time | None = None
+
+
+class NeighboursIn(Request):
+    """Turns of a conversation count for the turns beside them."""
+
+    weight: Number = 0.2
+
+
 class EntitiesIn(Request):
     """Memories that name what the question is about count more."""
 
@@ -249,6 +262,13 @@ class Ranked(Request):
     ] = True
     coverage: Annotated[Number, Field(description="weight of the share of the question's words")] = 0.0
     recency: RecencyIn | bool | None = None
+    dates: Annotated[
+        DatesIn | bool | None, Field(description="memories of the days that the text names count more")
+    ] = True
+    neighbours: Annotated[
+        NeighboursIn | bool | None,
+        Field(description="turns of a conversation count for the turns of others beside them"),
+    ] = True
     entities: EntitiesIn | Names | bool | None = None
     prior: PriorIn | bool | None = None
     mmr: Annotated[
@@ -381,6 +401,12 @@ class HitOut(BaseModel):
     matched_terms: list[str] | None = None
     coverage: float | None = None
     identifier: bool | None = None
+    relevance: Annotated[
+        Tier | Literal["none"] | None, Field(description="how much speaks for it in absolute terms")
+    ] = None
+    relevance_parts: Annotated[
+        dict[str, Any] | None, Field(description="the evidence that its relevance is made of")
+    ] = None
     parts: Annotated[dict[str, float] | None, Field(description="what add up to the score, and `final`")] = (
         None
     )

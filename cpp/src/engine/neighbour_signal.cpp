@@ -1,0 +1,161 @@
+#include "engine/neighbour_signal.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <tuple>
+#include <unordered_map>
+
+#include "base/seeded_hash.hpp"
+
+namespace scrubjay::engine {
+namespace {
+
+using IntegerTrack = filter::Track<int64_t>;
+
+const filter::Column* column_of(const ChunkSnapshot& chunk, std::string_view field) {
+  const filter::Columns* columns = chunk.chunk->columns();
+  return columns ? columns->find(field, base::seeded_hash64(field)) : nullptr;
+}
+
+// Empty: the document has no text there.
+std::string_view text_of(const filter::Column& column, uint32_t n_docs, uint32_t offset) {
+  const uint16_t code = column.codes.view(n_docs).at(offset);
+  const bool is_text = code >= filter::kFirstString && code != filter::kSpilled;
+  return is_text ? column.strings.at(code - filter::kFirstString) : std::string_view();
+}
+
+}  // namespace
+
+NeighbourSignal::NeighbourSignal(SearchScratch& scratch, const LexicalArm& lexical, const VectorArm& vector)
+    : s_(scratch), lexical_(lexical), vector_(vector) {}
+
+bool NeighbourSignal::present(const SearchScratch& scratch) {
+  uint64_t n_docs = 0;
+  for (const ChunkSnapshot& chunk : scratch.chunks) n_docs += chunk.n_live;
+  if (n_docs > kMostDocs) return false;
+  return std::any_of(scratch.chunks.begin(), scratch.chunks.end(), [](const ChunkSnapshot& chunk) {
+    return column_of(chunk, "position") && column_of(chunk, "run") && column_of(chunk, "speaker");
+  });
+}
+
+void NeighbourSignal::apply(double weight) {
+  find_columns();
+  find_runs(s_.lexical_docs);
+  find_runs(s_.vector_docs);
+  find_turns();
+  lexical_scores_.clear();
+  for (uint32_t rank = 1; rank <= s_.lexical_docs.size(); ++rank)
+    lexical_scores_.push_back(lexical_.score_at(rank));
+  similarities_.clear();
+  for (uint32_t rank = 1; rank <= s_.vector_docs.size(); ++rank)
+    similarities_.push_back(vector_.similarity_at(rank));
+  add(weight, s_.lexical_docs, lexical_scores_,
+      [&](uint32_t doc) { return lexical_.score(doc >> 16, doc & 0xffffu); });
+  const double least = similarities_.empty() ? 0.0 : similarities_.back();
+  add(weight, s_.vector_docs, similarities_, [&](uint32_t doc) {
+    const double similarity = vector_.similarity(doc >> 16, doc & 0xffffu);
+    return similarity > least ? similarity - least : 0.0;  // NaN: it has no vector
+  });
+}
+
+void NeighbourSignal::find_columns() {
+  columns_.assign(s_.chunks.size(), {});
+  for (uint32_t p = 0; p < s_.partitions.size(); ++p) {
+    for (size_t c = s_.partitions[p].first_chunk; c < s_.end_of(p); ++c) {
+      TurnColumns found = {column_of(s_.chunks[c], "run"), column_of(s_.chunks[c], "position"),
+                           column_of(s_.chunks[c], "speaker"), p};
+      if (found.run && found.position && found.speaker) columns_[c] = found;
+    }
+  }
+}
+
+// Of some ranked documents, each run once.
+void NeighbourSignal::find_runs(std::span<const uint32_t> docs) {
+  std::unordered_map<std::string_view, std::vector<uint32_t>, base::SeededHash, std::equal_to<>> known;
+  for (const Run& run : runs_) known[run.name].push_back(run.partition);
+  for (const uint32_t doc : docs) {
+    const TurnColumns& columns = columns_[doc >> 16];
+    if (!columns.run) continue;
+    const std::string_view name = text_of(*columns.run, s_.chunks[doc >> 16].n_docs, doc & 0xffffu);
+    if (name.empty()) continue;
+    std::vector<uint32_t>& partitions = known[name];
+    if (std::find(partitions.begin(), partitions.end(), columns.partition) != partitions.end()) continue;
+    partitions.push_back(columns.partition);
+    runs_.push_back({columns.partition, name});
+  }
+}
+
+void NeighbourSignal::find_turns() {
+  constexpr uint32_t kNotWanted = 0xffffffffu;
+  std::vector<uint32_t> run_of_code;
+  for (uint32_t c = 0; c < s_.chunks.size(); ++c) {
+    const TurnColumns& columns = columns_[c];
+    if (!columns.run) continue;
+    run_of_code.assign(columns.run->strings.size(), kNotWanted);
+    for (uint32_t r = 0; r < runs_.size(); ++r) {
+      const uint32_t code = runs_[r].partition == columns.partition ? columns.run->strings.find(runs_[r].name)
+                                                                    : filter::Interner::kNone;
+      if (code < run_of_code.size()) run_of_code[code] = r;
+    }
+    const ChunkSnapshot& chunk = s_.chunks[c];
+    const auto codes = columns.run->codes.view(chunk.n_docs);
+    const auto positions = columns.position->integers.view(chunk.n_docs);
+    for (uint32_t i = 0; i < chunk.n_docs; ++i) {
+      const uint32_t code = codes.at(i);
+      if (code < filter::kFirstString || code >= filter::kFirstString + run_of_code.size()) continue;
+      const uint32_t run = run_of_code[code - filter::kFirstString];
+      if (run == kNotWanted || (chunk.dead && chunk.dead->test(i))) continue;
+      const int64_t position = positions.at(i);
+      const std::string_view speaker = text_of(*columns.speaker, chunk.n_docs, i);
+      if (position != IntegerTrack::kAbsent && !speaker.empty())
+        turns_.push_back({run, (c << 16) | i, position, speaker});
+    }
+  }
+  std::sort(turns_.begin(), turns_.end(), [](const Turn& a, const Turn& b) {
+    return std::tie(a.run, a.position, a.doc) < std::tie(b.run, b.position, b.doc);
+  });
+}
+
+// Those before it first, then by document.
+template <class Visit>
+void NeighbourSignal::visit_neighbours(uint32_t doc, Visit&& visit) const {
+  const TurnColumns& columns = columns_[doc >> 16];
+  if (!columns.run) return;
+  const uint32_t n_docs = s_.chunks[doc >> 16].n_docs, offset = doc & 0xffffu;
+  const std::string_view name = text_of(*columns.run, n_docs, offset);
+  const std::string_view speaker = text_of(*columns.speaker, n_docs, offset);
+  const int64_t position = columns.position->integers.view(n_docs).at(offset);
+  if (name.empty() || speaker.empty() || position == IntegerTrack::kAbsent) return;
+  const auto own = std::find_if(runs_.begin(), runs_.end(), [&](const Run& run) {
+    return run.partition == columns.partition && run.name == name;
+  });
+  const auto run = static_cast<uint32_t>(own - runs_.begin());
+  const auto at = [&](int64_t beside) {
+    const auto before = [](const Turn& turn, const std::pair<uint32_t, int64_t>& key) {
+      return std::tie(turn.run, turn.position) < std::tie(key.first, key.second);
+    };
+    auto turn = std::lower_bound(turns_.begin(), turns_.end(), std::pair(run, beside), before);
+    for (; turn != turns_.end() && turn->run == run && turn->position == beside; ++turn)
+      if (turn->speaker != speaker) visit(turn->doc);
+  };
+  if (position > std::numeric_limits<int64_t>::min() + 1) at(position - 1);
+  if (position < std::numeric_limits<int64_t>::max()) at(position + 1);
+}
+
+template <class Score>
+void NeighbourSignal::add(double weight, std::vector<uint32_t>& docs, std::vector<double>& scores,
+                          Score&& score) const {
+  std::vector<std::pair<double, uint32_t>> ranked;
+  for (size_t i = 0; i < docs.size(); ++i) {
+    double beside = 0.0;
+    visit_neighbours(docs[i], [&](uint32_t neighbour) { beside += score(neighbour); });
+    ranked.emplace_back(scores[i] + weight * beside, docs[i]);
+  }
+  std::sort(ranked.begin(), ranked.end(), [](const auto& a, const auto& b) {
+    return a.first != b.first ? a.first > b.first : a.second < b.second;
+  });
+  for (size_t i = 0; i < docs.size(); ++i) std::tie(scores[i], docs[i]) = ranked[i];
+}
+
+}  // namespace scrubjay::engine

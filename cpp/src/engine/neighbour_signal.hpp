@@ -1,0 +1,74 @@
+// The neighbour signal: what another speaker said just before or after a turn counts for it, in both arms.
+//
+//   BM25:        b'(d) = b(d) + weight * sum of b(n)
+//   similarity:  c'(d) = c(d) + weight * sum of max(0, c(n) - least similarity of the vector ranking)
+//
+// over the neighbours n of d: documents of the same exact scope that a filter admits, with the same text in `run`
+// and another one in `speaker`, and a number beside d's in `position`. Rankings are sorted anew before they are
+// fused: an answer is found by its question. Turns of the same speaker say nothing of each other (measured).
+// Scopes of more than kMostDocs documents go without.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "engine/lexical_arm.hpp"
+#include "engine/search_scratch.hpp"
+#include "engine/vector_arm.hpp"
+
+namespace scrubjay::engine {
+
+class NeighbourSignal {
+ public:
+  static constexpr uint32_t kMostDocs = 65536;
+  static constexpr double kNoScore = 0.0;
+
+  NeighbourSignal(SearchScratch& scratch, const LexicalArm& lexical, const VectorArm& vector);
+
+  // Whether the visible documents have turns at all: a look at the columns' names.
+  [[nodiscard]] static bool present(const SearchScratch& scratch);
+
+  // Sorts scratch.lexical_docs and scratch.vector_docs anew. After both arms ranked.
+  void apply(double weight);
+  // Of the document at `rank` of each, from 1; after apply().
+  [[nodiscard]] double lexical_score_at(uint32_t rank) const { return lexical_scores_[rank - 1]; }
+  [[nodiscard]] double similarity_at(uint32_t rank) const { return similarities_[rank - 1]; }
+
+ private:
+  struct Turn {
+    uint32_t run;  // among runs_
+    uint32_t doc;
+    int64_t position;
+    std::string_view speaker;
+  };
+  struct Run {
+    uint32_t partition;
+    std::string_view name;
+  };
+  struct TurnColumns {
+    const filter::Column* run = nullptr;
+    const filter::Column* position = nullptr;
+    const filter::Column* speaker = nullptr;
+    uint32_t partition = 0;
+  };
+
+  void find_columns();
+  void find_runs(std::span<const uint32_t> docs);
+  void find_turns();
+  template <class Score>
+  void add(double weight, std::vector<uint32_t>& docs, std::vector<double>& scores, Score&& score) const;
+  template <class Visit>
+  void visit_neighbours(uint32_t doc, Visit&& visit) const;
+
+  SearchScratch& s_;
+  const LexicalArm& lexical_;
+  const VectorArm& vector_;
+  std::vector<TurnColumns> columns_;  // of each chunk
+  std::vector<Run> runs_;             // of the ranked documents
+  std::vector<Turn> turns_;           // of these runs, by run, position, document
+  std::vector<double> lexical_scores_, similarities_;
+};
+
+}  // namespace scrubjay::engine

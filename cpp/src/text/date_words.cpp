@@ -1,0 +1,152 @@
+#include "text/date_words.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "base/hash.hpp"
+#include "text/characters.hpp"
+
+namespace scrubjay::text {
+namespace {
+
+constexpr size_t kMaxBytes = 12;
+constexpr std::string_view kNone = "-";
+
+// Twelve months each. tests/reference/dates.py has the same tables.
+constexpr std::string_view kPlainMonths[] = {
+    "january february march april may june july august september october november december",
+    "januar februar märz april mai juni juli august september oktober november dezember",
+};
+constexpr std::string_view kMonths[] = {
+    "jan feb mar apr - jun jul aug sep oct nov dec",
+    "- - - - - - - - sept - - -",
+    "janvier février mars avril mai juin juillet août septembre octobre novembre décembre",
+    "enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre",
+    "gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre",
+    "janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro",
+    "januari februari maart april mei juni juli augustus september oktober november december",
+};
+constexpr std::string_view kWeekdays = "monday tuesday wednesday thursday friday saturday sunday";
+constexpr std::string_view kUnits = "day week weekend month year";
+constexpr std::string_view kPlurals = "days weeks - months years";
+
+constexpr QuestionWord kOthers[] = {
+    {"spring", DateWord::season, 3},  {"summer", DateWord::season, 6},  {"autumn", DateWord::season, 9},
+    {"fall", DateWord::season, 9},    {"winter", DateWord::season, 12}, {"yesterday", DateWord::yesterday},
+    {"gestern", DateWord::yesterday}, {"ayer", DateWord::yesterday},    {"ieri", DateWord::yesterday},
+    {"ontem", DateWord::yesterday},   {"today", DateWord::today},       {"night", DateWord::night},
+    {"ago", DateWord::ago},           {"latest", DateWord::newest},     {"newest", DateWord::newest},
+    {"current", DateWord::newest},    {"recent", DateWord::newest, 1},
+};
+
+// An open-addressing table of these words; the first entry of a word counts.
+class Table {
+ public:
+  Table() {
+    for (const std::string_view names : kPlainMonths) add_all(names, DateWord::plain_month, 1);
+    for (const std::string_view names : kMonths) add_all(names, DateWord::month, 1);
+    add_all(kWeekdays, DateWord::weekday, 0);
+    add_all(kUnits, DateWord::unit, 0);
+    add_all(kPlurals, DateWord::units, 0);
+    for (const QuestionWord& word : kOthers) add(word);
+  }
+  // Null: it is none of these. `word`: not empty.
+  [[nodiscard]] const QuestionWord* find(std::string_view word) const noexcept {
+    if (word.size() > kMaxBytes || (lengths_[first_of(word)] >> word.size() & 1) == 0) return nullptr;
+    for (size_t slot = slot_of(word); !slots_[slot].text.empty(); slot = (slot + 1) % kSlots)
+      if (slots_[slot].text == word) return &slots_[slot];
+    return nullptr;
+  }
+
+ private:
+  static constexpr size_t kSlots = 512, kLetters = 32;
+
+  void add_all(std::string_view names, DateWord kind, uint8_t first_value) {
+    for (size_t from = 0; from < names.size(); ++first_value) {
+      const size_t end = std::min(names.find(' ', from), names.size());
+      const std::string_view name = names.substr(from, end - from);
+      if (name != kNone) add({name, kind, first_value});
+      from = end + 1;
+    }
+  }
+  void add(const QuestionWord& word) {
+    size_t slot = slot_of(word.text);
+    for (; !slots_[slot].text.empty(); slot = (slot + 1) % kSlots)
+      if (slots_[slot].text == word.text) return;
+    slots_[slot] = word;
+    lengths_[first_of(word.text)] |= 1u << word.text.size();
+  }
+  // By the first seven bytes of a word, and how many there are.
+  [[nodiscard]] static size_t slot_of(std::string_view word) noexcept {
+    const uint64_t bytes = base::load_bytes(word.data(), std::min<size_t>(word.size(), 7)) + word.size();
+    return (bytes * 0x9e3779b97f4a7c15ull) >> 55;
+  }
+  [[nodiscard]] static size_t first_of(std::string_view word) noexcept {
+    return static_cast<unsigned char>(word.front()) % kLetters;
+  }
+
+  std::array<uint32_t, kLetters> lengths_{};  // of the words that begin with a letter: most others stop here
+  std::array<QuestionWord, kSlots> slots_{};
+};
+
+const Table& table() {
+  static const auto* const words = new Table;  // never destroyed: threads may outlive statics
+  return *words;
+}
+
+constexpr uint8_t kInWord = kAlnum | kBeyondAscii;
+
+bool four_digits(std::string_view word) noexcept {
+  return word.size() == 4 &&
+         std::all_of(word.begin(), word.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Whether some word may be part of a date: a few instructions a byte, nothing is kept.
+bool any_known(std::string_view utf8) {
+  const Table& known = table();
+  for (size_t at = 0; at < utf8.size();) {
+    if ((byte_class(utf8[at]) & kInWord) == 0) {
+      ++at;
+      continue;
+    }
+    char word[kMaxBytes] = {};
+    size_t n = 0;
+    for (; at < utf8.size() && (byte_class(utf8[at]) & kInWord) != 0; ++at, ++n)
+      if (n < kMaxBytes) word[n] = to_lower(utf8[at]);
+    if (n > kMaxBytes) continue;
+    if (four_digits({word, n}) || known.find({word, n})) return true;
+  }
+  return false;
+}
+
+char gap_of(std::string_view between) noexcept {
+  if (between == "-" || between == "." || between == "/") return between.front();
+  return !between.empty() && between.find_first_not_of(" \t\n\r,.") == std::string_view::npos ? ' ' : 'x';
+}
+
+}  // namespace
+
+bool QuestionWords::read(std::string_view utf8) {
+  words_.clear();
+  if (!any_known(utf8)) return false;
+  folded_.resize(utf8.size());
+  std::transform(utf8.begin(), utf8.end(), folded_.begin(), to_lower);
+  const std::string_view folded = folded_;
+  size_t end = 0;  // of the word before
+  for (size_t at = 0; at < folded.size();) {
+    const size_t from = at;
+    while (at < folded.size() && (byte_class(folded[at]) & kInWord) != 0) ++at;
+    if (at == from) {
+      ++at;
+      continue;
+    }
+    QuestionWord word{folded.substr(from, at - from)};
+    if (const QuestionWord* known = table().find(word.text)) word = {word.text, known->kind, known->value};
+    word.gap = gap_of(folded.substr(end, from - end));
+    words_.push_back(word);
+    end = at;
+  }
+  return true;
+}
+
+}  // namespace scrubjay::text

@@ -1,0 +1,155 @@
+"""Relevance: how much speaks for a hit in absolute terms, so that a search can say that nothing fits.
+
+Scores order the hits of one search and mean nothing beyond it: a nonsense question has a best hit, too. Three kinds of
+evidence are absolute. Information: the share of what the question says that the hit says, by idf in the visible
+documents, function words left out; a word that no document holds says most, and is never found. Standing: how many
+deviations the similarity lies above the mean of all similarities in the scope, which is comparable between embedders,
+as similarities are not; the best of many stands out by chance, so the number of documents counts against it. And
+whether it holds a rare identifier of the question.
+
+They are weighed by logistic regression on judged questions, and questions of other scopes and random words as those
+that nothing answers (benchmarks/quality/relevance.py, which also gives precision and recall of each tier).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from scrubjay._native import Result
+
+__all__ = [
+    "TIERS",
+    "RelevanceParts",
+    "best_of",
+    "checked_tier",
+    "evidence",
+    "probability",
+    "reaches",
+    "tier_of",
+]
+
+TIERS = ("none", "low", "standard", "high")
+BOUNDS = {"low": 0.4, "standard": 0.6, "high": 0.95}
+"""The least probability of a tier."""
+_SUBSTRING = BOUNDS["low"]  # the question stands in the text, as a part of other words
+
+
+class Weights(NamedTuple):
+    """Of each kind of evidence in the log-odds."""
+
+    constant: float
+    information: float
+    found: float
+    standing: float
+    documents: float
+    identifier: float
+
+
+# With both arms, with words alone, with vectors alone.
+BOTH = Weights(-0.344, 9.381, 1.145, 0.847, -0.806, 3.079)
+WORDS = Weights(-0.379, 9.88, 1.352, 0.0, -0.54, 2.218)
+VECTORS = Weights(-0.305, 0.0, 0.0, 1.119, -0.399, 0.0)
+
+
+@dataclass(frozen=True)
+class RelevanceParts:
+    """The evidence for one hit.
+
+    Attributes:
+        information: the share, 0 to 1, of the question's information that the hit holds; None without words.
+        found: the same in units of what one unknown word says, at most 3: half of ten words is more than half of two.
+        standing: deviations of its similarity above the scope's mean; None without vectors.
+        n_documents: how many could have been found.
+        identifier: whether it holds a rare identifier of the question.
+        probability: that a hit with such evidence belongs to a question that the scope answers, 0 to 1.
+        tier: "high", "standard", "low" or "none".
+    """
+
+    information: float | None
+    found: float | None
+    standing: float | None
+    n_documents: int
+    identifier: bool
+    probability: float
+    tier: str
+
+
+def probability(
+    information: float | None, found: float, standing: float | None, n_documents: int, identifier: bool
+) -> float:
+    """Weigh the evidence for a hit; without any the answer is 0.
+
+    >>> round(probability(0.8, 1.9, 3.0, 1000, False), 3), round(probability(0.0, 0.0, 3.0, 1000, False), 3)
+    (0.998, 0.033)
+    """
+    if information is None and standing is None:
+        return 0.0
+    weights = VECTORS if information is None else WORDS if standing is None else BOTH
+    odds = (
+        weights.constant + weights.documents * math.log(max(n_documents, 2)) + weights.identifier * identifier
+    )
+    odds += weights.information * (information or 0.0) + weights.found * found
+    odds += weights.standing * (standing or 0.0)
+    return 1.0 / (1.0 + math.exp(-max(-40.0, min(40.0, odds))))
+
+
+def tier_of(probability: float) -> str:
+    """Return the highest tier that a probability reaches."""
+    return next((tier for tier in reversed(TIERS[1:]) if probability >= BOUNDS[tier]), "none")
+
+
+def reaches(tier: str, least: str) -> bool:
+    """Whether a tier is `least` or higher."""
+    return TIERS.index(tier) >= TIERS.index(least)
+
+
+def checked_tier(tier: str, name: str) -> str:
+    """Return the name of a tier.
+
+    Raises:
+        TypeError, ValueError: it is none; the message says `name`.
+    """
+    if not isinstance(tier, str):
+        raise TypeError(f"{name}: expected a str, got {type(tier).__name__}")
+    if tier not in TIERS:
+        raise ValueError(f"{name}: expected one of {', '.join(TIERS)}, got {tier!r}")
+    return tier
+
+
+def best_of(tiers: Iterable[str]) -> str:
+    """Return the highest of some tiers, "none" of none."""
+    return max(tiers, key=TIERS.index, default="none")
+
+
+def evidence(result: Result) -> list[RelevanceParts]:
+    """Return the evidence for each hit of a search that explained."""
+    n_documents, mean, deviation = result.admitted, *result.similarity_spread
+    if result.mode == "substring":
+        tier = tier_of(_SUBSTRING)
+        return [RelevanceParts(None, None, None, n_documents, False, _SUBSTRING, tier)] * len(result)
+    unknown = math.log(1.0 + (n_documents + 0.5) / 0.5)
+    said = result.query_information / unknown
+    columns = (result.information.tolist(), result.similarities.tolist(), result.identifiers.tolist())
+    parts = []
+    for share, similarity, identifier in zip(*columns, strict=True):
+        information = None if math.isnan(share) else share
+        found = 0.0 if information is None else min(3.0, share * said)
+        standing = None
+        if not (math.isnan(similarity) or math.isnan(mean)):
+            standing = (similarity - mean) / deviation if deviation > 0.0 else 0.0
+        weighed = probability(information, found, standing, n_documents, identifier)
+        parts.append(
+            RelevanceParts(
+                information,
+                None if information is None else found,
+                standing,
+                n_documents,
+                identifier,
+                weighed,
+                tier_of(weighed),
+            )
+        )
+    return parts

@@ -1,0 +1,244 @@
+"""What other memories' dumps say: each reader turns one into statements with times, ids and whose they are.
+
+Readers know the documented shapes and leave out what is none, with a reason; they write nothing.
+
+    mem0       `get_all()`: {"results": [{"id", "memory", "user_id", "agent_id", "created_at", "metadata"}]}
+    letta      an agent file (.af): {"agents": [..], "blocks": [{"label", "value"}]}; or archival passages: [{"text"}]
+    zep        edges of a graph: {"edges": [{"uuid", "fact", "name", "created_at", "valid_at", "invalid_at", ..}]}
+    langgraph  items of a store: [{"namespace", "key", "value", "created_at", "updated_at"}]
+    chatgpt    conversations.json (what the tool `bio` was told), or a list of texts
+    claude     memories.json: [{"conversations_memory", "project_memories"}], Markdown, paragraph by paragraph
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+__all__ = ["READERS", "Foreign", "Said"]
+
+_TEXT_FIELDS = ("text", "content", "memory", "data", "fact", "value")
+"""Under which an item of a LangGraph store usually has its text."""
+
+
+class Said(NamedTuple):
+    """A statement of another memory."""
+
+    text: str
+    id: str
+    at: Any = None
+    """When it was said: ISO 8601 or seconds since 1970; None: not known."""
+    user: str | None = None
+    agent: str | None = None
+    valid_from: Any = None
+    valid_until: Any = None
+    metadata: Mapping[str, Any] | None = None
+
+
+@dataclass
+class Foreign:
+    """What a dump says, and how many of its parts were left out, by reason."""
+
+    said: list[Said] = field(default_factory=list)
+    left_out: dict[str, int] = field(default_factory=dict)
+
+    def leave(self, reason: str) -> None:
+        """Count a part that is left out."""
+        self.left_out[reason] = self.left_out.get(reason, 0) + 1
+
+
+def _mem0(dump: Any, found: Foreign) -> None:
+    for one in _items(dump, "results", "memories"):
+        text = _text_in(one, "memory", "text")
+        if text is None:
+            found.leave("no text")
+            continue
+        found.said.append(
+            Said(
+                text,
+                _id_in(one, "id"),
+                one.get("updated_at") or one.get("created_at"),
+                one.get("user_id"),
+                one.get("agent_id"),
+                metadata=_plain(one.get("metadata")),
+            )
+        )
+
+
+def _letta(dump: Any, found: Foreign) -> None:
+    if isinstance(dump, Mapping) and ("blocks" in dump or "agents" in dump or "core_memory" in dump):
+        agents = [one for one in dump.get("agents") or [] if isinstance(one, Mapping)] or [dump]
+        blocks = [*(dump.get("blocks") or []), *(dump.get("core_memory") or [])]
+        blocks += [one for agent in agents for one in (agent.get("memory_blocks") or [])]
+        for block in blocks:
+            if not isinstance(block, Mapping) or not _text_in(block, "value"):
+                found.leave("an empty block")
+                continue
+            label = str(block.get("label") or "block")
+            for i, part in enumerate(_paragraphs(str(block["value"]))):
+                found.said.append(
+                    Said(part, f"{_id_in(block, 'id') or label}.{i}", metadata={"label": label})
+                )
+        for agent in agents:
+            for _ in agent.get("messages") or []:
+                found.leave("a message, which is no memory")
+        return
+    for one in _items(dump, "passages", "archival_memory"):
+        text = _text_in(one, "text", "content")
+        if text is None:
+            found.leave("no text")
+        else:
+            found.said.append(Said(text, _id_in(one, "id"), one.get("created_at") or one.get("timestamp")))
+
+
+def _zep(dump: Any, found: Foreign) -> None:
+    for one in _items(dump, "edges", "facts"):
+        text = _text_in(one, "fact")
+        if text is None:
+            found.leave("no fact")
+            continue
+        # What Zep holds to be superseded (`expired_at`) it knows not to be so any more since then.
+        until = one.get("invalid_at") or one.get("expired_at")
+        name = one.get("name")
+        found.said.append(
+            Said(
+                text,
+                _id_in(one, "uuid", "uuid_"),
+                one.get("created_at"),
+                valid_from=one.get("valid_at"),
+                valid_until=until,
+                metadata={"relation_name": name} if isinstance(name, str) else None,
+            )
+        )
+
+
+def _langgraph(dump: Any, found: Foreign) -> None:
+    for one in _items(dump, "items", "results"):
+        value = one.get("value")
+        text = value if isinstance(value, str) else None
+        if isinstance(value, Mapping):
+            text = _text_in(value, *_TEXT_FIELDS)
+        if not text:
+            found.leave("no text in the value")
+            continue
+        namespace = one.get("namespace") or one.get("prefix") or []
+        parts = namespace.split(".") if isinstance(namespace, str) else [str(part) for part in namespace]
+        found.said.append(
+            Said(
+                text,
+                "/".join([*parts, str(one.get("key", ""))]),
+                one.get("updated_at") or one.get("created_at"),
+                metadata={"namespace": parts, **(_rest(value, text) if isinstance(value, Mapping) else {})},
+            )
+        )
+
+
+def _chatgpt(dump: Any, found: Foreign) -> None:
+    for n, one in enumerate(_items(dump, "memories", "conversations")):
+        if isinstance(one.get("mapping"), Mapping):
+            for node in one["mapping"].values():
+                message = node.get("message") if isinstance(node, Mapping) else None
+                if not isinstance(message, Mapping) or message.get("recipient") != "bio":
+                    found.leave("a message, which is no memory")
+                    continue
+                parts = (message.get("content") or {}).get("parts") or []
+                text = "\n".join(part for part in parts if isinstance(part, str)).strip()
+                if text:
+                    found.said.append(Said(text, _id_in(message, "id"), message.get("create_time")))
+                else:
+                    found.leave("no text")
+        elif (text := _text_in(one, "content", "text", "memory") or "") != "":
+            at = one.get("updated_at") or one.get("created_at") or one.get("created_timestamp")
+            found.said.append(Said(text, _id_in(one, "id") or str(n), at))
+        else:
+            found.leave("no text")
+
+
+def _claude(dump: Any, found: Foreign) -> None:
+    for one in _items(dump, "memories"):
+        projects = one.get("project_memories") or {}
+        given = [("conversations", one.get("conversations_memory"))]
+        given += list(projects.items()) if isinstance(projects, Mapping) else []
+        for where, text in given:
+            if not isinstance(text, str) or not text.strip():
+                found.leave("no text")
+                continue
+            for i, (heading, said) in enumerate(_under_headings(text)):
+                found.said.append(
+                    Said(
+                        said,
+                        f"{where}.{i}",
+                        one.get("updated_at"),
+                        metadata={"heading": heading, "part": str(where)},
+                    )
+                )
+
+
+READERS: dict[str, Callable[[Any, Foreign], None]] = {
+    "mem0": _mem0,
+    "letta": _letta,
+    "zep": _zep,
+    "langgraph": _langgraph,
+    "chatgpt": _chatgpt,
+    "claude": _claude,
+}
+"""By the name of the other memory."""
+
+
+# ---------------------------------------------------------------------- parts
+
+
+def _items(dump: Any, *names: str) -> Iterator[Mapping[str, Any]]:
+    """The objects of a list, or of the list under one of these names; texts become objects with a text."""
+    if isinstance(dump, Mapping):
+        dump = next((dump[name] for name in names if isinstance(dump.get(name), list)), [dump])
+    if not isinstance(dump, list):
+        raise ValueError(
+            f"path: expected a list, or an object with {' or '.join(names)}, got {type(dump).__name__}"
+        )
+    for one in dump:
+        if isinstance(one, str):
+            yield {"text": one}
+        elif isinstance(one, Mapping):
+            yield one
+        else:
+            yield {}
+
+
+def _text_in(one: Mapping[str, Any], *names: str) -> str | None:
+    for name in names:
+        if isinstance(one.get(name), str) and one[name].strip():
+            return str(one[name]).strip()
+    return None
+
+
+def _id_in(one: Mapping[str, Any], *names: str) -> str:
+    return next((str(one[name]) for name in names if one.get(name)), "")
+
+
+def _plain(metadata: Any) -> Mapping[str, Any] | None:
+    return metadata if isinstance(metadata, Mapping) and metadata else None
+
+
+def _rest(value: Mapping[str, Any], text: str) -> dict[str, Any]:
+    """What an item says besides its text, as JSON on one line, so that nothing of it is lost."""
+    rest = {name: said for name, said in value.items() if said != text}
+    return {"item": json.dumps(rest, ensure_ascii=False)} if rest else {}
+
+
+def _paragraphs(text: str) -> list[str]:
+    parts = re.split(r"\n\s*\n|\n(?=[-*] )", text)
+    return [re.sub(r"^[-*] ", "", part.strip()) for part in parts if part.strip()]
+
+
+def _under_headings(text: str) -> Iterator[tuple[str, str]]:
+    heading = ""
+    for part in _paragraphs(text):
+        marked = re.fullmatch(r"(?:#+\s*(.+?)|\*\*(.+?)\*\*:?)", part)
+        if marked:
+            heading = marked[1] or marked[2]
+        else:
+            yield heading, part

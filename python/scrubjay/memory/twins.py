@@ -1,0 +1,232 @@
+"""Async twins: every method of a memory, its sessions, feed and files that may wait, for an event loop.
+
+As :mod:`scrubjay.index.twins`: a twin takes, returns and raises what its method does, on a thread of the loop's own
+pool, and a call whose awaiting task is cancelled runs to its end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.index.twins import Twinned, loose_twin, twin
+from scrubjay.memory.administration import MemoryAdmin
+from scrubjay.memory.feed import ChangeEvent, Feed
+from scrubjay.memory.files import Files
+from scrubjay.memory.memory import Memory
+from scrubjay.memory.session import Session
+
+__all__ = ["AsyncFeed", "AsyncFiles", "AsyncMemory", "AsyncMemoryAdmin", "AsyncSession"]
+
+
+class AsyncSession(Twinned[Session]):
+    """The async twins of a session; made by :meth:`AsyncMemory.session`."""
+
+    __slots__ = ()
+
+    user = loose_twin(Session.user)
+    model = loose_twin(Session.model)
+    tool = loose_twin(Session.tool)
+    append = twin(Session.append)
+    extend = twin(Session.extend)
+    retract = twin(Session.retract)
+    propose = twin(Session.propose)
+    complete = twin(Session.complete)
+    events = twin(Session.events)
+    recent = twin(Session.recent)
+    assemble = loose_twin(Session.assemble)
+    flush = twin(Session.flush)
+    close = twin(Session.close)
+
+    @property
+    def session(self) -> Session:
+        """The session."""
+        return self._sync
+
+    async def __aenter__(self) -> AsyncSession:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        import asyncio
+
+        await asyncio.to_thread(self._sync.__exit__, kind, error, trace)
+
+
+class AsyncFeed(Twinned[Feed]):
+    """The async twins of :class:`scrubjay.memory.Feed`; `AsyncMemory.feed`."""
+
+    __slots__ = ()
+
+    changes = twin(Feed.changes)
+    on_change = twin(Feed.on_change)
+
+    async def follow(
+        self, since: int | None = None, *, scope: Scope, within: bool = False, poll_s: float = 0.2
+    ) -> AsyncGenerator[ChangeEvent, None]:
+        """Yield changes after a cursor (None: from now on), and those to come, of any process; without end.
+
+        Args:
+            since, scope, within: as in :meth:`Feed.changes`.
+            poll_s: seconds between two looks at the file.
+
+        Raises:
+            ClosedError: the memory was closed meanwhile.
+        """
+        import asyncio
+
+        seen = await asyncio.to_thread(lambda: self._sync.cursor) if since is None else since
+        while True:
+            found = await asyncio.to_thread(self._sync.changes, seen, scope=scope, within=within)
+            for event in found:
+                yield event
+                seen = event.cursor
+            if not found:
+                await asyncio.sleep(poll_s)
+
+
+class AsyncFiles(Twinned[Files]):
+    """The async twins of :class:`scrubjay.memory.Files`; `AsyncMemory.files`."""
+
+    __slots__ = ()
+
+    export = twin(Files.export)
+    import_ = twin(Files.import_)
+    export_markdown = twin(Files.export_markdown)
+    import_markdown = twin(Files.import_markdown)
+    import_from = twin(Files.import_from)
+
+    async def lines(self, scope: Scope) -> AsyncIterator[str]:
+        """Yield the lines of :meth:`Files.lines`, which are read from one state of the file, on one thread, first."""
+        import asyncio
+
+        for line in await asyncio.to_thread(_all, self._sync.lines(scope)):
+            yield line
+
+
+class AsyncMemoryAdmin(Twinned[MemoryAdmin]):
+    """The async twins of :class:`scrubjay.memory.MemoryAdmin`; `AsyncMemory.admin`."""
+
+    __slots__ = ()
+
+    hold = twin(MemoryAdmin.hold)
+    release = twin(MemoryAdmin.release)
+    holds = twin(MemoryAdmin.holds)
+    changes = twin(MemoryAdmin.changes)
+    on_change = twin(MemoryAdmin.on_change)
+
+
+class AsyncMemory(Twinned[Memory]):
+    """The async twins of a memory: the same verbs, to be awaited.
+
+    Args:
+        memory: what they work on. Any number of these may stand for one memory, and be used beside it.
+
+    :meth:`session`, :attr:`feed` and :attr:`files` have twins of theirs. Await :meth:`distil`, not `distil_later`.
+
+    >>> import asyncio, tempfile
+    >>> async def main(folder):
+    ...     async with await AsyncMemory.open(folder + "/memory.scrubjay") as memory:
+    ...         jane = Scope("acme", user="jane")
+    ...         outcome = await memory.propose("Jane lives in Oslo", scope=jane, source="run-1")
+    ...         return (await memory.recall("Oslo", jane)).texts
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     asyncio.run(main(folder))
+    ['Jane lives in Oslo']
+    """
+
+    __slots__ = ()
+
+    def __init__(self, memory: Memory) -> None:
+        if not isinstance(memory, Memory):
+            raise TypeError(f"memory: expected a scrubjay.Memory, got {type(memory).__name__}")
+        super().__init__(memory)
+
+    @classmethod
+    async def open(cls, path: str | Path, embedder: Embedder | None = None, **options: Any) -> AsyncMemory:
+        """Await what :meth:`Memory.open` does; used by ``async with``, it is closed again."""
+        import asyncio
+
+        return cls(await asyncio.to_thread(Memory.open, path, embedder, **options))
+
+    @property
+    def memory(self) -> Memory:
+        """The memory."""
+        return self._sync
+
+    @property
+    def feed(self) -> AsyncFeed:
+        """What happened to the records."""
+        return AsyncFeed(self._sync.feed)
+
+    @property
+    def files(self) -> AsyncFiles:
+        """Memory in files."""
+        return AsyncFiles(self._sync.files)
+
+    @property
+    def admin(self) -> AsyncMemoryAdmin:
+        """What whoever runs the service does."""
+        return AsyncMemoryAdmin(self._sync.admin)
+
+    async def session(self, scope: Scope, run_id: str, *, retention: str = "standard") -> AsyncSession:
+        """Await what :meth:`Memory.session` does; ``async with await memory.session(...) as session`` ends the run."""
+        import asyncio
+
+        return AsyncSession(await asyncio.to_thread(self._sync.session, scope, run_id, retention=retention))
+
+    propose = twin(Memory.propose)
+    propose_all = twin(Memory.propose_all)
+    add = loose_twin(Memory.add)
+    get = twin(Memory.get)
+    list = twin(Memory.list)
+    history = twin(Memory.history)
+    update = loose_twin(Memory.update)
+    delete = twin(Memory.delete)
+    confirm = twin(Memory.confirm)
+    revoke = twin(Memory.revoke)
+    known = twin(Memory.known)
+    policy = twin(Memory.policy)
+    policies = twin(Memory.policies)
+    global_policy = twin(Memory.global_policy)
+    revoke_global_policy = twin(Memory.revoke_global_policy)
+    prefer = twin(Memory.prefer)
+    recall = twin(Memory.recall)
+    assemble = loose_twin(Memory.assemble)
+    replay = twin(Memory.replay)
+    runs = twin(Memory.runs)
+    find_in_traces = twin(Memory.find_in_traces)
+    distil = twin(Memory.distil)
+    ingest = twin(Memory.ingest)
+    consolidate = twin(Memory.consolidate)
+    feedback = twin(Memory.feedback)
+    why = twin(Memory.why)
+    rejections = twin(Memory.rejections)
+    deletions = twin(Memory.deletions)
+    forget = twin(Memory.forget)
+    verify_erased = twin(Memory.verify_erased)
+    compact = twin(Memory.compact)
+    sweep = twin(Memory.sweep)
+    check = twin(Memory.check)
+    reindex = twin(Memory.reindex)
+    close = twin(Memory.close)
+
+    async def __aenter__(self) -> AsyncMemory:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.memory.AsyncMemory of {self._sync!r}>"
+
+
+def _all(lines: Iterator[str]) -> list[str]:
+    return [*lines]

@@ -1,0 +1,59 @@
+"""Does the work of a call stay what it is when a scope grows?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrubjay.memory import Memory
+from scrubjay.memory import facts as module
+from scrubjay.memory import recall as recalling
+from tests.memory.setting import JANE, JOE, open_memory
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Memory:
+    return open_memory(tmp_path / "m.scrubjay")
+
+
+@pytest.mark.parametrize("kind", ["fact", "episode"])
+def test_a_duplicate_is_found_by_its_hash(memory: Memory, kind: str) -> None:
+    """Not by reading the scope: writing n facts one by one would cost n^2."""
+    with memory.reading() as connection:
+        plan = connection.execute(
+            "EXPLAIN QUERY PLAN " + module._SAYS_SO[kind], ("acme", "jane", "", b"")
+        ).fetchall()
+    assert len(plan) == 1 and f"memory_{kind}_once" in plan[0][3] and "hash=?" in plan[0][3]
+
+
+def test_a_duplicate_is_embedded_no_more(memory: Memory) -> None:
+    embedded: list[str] = []
+    original = memory._embed_texts
+    memory._embed_texts = lambda texts: (embedded.extend(texts), original(texts))[1]  # type: ignore[method-assign]
+    for _ in range(2):
+        memory.propose("Jane sails.", scope=JANE, source="r")
+    assert embedded == ["Jane sails."]
+
+
+def test_the_records_of_an_answer_are_read_together(memory: Memory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten records cost one statement, and yet each is as it is when it is asked for."""
+    memory.propose_all([(f"Jane sails on lake {n}.", JANE, "r") for n in range(10)])
+    found = memory.recall("Jane sails on which lake?", JANE)
+    asked: list[str] = []
+    original = recalling.rows_where
+
+    def counted(connection: Any, kind: str, condition: str, *rest: Any, **options: Any) -> Any:
+        asked.append(kind)
+        return original(connection, kind, condition, *rest, **options)
+
+    monkeypatch.setattr(recalling, "rows_where", counted)
+    records = [hit.record for hit in found]
+    assert len(records) == 10 and asked == ["fact"]
+    assert [record.id for record in records if record is not None] == found.ids
+    memory.revoke(found[3].id, reason="no lake", scope=JANE)
+    assert [hit.record is None for hit in found] == [n == 3 for n in range(10)]
+    assert asked == ["fact", "fact"]  # again, as something was written
+    memory.propose("Joe sails.", scope=JOE, source="r")
+    assert found[0].record == records[0]

@@ -1,0 +1,142 @@
+"""A legal hold keeps what it holds, and nothing else, from everything that destroys."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrubjay import HeldError, Scope
+from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate
+from tests.memory.setting import ACME, CODER, GLOBEX, JANE, JANES_CODER, JOE, Clock, lives, open_memory
+
+GOLDEN = Path(__file__).parents[1] / "data" / "golden"
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def memory(tmp_path: Path, clock: Clock) -> Iterator[Memory]:
+    with open_memory(tmp_path / "m.scrubjay", clock) as memory:
+        yield memory
+
+
+DESTROYING: dict[str, Callable[[Memory, str], Any]] = {
+    "forget the user": lambda memory, id: memory.forget(JANE),
+    "forget the tenant": lambda memory, id: memory.forget(tenant="acme"),
+    "forget an agent": lambda memory, id: memory.forget(JANES_CODER),
+    "forget names": lambda memory, id: memory.forget(JANE, names=True),
+    "delete": lambda memory, id: memory.delete(id, scope=JANE),
+    "update": lambda memory, id: memory.update(id, scope=JANE, content="Jane lives in Rome"),
+}
+
+
+@pytest.mark.parametrize("how", DESTROYING)
+def test_what_is_held_is_not_destroyed(memory: Memory, how: str) -> None:
+    id = lives(memory, "Oslo").id or ""
+    memory.admin.hold(JANE, reason="case 17", by="legal")
+    before = list(memory.files.lines(ACME))
+    with pytest.raises(HeldError, match="case 17") as caught:
+        DESTROYING[how](memory, id)
+    assert caught.value.scope == JANE and list(memory.files.lines(ACME)) == before and memory.check() == []
+    assert memory.admin.release(JANE, by="legal") and not memory.admin.release(JANE, by="legal")
+    DESTROYING[how](memory, id)
+    assert how == "forget an agent" or list(memory.files.lines(ACME)) != before
+
+
+@pytest.mark.parametrize(
+    ("held", "forgotten", "is_refused"),
+    [
+        (ACME, JANE, True), (JANE, ACME, True), (JANE, JANES_CODER, True), (JANES_CODER, JANE, True),
+        (CODER, JANE, True), (JANES_CODER, CODER, True), (JOE, JANE, False), (GLOBEX, ACME, False),
+        (JANES_CODER, JOE, False), (JANES_CODER, Scope("acme", user="jane", agent="other"), False),
+    ],
+)  # fmt: skip
+def test_a_hold_reaches_what_is_within_it_and_around(
+    memory: Memory, held: Scope, forgotten: Scope, is_refused: bool
+) -> None:
+    memory.admin.hold(held, reason="x", by="legal")
+    if is_refused:
+        with pytest.raises(HeldError):
+            memory.forget(forgotten)
+    else:
+        memory.forget(forgotten)
+
+
+def test_a_sweep_leaves_what_is_held(memory: Memory, clock: Clock) -> None:
+    for scope in (JANE, JOE):
+        lives(memory, "Oslo", scope, ttl=10)
+        memory.propose(EpisodeCandidate("Went home", "success", ttl=10), scope=scope, source="r")
+        memory.prefer("tone", "brief", scope=scope, ttl=10)
+        memory.revoke(memory.add("Jane sings", scope=scope).id or "", reason="x", scope=scope)
+        memory.propose(FactCandidate("x", confidence=0.1), scope=scope, source="r")
+        with memory.session(scope, "chat", retention="short") as session:
+            session.user("Hello")
+    memory.admin.hold(JANE, reason="case 17", by="legal")
+    clock.pass_days(400)
+    memory.sweep()
+    assert len(memory.list(JANE, hidden=True)) == 4 and len(memory.rejections(JANE)) == 1
+    assert memory.list(JANE) == [] and memory.list(JOE, hidden=True) == [] and memory.rejections(JOE) == []
+    events = memory.store.reading_connection().execute("SELECT count(*) FROM memory_event").fetchone()
+    assert events == (1,)
+    memory.admin.release(JANE, by="legal")
+    memory.sweep()
+    assert memory.list(JANE, hidden=True) == [] and memory.rejections(JANE) == []
+
+
+@pytest.mark.parametrize(
+    "candidate",
+    [
+        FactCandidate("Jane lives in Oslo", "Jane", "lives in", ttl=10),
+        EpisodeCandidate("Moved to Oslo", "done", ttl=10),
+        PreferenceCandidate("tone", "briefly", ttl=10),
+    ],
+)
+def test_what_expired_makes_room_and_stays(memory: Memory, clock: Clock, candidate: Any) -> None:
+    old = memory.propose(candidate, scope=JANE, source="r").id
+    memory.admin.hold(JANE, reason="case 17", by="legal")
+    clock.now += 60_000_000
+    new = memory.propose(candidate, scope=JANE, source="r")
+    assert new.status == "written" and [one.id for one in memory.list(JANE)] == [new.id]
+    kept = memory.get(old or "", scope=JANE, hidden=True)
+    assert kept is not None and kept.status == "revoked" and memory.check() == []
+
+
+def test_holds_are_listed_and_told(memory: Memory, tmp_path: Path) -> None:
+    seen: list[Any] = []
+    memory.admin.on_change(seen.append)
+    memory.admin.hold(JANE, reason="old", by="legal")
+    memory.admin.hold(JANE, reason="case 17", by="legal")
+    memory.admin.hold(GLOBEX, reason="case 18", by="legal")
+    assert [(one.scope, one.reason, one.by) for one in memory.admin.holds()] == [
+        (JANE, "case 17", "legal"),
+        (GLOBEX, "case 18", "legal"),
+    ]
+    assert [one.scope for one in memory.admin.holds("acme")] == [JANE]
+    memory.admin.release(JANE, by="court")
+    told = [(one.what, one.scope, one.by) for one in memory.admin.changes()]
+    assert told == [
+        ("held", JANE, "legal"), ("held", JANE, "legal"), ("held", GLOBEX, "legal"), ("released", JANE, "court"),
+    ]  # fmt: skip
+    assert seen == memory.admin.changes()
+    for wrong in ({"reason": "", "by": "x"}, {"reason": "x", "by": ""}):
+        with pytest.raises(ValueError, match="expected 1 to 1,000"):
+            memory.admin.hold(JANE, **wrong)
+    with pytest.raises(TypeError, match="scope: expected"):
+        memory.admin.hold("acme", reason="x", by="y")  # type: ignore[arg-type]
+    with open_memory(tmp_path / "m.scrubjay") as other, pytest.raises(HeldError):
+        other.forget(GLOBEX)
+
+
+def test_a_memory_of_format_1_can_be_held(tmp_path: Path) -> None:
+    shutil.copy(GOLDEN / "memory-1.scrubjay", tmp_path / "m.scrubjay")
+    with Memory.open(tmp_path / "m.scrubjay") as memory:
+        memory.admin.hold(ACME, reason="case 17", by="legal")
+        with pytest.raises(HeldError):
+            memory.forget(JANE)

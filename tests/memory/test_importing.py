@@ -1,0 +1,167 @@
+"""Dumps of other memories are taken over with times and ids, for whom they are; what is left out is counted."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrubjay import Scope
+from scrubjay.memory import Memory
+from tests.memory.setting import ACME, JANE, JOE, Clock, open_memory
+
+MEM0 = {
+    "results": [
+        {"id": "a1", "memory": "Jane plays go", "hash": "x", "user_id": "jane", "agent_id": None,
+         "created_at": "2025-03-01T10:00:00-08:00", "updated_at": None,
+         "metadata": {"category": "hobbies", "kind": "game"}},
+        {"id": "a2", "memory": "Joe plays chess", "user_id": "joe", "created_at": "2025-03-02T10:00:00Z"},
+        {"id": "a3", "memory": "  ", "user_id": "jane"},
+        {"id": "a4", "memory": "Jane hums", "user_id": "jane", "created_at": "soon"},
+    ],
+    "relations": [],
+}  # fmt: skip
+LETTA = {
+    "agents": [{"id": "agent-0", "name": "sam", "messages": [{"role": "user", "content": "hi"}] * 2}],
+    "blocks": [
+        {
+            "id": "block-0",
+            "label": "human",
+            "value": "Name: Jane.\n\nLikes trains.\n- Owns a cello",
+            "limit": 5000,
+        },
+        {"id": "block-1", "label": "persona", "value": "", "limit": 5000},
+    ],
+}
+PASSAGES = [
+    {"id": "passage-1", "text": "Jane moved to Oslo", "created_at": "2024-05-01T00:00:00Z"},
+    {"id": "p2"},
+]
+ZEP = {
+    "edges": [
+        {"uuid": "e1", "name": "LIVES_IN", "fact": "Jane lives in Berlin", "source_node_uuid": "n1",
+         "target_node_uuid": "n2", "created_at": "2024-01-03T00:00:00Z", "valid_at": "2023-01-01T00:00:00Z",
+         "invalid_at": "2024-06-01T00:00:00Z", "expired_at": "2024-06-02T00:00:00Z"},
+        {"uuid": "e2", "name": "LIVES_IN", "fact": "Jane lives in Oslo", "created_at": "2024-06-02T00:00:00Z",
+         "valid_at": "2024-06-01T00:00:00Z", "invalid_at": None},
+        {"uuid": "e3", "name": "LIKES", "fact": "Jane likes nothing", "valid_at": "2024-06-01T00:00:00Z",
+         "invalid_at": "2024-06-01T00:00:00Z"},
+    ]
+}  # fmt: skip
+LANGGRAPH = [
+    {"namespace": ["memories", "jane"], "key": "k1", "value": {"text": "Jane sings", "mood": "glad"},
+     "created_at": "2024-01-01T00:00:00+00:00", "updated_at": "2024-02-01T00:00:00+00:00"},
+    {"namespace": ["memories", "jane"], "key": "k2", "value": {"n": 5}},
+]  # fmt: skip
+CHATGPT = [
+    {
+        "title": "A chat",
+        "mapping": {
+            "r": {"id": "r", "message": None},
+            "u": {"message": {"id": "u", "author": {"role": "user"}, "recipient": "all", "create_time": 1.7e9,
+                              "content": {"content_type": "text", "parts": ["I ski"]}}},
+            "b": {"message": {"id": "b", "author": {"role": "assistant"}, "recipient": "bio", "create_time": 1.7e9,
+                              "content": {"content_type": "text", "parts": ["User skis in winter."]}}},
+        },
+    }
+]  # fmt: skip
+CLAUDE = [
+    {
+        "conversations_memory": "**Work context**\n\nJane leads a team of four.\n\n**Personal**\n\nJane has two cats.",
+        "project_memories": {"p-1": "# Purpose\n\nA site about trains."},
+        "account_uuid": "a-1",
+    }
+]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Iterator[Memory]:
+    with open_memory(tmp_path / "m.scrubjay", Clock()) as memory:
+        yield memory
+
+
+def taken(memory: Memory, tmp_path: Path, dump: Any, kind: str, scope: Scope = JANE, **options: Any) -> Any:
+    path = tmp_path / "dump.json"
+    path.write_text(dump if isinstance(dump, str) else json.dumps(dump))
+    return memory.files.import_from(path, kind, scope=scope, **options)
+
+
+def facts(memory: Memory, scope: Scope = JANE, **options: Any) -> list[str]:
+    return sorted(one.text for one in memory.list(scope, kinds=["fact"], **options))
+
+
+@pytest.mark.parametrize(
+    ("kind", "dump", "texts", "left_out"),
+    [
+        ("mem0", MEM0, ["Jane plays go"], {"no text": 1, "of another user": 1, "a time that is none": 1}),
+        ("letta", LETTA, ["Likes trains.", "Name: Jane.", "Owns a cello"],
+         {"an empty block": 1, "a message, which is no memory": 2}),
+        ("letta", PASSAGES, ["Jane moved to Oslo"], {"no text": 1}),
+        ("zep", ZEP, ["Jane lives in Oslo"], {"its time is empty": 1}),
+        ("langgraph", LANGGRAPH, ["Jane sings"], {"no text in the value": 1}),
+        ("chatgpt", CHATGPT, ["User skis in winter."], {"a message, which is no memory": 2}),
+        ("chatgpt", ["Skis", {"id": "m", "content": "Sings"}], ["Sings", "Skis"], {}),
+        ("claude", CLAUDE, ["A site about trains.", "Jane has two cats.", "Jane leads a team of four."], {}),
+    ],
+)  # fmt: skip
+def test_a_dump_is_taken_over(
+    memory: Memory, tmp_path: Path, kind: str, dump: Any, texts: list[str], left_out: dict[str, int]
+) -> None:
+    tried = taken(memory, tmp_path, dump, kind, dry_run=True)
+    assert memory.list(JANE, hidden=True) == [] and tried.written == 0
+    done = taken(memory, tmp_path, dump, kind)
+    assert (done.left_out, done.found) == (tried.left_out, tried.found) == (left_out, done.found)
+    assert facts(memory) == texts
+    assert done.written >= len(texts) and memory.rejections(JANE) == []
+    for one in memory.list(JANE, kinds=["fact"]):
+        assert one.provenance.run == f"import from {kind}" and one.metadata["imported_from"] == kind  # type: ignore[union-attr]
+    before = memory.list(JANE, hidden=True)
+    again = taken(memory, tmp_path, dump, kind)
+    assert {one.status for one in again.outcomes} == {"deduplicated"}
+    assert [one.id for one in memory.list(JANE, hidden=True)] == [one.id for one in before]
+
+
+def test_times_and_ids_are_those_of_the_dump(memory: Memory, tmp_path: Path) -> None:
+    taken(memory, tmp_path, MEM0, "mem0")
+    go: Any = memory.list(JANE, kinds=["fact"])[0]
+    assert go.said_at == datetime(2025, 3, 1, 18, tzinfo=timezone.utc)
+    assert go.provenance.place == "mem0:a1"
+    assert (go.metadata["category"], go.metadata["imported_kind"]) == ("hobbies", "game")
+    taken(memory, tmp_path, ZEP, "zep", JOE)
+    assert facts(memory, JOE) == ["Jane lives in Oslo"]
+    assert facts(memory, JOE, as_of="2023-06-01T00:00:00Z") == ["Jane lives in Berlin"]
+
+
+def test_users_of_a_dump_are_those_of_the_tenant(memory: Memory, tmp_path: Path) -> None:
+    done = taken(memory, tmp_path, MEM0, "mem0", ACME)
+    assert facts(memory, JANE) == ["Jane plays go"] and facts(memory, JOE) == ["Joe plays chess"]
+    assert done.left_out == {"no text": 1, "a time that is none": 1}
+
+
+def test_notes_pass_no_gate(memory: Memory, tmp_path: Path) -> None:
+    done = taken(memory, tmp_path, LANGGRAPH, "langgraph", as_notes=True)
+    assert (done.notes, done.written, done.outcomes) == (1, 1, []) and facts(memory) == []
+    (note,) = memory.recall("what does she do, sings?", JANE)
+    assert (note.kind, note.id, note.metadata["item"]) == (
+        "note",
+        "langgraph:memories/jane/k1",
+        '{"mood": "glad"}',
+    )
+    assert (
+        taken(memory, tmp_path, LANGGRAPH, "langgraph", as_notes=True).notes == 1 and len(memory.index) == 1
+    )
+
+
+def test_lines_of_json_and_other_files(memory: Memory, tmp_path: Path) -> None:
+    lines = "\n".join(json.dumps(one) for one in MEM0["results"])
+    assert taken(memory, tmp_path, lines, "mem0").found == 3
+    with pytest.raises(ValueError, match="path: expected JSON"):
+        taken(memory, tmp_path, "tea", "mem0")
+    with pytest.raises(ValueError, match="path: expected a list"):
+        taken(memory, tmp_path, "5", "zep")
+    with pytest.raises(ValueError, match="kind: expected one of mem0, letta"):
+        taken(memory, tmp_path, [], "tea")

@@ -1,0 +1,200 @@
+"""Do dates of a question move what they should, and nothing else? Compared with the twin, bit for bit."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from scrubjay import Dates, Index, Query, Scope, payload
+from tests.data import strategies as draw
+from tests.data.engines import Kit
+from tests.data.replay import Pair
+from tests.reference import dates as twin
+from tests.reference import judge
+from tests.reference.fusion import Options
+from tests.reference.query import Asked
+
+HOME = ("acme", "jane", None)
+NOW = datetime(2024, 4, 15, 9, tzinfo=timezone.utc)
+SCOPE = Scope("acme", user="jane")
+
+said = st.sampled_from(
+    """in on last this the of de may march May August märz mai 8 8th 31 29 2023 2024 1899 2023-05-08 8.5.2023
+    31/1/2023 5/8/2023 2024-02 summer winter yesterday today week month year weekend days weeks years ago two a 3 monday
+    night most recent latest current february during past jay oak , . - / x""".split()
+)
+questions = st.lists(said, max_size=10).flatmap(
+    lambda words: st.sampled_from([" ", " ", " ", "", "-", "."]).map(lambda gap: gap.join(words))
+)
+moments = st.datetimes(datetime(1, 1, 2), datetime(9999, 12, 30), timezones=st.just(timezone.utc))
+near = st.integers(-900 * 86400, 40 * 86400).map(lambda seconds: NOW + timedelta(seconds=seconds))
+documents = st.lists(
+    st.tuples(
+        st.one_of(st.none(), near, moments),
+        st.one_of(st.none(), near.map(payload.microseconds), st.just("2023"), st.just(True), st.just(0.5)),
+        st.sampled_from(["jay", "jay oak", "jay 8 May 2023", "jay 2023-05-08 plan", "oak"]),
+        draw.some_exact_vectors,
+    ),
+    max_size=8,
+)
+
+
+@given(
+    documents, questions, draw.exact_vectors, st.one_of(near, moments), st.sampled_from([0.0, 1.0, 4.0]),
+    st.sampled_from(["auto", "rrf", "boost"]), st.booleans(), st.booleans(), st.sampled_from([None, 1, 3]),
+    st.sampled_from(["hybrid", "hybrid", "lexical"]),
+)  # fmt: skip
+@example(
+    [(NOW, None, "jay", None), (NOW - timedelta(300), None, "jay", None)],
+    "jay latest", np.ones(4, np.float32), NOW, 4.0, "auto", False, False, None, "hybrid",
+)  # fmt: skip
+def test_dates_move_what_their_twin_says(
+    kit: Kit, rows: list[tuple[Any, Any, str, Any]], question: str, vector: NDArray[np.float32], now: datetime,
+    weight: float, method: str, with_vector: bool, adjusted: bool, chunk_docs: int | None, mode: str,
+) -> None:  # fmt: skip
+    pair = Pair(kit, chunk_docs=chunk_docs, dim=draw.DIM, metric="ip").apply([])
+    scope = pair.scope(HOME)
+    for id, (created, begin, text, own) in enumerate(rows):
+        encoded = payload.encode(None if begin is None else {"valid_from": begin}, created)
+        pair.both(
+            lambda engine, id=id, text=text, own=own, encoded=encoded: engine.upsert(
+                id, text, scope=scope, vector=own, payload=encoded
+            )
+        )
+    ranking = Options(
+        method, dates=weight, dates_now_us=payload.microseconds(now), coverage=0.5 if adjusted else 0.0
+    )
+    asked: dict[str, Any] = {
+        "scope": scope, "k": 20, "query": Asked(ranking, mode), "explain": True,
+        "vector": vector if with_vector and mode == "hybrid" else None,
+    }  # fmt: skip
+    text = "jay " + question
+    judge.same_result(pair.engine.search(text, **asked), pair.model.search(text, **asked), explain=True)
+
+
+@pytest.mark.parametrize(
+    ("question", "first", "end"),
+    [
+        ("on 8 May 2023", "2023-05-08", "2023-05-10"),
+        ("the 8th of May, 2023", "2023-05-08", "2023-05-10"),
+        ("May 8th, 2023", "2023-05-08", "2023-05-10"),
+        ("on 2023-05-08?", "2023-05-08", "2023-05-10"),
+        ("am 8.5.2023", "2023-05-08", "2023-05-10"),
+        ("on 31/1/2023", "2023-01-31", "2023-02-02"),
+        ("on May 8", "2023-05-08", "2023-05-10"),
+        ("on the 8th of April", "2024-04-08", "2024-04-10"),
+        ("on February 29", "2024-02-29", "2024-03-02"),
+        ("in May 2023", "2023-05-01", "2023-06-01"),
+        ("im März 2023", "2023-03-01", "2023-04-01"),
+        ("en août 2023", "2023-08-01", "2023-09-01"),
+        ("en marzo de 2023", "2023-03-01", "2023-04-01"),
+        ("last March", "2024-03-01", "2024-04-01"),
+        ("last April", "2023-04-01", "2023-05-01"),
+        ("in April", "2024-04-01", "2024-05-01"),
+        ("in 2023", "2023-01-01", "2024-01-01"),
+        ("last summer", "2023-06-01", "2023-09-01"),
+        ("in winter 2022", "2022-12-01", "2023-03-01"),
+        ("yesterday", "2024-04-14", "2024-04-16"),
+        ("last Monday", "2024-04-08", "2024-04-10"),
+        ("last week", "2024-04-08", "2024-04-15"),
+        ("last weekend", "2024-04-13", "2024-04-15"),
+        ("two weeks ago", "2024-03-29", "2024-04-05"),
+        ("3 months ago", "2024-01-01", "2024-02-01"),
+        ("last year", "2023-01-01", "2024-01-01"),
+    ],
+)
+def test_a_question_names_days(question: str, first: str, end: str) -> None:
+    """(Without the engine, and with it: the memory of the first day comes first, the one before it does not.)"""
+    found = twin.find_dates("What was it " + question, payload.microseconds(NOW))
+    spans = [(twin.EPOCH + timedelta(one.start), twin.EPOCH + timedelta(one.end)) for one in found.windows]
+    assert [tuple(map(str, span)) for span in spans] == [(first, end)]
+    index = Index()
+    day = datetime.fromisoformat(first).replace(tzinfo=timezone.utc)
+    last = datetime.fromisoformat(end).replace(tzinfo=timezone.utc) - timedelta(microseconds=1)
+    for id, moment in {
+        "before": day - timedelta(1),
+        "first": day,
+        "last": last,
+        "late": last + timedelta(30),
+    }.items():
+        index.upsert(id, "it was green", scope=SCOPE, created_at=moment)
+    hits = index.search("What was green " + question, scope=SCOPE, query=Query(dates=Dates(now=NOW)))
+    assert {hit.id for hit in hits[:2]} == {"first", "last"}
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "error 2023",
+        "version 2023.1",
+        "5/8/2023",
+        "May I go?",
+        "march on",
+        "by 8 May",
+        "until April 9",
+        "the fall of Rome",
+        "TS-2023",
+        "2023",
+        "on Tuesday",
+        "How long has Ada had her rather old but still current car, and what does she do with it on Sundays?",
+        "What is the current " + "very " * 20 + "long plan?",
+    ],
+)
+def test_dates_as_content_are_left_alone(question: str) -> None:
+    found = twin.find_dates(question, payload.microseconds(NOW))
+    assert not found.windows and not found.latest
+    index = Index()
+    for id, moment in enumerate([datetime(2023, 5, 8), datetime(2024, 4, 14), datetime(2020, 1, 1)]):
+        index.upsert(
+            id, f"{question} {'green ' * id}", scope=SCOPE, created_at=moment.replace(tzinfo=timezone.utc)
+        )
+    plain = index.search(question, scope=SCOPE, query=Query(dates=False))
+    asked = index.search(question, scope=SCOPE, query=Query(dates=Dates(now=NOW)))
+    assert list(asked.ids) == list(plain.ids) and list(asked.scores) == list(plain.scores)
+
+
+def test_what_holds_the_date_is_not_passed() -> None:
+    index = Index()
+    index.upsert("deadline", "the form is due on 8 May 2023", scope=SCOPE, created_at="2023-01-02")
+    index.upsert("that day", "the form is blue", scope=SCOPE, created_at="2023-05-08")
+    assert index.search("what form is due on 8 May 2023", scope=SCOPE)[0].id == "deadline"
+
+
+def test_when_it_holds_goes_before_when_it_was_told() -> None:
+    index = Index()
+    began = payload.microseconds(datetime(2023, 3, 5, tzinfo=timezone.utc))
+    index.upsert("told", "she lives in Ghent", scope=SCOPE, created_at="2024-01-01")
+    index.upsert(
+        "held", "she lives in Bruges", scope=SCOPE, created_at="2024-01-01", metadata={"valid_from": began}
+    )
+    query = Query(dates=Dates(now=NOW))
+    assert index.search("where does she live in March 2023", scope=SCOPE, query=query)[0].id == "held"
+
+
+def test_the_newest_state_comes_first() -> None:
+    index = Index()
+    for month in (1, 5, 3):
+        index.upsert(f"m{month}", "the host is cheap", scope=SCOPE, created_at=f"2024-0{month}-01")
+    index.upsert("newer", "we had cheap soup", scope=SCOPE, created_at="2024-06-01")
+    hits = index.search("which is our latest host", scope=SCOPE)
+    assert list(hits.ids)[:3] == ["m5", "m3", "m1"]
+    plain = index.search("which is our latest host", scope=SCOPE, query=Query(dates=False))
+    assert plain[0].id == "m1"
+
+
+def test_options_of_dates() -> None:
+    assert Query() == Query(dates=True) and Query(dates=False).dates is None
+    assert Query.from_dict(Query(dates=False).to_dict()) == Query(dates=False) != Query()
+    assert repr(Query()) == "Query()" and "dates=None" in repr(Query(dates=False))
+    with pytest.raises(TypeError, match="dates: expected Dates or a bool, got str 'x'"):
+        Query(dates="x")  # type: ignore[arg-type]
+    with pytest.raises(ValueError, match="dates, weight: expected a finite number >= 0"):
+        Dates(-1.0)
+    with pytest.raises((TypeError, ValueError), match="now"):
+        Dates(now="yesterday")

@@ -1,0 +1,68 @@
+"""What do the turns beside a turn add to it? The twin of `cpp/src/engine/neighbour_signal.hpp`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from tests.reference import filters
+from tests.reference.fusion import Found, Id
+
+if TYPE_CHECKING:
+    from tests.reference.ranking import Evidence
+
+MOST_DOCUMENTS = 65_536
+
+
+def has_turns(attributes: Iterable[Mapping[str, Any]]) -> bool:
+    """Whether there may be turns: the engine looks at fields, chunk by chunk; without turns nothing changes."""
+    rows = list(attributes)
+    return len(rows) <= MOST_DOCUMENTS and any(turn_of(row) is not None for row in rows)
+
+
+def turn_of(attributes: Mapping[str, Any]) -> tuple[str, int, str] | None:
+    """(run, position, speaker) of a document that is a turn."""
+    run, position, speaker = (attributes.get(name) for name in ("run", "position", "speaker"))
+    if not (isinstance(run, str) and run and isinstance(speaker, str) and speaker):
+        return None
+    if not isinstance(position, int) or isinstance(position, (bool, filters.Time)):
+        return None
+    return run, position, speaker
+
+
+def apply(evidence: Evidence[Id], found: Found[Id], weight: float) -> None:
+    """Add what neighbours add to both rankings of `found`, and sort them anew, in place."""
+    turns = {document: turn_of(evidence.attributes(document)) for document in evidence.order}
+    place = {document: index for index, document in enumerate(evidence.order)}
+    least = found.similarity[found.nearest[-1]] if found.nearest else 0.0
+
+    def beside(document: Id) -> list[Id]:
+        own = turns[document]
+        if own is None:
+            return []
+        run, position, speaker = own
+        return [
+            other
+            for wanted in (position - 1, position + 1)
+            for other, turn in turns.items()
+            if turn is not None
+            and turn[:2] == (run, wanted)
+            and turn[2] != speaker
+            and evidence.home_of(other) == evidence.home_of(document)
+        ]
+
+    def above(document: Id) -> float:
+        return max(0.0, evidence.similarity.get(document, least) - least)
+
+    def add(ranking: Any, scores: dict[Id, float], score: Any) -> dict[Id, float]:
+        new = {}
+        for document in ranking:
+            total = 0.0
+            for other in beside(document):
+                total += score(other)
+            new[document] = scores[document] + weight * total
+        ranking.sort(key=lambda document: (-new[document], place[document]))
+        return new
+
+    found.bm25 = add(found.lexical, found.bm25, lambda document: evidence.bm25.get(document, 0.0))
+    found.similarity = add(found.nearest, found.similarity, above)

@@ -1,0 +1,105 @@
+"""Is relevance what the evidence says, and known to searches that ask for it only?"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrubjay import Index, Query, Scope
+from scrubjay.index import relevance
+from scrubjay.index.relevance import TIERS, best_of, checked_tier, probability, reaches, tier_of
+
+ACME = Scope("acme")
+TEXTS = ["Jane sails on Saturdays", "Jane sells shells", "The key is sk-stg-0041", "Trains to Rome"]
+
+
+@pytest.fixture
+def index() -> Index:
+    index = Index()
+    for number, text in enumerate(TEXTS):
+        vector = [1.0, 0.0, 0.0] if number == 0 else [0.0, 1.0, float(number)]
+        index.upsert(number, text, scope=ACME, vector=vector)
+    return index
+
+
+def search(index: Index, text: str | None, **options: Any) -> Any:
+    return index.search(text, scope=ACME, explain=True, **options)
+
+
+def test_only_a_search_that_explains_knows(index: Index) -> None:
+    hits = index.search("sails", scope=ACME)
+    for ask in (lambda: hits.relevance, lambda: hits[0].relevance, lambda: hits[0].relevance_parts):
+        with pytest.raises(ValueError, match="known only to a search with explain=True"):
+            ask()
+    assert "relevance" not in hits[0].to_dict()
+
+
+def test_evidence_of_a_hit(index: Index) -> None:
+    """Share of idf without function words, in units of an unknown word; deviations above the scope's mean."""
+    found = search(index, "what are the sails of Jane and zebra?", vector=[1.0, 0.0, 0.0])
+    parts = {hit.id: hit.relevance_parts for hit in found}
+    n = len(TEXTS)
+    idf = {df: math.log(1 + (n - df + 0.5) / (df + 0.5)) for df in (0, 1, 2)}
+    total = idf[1] + idf[2] + idf[0]  # sail, jane, zebra
+    assert parts[0].information == pytest.approx((idf[1] + idf[2]) / total)
+    assert parts[0].found == pytest.approx((idf[1] + idf[2]) / idf[0])
+    assert parts[1].information == pytest.approx(idf[2] / total)
+    assert parts[0].standing == pytest.approx(math.sqrt(3))  # one of four at 1, the others at 0
+    assert parts[0].n_documents == n and not parts[0].identifier
+    fields = found[0].to_dict()
+    assert fields["relevance"] == found[0].relevance and fields["relevance_parts"]["n_documents"] == n
+
+
+def test_one_arm_alone(index: Index) -> None:
+    words = search(index, "sails", query=Query(mode="lexical"))[0].relevance_parts
+    assert words.standing is None and words.information == 1.0
+    nearest = search(index, None, vector=[1.0, 0.0, 0.0])[0].relevance_parts
+    assert nearest.information is None and nearest.found is None and nearest.standing is not None
+    assert probability(None, 0.0, None, 10, False) == 0.0
+
+
+def test_the_result_is_as_relevant_as_its_best_hit(index: Index) -> None:
+    found = search(index, "sk-stg-0041", vector=[1.0, 0.0, 0.0])
+    assert found.relevance == found[0].relevance == "high" and found[0].relevance_parts.identifier
+    assert search(index, "zebra ballet quantum", vector=[1.0, 1.0, 1.0]).relevance == "none"
+    assert search(index, "zebra").relevance == "none"  # no hits at all
+
+
+@given(
+    st.one_of(st.none(), st.floats(0, 1)),
+    st.floats(0, 3),
+    st.one_of(st.none(), st.floats(-1e6, 1e6)),
+    st.integers(0, 10**9),
+    st.booleans(),
+)
+def test_more_evidence_never_counts_less(
+    information: float | None, found: float, standing: float | None, n: int, identifier: bool
+) -> None:
+    weighed = probability(information, found, standing, n, identifier)
+    assert 0.0 <= weighed <= 1.0 and tier_of(weighed) in TIERS
+    if information is not None:
+        assert probability(min(1.0, information + 0.1), found, standing, n, identifier) >= weighed
+        assert probability(information, found, standing, n, True) >= weighed
+    if standing is not None:
+        assert probability(information, found, standing + 0.5, n, identifier) >= weighed
+    assert probability(information, found, standing, 2 * n, identifier) <= weighed
+
+
+def test_tiers() -> None:
+    assert [tier_of(p) for p in (0.0, 0.399, 0.4, 0.6, 0.949, 0.95, 1.0)] == [
+        "none", "none", "low", "standard", "standard", "high", "high",
+    ]  # fmt: skip
+    assert best_of(["low", "high", "none"]) == "high" and best_of([]) == "none"
+    assert reaches("high", "low") and reaches("low", "low") and not reaches("none", "low")
+    with pytest.raises(ValueError, match="floor: expected one of none, low, standard, high, got 'some'"):
+        checked_tier("some", "floor")
+
+
+def test_the_weights_have_the_signs_of_their_evidence() -> None:
+    for weights in (relevance.BOTH, relevance.WORDS, relevance.VECTORS):
+        assert min(weights.information, weights.found, weights.standing, weights.identifier) >= 0
+        assert weights.documents < 0
