@@ -54,9 +54,8 @@ CompiledRanking make_ranking(const std::string& method, double rrf_k, std::vecto
                              double recency, double half_life_us, std::optional<int64_t> now_us,
                              double entities, std::string entity_field, double dates,
                              std::optional<int64_t> dates_now_us, double neighbours, double prior,
-                             std::string prior_field,
-                             std::optional<double> mmr, std::optional<double> min_score,
-                             const std::optional<std::string>& relevance,
+                             std::string prior_field, std::optional<double> mmr,
+                             std::optional<double> min_score, const std::optional<std::string>& relevance,
                              const std::vector<std::pair<double, double>>& bounds) {
   auto options = std::make_shared<engine::RankingOptions>();
   fusion::Options& fusion = options->fusion;

@@ -400,9 +400,9 @@ class ModelEngine:
             )
             for hit, serial, score in ((hit, hit.document, hit.score) for hit in hits)
         ]
+        corrections = [(typed, word) for typed, _, word, _ in read]
         total = in_order(said.values()) if explain and ran in ("hybrid", "lexical") else math.nan
         asked_spread = (wanted.spread or explain) and ran in ("hybrid", "vector")
-        corrections = [(typed, word) for typed, _, word, _ in read]
         return Result(found, ran, share, spread if asked_spread else (math.nan, math.nan), total, corrections)
 
     def search_batch(

@@ -60,9 +60,9 @@ const RankingOptions& plain_fusion() {
     auto* plain = new RankingOptions;
     plain->fusion.method = fusion::Method::rrf;
     plain->identifier_tier = false;
+    plain->spelling = false;
     plain->dates_weight = 0.0;
     plain->neighbours_weight = 0.0;
-    plain->spelling = false;
     return plain;
   }();
   return *options;

@@ -84,7 +84,7 @@ struct SearchScratch {
   std::vector<uint64_t> dfs;
   std::vector<uint32_t> counts;
   text::FunctionWords function_words;
-  text::Dates dates;  // of the question
+  text::Dates dates;                      // of the question
   std::vector<uint8_t> is_function_word;  // of each term; empty: none is
   lexical::Weighting weighting;
   lexical::PrunedSearch pruned;

@@ -29,7 +29,7 @@
 // Files: utf8 (validation), unicode (the third-party tables), characters (our own), fold, word_terms
 // (folding and stemming one word), porter2, identifiers (one compound), runs (text between separators),
 // surface_cache (what was seen before), analyzer (the scanner in front), function_words
-// (of queries), spelling (of queries), term_key.
+// (of queries), spelling, word_forms (of queries), term_key.
 #pragma once
 
 #include <cstddef>
