@@ -341,7 +341,7 @@ class ModelEngine:
         visible = rows
         said: dict[str, float] = {}
         if explain and ran in ("hybrid", "lexical"):
-            said = self._information(rows, tokens, text) if rows else {}
+            said = self._information(rows, tokens, text, meant) if rows else {}
         attributes_of = {row.serial: filters.attributes_of(row.document.payload) for row in rows}
         frequencies_of = {row.serial: set(row.frequencies) for row in rows}
         # Filters take documents out of the rankings, not out of the statistics above.
@@ -604,12 +604,14 @@ class ModelEngine:
     def _matched_terms(self, row: Row, tokens: Analysis) -> list[str]:
         return list(dict.fromkeys(term for term, _ in tokens if term in row.frequencies))
 
-    def _information(self, rows: Sequence[Row], tokens: Analysis, text: str) -> dict[str, float]:
+    def _information(
+        self, rows: Sequence[Row], tokens: Analysis, text: str, meant: Collection[str] = ()
+    ) -> dict[str, float]:
         """What each distinct term of a query says, in nats; in query order."""
         terms = dict.fromkeys(term for term, _ in tokens)
         counting = {term for term, kind in tokens if kind in COUNTING}
         leaves_out = self.analyzer.split("-")[0] == "english" and (self.k1 is None or self.b is None)
-        silent = marked(text, terms) if leaves_out else set()
+        silent = marked(text, terms, meant) if leaves_out else set()
         return {
             term: bm25.idf(len(rows), sum(term in row.frequencies for row in rows))
             for term in terms
