@@ -296,6 +296,8 @@ def test_to_dicts_is_json(index: Index) -> None:
         "coverage",
         "identifier",
         "parts",
+        "relevance",
+        "relevance_parts",
     }
     assert explained[0]["scope"] == {"tenant": "acme", "user": "jane", "agent": None}
 
