@@ -1060,6 +1060,20 @@ MUTANTS: dict[str, Mutant] = {
         "if False:",
         f"{GLOBALS}::test_numbers_of_policies_go_on_after_an_upgrade",
     ),
+    "class_is_kept": Mutant(
+        "a class that a fact has is not lost when it is said again",
+        _M + "sensitivity:merged_detail",
+        'sensitivity = before.get("sensitivity") or again.get("sensitivity")',
+        'sensitivity = again.get("sensitivity")',
+        "tests/memory/test_sensitivity.py::test_a_class_is_not_lost",
+    ),
+    "class_is_found": Mutant(
+        "the hook's class is the candidate's",
+        _M + "sensitivity:classified",
+        "return replace(candidate, sensitivity=found)",
+        "return candidate",
+        "tests/memory/test_sensitivity.py::test_a_class_is_kept_searched_by_and_explained",
+    ),
     "never_believed": Mutant(
         "what was provisional when it was revoked was never believed",
         _M + "statements:withdrawn_at",

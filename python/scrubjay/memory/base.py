@@ -21,6 +21,7 @@ from scrubjay.memory.judge import Judge
 from scrubjay.memory.rows import EpisodeRow, FactRow, Row, kind_of
 from scrubjay.memory.schema import KINDS, erasing
 from scrubjay.memory.sealing import cipher_of, next_number, place_in, sealed_cell, settle
+from scrubjay.memory.sensitivity import Classify
 from scrubjay.memory.values import Validators
 from scrubjay.store.connections import translated
 from scrubjay.store.sqlite import SqliteStore
@@ -58,6 +59,8 @@ class Ground:
     """What happened to the records, with a cursor."""
     validate: Validators
     """Key of a policy or preference -> what its values are held against."""
+    classify: Classify | None
+    """Says the sensitivity of facts and episodes."""
 
     @property
     def store(self) -> SqliteStore:

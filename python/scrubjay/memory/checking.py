@@ -53,7 +53,7 @@ CANDIDATES: dict[str, type[Any]] = {
 }
 _KIND_OF = {candidate: kind for kind, candidate in CANDIDATES.items()}
 _LONG = {"content", "text", "summary", "evidence"}
-_SHORT = {"key", "subject", "predicate", "source", "outcome", "task_type", "type", "title"}
+_SHORT = {"key", "subject", "predicate", "source", "outcome", "task_type", "type", "title", "sensitivity"}
 
 
 class Unfit(Exception):  # noqa: N818 - a reason for a rejection, not an error of the caller's
@@ -192,7 +192,7 @@ def _verify_statement(candidate: FactCandidate) -> None:
 
 
 def encoded_detail(candidate: FactCandidate) -> bytes | None:
-    """Return value, entities and importance of a fact as they are kept; None without any.
+    """Return value, entities, importance and sensitivity of a fact as they are kept; None without any.
 
     Raises:
         TypeError, ValueError: the value is not JSON.
@@ -202,6 +202,7 @@ def encoded_detail(candidate: FactCandidate) -> bytes | None:
         "value": candidate.value.strip() if isinstance(candidate.value, str) else candidate.value,
         "entities": entity_names(candidate.entities) if candidate.entities else None,
         "importance": candidate.importance,
+        "sensitivity": candidate.sensitivity or None,
     }
     given = {name: value for name, value in given.items() if value is not None}
     if not given:

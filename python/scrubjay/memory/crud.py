@@ -82,6 +82,7 @@ _CHANGEABLE = {
         "valid_until",
         "entities",
         "importance",
+        "sensitivity",
     ),
     "episode": (
         "summary",
@@ -92,6 +93,7 @@ _CHANGEABLE = {
         "metadata",
         "title",
         "completed_at",
+        "sensitivity",
         "expires_at",
         "ttl",
     ),
@@ -345,6 +347,7 @@ class Crud(KnownScopes):
                 valid_until=None if row.valid_until is None else as_moment(row.valid_until),
                 entities=detail.get("entities", ()),
                 importance=detail.get("importance"),
+                sensitivity=detail.get("sensitivity", ""),
             )
         elif isinstance(row, EpisodeRow):
             old: Any = record_of(row)
@@ -357,6 +360,7 @@ class Crud(KnownScopes):
                 metadata=old.metadata,
                 title=old.title,
                 completed_at=old.completed_at,
+                sensitivity=old.sensitivity,
             )
         else:
             assert isinstance(row, PreferenceRow)
@@ -423,7 +427,7 @@ class Crud(KnownScopes):
                 artifacts=encoded_artifacts(candidate.artifacts),
                 hash=hash_in(change.connection, scope_in(row), candidate.summary),
                 metadata=metadata,
-                detail=kept_detail(title=candidate.title),
+                detail=kept_detail(title=candidate.title, sensitivity=candidate.sensitivity),
                 completed_at=_time_of(candidate.completed_at),
             )
         else:

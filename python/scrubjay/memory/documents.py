@@ -17,7 +17,7 @@ from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.entities import with_entities
 from scrubjay.memory.decoding import as_moment
-from scrubjay.memory.making import loaded
+from scrubjay.memory.making import loaded, sensitivity_of
 from scrubjay.memory.rows import EpisodeRow, FactRow, scope_in
 from scrubjay.memory.statements import begin_of_episode, detail_in, holds_of
 from scrubjay.store.together import Change
@@ -26,7 +26,7 @@ __all__ = ["RESERVED", "Document", "Documents", "Embedded", "documents_of", "hol
 
 RESERVED = (
     "kind", "record", "subject", "predicate", "confidence", "task_type", "outcome", "faded", "relation", "value",
-    "importance", "valid_from", "valid_until",
+    "importance", "sensitivity", "valid_from", "valid_until",
 )  # fmt: skip
 """What a document's metadata says of its record, beside what the caller gave."""
 _NEVER = ((0, 0),)
@@ -74,6 +74,7 @@ def documents_of(row: FactRow | EpisodeRow) -> list[Document]:
             "predicate": row.predicate,
             "faded": bool(row.faded),
             "relation": None if row.relation == "asserts" else row.relation,
+            "sensitivity": detail.get("sensitivity"),
         }
         if isinstance(value, (str, int, float)):
             metadata["value"] = value
@@ -83,7 +84,7 @@ def documents_of(row: FactRow | EpisodeRow) -> list[Document]:
         created_at = row.created_at if row.said_at is None else row.said_at
         times = holds_of(row) or _NEVER
     else:
-        said = {"outcome": row.outcome, "task_type": row.task_type}
+        said = {"outcome": row.outcome, "task_type": row.task_type, "sensitivity": sensitivity_of(row)}
         created_at = begin_of_episode(row)
         times = ((created_at, None),)
     metadata.update({name: value for name, value in said.items() if value})

@@ -33,6 +33,7 @@ from scrubjay.memory.rows import (
     topic_in,
 )
 from scrubjay.memory.schema import INDEPENDENT, LIVING
+from scrubjay.memory.sensitivity import merged_detail
 from scrubjay.memory.statements import (
     affirmed_of,
     encoded_ids,
@@ -350,8 +351,10 @@ class Facts(Ground):
                 topic=one.topic,
                 single=single,
             )
-        if held.value_hash is None and one.value_hash is not None:
-            values.update(value_hash=one.value_hash, detail=one.detail)
+        valued = held.value_hash is None and one.value_hash is not None
+        values["detail"] = merged_detail(held, one.detail, valued=valued)
+        if valued:
+            values["value_hash"] = one.value_hash
         if held.status == "active":
             said_at = change.now if one.said_at is None else one.said_at
             joins = "topic" in values

@@ -52,6 +52,7 @@ from scrubjay.memory.rows import (
     value_hash_in,
 )
 from scrubjay.memory.sealing import next_number, sealed_values, settle
+from scrubjay.memory.sensitivity import classified
 from scrubjay.memory.standing import Standing
 from scrubjay.memory.values import fault, is_same, kept_detail, with_text
 from scrubjay.store.reading import names_of
@@ -149,7 +150,7 @@ class Gate(Standing):
         typed: Any = with_text(found) if kind in ("policy", "preference") else found
         one = Proposal(kind, typed, scope, checked_source(source))
         try:
-            one.candidate = verify(kind, typed, one.source)
+            one.candidate = classified(self.classify, verify(kind, typed, one.source))
             one.target, one.about_tenant = resolve(kind, typed, scope)
         except Unfit as unfit:
             one.unfit = str(unfit)
@@ -369,7 +370,7 @@ class Gate(Standing):
             updated_at=now,
             slot=new_id("slot"),
             hash=one.hash,
-            detail=kept_detail(title=candidate.title),
+            detail=kept_detail(title=candidate.title, sensitivity=candidate.sensitivity),
             completed_at=None if completed_at is None else payload.microseconds(completed_at),
         )
         insert(connection, "memory_episode", row)

@@ -14,7 +14,7 @@ from scrubjay.memory.rows import EpisodeRow, FactRow, PolicyRow, PreferenceRow, 
 from scrubjay.memory.statements import detail_in, holds_of
 from scrubjay.store.decoding import shown
 
-__all__ = ["as_moment", "loaded", "record_of"]
+__all__ = ["as_moment", "loaded", "record_of", "sensitivity_of"]
 
 _T = TypeVar("_T")
 
@@ -130,6 +130,7 @@ def _fact(row: FactRow, now: int | None) -> Fact:
         holds=tuple((as_moment(begin), _moment(end)) for begin, end in holds),
         entities=tuple(detail.get("entities", ())),
         importance=detail.get("importance"),
+        sensitivity=_of_type(detail, "sensitivity", str, ""),
     )
 
 
@@ -152,7 +153,17 @@ def _episode(row: EpisodeRow) -> Episode:
         metadata=loaded(row.metadata),
         title=_of_type(_detail(row), "title", str, ""),
         completed_at=_moment(row.completed_at),
+        sensitivity=sensitivity_of(row),
     )
+
+
+def sensitivity_of(row: EpisodeRow) -> str:
+    """Return the class of an episode.
+
+    Raises:
+        CorruptIndexError: the row is not what was written.
+    """
+    return decoded("its sensitivity", row.id, lambda: _of_type(_detail(row), "sensitivity", str, ""))
 
 
 def _detail(row: PolicyRow | PreferenceRow | EpisodeRow) -> Mapping[str, Any]:

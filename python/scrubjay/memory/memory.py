@@ -23,6 +23,7 @@ from scrubjay.memory.feed import Feed
 from scrubjay.memory.files import Files
 from scrubjay.memory.index_notes import IndexNotes
 from scrubjay.memory.judge import DefaultJudge, Judge
+from scrubjay.memory.sensitivity import Classify, checked_classifier
 from scrubjay.memory.sweeping import Sweeper, interval_of
 from scrubjay.memory.values import Validators, checked_validators
 from scrubjay.retrieval.retriever import Retriever
@@ -81,6 +82,7 @@ class Memory(AroundMemory):
         history_days: float | None = None,
         retriever: Callable[[Index], Retriever] = Retriever,
         validate: Validators | None = None,
+        classify: Classify | None = None,
         sweep_every: timedelta | float | None = None,
     ) -> None:
         """Use :meth:`open`; this one takes an index that is open already, and does not close it.
@@ -98,6 +100,8 @@ class Memory(AroundMemory):
             validate: key of a policy or preference -> a function that is called with each value that is proposed for
                 it. A value does not fit if it raises, or returns False: the proposal is rejected, with what it raised
                 as the reason. `jsonschema`'s ``Draft202012Validator(schema).validate`` is such a function.
+            classify: is called with each fact and episode that is proposed without a `sensitivity`, and returns its
+                class ("personal"), or None; a finder of personal data, say. What it raises refuses the proposal.
             sweep_every: a timedelta or seconds: :meth:`sweep` runs on a thread of this process so often, until the
                 memory is closed. None: only when it is called.
         """
@@ -124,6 +128,7 @@ class Memory(AroundMemory):
         self.retention_days = retention_days
         self.history_days = history_days
         self.validate = checked_validators(validate)
+        self.classify = checked_classifier(classify)
         self._kept = {}
         self._kept_lock = threading.Lock()
         self._background_lock = threading.Lock()
@@ -152,6 +157,7 @@ class Memory(AroundMemory):
         history_days: float | None = None,
         retriever: Callable[[Index], Retriever] = Retriever,
         validate: Validators | None = None,
+        classify: Classify | None = None,
         sweep_every: timedelta | float | None = None,
         **options: Any,
     ) -> Self:
@@ -160,7 +166,8 @@ class Memory(AroundMemory):
         Args:
             path: one SQLite file.
             embedder: as for :meth:`Index.open`; None: facts and episodes are found by keywords alone.
-            clock, judge, decay, retention_days, history_days, retriever, validate, sweep_every: as in the constructor.
+            clock, judge, decay, retention_days, history_days, retriever, validate, classify, sweep_every: as in the
+                constructor.
             options: further ones of :meth:`Index.open` (durability, busy_timeout, memory_budget, keys). With `keys`
                 all that is said in the memory of a tenant with a key is encrypted in the file: texts, values, subjects,
                 predicates, evidence, metadata and places of records, what an episode did, events of traces, what was
@@ -188,6 +195,7 @@ class Memory(AroundMemory):
                 history_days=history_days,
                 retriever=retriever,
                 validate=validate,
+                classify=classify,
                 sweep_every=sweep_every,
             )
         except BaseException:

@@ -88,6 +88,8 @@ class FactCandidate:
         entities: whom and what it names; found by these names, too (see `entities` of :class:`scrubjay.Query`).
         importance: 0 to 1, for callers who rank by it; in the metadata of its hits.
         vector: its own; None: the embedder's.
+        sensitivity: its class, a name of yours such as "personal" or "secret", for filters (``{"sensitivity": {"$ne":
+            "secret"}}``); "": what `Memory.open(classify=...)` says, if anything.
     """
 
     content: str
@@ -108,6 +110,7 @@ class FactCandidate:
     entities: Sequence[str] = ()
     importance: float | None = None
     vector: Any = None
+    sensitivity: str = ""
 
 
 @dataclass(frozen=True)
@@ -149,6 +152,7 @@ class EpisodeCandidate:
         metadata: JSON values for filters, returned with the record.
         title: a headline; the summary is what is searched.
         completed_at: when the task was completed; recency and times of searches go by it. None: when it is recorded.
+        sensitivity: its class, as of a :class:`FactCandidate`.
     """
 
     summary: str
@@ -161,6 +165,7 @@ class EpisodeCandidate:
     metadata: Mapping[str, Any] | None = None
     title: str = ""
     completed_at: CreatedAt | None = None
+    sensitivity: str = ""
 
 
 @dataclass(frozen=True)
@@ -319,6 +324,7 @@ class Fact:
     holds: tuple[tuple[datetime, datetime | None], ...] = ()
     entities: tuple[str, ...] = ()
     importance: float | None = None
+    sensitivity: str = ""
 
     kind = "fact"
 
@@ -353,6 +359,7 @@ class Episode:
     metadata: Mapping[str, Any] = field(default_factory=dict)
     title: str = ""
     completed_at: datetime | None = None
+    sensitivity: str = ""
 
     kind = "episode"
 
