@@ -21,7 +21,7 @@ def data(tmp_path: Path) -> Path:
     folder = tmp_path / "locomo_dev"
     folder.mkdir()
     rng = np.random.default_rng(0)
-    n = 24
+    n = 20  # as many as are reranked
     texts = [f"{WORDS[i % 8]} {' '.join(rng.choice(WORDS, 4))} number{i}" for i in range(n)]
     rows = [{"id": f"d{i}", "text": text, "meta": {"scope": "s"}} for i, text in enumerate(texts)]
     (folder / "corpus.jsonl").write_text("\n".join(map(json.dumps, rows)))
