@@ -86,16 +86,16 @@ def test_the_stored_baseline_is_of_the_fixed_calls() -> None:
         assert set(one["counts"]) == set(cases.NAMES)
         assert one["reason"]
         assert set(guard.KEYS) <= set(one)
-    assert len(cases.CASES) == 10
+    assert len(cases.CASES) == 11
     assert set(guard.surroundings()) == set(guard.KEYS)
 
 
-def test_the_ten_searches_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_searches_answer(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cases, "SMALL", 60)
     monkeypatch.setattr(cases, "LARGE", 120)
     searches = cases.searches(cases.filled_engine())
     found = {name: search()[0] for name, search in searches.items()}
-    assert len(found) == 10
+    assert len(found) == 11
     assert len(found["hybrid, six words, an empty partition"]) == 0
     assert len(found["vector, 10,000"]) == 10
 
