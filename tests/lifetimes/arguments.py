@@ -331,6 +331,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "RecalledHit": lambda world: world.memory().recall("Oslo", JANE)[0],
     "Retrieved": _retrieved,
     "RetrievedHit": lambda world: _retrieved(world)[0],
+    "Conversation": lambda _: retrieval.Conversation((("user", "I met Tom."),), "About friends."),
     "Rewritten": lambda _: retrieval.Rewritten(semantic="trains"),
     "CacheStats": lambda _: retrieval.CacheStats(),
     "CallableReranker": lambda world: retrieval.CallableReranker(world.score),

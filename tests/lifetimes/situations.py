@@ -6,6 +6,7 @@ with 0 and without a word on standard error.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import sys
@@ -19,6 +20,8 @@ from typing import Any, NamedTuple
 import scrubjay
 from tests.lifetimes import api, hostile
 from tests.lifetimes.arguments import MAKERS, WITHOUT_OBJECTS, World, caller
+
+logging.getLogger("scrubjay").addHandler(logging.NullHandler())  # what is logged is no failure
 
 TYPED = (scrubjay.Error, TypeError, ValueError, KeyError, IndexError)
 """What a call may raise. KeyError and IndexError: of a look-up that found nothing."""
