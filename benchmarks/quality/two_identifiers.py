@@ -31,7 +31,7 @@ TEMPLATES = (
 
 
 def pairs(judged: JudgedSet, n_questions: int) -> Iterator[tuple[str, str, str]]:
-    """Scope and two identifiers of a memory, neither of which contains the other; the same in every run."""
+    """Scope and two identifiers of a memory, where neither contains the other; the same in every run."""
     draw = random.Random(judged.name)
     memories = list(judged.memories)
     draw.shuffle(memories)

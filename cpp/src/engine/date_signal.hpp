@@ -21,7 +21,7 @@ namespace scrubjay::engine {
 
 class DateSignal {
  public:
-  // `parts`: of each candidate; null: nobody asks.
+  // `parts`: the score parts of each candidate, or null if they are not wanted.
   DateSignal(SearchScratch& scratch, const LexicalArm& lexical, std::span<const lexical::TermCount> terms,
              std::vector<fusion::ScoreParts>* parts) noexcept
       : s_(scratch), lexical_(lexical), terms_(terms), parts_(parts) {}

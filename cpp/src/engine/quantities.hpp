@@ -1,4 +1,4 @@
-// Quantities: terms that are shaped like identifiers and are none.
+// Quantities: terms with the shape of an identifier that are measures, years or ranges instead.
 //
 //  - a number of one or two digits, a year: 12, 2023
 //  - a measure, an ordinal: 400mg, 0.5ml, 24-h, 5k, 18th (the list of units is in the source file)

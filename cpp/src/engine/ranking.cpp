@@ -111,7 +111,7 @@ void Ranker::add_holders(uint64_t n_docs) {
       candidate = &s_.candidates.at(doc);
     }
     if (candidate->identifiers != 0) return;
-    // The lexical ranking may have been cut before it, whoever found it.
+    // The lexical ranking may have been cut before this document.
     if (candidate->lexical_rank == 0) candidate->bm25 = lexical_.score(doc >> 16, doc & 0xffffu);
     candidate->identifiers = std::max(n_identifiers_of(doc), 1u);
     any_identifier_ = true;
