@@ -2,7 +2,8 @@
 //
 // A word that may be misspelt (text/spelling.hpp) and whose term no visible document holds becomes the known word at
 // one edit from it: of the words that begin with the same letter, or else of all, the one whose term most visible
-// documents hold, then the lesser term by bytes. A function word of the text is never corrected, but may be a correction.
+// documents hold, then the lesser term by bytes. A function word of the text is never corrected, but may
+// be a correction.
 //
 // A term that has other forms with other stems (text/word_forms.hpp) is searched for in all that the scope knows; if it
 // is unknown itself, the form that most visible documents hold takes its place. Forms count neither towards coverage
