@@ -201,5 +201,5 @@ def _scope(row: Row) -> Scope:
             if place.get("tenant"):
                 return Scope(place["tenant"], place.get("user") or None, place.get("agent") or None)
         except (TypeError, ValueError) as error:
-            raise DatasetError(f"scope: {error}", row.path, row.line) from None
+            raise DatasetError(str(error), row.path, row.line) from None
     return Scope(_TENANT)
