@@ -45,6 +45,7 @@ from scrubjay.backend.scoped import ReadOnlyMemoryError, ScopedMemories, Unknown
 from scrubjay.backend.scoping import NOBODY, ScopeMap, joined, parted
 from scrubjay.backend.seam import Backend
 from scrubjay.backend.together import search_together
+from scrubjay.initialised import guard_exports
 
 __all__ = [
     "EVERYTHING",
@@ -83,3 +84,5 @@ __all__ = [
     "valid_ids",
     "where_of",
 ]
+
+guard_exports(__name__)
