@@ -20,9 +20,10 @@ from __future__ import annotations
 from scrubjay.errors import MissingExtraError
 
 try:
-    import mcp.server.lowlevel  # noqa: F401
+    import mcp.server.lowlevel
+    from mcp.shared.exceptions import MCPError  # noqa: F401 - which mcp 1 has not
 except ImportError:
-    raise MissingExtraError("scrubjay.adapters.mcp", "mcp", "mcp") from None
+    raise MissingExtraError("scrubjay.adapters.mcp", "mcp", "mcp 2 or newer") from None
 
 from scrubjay.adapters.mcp.server import MemoryServer, serve_stdio
 
