@@ -46,3 +46,9 @@ def test_crewai(capsys: pytest.CaptureFixture[str]) -> None:
     stock, *_ = rows_of("crewai", capsys)
     assert stock["found_first"] < 0.9
     assert stock["foreign"] > 0  # a path for it is what a path begins with
+
+
+def test_agent_framework(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("agent_framework")
+    for row in rows_of("agent_framework", capsys):
+        assert row["found_first"] == 1.0 and row["foreign"] == 0
