@@ -432,7 +432,9 @@ def test_without_its_embedder_a_search_goes_by_meaning() -> None:
     scores = [score for _, score in storage.search(carrying)]
     assert scores == sorted(scores, reverse=True) and all(0 <= score <= 1 for score in scores)
     assert ids(storage.search(plain, min_score=0.9)) == ["m2"]
-    by_words = ScrubjayStorage(storage._index, scope=JANE, collection=None, query=Query(mode="lexical"))
+    by_words = ScrubjayStorage(
+        storage._documents.index, scope=JANE, collection=None, query=Query(mode="lexical")
+    )
     assert ids(by_words.search(carrying)) == ["m1"]
 
 
@@ -518,7 +520,7 @@ def test_what_is_deleted_is_in_no_file(tmp_path: Path) -> None:
     memory = memory_of(ScrubjayStorage(tmp_path / "a", scope=JANE))
     kept = remember(memory, "The launch code is zx-9981.")
     memory.forget(record_ids=[kept.id])
-    memory.storage._index.admin.compact()
+    memory.storage._documents.index.admin.compact()
     assert memory.recall("zx-9981", depth="shallow") == []
     memory.close()
     assert not any(b"zx-9981" in file.read_bytes() for file in tmp_path.iterdir())
@@ -600,4 +602,4 @@ def test_its_repr_says_whose_and_where(tmp_path: Path) -> None:
     said = f"ScrubjayStorage Scope('acme', user='jane'): 'crewai' of {tmp_path / 'a'}, by words"
     assert repr(storage) == f"<scrubjay.adapters.crewai.{said}>"
     storage.close()
-    assert repr(storage) == f"<scrubjay.adapters.crewai.{said}, closed>"
+    assert repr(storage) == f"<scrubjay.adapters.crewai.ScrubjayStorage {JANE!r}: closed>"

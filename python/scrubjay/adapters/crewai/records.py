@@ -15,7 +15,7 @@ import numpy as np
 from crewai.memory.types import MemoryRecord
 from crewai.memory.utils import normalize_scope_path
 
-from scrubjay.adapters._conditions import All, Native, Node, Test, exists
+from scrubjay.backend import EVERYTHING, All, Native, Node, Test, exists
 from scrubjay.index import Hit
 from scrubjay.records import Record
 
@@ -57,7 +57,7 @@ def path_of(scope: Any) -> str:
     return str(normalize_scope_path(scope))
 
 
-def below(path: str | None) -> Node:
+def below(path: str | None) -> Native:
     """Return the condition that a record lies at a path or below it; None and the root admit everything.
 
     >>> below("/crew/a").filter
@@ -65,7 +65,7 @@ def below(path: str | None) -> Node:
     """
     whole = path_of(path or "/")
     if whole == "/":
-        return All([])
+        return EVERYTHING
     # "0" is the character after "/", so these are all texts that begin with the path and a slash, and no others.
     return Native({"$or": [{PATH: whole}, {PATH: {"$gte": whole + "/", "$lt": whole + "0"}}]})
 
@@ -81,7 +81,7 @@ def conditions(
     Raises:
         TypeError: a value has another type than CrewAI documents.
     """
-    parts = [below(path)]
+    parts: list[Node] = [below(path)]
     if categories:
         if isinstance(categories, str):
             raise TypeError("categories: expected a list of str, got a str")

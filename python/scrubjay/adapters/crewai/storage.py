@@ -13,10 +13,6 @@ from crewai.memory.storage.backend import EmbeddingDimensionMismatchError
 from crewai.memory.types import MemoryRecord, ScopeInfo
 
 from scrubjay._native import Scope
-from scrubjay.adapters._conditions import Native, admit
-from scrubjay.adapters._ids import valid_ids
-from scrubjay.adapters._opened import lease
-from scrubjay.adapters._queries import as_query
 from scrubjay.adapters.crewai.embedding import text_of
 from scrubjay.adapters.crewai.records import (
     CATEGORIES,
@@ -28,7 +24,7 @@ from scrubjay.adapters.crewai.records import (
     path_of,
     record_of,
 )
-from scrubjay.backend import Backend
+from scrubjay.backend import Backend, Documents
 from scrubjay.errors import VersionConflictError
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
@@ -78,13 +74,7 @@ class ScrubjayStorage:
         if not isinstance(scope, Scope):
             raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
         self._scope = scope
-        self._query = as_query(query)
-        self._lease = lease(where, collection=collection, **options)
-        self._place = self._lease.index
-
-    @property
-    def _index(self) -> Index:
-        return self._lease.index
+        self._documents = Documents(where, collection=collection, query=query, **options)
 
     # ------------------------------------------------------------------ writing
 
@@ -106,9 +96,9 @@ class ScrubjayStorage:
             What :meth:`save` raises.
         """
         row = document_of(record)
-        with self._lease.turn:
+        with self._documents.turn:
             if row["vector"] is None:
-                (before,) = self._own([record.id])
+                (before,) = self._documents.get_many([record.id], scope=self._scope, exact=True)
                 if before is not None and before.text == row["text"]:
                     row["vector"] = before.vector
             self._write([row])
@@ -116,7 +106,7 @@ class ScrubjayStorage:
     def touch_records(self, record_ids: Sequence[str]) -> None:
         """Note that records were read just now; one that is written at the same moment is left as it is."""
         now = datetime.now(timezone.utc).isoformat()
-        with self._lease.turn:
+        with self._documents.turn:
             rows = [
                 {
                     "id": found.id,
@@ -127,7 +117,7 @@ class ScrubjayStorage:
                     "expires_at": found.expires_at,
                     "version": found.version,
                 }
-                for found in self._own(record_ids)
+                for found in self._documents.get_many(record_ids, scope=self._scope, exact=True)
                 if found is not None
             ]
             try:
@@ -148,49 +138,26 @@ class ScrubjayStorage:
         An empty list of ids names no record. CrewAI's LanceDB storage takes it for no condition, leaves the others out
         of account where ids are given, and counts records at the root to every path.
         """
-        with self._lease.turn:
-            index = self._index
-            admitted = admit(
-                index,
-                self._scope,
-                conditions(scope_prefix, categories, metadata_filter, older_than),
-                exact=True,
-            )
-            ids = admitted.ids
-            if record_ids is not None:
-                met = None if ids is None else set(ids)
-                ids = [id for id in valid_ids(record_ids) if met is None or id in met]
-            if ids is not None and not ids:
-                return 0
-            return index.delete_many(ids, scope=self._scope, filter=admitted.filter)
+        node = conditions(scope_prefix, categories, metadata_filter, older_than)
+        return self._documents.delete_many(record_ids, scope=self._scope, filter=node)
 
     def reset(self, scope_prefix: str | None = None) -> None:
         """Delete everything at or below a path; None: everything of the scope, and of no other."""
         if path_of(scope_prefix or "/") == "/":
-            self._index.erase(self._scope, exact=True, reason="reset")
+            self._documents.erase(self._scope, reason="reset")
         else:
             self.delete(scope_prefix)
 
     def _write(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        index, dim = self._index, None
+        dim = self._dim
         for row in rows:
-            dim = self._checked(row["vector"], dim)
+            dim = _checked(row["vector"], dim)
         if rows:
-            index.upsert_many([{**row, "scope": self._scope} for row in rows], progress=False)
+            self._documents.upsert_many(rows, scope=self._scope)
 
-    def _checked(self, vector: Any, dim: int | None = None) -> int | None:
-        """Return the dimension that vectors have, of which this one is not another."""
-        dim = Backend.of(self._index).dim if dim is None else dim
-        if vector is None or len(vector) == 0:
-            return dim
-        if dim is not None and len(vector) != dim:
-            raise EmbeddingDimensionMismatchError(dim, len(vector))
-        return len(vector)
-
-    def _own(self, ids: Iterable[Any]) -> list[Record | None]:
-        """Return the records of exactly this scope, None where there is none."""
-        found = self._index.get_many(valid_ids(ids), scope=self._scope)
-        return [None if one is None or one.scope != self._scope else one for one in found]
+    @property
+    def _dim(self) -> int | None:
+        return Backend.of(self._documents.index).dim
 
     # ------------------------------------------------------------------ reading
 
@@ -211,28 +178,26 @@ class ScrubjayStorage:
         Raises:
             EmbeddingDimensionMismatchError: the vector has another length than those that are stored.
         """
-        index = self._index
-        dim, text = self._checked(query_embedding), text_of(query_embedding)
+        dim, text = _checked(query_embedding, self._dim), text_of(query_embedding)
         # Without any vector stored, words alone decide.
-        vector = list(query_embedding) if Backend.of(index).dim == dim and len(query_embedding) else None
+        vector = list(query_embedding) if self._dim == dim and len(query_embedding) else None
         if limit < 1 or (vector is None and not text):
             return []
-        admitted = admit(index, self._scope, conditions(scope_prefix, categories, metadata_filter))
-        hits = index.search(
+        hits = self._documents.search(
             text,
             scope=self._scope,
-            k=limit + admitted.n_twins,
+            k=limit,
             vector=vector,
+            filter=conditions(scope_prefix, categories, metadata_filter),
             explain=True,
-            **admitted.asked(self._query),
         )
-        scored = _scored(admitted.of(hits, limit), Backend.of(index).metric)
+        scored = _scored(hits, Backend.of(self._documents.index).metric)
         return [(record_of(hit), score) for hit, score in scored if score >= min_score]
 
     def get_record(self, record_id: str) -> MemoryRecord | None:
         """Return the record with this id, None if there is none."""
-        found = [self._index.get(id, scope=self._scope) for id in valid_ids([record_id])]
-        return record_of(found[0]) if found and found[0] is not None else None
+        (found,) = self._documents.get_many([record_id], scope=self._scope)
+        return None if found is None else record_of(found)
 
     def list_records(
         self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0
@@ -272,20 +237,16 @@ class ScrubjayStorage:
 
     def count(self, scope_prefix: str | None = None) -> int:
         """Return how many records lie at or below a path."""
-        return self._index.count(self._scope, filter=_native(scope_prefix))
+        return self._documents.count(self._scope, filter=below(scope_prefix))
 
     def _values(self, field: str, path: str | None) -> dict[Any, int]:
-        return self._index.values(field, scope=self._scope, filter=_native(path), limit=None)
+        found: dict[Any, int] = self._documents.values(field, scope=self._scope, filter=below(path).filter)
+        return found
 
     def _page(self, path: str | None, *, limit: int, descending: bool) -> list[Record]:
-        page = self._index.scroll(
-            scope=self._scope,
-            limit=limit,
-            filter=_native(path),
-            order_by="created_at",
-            descending=descending,
-        )
-        return page.records
+        return self._documents.scroll(
+            scope=self._scope, limit=limit, filter=below(path), order_by="created_at", descending=descending
+        ).records
 
     # ------------------------------------------------------------------ asynchronous
 
@@ -305,19 +266,22 @@ class ScrubjayStorage:
 
     def close(self) -> None:
         """Give the file back; the last adapter that uses it closes it. `Memory.close` calls this."""
-        self._lease.close()
+        self._documents.close()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> ScrubjayStorage:
         return self  # a copy of a crew keeps its memories where they are
 
     def __repr__(self) -> str:
-        place = self._lease.place(self._place)
-        return f"<scrubjay.adapters.crewai.ScrubjayStorage {self._scope}: {place}>"
+        return f"<scrubjay.adapters.crewai.ScrubjayStorage {self._scope}: {self._documents.place}>"
 
 
-def _native(path: str | None) -> dict[str, Any] | None:
-    node = below(path)
-    return node.filter if isinstance(node, Native) else None
+def _checked(vector: Any, dim: int | None) -> int | None:
+    """Return the dimension that vectors have, of which this one is not another; None: not known yet."""
+    if vector is None or len(vector) == 0:
+        return dim
+    if dim is not None and len(vector) != dim:
+        raise EmbeddingDimensionMismatchError(dim, len(vector))
+    return len(vector)
 
 
 def _scored(hits: Sequence[Hit], metric: str) -> list[tuple[Hit, float]]:

@@ -20,8 +20,7 @@ from __future__ import annotations
 from scrubjay.errors import MissingExtraError
 
 try:
-    import mcp.server.lowlevel
-    from mcp.shared.exceptions import MCPError  # noqa: F401 - which mcp 1 has not
+    from mcp.shared.exceptions import MCPError  # noqa: F401 - mcp 1 has none
 except ImportError:
     raise MissingExtraError("scrubjay.adapters.mcp", "mcp", "mcp 2 or newer") from None
 
