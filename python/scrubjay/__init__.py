@@ -44,6 +44,8 @@ from scrubjay.errors import (
     StoreBusyError,
     StoreError,
     StoreFormatError,
+    StoreUnavailableError,
+    UnsupportedError,
     VersionConflictError,
 )
 from scrubjay.fusion import (
@@ -136,6 +138,8 @@ __all__ = [
     "StoreBusyError",
     "StoreError",
     "StoreFormatError",
+    "StoreUnavailableError",
+    "UnsupportedError",
     "VersionConflictError",
     "Weighted",
     "__version__",

@@ -74,9 +74,9 @@ class Backend:
         """The rows.
 
         Raises:
-            StoreError: the index has no file.
+            StoreError: the index has no file; UnsupportedError: its rows are in another store.
         """
-        return self._collection.durable("store").store
+        return self._collection.durable("store").file("tables beside the documents")
 
     @property
     def is_closed(self) -> bool:

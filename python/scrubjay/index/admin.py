@@ -152,7 +152,7 @@ class Admin:
             raise TypeError(f"names: expected texts, got {names!r}")
         if not (needles or names) or not all(needles) or not all(names):
             raise ValueError("texts, vectors, sequences, names: expected at least one, and none empty")
-        return search_files(engine.store, needles, names)
+        return search_files(engine.file("verify_erased"), needles, names)
 
     # ------------------------------------------------------------------ collections
 
@@ -248,6 +248,7 @@ class Admin:
         checked_policy(on_embedder_error)
         checked_count(batch_size, "batch_size", at_least=1)
         collection, engine = self._collection, self._collection.durable("reembed")
+        engine.file("reembed")
         fresh = Semantics(embedder, None, 0)
         silent = open_progress(False, total=0, what="", unit="")
         bar = open_progress(progress, total=len(engine), what="reembedding", unit="texts")
@@ -310,7 +311,7 @@ class Admin:
 
     def encrypted_tenants(self) -> list[str]:
         """Return the tenants that have anything encrypted in the file, in alphabetical order."""
-        return encrypted_tenants(self._collection.durable("encrypted_tenants").store)
+        return encrypted_tenants(self._collection.durable("encrypted_tenants").file("encrypted_tenants"))
 
     def encrypt(self, tenant: str, *, accept: bool = False, progress: bool | None = False) -> int:
         """Encrypt what a tenant has in the clear, in every collection; return how many memories that were.
@@ -351,7 +352,7 @@ class Admin:
         engine = self._collection.durable("encrypt")
         bar = open_progress(progress, total=engine.count(), what="encrypting", unit="memories")
         try:
-            return encrypt_tenant(engine.store, Scope(tenant).tenant, bar, accept=accept)
+            return encrypt_tenant(engine.file("encrypt"), Scope(tenant).tenant, bar, accept=accept)
         finally:
             bar.close()
 
@@ -366,7 +367,7 @@ class Admin:
         Raises:
             EncryptionError: the tenant is not encrypted, `old` is not its key, or `keys` give none.
         """
-        rotate_key(self._collection.durable("rotate_key").store, Scope(tenant).tenant, old)
+        rotate_key(self._collection.durable("rotate_key").file("rotate_key"), Scope(tenant).tenant, old)
 
     def forget_keys(self, tenant: str | None = None) -> None:
         """Take what is decrypted of a tenant (None: of all) out of this process's memory, and ask `keys` again.
@@ -390,11 +391,11 @@ class Admin:
         Raises:
             StoreError: the file exists, or cannot be written.
         """
-        engine = self._collection.durable("backup")
-        total = engine.files()[0].stat().st_size // 4096
+        store = self._collection.durable("backup").file("backup")
+        total = store.path.stat().st_size // 4096
         bar = open_progress(progress, total=total, what="backing up", unit="pages")
         try:
-            return back_up(engine.store, Path(path), bar, replace=replace)
+            return back_up(store, Path(path), bar, replace=replace)
         finally:
             bar.close()
 

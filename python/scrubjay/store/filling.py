@@ -18,7 +18,7 @@ from scrubjay.store.encryption import Box
 from scrubjay.store.housekeeping import Housekeeper
 from scrubjay.store.partition import NEVER, Partition
 from scrubjay.store.protocol import NewRow, RowId, ScopeState, StoredRow
-from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.seam import Store
 from scrubjay.store.vectors import decode_many
 
 __all__ = ["FEW", "UNFINISHED", "Filling", "decoded", "graph_lost", "readable"]
@@ -52,7 +52,7 @@ class Filling:
     drop: Callable[[Partition], None]
     partition: Callable[[Scope], Partition]
     disturb: Callable[[Partition], None]
-    _store: SqliteStore
+    _store: Store
     _clock: Callable[[], int]
     _lock: threading.Lock
     _changed: dict[Partition, None]

@@ -24,7 +24,7 @@ from scrubjay.store.filling import FEW, UNFINISHED, Filling
 from scrubjay.store.housekeeping import Housekeeper
 from scrubjay.store.partition import NEVER, Partition
 from scrubjay.store.protocol import NewRow, Written
-from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.seam import Store
 
 __all__ = ["Residency", "View"]
 
@@ -44,7 +44,7 @@ class Residency(Filling):
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Store,
         engine: Engine,
         *,
         budget: Budget,
@@ -68,7 +68,7 @@ class Residency(Filling):
         self._glance: object = None
         self._keyed = store.cipher.ring is not None
         self._erased: set[str] = set()  # tenants whose keys were destroyed, and who are not in memory
-        self._seen = store.last_version()  # every scope written to up to this version has been marked
+        self._seen = store.mark()  # every scope written to before has been marked
 
     def use_clock(self, clock: Callable[[], int]) -> None:
         """Go by another clock from now on."""
@@ -173,16 +173,17 @@ class Residency(Filling):
     def mark_changed(self) -> None:
         """Find the scopes that were written to since the last time, and mark their partitions as behind."""
         with self._lock:
-            changed = self._store.scopes_since(self._seen)
-            for scope, version in changed:
-                self._seen = max(self._seen, version)
+            self._seen, changed = self._store.noticed(self._seen)
+            for scope, version in changed or ():
                 partition = self._partitions.get(scope)
                 if partition is None or version <= partition.version:
                     continue
                 partition.version = version
                 if version > partition.in_flight:
                     partition.ready = False
-        if changed and self._store.generation() != self.generation:
+        if changed is None:
+            self.start_over()
+        elif changed and self._store.generation() != self.generation:
             self._on_new_model()
 
     def partition(self, scope: Scope) -> Partition:
@@ -320,6 +321,22 @@ class Residency(Filling):
             with partition.lock:
                 self.drop(partition)
 
+    def start_over(self) -> None:
+        """Let every partition be read anew: the store's history is another one, in which versions mean something else.
+
+        Searches that overlap run again.
+        """
+        with self._lock:
+            known = list(self._partitions.values())
+            for partition in known:
+                partition.ready = False
+                self._depart(partition)
+        for partition in known:
+            with partition.lock:
+                self.drop(partition)
+                with self._lock:
+                    partition.version = partition.in_flight = 0
+
     # ------------------------------------------------------------------ memory and images
 
     def is_bringing(self) -> bool:
@@ -385,7 +402,7 @@ class Residency(Filling):
         if max(map(len, chunks), default=0) < _MAX_BLOB_BYTES:
             try:
                 with self._store.writing(
-                    "writing images", wait=wait, in_background=in_background
+                    "writing images", scopes=(), wait=wait, in_background=in_background
                 ) as transaction:
                     transaction.write_image(partition.scope, version, chunks, replace=replace)
             except EncryptionError:
