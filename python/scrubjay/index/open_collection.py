@@ -22,6 +22,8 @@ from scrubjay.store.engine import DurableEngine
 from scrubjay.store.feedback import FeedbackLog
 from scrubjay.store.local import LocalEngine
 from scrubjay.store.open import checked_budget, open_engine
+from scrubjay.store.postgres.address import is_address
+from scrubjay.store.postgres.database import Database
 from scrubjay.store.protocol import Identity
 from scrubjay.store.residency import Residency
 
@@ -146,7 +148,7 @@ class OpenCollection:
     def description(self) -> str:
         """Return what a repr says of it."""
         if self.is_closed:
-            return f"closed: {self.path or 'in memory'}"
+            return f"closed: {self.family.place or 'in memory'}"
         engine = self.engine
         n = len(engine)
         vectors = "no vectors" if engine.dim is None else f"{engine.dim}-dim {engine.dtype}"
@@ -262,9 +264,10 @@ def open_root(
     'm1'
     >>> folder.cleanup()
     """
-    family: Family[OpenCollection] = Family(
-        Path(path), query_cache, options, checked_policy(on_embedder_error)
-    )
+    options = dict(options)
+    max_stale = options.pop("max_stale", 1.0)
+    place = Database(str(path), max_stale=max_stale) if is_address(path) else Path(path)
+    family: Family[OpenCollection] = Family(place, query_cache, options, checked_policy(on_embedder_error))
     name = "" if collection is None else checked_name(collection)
     opened = open_in_file(family, name, asked, embedder, _NEW)
     opened.is_root = True
@@ -316,6 +319,7 @@ def file_options(
     keys: KeyProvider | None = None,
     encryption: str = "sealed",
     read_only: bool = False,
+    max_stale: float = 1.0,
 ) -> dict[str, Any]:
     """Return the options of :func:`scrubjay.store.open.open_engine`, which all collections of a file share."""
     options = {
@@ -327,6 +331,7 @@ def file_options(
         "budget": checked_budget(memory_budget),
         "ring": None if keys is None else KeyRing(keys, encryption),
         "read_only": read_only,
+        "max_stale": max_stale,
     }
     if encryption not in MODES:
         raise ValueError(f"encryption: expected one of {', '.join(map(repr, MODES))}, got {encryption!r}")
@@ -345,7 +350,7 @@ def open_in_file(
         asked.analyzer or usual.analyzer,
     )
     engine = open_engine(
-        cast(Path, family.path),
+        cast("Path | Database", family.place),
         collection=name,
         asked=asked if embedder is None else Identity(None, asked.metric, asked.dtype, asked.analyzer),
         new=new,

@@ -63,6 +63,7 @@ class Residency(Filling):
         self._partitions: dict[Scope, Partition] = {}
         self._views: dict[Scope, tuple[Partition, ...]] = {}
         self._changed: dict[Partition, None] = {}  # whose images may be old
+        self._n_restarts = 0  # how often the store's history turned out to be another one
         self._departing = threading.Lock()
         self._n_departures = 0
         self._glance: object = None
@@ -174,6 +175,8 @@ class Residency(Filling):
         """Find the scopes that were written to since the last time, and mark their partitions as behind."""
         with self._lock:
             self._seen, changed = self._store.noticed(self._seen)
+            if changed is None:
+                self._n_restarts += 1
             for scope, version in changed or ():
                 partition = self._partitions.get(scope)
                 if partition is None or version <= partition.version:
@@ -396,6 +399,7 @@ class Residency(Filling):
             if not partition.resident or partition.applied == 0 or partition.n_damaged:
                 return True  # an image would hide that vectors are missing
             version, n_changed, stamp = partition.applied, partition.n_changed, partition.left_at
+            n_restarts = self._n_restarts
             new_graph = self._lacks_graph(partition)  # before: one that comes now may not be in the image
             replace = partition.unreadable or new_graph
             chunks = self.engine.save_partition(partition.scope)
@@ -404,7 +408,10 @@ class Residency(Filling):
                 with self._store.writing(
                     "writing images", scopes=(), wait=wait, in_background=in_background
                 ) as transaction:
-                    transaction.write_image(partition.scope, version, chunks, replace=replace)
+                    with self._lock:
+                        is_current = n_restarts == self._n_restarts
+                    if is_current:  # an image of another history would be taken for one of this
+                        transaction.write_image(partition.scope, version, chunks, replace=replace)
             except EncryptionError:
                 return True  # no key could read it
             except StoreError:
