@@ -78,6 +78,16 @@ class Backend:
         """
         return self._collection.durable("store").file("tables beside the documents")
 
+    def need_file(self, doing: str) -> None:
+        """Refuse what cannot be done where the rows are in a database; an index in memory is not asked.
+
+        Raises:
+            UnsupportedError: they are.
+        """
+        engine = self._collection.engine
+        if isinstance(engine, DurableEngine):
+            engine.file(doing)
+
     @property
     def is_closed(self) -> bool:
         """Whether it was closed, or belongs to the process that this one was forked from."""

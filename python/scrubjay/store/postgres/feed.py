@@ -129,6 +129,12 @@ class Feed:
             if changed := news.get(listener.number):
                 listener.note(changed)
 
+    def tell(self, changed: Sequence[tuple[int, Scope, int]]) -> None:
+        """Tell what this process itself wrote to other collections (number, scope, version)."""
+        for listener in list(self._listeners) if changed else ():
+            if own := [(scope, version) for number, scope, version in changed if number == listener.number]:
+                listener.note(own)
+
     def _drop_connection(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:

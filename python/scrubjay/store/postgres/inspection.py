@@ -44,6 +44,11 @@ _CONTRADICTIONS = {
         + " WHERE d.collection = %s "
         "AND d.seq > s.version"
     ),
+    "notes of feedback on no document": (
+        "SELECT count(*) FROM sj_feedback s WHERE s.collection = %s AND NOT EXISTS("
+        "SELECT 1 FROM sj_document d WHERE d.home = s.home AND d.collection = s.collection AND d.scope = s.scope "
+        "AND d.id = s.id)"
+    ),
     "images newer than their scope": (
         "SELECT count(*) FROM sj_image i JOIN sj_scope s ON " + _OF.format("i") + " WHERE i.collection = %s "
         "AND i.version > s.version"

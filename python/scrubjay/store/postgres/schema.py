@@ -31,7 +31,7 @@ WINDOW_SECONDS = 10.0
 """How long after its stamp (`sj_scope.changed`) a write may become visible without being missed by a feed."""
 _LOCK = 0x534A4159  # "SJAY": of advisory locks, for whoever changes tables or collections
 
-TABLES = ("sj_scope", "sj_document", "sj_tombstone", "sj_event", "sj_image")
+TABLES = ("sj_scope", "sj_document", "sj_tombstone", "sj_event", "sj_image", "sj_feedback")
 """Those that hold what belongs to a tenant, besides `sj_home`."""
 
 _SCRIPT = """
@@ -81,6 +81,14 @@ CREATE TABLE sj_image(
   home text NOT NULL, collection int NOT NULL, scope bigint NOT NULL, ordinal int NOT NULL,
   n_chunks int NOT NULL, version bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY (home, collection, scope, ordinal));
 ALTER TABLE sj_image ALTER data SET STORAGE EXTERNAL;
+
+-- number: of the home's writes; tenant, usr, agent: who asked; scope, id: of the document.
+CREATE TABLE sj_feedback(
+  home text NOT NULL, collection int NOT NULL, number bigint NOT NULL, at bigint NOT NULL,
+  tenant text NOT NULL, usr text NOT NULL, agent text NOT NULL, scope bigint NOT NULL, id bytea NOT NULL,
+  used boolean NOT NULL, query bytea, lexical_rank int, vector_rank int, score double precision,
+  PRIMARY KEY (home, collection, number));
+CREATE INDEX sj_feedback_document ON sj_feedback(home, collection, scope, id);
 """
 
 _MIGRATIONS: dict[int, str] = {}

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.errors import ClosedError, StoreError, UnsupportedError
+from scrubjay.errors import ClosedError, StoreError
 from scrubjay.locks import renew_in_children
 from scrubjay.store.feedback import Feedback
 from scrubjay.store.inspection import CheckReport
@@ -18,6 +18,7 @@ from scrubjay.store.postgres.errors import is_away, translated
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.inspection import inspect_rows
 from scrubjay.store.postgres.keys import id_of
+from scrubjay.store.postgres.notes import read_notes, write_note
 from scrubjay.store.postgres.reading import PostgresReader
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.transaction import PostgresTransaction
@@ -155,6 +156,7 @@ class PostgresStore(PostgresReader):
                 yield transaction
                 if not transaction.committed:
                     transaction.commit()
+                self._feed.tell(transaction.elsewhere)
             finally:
                 self._local.connection = self._local.transaction = None
                 if not transaction.committed:
@@ -209,12 +211,12 @@ class PostgresStore(PostgresReader):
     # ------------------------------------------------------------------ beside the documents
 
     def write_note(self, note: Feedback, *, now: int) -> bool:
-        """There are no notes here yet."""
-        raise UnsupportedError("feedback", self.place)
+        """Write a note on a document; see :mod:`scrubjay.store.feedback`."""
+        return write_note(self, note, now=now)
 
     def read_notes(self, scope: Scope | None, *, now: int) -> list[Feedback]:
-        """There are no notes here yet."""
-        raise UnsupportedError("feedbacks", self.place)
+        """Return the notes on documents that are there, oldest first."""
+        return read_notes(self, scope, now=now)
 
     def has_layer(self, table: str) -> bool:
         """No layer above keeps rows here yet."""

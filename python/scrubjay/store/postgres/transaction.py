@@ -17,6 +17,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import StoreBusyError, StoreUnavailableError, UnsupportedError, VersionConflictError
 from scrubjay.payload import is_pending
 from scrubjay.store.decoding import Checksum, marked, scope_of
+from scrubjay.store.feedback import Feedback
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.errors import is_away
 from scrubjay.store.postgres.keys import Key, can_hold, home_of, key_of, stored_id
@@ -73,6 +74,8 @@ class PostgresTransaction:
         self._last: dict[str, int] = {}  # home -> the number of its last write; its row is locked
         self._touched: dict[Key, _Touched] = {}
         self._later: list[tuple[str, Sequence[Any]]] = []
+        self.elsewhere: list[tuple[int, Scope, int]] = []
+        """What was written to other collections: their number, the scope, its version."""
 
     @property
     def connection(self) -> Any:
@@ -153,7 +156,7 @@ class PostgresTransaction:
         self._later.append(("BEGIN", ()))
         if not wait:
             self._later.append(("SET LOCAL lock_timeout = 1", ()))
-        self.begin(scopes)
+        self.begin(scope for scope in scopes if can_hold(scope))  # the others have no documents
         self.flush()
 
     def begin(self, scopes: Iterable[Scope]) -> None:
@@ -194,10 +197,9 @@ class PostgresTransaction:
                 found, *states = self._ask_all([lock, *questions])
             self._last[home] = max(found[0])
         for scope, state in zip(scopes, states, strict=True):
-            self._touched[key_of(scope)] = (
-                _Touched(scope, *state[0], False)
-                if state
-                else _Touched(scope, 0, 0, 0, 0, True)
+            version, documents, vectors, horizon = state[0] if state else (0, 0, 0, 0)
+            self._touched[key_of(scope)] = _Touched(
+                scope, version, documents, vectors, horizon, is_new=not state
             )
 
     def _state(self, scope: Scope) -> _Touched:
@@ -281,13 +283,16 @@ class PostgresTransaction:
         return written
 
     def _numbered(self, rows: Sequence[NewRow], now: int) -> list[tuple[Any, ...]]:
-        """Return rows as the table has them, with numbers in their order."""
+        """Return rows as the table has them, with numbers in their order, also where they are of several homes."""
+        number = max((self._last[home_of(row.scope)] for row in rows), default=0)
         checksums: dict[Scope, Checksum] = {}
         new = []
         for row in rows:
             key = key_of(row.scope)
             state = self._touched[key]
-            state.version, state.is_changed = self._next(key.home), True
+            number += 1
+            self._last[key.home] = state.version = number
+            state.is_changed = True
             checksum = checksums.get(row.scope)
             if checksum is None:
                 checksum = checksums[row.scope] = Checksum(row.scope)
@@ -376,12 +381,16 @@ class PostgresTransaction:
         key, state = key_of(scope), self._state(scope)
         before = _copy(state)
         self._remove(key, [seq for seq, _, _ in gone])
+        place = (key.home, self._collection, key.number)
+        self._later.append(
+            (f"DELETE FROM sj_feedback WHERE {_PLACE} AND id = ANY(%s)", (*place, [g[2] for g in gone]))
+        )
         numbers = [self._next(key.home) for _ in gone]
         self._later.append(
             (
                 "INSERT INTO sj_tombstone SELECT %s, %s, %s, u.seq, u.id "
                 "FROM unnest(%s::bigint[], %s::bytea[]) AS u(seq, id)",
-                (key.home, self._collection, key.number, numbers, [data for _, _, data in gone]),
+                (*place, numbers, [data for _, _, data in gone]),
             )
         )
         state.version, state.is_changed = numbers[-1], True
@@ -412,6 +421,47 @@ class PostgresTransaction:
         key, state = key_of(scope), self._state(scope)
         state.version, state.is_changed = self._next(key.home), True
         self._event(key, state.version, reason, n_documents, now)
+
+    def write_note(self, note: Feedback, *, now: int, most: int, pruned_every: int) -> bool:
+        """Write a note of feedback; False if its document is not there. Of a home about `most` are kept."""
+        key = key_of(note.document_scope)
+        place = (key.home, self._collection)
+        data = stored_id(note.id)
+        found = self._ask(
+            f"SELECT 1 FROM sj_document WHERE {_PLACE} AND id = %s AND (expires_at IS NULL OR expires_at > %s)",
+            (*place, key.number, data, now),
+        )
+        if not found:
+            return False
+        number = self._next(key.home)
+        query = None if note.query is None else note.query.encode()
+        ranks = (note.lexical_rank, note.vector_rank, note.score)
+        self._later.append(
+            (
+                "INSERT INTO sj_feedback VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)",
+                (
+                    *place,
+                    number,
+                    round(note.at * 1e6),
+                    *names_of(note.scope),
+                    key.number,
+                    data,
+                    note.used,
+                    query,
+                    *ranks,
+                ),
+            )
+        )
+        (n,) = self._ask("SELECT count(*) FROM sj_feedback WHERE home = %s AND collection = %s", place)[0]
+        if n > most + pruned_every:
+            self._later.append(
+                (
+                    "DELETE FROM sj_feedback WHERE home = %s AND collection = %s AND number <= (SELECT number FROM "
+                    "sj_feedback WHERE home = %s AND collection = %s ORDER BY number DESC LIMIT 1 OFFSET %s)",
+                    (*place, *place, most),
+                )
+            )
+        return True
 
     def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
         """Delete the documents that have expired of scopes that agree with `within` (None: of all)."""
@@ -456,11 +506,15 @@ class PostgresTransaction:
         )
         scopes = [scope_of(*row) for row in found]
         self.begin(scopes)
+        asked, asked_names = agreeing(scope, exact=exact)
+        self._later.append(
+            (f"DELETE FROM sj_feedback WHERE {asked} AND collection = %s", (*asked_names, self._collection))
+        )
         written = []
         for one in scopes:
             key, state = key_of(one), self._state(one)
             before = _copy(state)
-            for table in ("sj_document", "sj_image", "sj_tombstone"):
+            for table in ("sj_document", "sj_image", "sj_tombstone", "sj_feedback"):
                 self._later.append(
                     (f"DELETE FROM {table} WHERE {_PLACE}", (key.home, self._collection, key.number))
                 )
@@ -497,9 +551,10 @@ class PostgresTransaction:
     def _adopt(self, other: PostgresTransaction) -> None:
         """Send with this transaction what another collection's collected."""
         self._later += other._later
-        self._later += [
-            other._statement_of(key, state) for key, state in other._touched.items() if state.is_changed
-        ]
+        for key, state in other._touched.items():
+            if state.is_changed:
+                self._later.append(other._statement_of(key, state))
+                self.elsewhere.append((other._collection, state.scope, state.version))
 
     def forget_names(self, scope: Scope, words: Pseudonyms) -> None:
         """Names stay in the rows of scopes here."""
