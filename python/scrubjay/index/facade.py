@@ -104,7 +104,7 @@ class Index:
         memory_budget: int | None = None, collection: str | None = None, keys: KeyProvider | None = None,
         encryption: str = "sealed", read_only: bool = False, on_embedder_error: str = "pending", max_stale: float = 1.0,
     ) -> Self:  # fmt: skip
-        """Open the index in a file, or create it; what is written survives."""
+        """Open the index in a file or a database, or create it; what is written survives."""
         asked = asked_identity(embedder, dim, metric, dtype, analyzer)
         options = file_options(
             stemmer, k1, b, durability, busy_timeout, memory_budget, keys, encryption, read_only, max_stale

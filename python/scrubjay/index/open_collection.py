@@ -211,12 +211,14 @@ def open_root(
     options: Mapping[str, Any],
     on_embedder_error: str = "pending",
 ) -> OpenCollection:
-    """Open the index in a file, or create it; what is written survives.
+    """Open the index in a file or a database, or create it; what is written survives.
 
     Args:
         path: one SQLite file (beside it, while it is open, its log `-wal` and `-shm`). Several processes may have
             it open on one machine, not over a network file system. A new file is its owner's alone (mode 0600,
-            whatever the umask; not on Windows); one that is there keeps its mode, and the log gets it.
+            whatever the umask; not on Windows); one that is there keeps its mode, and the log gets it. Or
+            "postgresql://user@host/database" (extra `postgres`), for processes on many machines: docs/fleet.md says
+            which verbs it has.
         embedder: as in the constructor; it must be the model whose vectors the file holds (see :meth:`Admin.reembed`).
         dim, metric, dtype, analyzer: of a new index, by default as in the constructor; of an existing one they are
             known, and what is given must agree.
@@ -245,14 +247,18 @@ def open_root(
         read_only: the file must be there, and nothing in it is changed: what would write raises StoreError. A
             file on a read-only medium can be opened so, unless it was not closed properly.
         on_embedder_error: as in the constructor. What is pending in the file is embedded in the background.
+        max_stale: of a database: seconds for which a search may not know what other processes wrote (its own writes it
+            always knows); 0: it asks each time. A file is always up to date.
 
     A partition is read when a search first needs it. Use the index as a context manager, or :meth:`Index.close` it.
 
     Raises:
         StoreFormatError: the file is not an index, is of a newer format, or holds another kind of index.
         StoreError, StoreBusyError, CorruptIndexError: it cannot be opened, or is damaged.
+        StoreUnavailableError: the server of the database does not answer.
+        UnsupportedError: `keys` for a database.
         EmbedderMismatchError: it holds vectors of another model.
-        MissingExtraError: `keys` need the package cryptography.
+        MissingExtraError: `keys` need the package cryptography, a database needs psycopg.
 
     >>> import tempfile
     >>> from scrubjay import Index, Scope
