@@ -5,33 +5,18 @@ A note changes no version. It goes with its document and with the scope that ask
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.store.decoding import scope_of
-from scrubjay.store.feedback import MAX_NOTES, Feedback
+from scrubjay.store.feedback import Feedback
 from scrubjay.store.listing import warn_of
 from scrubjay.store.postgres.keys import Unreadable, can_hold, id_of
-from scrubjay.store.postgres.reading import agreeing
+from scrubjay.store.postgres.reading import PostgresReader, agreeing
 
-if TYPE_CHECKING:
-    from scrubjay.store.postgres.store import PostgresStore
-
-__all__ = ["read_notes", "write_note"]
-
-_PRUNED_EVERY = 256
+__all__ = ["read_notes"]
 
 
-def write_note(store: PostgresStore, note: Feedback, *, now: int) -> bool:
-    """Write a note, durably; False if its asker sees no such document (nothing is written)."""
-    if note.document_scope not in note.scope.visible() or not can_hold(note.scope):
-        return False
-    with store.writing("recording feedback", scopes=[note.document_scope]) as transaction:
-        return transaction.write_note(note, now=now, most=MAX_NOTES, pruned_every=_PRUNED_EVERY)
-
-
-def read_notes(store: PostgresStore, scope: Scope | None, *, now: int) -> list[Feedback]:
+def read_notes(store: PostgresReader, scope: Scope | None, *, now: int) -> list[Feedback]:
     """Return the notes on documents that are still there, oldest first; with `scope` those asked from within it."""
     if scope is not None and not can_hold(scope):
         return []

@@ -17,8 +17,8 @@ from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.errors import is_away, translated
 from scrubjay.store.postgres.feed import Feed
 from scrubjay.store.postgres.inspection import inspect_rows
-from scrubjay.store.postgres.keys import id_of
-from scrubjay.store.postgres.notes import read_notes, write_note
+from scrubjay.store.postgres.keys import can_hold, id_of
+from scrubjay.store.postgres.notes import read_notes
 from scrubjay.store.postgres.reading import PostgresReader
 from scrubjay.store.postgres.server import Server
 from scrubjay.store.postgres.transaction import PostgresTransaction
@@ -212,7 +212,10 @@ class PostgresStore(PostgresReader):
 
     def write_note(self, note: Feedback, *, now: int) -> bool:
         """Write a note on a document; see :mod:`scrubjay.store.feedback`."""
-        return write_note(self, note, now=now)
+        if note.document_scope not in note.scope.visible() or not can_hold(note.scope):
+            return False
+        with self.writing("recording feedback", scopes=[note.document_scope]) as transaction:
+            return transaction.write_note(note, now=now)
 
     def read_notes(self, scope: Scope | None, *, now: int) -> list[Feedback]:
         """Return the notes on documents that are there, oldest first."""

@@ -17,7 +17,7 @@ from scrubjay._native import Scope
 from scrubjay.errors import StoreBusyError, StoreUnavailableError, UnsupportedError, VersionConflictError
 from scrubjay.payload import is_pending
 from scrubjay.store.decoding import Checksum, marked, scope_of
-from scrubjay.store.feedback import Feedback
+from scrubjay.store.feedback import MAX_NOTES, Feedback
 from scrubjay.store.postgres import schema
 from scrubjay.store.postgres.errors import is_away
 from scrubjay.store.postgres.keys import Key, can_hold, home_of, key_of, stored_id
@@ -28,6 +28,7 @@ from scrubjay.store.scopes import names_of
 
 __all__ = ["PostgresTransaction"]
 
+_PRUNED_EVERY = 256  # notes
 _MANY = 16  # rows from which COPY takes less time than statements
 _COLUMNS = "home, collection, scope, seq, id, text, payload, vector, created_at, updated_at, expires_at, hash, pending"
 _TYPES = (
@@ -422,8 +423,8 @@ class PostgresTransaction:
         state.version, state.is_changed = self._next(key.home), True
         self._event(key, state.version, reason, n_documents, now)
 
-    def write_note(self, note: Feedback, *, now: int, most: int, pruned_every: int) -> bool:
-        """Write a note of feedback; False if its document is not there. Of a home about `most` are kept."""
+    def write_note(self, note: Feedback, *, now: int) -> bool:
+        """Write a note of feedback; False if its document is not there. Of a home a few more than MAX_NOTES are kept."""
         key = key_of(note.document_scope)
         place = (key.home, self._collection)
         data = stored_id(note.id)
@@ -453,12 +454,12 @@ class PostgresTransaction:
             )
         )
         (n,) = self._ask("SELECT count(*) FROM sj_feedback WHERE home = %s AND collection = %s", place)[0]
-        if n > most + pruned_every:
+        if n > MAX_NOTES + _PRUNED_EVERY:
             self._later.append(
                 (
                     "DELETE FROM sj_feedback WHERE home = %s AND collection = %s AND number <= (SELECT number FROM "
                     "sj_feedback WHERE home = %s AND collection = %s ORDER BY number DESC LIMIT 1 OFFSET %s)",
-                    (*place, *place, most),
+                    (*place, *place, MAX_NOTES),
                 )
             )
         return True
