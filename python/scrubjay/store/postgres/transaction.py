@@ -424,7 +424,7 @@ class PostgresTransaction:
         self._event(key, state.version, reason, n_documents, now)
 
     def write_note(self, note: Feedback, *, now: int) -> bool:
-        """Write a note of feedback; False if its document is not there. Of a home a few more than MAX_NOTES are kept."""
+        """Write a note of feedback; False if its document is not there. A home keeps MAX_NOTES, and a few more."""
         key = key_of(note.document_scope)
         place = (key.home, self._collection)
         data = stored_id(note.id)
