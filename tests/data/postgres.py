@@ -17,7 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from urllib.parse import quote
 
-__all__ = ["Cluster", "cluster", "new_url"]
+__all__ = ["Cluster", "cluster", "new_cluster", "new_url"]
 
 _PORT = 54329
 
@@ -61,6 +61,20 @@ class Cluster:
         """Stop it: "fast" ends every connection, "immediate" is like a crash."""
         self._run("pg_ctl", "-D", self._data, "-m", how, "-w", "stop")
 
+    def fork_from_copy(self, copy: Path) -> None:
+        """Let a stopped server go on from a copy of its folder, as a standby that was behind takes over."""
+        shutil.rmtree(self._data)
+        shutil.copytree(copy, self._data, symlinks=True)
+        (Path(self._data) / "standby.signal").touch()
+        if self._user is not None:
+            subprocess.run(["chown", "-R", self._user, self._data], check=True)
+        self.start()
+        self._run("pg_ctl", "-D", self._data, "-w", "promote")
+
+    def copy_to(self, copy: Path) -> None:
+        """Copy the folder of a stopped server."""
+        shutil.copytree(self._data, copy, symlinks=True)
+
     def remove(self) -> None:
         """Stop it for good."""
         try:
@@ -94,6 +108,11 @@ def _programs() -> Path | None:
 @lru_cache(maxsize=1)
 def cluster() -> Cluster | str:
     """Return the server that all tests of this process share, or why there is none."""
+    return new_cluster()
+
+
+def new_cluster() -> Cluster | str:
+    """Return a server of one's own, to be taken away and given back, or why there is none."""
     try:
         import psycopg  # noqa: F401
     except ImportError:

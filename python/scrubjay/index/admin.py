@@ -22,6 +22,7 @@ from scrubjay.index.semantic import Semantics, checked_embedder, checked_policy
 from scrubjay.index.transfer import export_collection, import_collection
 from scrubjay.initialised import guarded
 from scrubjay.progress import open_progress
+from scrubjay.records import Stamp
 from scrubjay.store.check import CheckReport, check_store
 from scrubjay.store.encryption import KeyProvider
 from scrubjay.store.engine import DurableEngine
@@ -102,6 +103,25 @@ class Admin:
                 None: everything.
         """
         return FeedbackBook(self._collection).notes(scope)
+
+    def stamp(self, scope: Scope) -> Stamp:
+        """Return a stamp of exactly this scope, with all that this process wrote to it.
+
+        `search(after=stamp)` in another process has seen it, too (docs/fleet.md).
+
+        >>> from scrubjay import Index, Stamp
+        >>> index = Index()
+        >>> index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
+        >>> header = str(index.admin.stamp(Scope("acme")))
+        >>> len(index.search("train", scope=Scope("acme"), after=Stamp.read(header)))
+        1
+        """
+        if not isinstance(scope, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        self._collection.check_open()
+        engine = self._collection.engine
+        version = engine.residency.stamp(scope) if isinstance(engine, DurableEngine) else 0
+        return Stamp(scope, version, str(engine.lineage))
 
     def events(self) -> list[Event]:
         """Return what was deleted from the file, without its content: when, why, from which scope, how many."""

@@ -34,7 +34,7 @@ from scrubjay.index.view import ScopeView, as_view_scope
 from scrubjay.index.writer import Writer
 from scrubjay.initialised import unset
 from scrubjay.payload import CreatedAt
-from scrubjay.records import Cursor, Page, Record
+from scrubjay.records import Cursor, Page, Record, Stamp
 from scrubjay.store.encryption import KeyProvider
 from scrubjay.store.facets import Value
 from scrubjay.store.patching import KEEP, Keep
@@ -174,10 +174,10 @@ class Index:
     @documented(Searcher.search)
     def search(
         self, text: str | bytes | None = None, *, scope: Scope, k: int = 10, filter: FilterLike | None = None,
-        vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False,
+        vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False, after: Stamp | None = None,
     ) -> Hits:  # fmt: skip
         """Return the k best memories that `scope` may see: its own and those shared with it."""
-        return self._searcher.search(text, scope, k, filter, vector, query, explain)
+        return self._searcher.search(text, scope, k, filter, vector, query, explain, after)
 
     async def asearch(self, text: str | bytes | None = None, **options: Any) -> Hits:
         """Search as :meth:`search` does, without keeping the event loop waiting; takes and raises the same.

@@ -46,6 +46,11 @@ class Unchanging:
 
     generation = 0
     n_damaged = 0
+    may_be_stale = False
+
+    def freshness(self, scope: Scope) -> tuple[float, bool]:
+        """Nobody else writes to it."""
+        return 0.0, False
 
     def damage(self, scope: Scope) -> tuple[int, int]:
         """No file, no damage."""

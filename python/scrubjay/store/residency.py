@@ -17,7 +17,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from scrubjay._native import Engine, PreparedDocuments, Scope
-from scrubjay.errors import EncryptionError, StoreError
+from scrubjay.errors import EncryptionError, StoreError, StoreUnavailableError
 from scrubjay.locks import is_mine
 from scrubjay.store.budget import Budget
 from scrubjay.store.filling import FEW, UNFINISHED, Filling
@@ -68,6 +68,9 @@ class Residency(Filling):
         self._n_departures = 0
         self._glance: object = None
         self._keyed = store.cipher.ring is not None
+        self._asks_each_time = store.asks_each_time
+        self.may_be_stale = store.path is None
+        """Whether :meth:`freshness` can say anything: a file is always up to date."""
         self._erased: set[str] = set()  # tenants whose keys were destroyed, and who are not in memory
         self._seen = store.mark()  # every scope written to before has been marked
 
@@ -100,8 +103,7 @@ class Residency(Filling):
         for partition in view:
             partition.last_used = tick
             if not partition.ready:
-                self.bring(partition)
-                brought = True
+                brought = self.bring(partition) or brought
             elif partition.next_expiry != NEVER and partition.next_expiry <= self._clock():
                 self._expire(partition)
         if brought:
@@ -111,7 +113,7 @@ class Residency(Filling):
 
     def view_now(self, scope: Scope) -> View | None:
         """Return what :meth:`view` does, or None if that might read the file, ask for a key or wait for a lock."""
-        if self._keyed or self._store.glance() != self._glance:
+        if self._keyed or self._asks_each_time or self._store.glance() != self._glance:
             return None
         view = self._views.get(scope)
         if view is None:
@@ -225,15 +227,56 @@ class Residency(Filling):
             partition.lock.release()
         self._partitions = kept
 
-    def bring(self, partition: Partition) -> None:
-        """Make a partition resident and current."""
+    def bring(self, partition: Partition) -> bool:
+        """Make a partition resident and current; False if the rows cannot be had now, and it is here as of before.
+
+        Raises:
+            StoreUnavailableError: the rows cannot be had, and it is not here.
+        """
         with partition.lock:
             while not partition.ready and not partition.retired:
                 try:
                     self._read(partition)
+                except StoreUnavailableError:
+                    if partition.resident:
+                        return False
+                    self.drop(partition)
+                    raise
                 except BaseException:
                     self.drop(partition)
                     raise
+        return True
+
+    def freshness(self, scope: Scope) -> tuple[float, bool]:
+        """Return for how many seconds what others wrote may be unknown, and whether that is longer than promised, or
+        known to be missing in what `scope` sees."""
+        seconds, is_late = self._store.freshness()
+        return seconds, is_late or not all(partition.ready for partition in self._views.get(scope, ()))
+
+    def stamp(self, scope: Scope) -> int:
+        """Return the version of exactly this scope, as far as this process knows: at least that of its own writes."""
+        return self.partition(scope).version
+
+    def reach(self, scope: Scope, version: int) -> None:
+        """See to it that the next search has seen this version of exactly this scope.
+
+        Raises:
+            StoreUnavailableError: the store does not have it now.
+        """
+        partition = self.partition(scope)
+        if partition.version >= version and (partition.ready or self.bring(partition)):
+            return
+        state = self._store.scope_state(scope)
+        found = 0 if state is None else state.version
+        with self._lock:
+            if found > partition.version:
+                partition.version = found
+                partition.ready = False
+        if found < version or not self.bring(partition):
+            raise StoreUnavailableError(
+                f"after: expected version {version} of {scope!r}, found {found}: the write was lost in a failover, or "
+                f"the server that has it does not answer: {self._store.place}"
+            )
 
     # ------------------------------------------------------------------ around a commit of this process
 

@@ -172,6 +172,15 @@ class Store(Protocol):
         """Return what differs whenever anything may have been committed. Before each search: a look at local memory."""
         ...
 
+    @property
+    def asks_each_time(self) -> bool:
+        """Whether :meth:`glance` asks a server each time."""
+        ...
+
+    def freshness(self) -> tuple[float, bool]:
+        """Return for how many seconds what others wrote may be unknown, and whether that is longer than promised."""
+        ...
+
     def mark(self) -> object:
         """Return a mark of now, for :meth:`noticed`."""
         ...

@@ -267,6 +267,15 @@ class SqliteStore(ReadingStore):
         """The file, for messages."""
         return str(self.path)
 
+    @property
+    def asks_each_time(self) -> bool:
+        """A glance is a look at shared memory."""
+        return False
+
+    def freshness(self) -> tuple[float, bool]:
+        """A glance shows every commit."""
+        return 0.0, False
+
     def lineage(self) -> str | None:
         """Return a name of this collection of this file; see :func:`scrubjay.store.place.name_of`."""
         return name_of(self)

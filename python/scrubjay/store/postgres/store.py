@@ -94,7 +94,18 @@ class PostgresStore(PostgresReader):
         if self._feed.is_away:
             return  # the feed's own thread finds out when it is back
         with suppress(StoreError):
-            self._feed.poll(wait=_PATIENCE_SECONDS)
+            self._feed.poll(wait=_PATIENCE_SECONDS if self.max_stale else self.server.busy_seconds)
+
+    @property
+    def asks_each_time(self) -> bool:
+        """Whether `max_stale` is 0."""
+        return self.max_stale == 0
+
+    def freshness(self) -> tuple[float, bool]:
+        """Return for how many seconds what others wrote may be unknown, and whether that is longer than promised."""
+        feed = self._feed
+        seconds = max(time.monotonic() - feed.fresh_at, 0.0)
+        return seconds, feed.is_away or 0 < self.max_stale < seconds
 
     def mark(self) -> object:
         """There is one who asks, so what was noticed is kept here."""
@@ -108,10 +119,6 @@ class PostgresStore(PostgresReader):
             if is_other:
                 self._history = self.server.lineage
         return Noticed(None, None if is_other else list(behind.items()))
-
-    def seconds_stale(self) -> float:
-        """Return for how many seconds nothing may have been heard of what others wrote."""
-        return max(time.monotonic() - self._feed.fresh_at, 0.0)
 
     def generation(self) -> int:
         """Nothing changes the model over PostgreSQL yet."""
