@@ -55,9 +55,7 @@ class TestAway:
                 index.upsert_many([{"id": i, "text": f"oak {i}", "scope": scope} for i in range(30)])
             assert len(words(index)) == 30
             hits = index.search("oak", scope=JANE)
-            assert hits.degraded == (
-                "no_embedder: the index has no embedder, only words were ranked",
-            ) or not [reason for reason in hits.degraded if reason.startswith("stale")]
+            assert not any(reason.startswith("stale: ") for reason in hits.degraded)
             assert 0 <= hits.freshness < 1
             server.stop("immediate")
             try:
@@ -66,7 +64,7 @@ class TestAway:
                 assert index.search("oak", scope=JANE).freshness > 0
                 (batch,) = index.search_batch(["oak"], scope=JANE, k=50)
                 assert len(batch) == 30 and any(reason.startswith("stale: ") for reason in batch.degraded)
-                with pytest.raises(StoreUnavailableError, match="does not answer|is stopping"):
+                with pytest.raises(StoreUnavailableError, match=r"does not answer|is stopping"):
                     index.search("oak", scope=Scope("globex"))
                 for write in (
                     lambda: index.upsert(99, "oak", scope=JANE),
@@ -278,7 +276,7 @@ def test_a_standby_that_was_behind_takes_over(server: Cluster, url: str, tmp_pat
         expected = {*range(20), 200}
         until(lambda: words(other) == expected)
         assert words(index) == expected  # no phantoms, nothing missing
-        with pytest.raises(StoreUnavailableError, match="failover|does not answer"):
+        with pytest.raises(StoreUnavailableError, match=r"failover|does not answer"):
             other.search("oak", scope=JANE, after=stamp._replace(version=stamp.version + 10**12))
         with Index.open(url) as cold:
             assert words(cold) == expected

@@ -75,7 +75,9 @@ def incomplete(plan: Plan, n_pending: int) -> Plan:
 
 def stale(plan: Plan, seconds: float) -> Plan:
     """Add that what others wrote may be missing for longer than was promised."""
-    reason = f"stale: the database has not answered for {seconds:.1f} s; what others wrote since may be missing"
+    reason = (
+        f"stale: the database has not answered for {seconds:.1f} s; what others wrote since may be missing"
+    )
     return plan._replace(degraded=(*plan.degraded, reason))
 
 
