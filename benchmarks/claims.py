@@ -238,8 +238,9 @@ def two_threads(run: Run) -> Figures | None:
     report = run.get("hybrid", {}).get("workloads", {})
     found = [
         row["threads"]["ratio"]
-        for workload in ("user-1k", "user-10k")
-        for row in report.get(workload, {}).get("rows", ())
+        for workload, visible in (("user-1k", 1_000), ("user-10k", 10_000))
+        if report.get(workload, {}).get("visible") == visible
+        for row in report[workload]["rows"]
         if row["engine"] == "scrubjay" and row.get("threads")
     ]
     return tuple(found) if len(found) == 2 else None
