@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.data import markdown
+from tests.data.postgres import new_url
 
 import scrubjay
 from scrubjay.cli.arguments import make_parser
@@ -86,6 +87,8 @@ def name_of(value: Path | str) -> str:
 def test_markdown_examples(path: Path, extra: str) -> None:
     """Blocks with prompts are compared with their output; the others run."""
     names: dict[str, Any] = {"__name__": "__main__"}
+    if extra == "postgres":
+        names["URL"] = new_url()
     for code in markdown.python_groups(path.read_text(encoding="utf-8"))[extra]:
         try:
             if code.lstrip().startswith(">>>"):
@@ -109,7 +112,7 @@ def check_absent(extra: str) -> None:
 
 
 def test_the_documentation_has_examples_of_every_adapter() -> None:
-    shown = {extra for _, extra in markdown_examples()} - {""}
+    shown = {extra for _, extra in markdown_examples()} - {"", "postgres"}
     modules = {MODULE_OF_EXTRA.get(extra, f"scrubjay.adapters.{extra.replace('-', '_')}") for extra in shown}
     packages = {
         name for name in ADAPTERS if name.count(".") == 2 and not name.rpartition(".")[2].startswith("_")
