@@ -1,16 +1,23 @@
-"""The command `scrubjay`: demo, search, index, import, stats; tune; memory; check, compact, backup, export; mcp, serve.
-`scrubjay --help` says the rest."""
+"""The command `scrubjay`: add, search, list, get, rm, stats, import, export on an index in a file; memory; check,
+compact, backup; serve, mcp; demo, index, tune, doctor, completion. `scrubjay --help` says the rest."""
 
 from __future__ import annotations
 
+import contextlib
+import io
+import json
 import os
 import sys
 from collections.abc import Sequence
 
 from scrubjay.cli import (
+    adding,
+    completion_command,
     demo_command,
+    doctor_command,
     file_commands,
     memory_commands,
+    record_commands,
     server_commands,
     store_commands,
     tune_command,
@@ -24,6 +31,12 @@ from scrubjay.errors import Error
 __all__ = ["main"]
 
 _COMMANDS = {
+    "add": adding.run_add,
+    "list": record_commands.run_list,
+    "get": record_commands.run_get,
+    "rm": record_commands.run_rm,
+    "doctor": doctor_command.run_doctor,
+    "completion": completion_command.run_completion,
     "demo": demo_command.run,
     "search": file_commands.run_search,
     "index": file_commands.run_index,
@@ -45,11 +58,18 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0 found or done, 1 nothing found, 2 wrong usage or bad input, 130 interrupted.
     """
+    given = list(sys.argv[1:] if argv is None else argv)
+    as_json = "--json" in given
     parser = make_parser()
+    said = io.StringIO()
     try:
-        arguments = parser.parse_args(argv)
+        with contextlib.redirect_stderr(said) if as_json else contextlib.nullcontext():
+            arguments = parser.parse_args(given)
     except SystemExit as stop:  # argparse printed why; 0 after --help
-        return stop.code if isinstance(stop.code, int) else 2
+        code = stop.code if isinstance(stop.code, int) else 2
+        if as_json and code:
+            _say("", "UsageError", said.getvalue().rpartition("error: ")[2].strip(), code, as_json)
+        return code
     if arguments.version:
         show_config()
         return 0
@@ -63,12 +83,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        print(f"scrubjay {arguments.command}: {said_by_system(error)}", file=sys.stderr)
-        return 2
-    except (InputError, Error, ValueError) as error:
-        print(f"scrubjay {arguments.command}: {error}", file=sys.stderr)
-        return 2
+    except (InputError, Error, OSError, ValueError) as error:
+        message = (
+            said_by_system(error)
+            if type(error).__module__ == "builtins" and isinstance(error, OSError)
+            else str(error)
+        )
+        return _say(arguments.command, type(error).__name__, message, 2, as_json)
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+        return _say("", "KeyboardInterrupt", "interrupted", 130, as_json)
+
+
+def _say(command: str, kind: str, message: str, code: int, as_json: bool) -> int:
+    """Print an error on standard error, with --json as one line of JSON; return the exit code."""
+    if as_json:
+        error = {"type": kind, "message": message, "exit_code": code}
+        print(json.dumps({"error": error}, ensure_ascii=False), file=sys.stderr)
+    else:
+        print(f"scrubjay {command}: {message}" if command else message, file=sys.stderr)
+    return code
