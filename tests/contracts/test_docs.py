@@ -162,7 +162,7 @@ def test_readme_begins_with_its_two_commands() -> None:
     """.ci/run runs these two in fresh environments."""
     first = next(markdown.blocks((ROOT / "README.md").read_text(encoding="utf-8")))
     lines = [line.partition("#")[0].strip() for line in first.code.splitlines()]
-    assert lines == ["pip install . && scrubjay demo", 'pip install ".[test]" && pytest']
+    assert lines == ['pip install ".[wordllama]" && scrubjay demo', 'pip install ".[test]" && pytest']
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,13 @@ def test_json_lines(tmp_path: Path) -> None:
             "metadata": {"lang": "en", "speaker": "Ann"},
             "created_at": "2026-01-01",
         },
-        {"id": f"{tmp_path.as_posix()}/x.jsonl:2", "text": "no id", "scope": LOCAL, "metadata": {}, "created_at": 5},
+        {
+            "id": f"{tmp_path.as_posix()}/x.jsonl:2",
+            "text": "no id",
+            "scope": LOCAL,
+            "metadata": {},
+            "created_at": 5,
+        },
     ]
 
 

@@ -4,52 +4,41 @@ compact, backup; serve, mcp; demo, index, tune, doctor, completion. `scrubjay --
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import json
 import os
 import sys
 from collections.abc import Sequence
 
-from scrubjay.cli import (
-    adding,
-    completion_command,
-    demo_command,
-    doctor_command,
-    file_commands,
-    memory_commands,
-    record_commands,
-    server_commands,
-    store_commands,
-    tune_command,
-)
 from scrubjay.cli.arguments import make_parser
 from scrubjay.cli.outputs import said_by_system
-from scrubjay.cli.readers import InputError
+from scrubjay.cli.reading import InputError
 from scrubjay.config import show_config
 from scrubjay.errors import Error
 
 __all__ = ["main"]
 
-_COMMANDS = {
-    "add": adding.run_add,
-    "list": record_commands.run_list,
-    "get": record_commands.run_get,
-    "rm": record_commands.run_rm,
-    "doctor": doctor_command.run_doctor,
-    "completion": completion_command.run_completion,
-    "demo": demo_command.run,
-    "search": file_commands.run_search,
-    "index": file_commands.run_index,
-    "import": file_commands.run_import,
-    "stats": file_commands.run_stats,
-    "tune": tune_command.run_tune,
-    "check": store_commands.run_check,
-    "compact": store_commands.run_compact,
-    "backup": store_commands.run_backup,
-    "export": store_commands.run_export,
-    "mcp": server_commands.run_mcp,
-    "serve": server_commands.run_serve,
-    "memory": memory_commands.run_memory,
+_COMMANDS = {  # imported when they are called: none needs what all others need
+    "add": "adding.run_add",
+    "list": "record_commands.run_list",
+    "get": "record_commands.run_get",
+    "rm": "record_commands.run_rm",
+    "doctor": "doctor_command.run_doctor",
+    "completion": "completion_command.run_completion",
+    "demo": "demo_command.run",
+    "search": "file_commands.run_search",
+    "index": "file_commands.run_index",
+    "import": "file_commands.run_import",
+    "stats": "file_commands.run_stats",
+    "tune": "tune_command.run_tune",
+    "check": "store_commands.run_check",
+    "compact": "store_commands.run_compact",
+    "backup": "store_commands.run_backup",
+    "export": "store_commands.run_export",
+    "mcp": "server_commands.run_mcp",
+    "serve": "server_commands.run_serve",
+    "memory": "memory_commands.run_memory",
 }
 
 
@@ -66,10 +55,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         with contextlib.redirect_stderr(said) if as_json else contextlib.nullcontext():
             arguments = parser.parse_args(given)
     except SystemExit as stop:  # argparse printed why; 0 after --help
-        code = stop.code if isinstance(stop.code, int) else 2
-        if as_json and code:
-            _say("", "UsageError", said.getvalue().rpartition("error: ")[2].strip(), code, as_json)
-        return code
+        if as_json and stop.code:
+            _say("", "UsageError", said.getvalue().rpartition("error: ")[2].strip(), 2, as_json)
+        return stop.code if isinstance(stop.code, int) else 2
     if arguments.version:
         show_config()
         return 0
@@ -77,7 +65,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return 2
     try:
-        code = _COMMANDS[arguments.command](arguments)
+        module, _, function = _COMMANDS[arguments.command].partition(".")
+        code: int = getattr(importlib.import_module(f"scrubjay.cli.{module}"), function)(arguments)
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader of a pipe has seen enough

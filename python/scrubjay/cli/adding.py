@@ -179,7 +179,7 @@ class _Filling:
             by_scope[record["scope"]].append(record)
         changed = []
         for scope, records in by_scope.items():
-            stored = self._index.get_many([record["id"] for record in records], scope=scope)
+            stored = self._stored(scope, [record["id"] for record in records])
             for record, old in zip(records, stored, strict=True):
                 if old is None or old.scope != scope:
                     self._done.added += 1
@@ -198,6 +198,12 @@ class _Filling:
         except (TypeError, ValueError) as error:
             raise InputError(str(error)) from error
         return n_read
+
+    def _stored(self, scope: Scope, ids: list[str]) -> list[Record | None]:
+        try:
+            return self._index.get_many(ids, scope=scope)
+        except TypeError as error:  # an index whose ids are numbers
+            raise InputError(f"{self._arguments.index}: {error}") from None
 
     def _note_place(self, file: str, before: object) -> None:
         """Say that a memory takes the place of one from another file, which has the same id."""

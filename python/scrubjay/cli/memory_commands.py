@@ -12,7 +12,7 @@ from typing import Any
 
 from scrubjay.cli.options import scope_of
 from scrubjay.cli.outputs import check_output, open_index
-from scrubjay.cli.readers import InputError
+from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.embedders import Embedder
 from scrubjay.embedders.accepted import AUTO, as_embedder, embedder_of_model

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from scrubjay.cli.readers import InputError, Skips
+from scrubjay.cli.reading import InputError, Skips
 from scrubjay.cli.terminal import clean, dim
 from scrubjay.embedders import EmbedderLike
 from scrubjay.index import Index

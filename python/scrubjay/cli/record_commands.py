@@ -10,7 +10,7 @@ from typing import Any
 from scrubjay._native import Scope
 from scrubjay.cli.options import scope_of
 from scrubjay.cli.outputs import open_index
-from scrubjay.cli.readers import InputError
+from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.index import Index
 from scrubjay.records import Record
@@ -115,8 +115,11 @@ def as_dict(record: Record) -> dict[str, Any]:
 
 def _get(index: Index, id: str, scope: Scope) -> Record | None:
     """The memory of an id; digits may be an int, which the command line cannot tell apart."""
-    record = index.get(id, scope=scope)
-    return index.get(int(id), scope=scope) if record is None and id.lstrip("-").isdecimal() else record
+    try:
+        return index.get(id, scope=scope)
+    except TypeError:  # the index has numbers
+        number = id.removeprefix("-")
+        return index.get(int(id), scope=scope) if number.isascii() and number.isdecimal() else None
 
 
 def _filter(arguments: argparse.Namespace) -> dict[str, Any] | None:

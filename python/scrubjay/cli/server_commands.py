@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator
 
 from scrubjay.cli.options import scope_of
-from scrubjay.cli.readers import InputError
+from scrubjay.cli.reading import InputError
 from scrubjay.index import Index
 from scrubjay.memory.extractors import OpenAIExtractor
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from scrubjay._native import Scope
 from scrubjay.cli.outputs import check_output, open_index, written
-from scrubjay.cli.readers import InputError
+from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import clean
 from scrubjay.errors import CorruptDataWarning
 from scrubjay.index import Admin

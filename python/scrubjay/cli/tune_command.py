@@ -10,7 +10,7 @@ from pathlib import Path
 from scrubjay import fusion
 from scrubjay._native import Scope
 from scrubjay.cli.outputs import check_output, open_index
-from scrubjay.cli.readers import InputError
+from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import bold, dim, mark, render_table
 from scrubjay.fusion import RRF, Query
 from scrubjay.index import Index

@@ -177,11 +177,17 @@ class Semantics:
         """Forget the model: no vector is stored any more."""
         self._written_by = None
 
+    def _no_embedder(self) -> str:
+        """Say that there is no embedder, and which one the stored vectors need."""
+        if self._written_by is None:
+            return _NO_EMBEDDER
+        return f"{_NO_EMBEDDER}; its vectors are of {self._written_by!r}: {_remedy(self._written_by)}"
+
     def known_query(self, text: str | bytes) -> tuple[Vectors | None, tuple[str, ...]] | None:
         """Return what :meth:`query` does, or None if the embedder would have to be called."""
         embedder = self._embedder
         if embedder is None:
-            return None, (_NO_EMBEDDER,)
+            return None, (self._no_embedder(),)
         if self._written_by is not None and self._written_by != embedder.name:
             return None, (_other_model(embedder, self._written_by),)
         vector = self.cache.get(as_text(text))
@@ -191,7 +197,7 @@ class Semantics:
         """Return (vector, ()) or (None, reasons); never raises what the embedder raises."""
         embedder = self._embedder
         if embedder is None:
-            return None, (_NO_EMBEDDER,)
+            return None, (self._no_embedder(),)
         if self._written_by is not None and self._written_by != embedder.name:
             return None, (_other_model(embedder, self._written_by),)
         key = as_text(text)
@@ -212,7 +218,7 @@ class Semantics:
         embedder = self._embedder
         keys = [None if text is None else as_text(text) for text in texts]
         if embedder is None:
-            return [(None, () if key is None else (_NO_EMBEDDER,)) for key in keys]
+            return [(None, () if key is None else (self._no_embedder(),)) for key in keys]
         if self._written_by is not None and self._written_by != embedder.name:
             reasons = (_other_model(embedder, self._written_by),)
             return [(None, () if key is None else reasons) for key in keys]
@@ -255,6 +261,15 @@ def checked_policy(on_embedder_error: str) -> str:
     if on_embedder_error not in ("pending", "raise"):
         raise ValueError(f"on_embedder_error: expected 'pending' or 'raise', got {on_embedder_error!r}")
     return on_embedder_error
+
+
+def _remedy(model: str) -> str:
+    """Return how to get the embedder of a model."""
+    if model.startswith(("wordllama/", "ollama/")):
+        return 'Index.open(path, "auto") loads it' + (
+            ' (pip install "scrubjay[wordllama]")' if model.startswith("wordllama/") else ""
+        )
+    return "give that embedder to Index.open"
 
 
 def _other_model(embedder: Embedder, model: str) -> str:

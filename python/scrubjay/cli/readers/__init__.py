@@ -8,9 +8,9 @@ str.
 
 from __future__ import annotations
 
-from scrubjay.cli.readers.reading import InputError, Reading, Skips
 from scrubjay.cli.readers.select import is_export, paths_below, read_paths, read_sources
 from scrubjay.cli.readers.sources import Source
+from scrubjay.cli.reading import InputError, Reading, Skips
 
 __all__ = [
     "InputError",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scrubjay.cli.readers.reading import Reading
+from scrubjay.cli.reading import Reading
 
 __all__ = ["is_conversation", "is_messages", "read"]
 

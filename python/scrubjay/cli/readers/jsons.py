@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from scrubjay.cli.readers import chats, slack
-from scrubjay.cli.readers.reading import InputError, Reading, decode
 from scrubjay.cli.readers.records import read_object
 from scrubjay.cli.readers.sources import Source
+from scrubjay.cli.reading import InputError, Reading, decode
 
 __all__ = ["read_json", "read_lines"]
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.cli.readers.prose import plain_text
-from scrubjay.cli.readers.reading import InputError, Reading
 from scrubjay.cli.readers.sources import Source
+from scrubjay.cli.reading import InputError, Reading
 from scrubjay.memory.passages import read_passages
 
 __all__ = ["read_eml", "read_mbox"]

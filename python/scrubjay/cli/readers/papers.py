@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from scrubjay.cli.readers.prose import passages
-from scrubjay.cli.readers.reading import InputError, Reading
 from scrubjay.cli.readers.sources import Source
+from scrubjay.cli.reading import InputError, Reading
 from scrubjay.errors import MissingExtraError
 from scrubjay.memory.passages import read_passages
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from typing import Any
 
-from scrubjay.cli.readers.reading import Reading, decode
 from scrubjay.cli.readers.sources import Source
+from scrubjay.cli.reading import Reading, decode
 from scrubjay.memory.passages import read_passages
 
 __all__ = ["passages", "plain_text", "read_html", "read_markdown"]

@@ -8,7 +8,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.cli.readers import chats
-from scrubjay.cli.readers.reading import InputError, Reading
+from scrubjay.cli.reading import InputError, Reading
 
 __all__ = ["ID_FIELDS", "TEXT_FIELDS", "TIME_FIELDS", "read_object"]
 

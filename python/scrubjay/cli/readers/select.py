@@ -9,8 +9,8 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.cli.readers import jsons, mail, papers, prose, tables, whatsapp
-from scrubjay.cli.readers.reading import InputError, Reading, decode
 from scrubjay.cli.readers.sources import Source, files_below, find
+from scrubjay.cli.reading import InputError, Reading, decode
 from scrubjay.errors import MissingExtraError
 
 __all__ = ["is_export", "paths_below", "read_paths", "read_sources"]

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
-from scrubjay.cli.readers.reading import Reading
 from scrubjay.cli.readers.sources import Source
+from scrubjay.cli.reading import Reading
 
 __all__ = ["is_listing", "is_messages", "read"]
 

@@ -8,7 +8,7 @@ import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePath, PurePosixPath
 
-from scrubjay.cli.readers.reading import InputError, Skips
+from scrubjay.cli.reading import InputError, Skips
 
 __all__ = ["Source", "files_below", "find", "is_within", "name_of"]
 
@@ -25,14 +25,18 @@ class Source:
         path: where it lies; None inside of an archive.
         found: it was found in a folder or archive: what cannot be read of it is passed over. A file that was named must
             be readable.
-        neighbour: the bytes of a file of this name beside it or one folder up, or None.
+        beside: what :meth:`neighbour` asks.
     """
 
     name: str
     read: Callable[[], bytes]
     path: Path | None = None
     found: bool = False
-    neighbour: Callable[[str], bytes | None] = lambda name: None
+    beside: Callable[[str], bytes | None] | None = None
+
+    def neighbour(self, name: str) -> bytes | None:
+        """Return the bytes of a file of this name beside it or one folder up, or None."""
+        return None if self.beside is None else self.beside(name)
 
     @property
     def suffix(self) -> str:

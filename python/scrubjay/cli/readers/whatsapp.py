@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from datetime import datetime, timezone
 from typing import Any, NamedTuple
 
-from scrubjay.cli.readers.reading import Reading
+from scrubjay.cli.reading import Reading
 
 __all__ = ["is_chat", "read"]
 
