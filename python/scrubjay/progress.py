@@ -9,10 +9,7 @@ import sys
 import time
 from typing import Protocol, TextIO
 
-__all__ = ["UNKNOWN", "Progress", "open_progress"]
-
-UNKNOWN = 1 << 40
-"""The total of what is not counted beforehand."""
+__all__ = ["Progress", "open_progress"]
 
 _DELAY_S = 1.0
 _EVERY_S = 0.1
@@ -77,20 +74,19 @@ class _Line:
             self._next = float("inf")
 
 
-def open_progress(wanted: bool | None, *, total: int, what: str, unit: str) -> Progress:
-    """Open a bar over `total` units (:data:`UNKNOWN`: it is not known). `wanted` None means: if standard error is a
+def open_progress(wanted: bool | None, *, total: int | None, what: str, unit: str) -> Progress:
+    """Open a bar over `total` units (None: that is not known). `wanted` None means: if standard error is a
     terminal."""
     if wanted is None:
         wanted = sys.stderr is not None and sys.stderr.isatty()
     if not wanted or total == 0 or sys.stderr is None:
         return _Silent()
-    known = None if total >= UNKNOWN else total
     try:
         from tqdm import tqdm
     except ImportError:
-        return _Line(sys.stderr, known, what, unit)
+        return _Line(sys.stderr, total, what, unit)
     # a bar that would vanish before it is read is not drawn at all
     bar: Progress = tqdm(
-        total=known, desc=what, unit=f" {unit}", delay=_DELAY_S, leave=False, dynamic_ncols=True
+        total=total, desc=what, unit=f" {unit}", delay=_DELAY_S, leave=False, dynamic_ncols=True
     )
     return bar

@@ -1,5 +1,5 @@
 """The command `scrubjay`: add, search, list, get, rm, stats, import, export on an index in a file; memory; check,
-compact, backup; serve, mcp; demo, index, tune, doctor, completion. `scrubjay --help` says the rest."""
+compact, backup; serve, mcp; demo, index, tune, bench, doctor, completion. `scrubjay --help` says the rest."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ _COMMANDS = {  # imported when they are called: none needs what all others need
     "import": "file_commands.run_import",
     "stats": "file_commands.run_stats",
     "tune": "tune_command.run_tune",
+    "bench": "bench_command.run_bench",
     "check": "store_commands.run_check",
     "compact": "store_commands.run_compact",
     "backup": "store_commands.run_backup",

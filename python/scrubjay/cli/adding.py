@@ -28,7 +28,7 @@ from scrubjay.cli.outputs import is_index, new_index, open_index, say_skipped
 from scrubjay.cli.readers import InputError, Reading, read_sources
 from scrubjay.cli.readers.sources import is_within, name_of
 from scrubjay.index import Index
-from scrubjay.progress import UNKNOWN, open_progress
+from scrubjay.progress import open_progress
 from scrubjay.records import Record
 
 __all__ = ["run_add"]
@@ -133,7 +133,7 @@ class _Filling:
 
     def run(self, sources: list[str]) -> _Added:
         """Read the sources, write what is new, delete what is gone."""
-        bar = open_progress(self._wanted(), total=UNKNOWN, what="adding", unit="memories")
+        bar = open_progress(self._wanted(), total=None, what="adding", unit="memories")
         try:
             for source, records in read_sources(sources, self._reading, self._base):
                 self._seen.add(source.name)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from scrubjay.cli.bench_arguments import add_bench
 from scrubjay.cli.options import (
     EXIT_CODES,
     add_common,
@@ -115,6 +116,7 @@ def make_parser() -> argparse.ArgumentParser:
     _add_tune(
         command_of(commands, "tune", "find the fusion and weights that rank best for judged questions", _TUNE)
     )
+    add_bench(commands)
     for name, help, target in (
         ("check", "compare rows, images and both retrievers of an index in a file", None),
         ("compact", "make what was deleted disappear from an index's files, and make opening fast", None),

@@ -41,6 +41,7 @@ EXTRAS = {
     "google-adk": ("google.adk",),
     "strands": ("strands",),
     "crewai": ("crewai",),
+    "agent-framework": ("agent_framework",),
 }
 """Extra -> the modules that it brings."""
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from scrubjay.errors import EmbedderMismatchError, StoreError, StoreFormatError
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.writer import Writer
-from scrubjay.progress import UNKNOWN, open_progress
+from scrubjay.progress import open_progress
 from scrubjay.store.jsonl import read_export, write_export
 from scrubjay.whole_files import whole_file
 
@@ -54,7 +54,7 @@ def import_collection(
                 f"embedder: the export's vectors are of {made_by!r}, the index's of {model!r}"
             )
         writer = Writer(collection)
-        bar = open_progress(progress, total=UNKNOWN, what="importing", unit="memories")
+        bar = open_progress(progress, total=None, what="importing", unit="memories")
         n_written = 0
         try:
             while batch := list(islice(lines, batch_size)):
