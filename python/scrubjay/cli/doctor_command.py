@@ -21,6 +21,7 @@ __all__ = ["EXTRAS", "run_doctor"]
 EXTRAS = {
     "wordllama": ("wordllama",),
     "readers": ("pyarrow", "pypdf", "docx"),
+    "tables": ("pandas", "pyarrow"),
     "progress": ("tqdm",),
     "model2vec": ("model2vec",),
     "sentence-transformers": ("sentence_transformers",),

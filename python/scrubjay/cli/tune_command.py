@@ -6,6 +6,7 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 from scrubjay import fusion
 from scrubjay._native import Scope
@@ -25,7 +26,7 @@ _NAMES = ("auto", "rrf", "weighted", "boost", "production")
 def as_query(spec: str) -> Query:
     """Return what --fusion names: a method, rrf:K, or the settings in a file."""
     if spec in _NAMES:
-        return Query(spec)
+        return Query(cast(Any, spec))
     if spec.startswith("rrf:"):
         try:
             return Query(RRF(float(spec[4:])))

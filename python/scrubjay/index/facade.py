@@ -189,7 +189,10 @@ class Index:
         """Return the k best memories that `scope` may see: its own and those shared with it."""
         return self._searcher.search(text, scope, k, filter, vector, query, explain)
 
-    async def asearch(self, text: str | bytes | None = None, **options: Any) -> Hits:
+    async def asearch(
+        self, text: str | bytes | None = None, *, scope: Scope, k: int = 10, filter: FilterLike | None = None,
+        vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False,
+    ) -> Hits:  # fmt: skip
         """Search as :meth:`search` does, without keeping the event loop waiting; takes and raises the same.
 
         Where nothing would wait it is a plain call: up to 20,000 memories, in memory and up to date, and a text whose
@@ -202,12 +205,7 @@ class Index:
         >>> asyncio.run(index.asearch("train", scope=Scope("acme")))[0].id
         'm1'
         """
-        hits = self._searcher.search_now(text, options)
-        if hits is not None:
-            return hits
-        import asyncio  # a third of the time of `import scrubjay`
-
-        return await asyncio.to_thread(self.search, text, **options)
+        return await self._searcher.asearch(text, scope, k, filter, vector, query, explain)
 
     @documented(Searcher.search_batch)
     def search_batch(

@@ -387,5 +387,6 @@ def make_in_memory(
     semantics = Semantics(embedder, identity.dim, family.query_cache, family.on_embedder_error)
     dim = identity.dim if embedder is None else embedder.dim
     options = {**family.options, "stemmer": stemmer_of(identity.analyzer, family.options["stemmer"])}
-    engine = LocalEngine(dim, identity.metric, dtype=identity.dtype, analyzer=identity.analyzer, **options)
+    metric, dtype = cast(Any, identity.metric), cast(Any, identity.dtype)  # the engine checks them
+    engine = LocalEngine(dim, metric, dtype=dtype, analyzer=identity.analyzer, **options)
     return OpenCollection(family, name, engine, semantics)

@@ -6,6 +6,7 @@ A failing embedder is a reason to degrade while searching; while writing either 
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -28,6 +29,8 @@ from scrubjay.progress import Progress
 from scrubjay.records import as_text
 
 __all__ = ["Embedded", "Semantics", "checked_embedder", "checked_policy"]
+
+_log = logging.getLogger(__name__)
 
 _NO_EMBEDDER = "no_embedder: the index has no embedder and the search gave no vector"
 
@@ -58,6 +61,7 @@ class Semantics:
         self._embedder: Embedder | None = None
         self._native: StaticEmbedder | None = None
         self._native_name: str | None = None
+        self._queries_fail = False
         self._written_by: str | None = None  # the name of the embedder whose vectors are stored
         if embedder is not None:
             self.use(embedder, dim)
@@ -206,12 +210,22 @@ class Semantics:
             try:
                 vector = checked_vector(embedder.embed_query(key), embedder)
             except Exception as error:  # noqa: BLE001 - whatever it is, keywords still answer
-                return None, (_failed(embedder, error),)
+                return None, (self._query_failed(embedder, error),)
+            self._queries_fail = False
             self.outage.answered()
             if not vector.any():
                 return None, (ZERO_VECTOR,)
             self.cache.put(key, vector)
         return vector, ()
+
+    def _query_failed(self, embedder: Embedder, error: Exception) -> str:
+        """Return the reason; it is logged once until the embedder answers again, then as debugging."""
+        reason = _failed(embedder, error)
+        _log.log(
+            logging.DEBUG if self._queries_fail else logging.WARNING, "%s; words alone are searched", reason
+        )
+        self._queries_fail = True
+        return reason
 
     def queries(self, texts: Sequence[str | bytes | None]) -> list[tuple[Vectors | None, tuple[str, ...]]]:
         """The same for several texts, those not cached in one call of the embedder; a None has no vector, no reason."""
@@ -232,8 +246,9 @@ class Semantics:
             try:
                 matrix: NDArray[Any] | None = embed_queries(embedder, missing)
             except Exception as error:  # noqa: BLE001 - whatever it is, keywords still answer
-                matrix, failure = None, _failed(embedder, error)
+                matrix, failure = None, self._query_failed(embedder, error)
             if matrix is not None:
+                self._queries_fail = False
                 self.outage.answered()
                 for key, row in zip(missing, matrix, strict=True):
                     if row.any():
