@@ -1,6 +1,7 @@
 """Progress on standard error: a tqdm bar where tqdm is installed (extra "progress"), else a line that is rewritten.
 
-By default only if that is a terminal, and only for what takes longer than a second.
+By default only if that is a terminal, and only for what takes longer than a second (where it is asked for, a fifth of
+one).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import Protocol, TextIO
 
 __all__ = ["Progress", "open_progress"]
 
-_DELAY_S = 1.0
+_DELAY_S, _ASKED_DELAY_S = 1.0, 0.2
 _EVERY_S = 0.1
 
 
@@ -38,10 +39,10 @@ class _Silent:
 class _Line:
     """A line with a count, a share and a rate; it vanishes at the end."""
 
-    def __init__(self, stream: TextIO, total: int | None, what: str, unit: str) -> None:
+    def __init__(self, stream: TextIO, total: int | None, what: str, unit: str, delay_s: float) -> None:
         self._stream, self._total, self._what, self._unit = stream, total, what, unit
         self._begun = time.monotonic()
-        self._next = self._begun + _DELAY_S
+        self._next = self._begun + delay_s
         self._n = self._width = 0
 
     def update(self, n: int) -> None:
@@ -77,6 +78,7 @@ class _Line:
 def open_progress(wanted: bool | None, *, total: int | None, what: str, unit: str) -> Progress:
     """Open a bar over `total` units (None: that is not known). `wanted` None means: if standard error is a
     terminal."""
+    delay_s = _DELAY_S if wanted is None else _ASKED_DELAY_S
     if wanted is None:
         wanted = sys.stderr is not None and sys.stderr.isatty()
     if not wanted or total == 0 or sys.stderr is None:
@@ -84,9 +86,9 @@ def open_progress(wanted: bool | None, *, total: int | None, what: str, unit: st
     try:
         from tqdm import tqdm
     except ImportError:
-        return _Line(sys.stderr, total, what, unit)
+        return _Line(sys.stderr, total, what, unit, delay_s)
     # a bar that would vanish before it is read is not drawn at all
     bar: Progress = tqdm(
-        total=total, desc=what, unit=f" {unit}", delay=_DELAY_S, leave=False, dynamic_ncols=True
+        total=total, desc=what, unit=f" {unit}", delay=delay_s, leave=False, dynamic_ncols=True
     )
     return bar

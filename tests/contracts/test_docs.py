@@ -212,6 +212,12 @@ def test_examples_run(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         pytest.skip(str(missing))
 
 
+def test_a_newcomer_needs_forty_lines() -> None:
+    """From nothing to an agent with memory over a file, HTTP and MCP; it runs as the other examples do."""
+    lines = (ROOT / "examples" / "newcomer.py").read_text(encoding="utf-8").splitlines()
+    assert len([line for line in lines if line.strip()]) <= 40
+
+
 def public_objects() -> list[tuple[str, Any]]:
     """Every name of every `__all__`, and the public methods and properties of the classes among them."""
     found: dict[str, Any] = {}
