@@ -30,6 +30,7 @@ EXTRAS = {
     "stemmers": ("Stemmer",),
     "redis": ("redis",),
     "encryption": ("cryptography",),
+    "postgres": ("psycopg",),
     "opentelemetry": ("opentelemetry",),
     "serve": ("fastapi", "uvicorn", "prometheus_client"),
     "mcp": ("mcp",),

@@ -24,6 +24,7 @@ from scrubjay.index.facade import Index
 from scrubjay.index.results import Hits
 from scrubjay.index.view import ScopeView
 from scrubjay.initialised import guarded
+from scrubjay.records import Stamp
 
 __all__ = ["AsyncAdmin", "AsyncIndex", "AsyncScopeView", "Twinned", "loose_twin", "twin"]
 
@@ -95,9 +96,12 @@ class AsyncScopeView(Twinned[ScopeView]):
     async def search(
         self, text: str | bytes | None = None, *, k: int = 10, filter: FilterLike | None = None,
         vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False,
+        after: Stamp | None = None,
     ) -> Hits:  # fmt: skip
         """Await what :meth:`ScopeView.asearch` does."""
-        return await self._sync.asearch(text, k=k, filter=filter, vector=vector, query=query, explain=explain)
+        return await self._sync.asearch(
+            text, k=k, filter=filter, vector=vector, query=query, explain=explain, after=after
+        )
 
     search_batch = loose_twin(ScopeView.search_batch)
     get = loose_twin(ScopeView.get)
@@ -209,10 +213,11 @@ class AsyncIndex(Twinned[Index]):
     async def search(
         self, text: str | bytes | None = None, *, scope: Scope, k: int = 10, filter: FilterLike | None = None,
         vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False,
+        after: Stamp | None = None,
     ) -> Hits:  # fmt: skip
         """Await what :meth:`Index.asearch` does."""
         return await self._sync.asearch(
-            text, scope=scope, k=k, filter=filter, vector=vector, query=query, explain=explain
+            text, scope=scope, k=k, filter=filter, vector=vector, query=query, explain=explain, after=after
         )
 
     search_batch = twin(Index.search_batch)

@@ -12,7 +12,7 @@ from scrubjay._native import Scope
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
 from scrubjay.index.results import Hit, Hits
-from scrubjay.records import Page, Record, as_scope
+from scrubjay.records import Page, Record, Stamp, as_scope
 from scrubjay.store.facets import Value
 
 __all__ = ["ScopeView", "as_view_scope"]
@@ -92,20 +92,36 @@ class ScopeView:
     def search(
         self, text: str | bytes | None = None, *, k: int = 10, filter: FilterLike | None = None,
         vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False,
+        after: Stamp | None = None,
     ) -> Hits:  # fmt: skip
         """Search; see :meth:`scrubjay.Index.search`."""
         hits: Hits = self._index.search(
-            text, scope=self._scope, k=k, filter=filter, vector=vector, query=query, explain=explain
+            text,
+            scope=self._scope,
+            k=k,
+            filter=filter,
+            vector=vector,
+            query=query,
+            explain=explain,
+            after=after,
         )
         return hits
 
     async def asearch(
         self, text: str | bytes | None = None, *, k: int = 10, filter: FilterLike | None = None,
         vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False,
+        after: Stamp | None = None,
     ) -> Hits:  # fmt: skip
         """Search; see :meth:`scrubjay.Index.asearch`."""
         hits: Hits = await self._index.asearch(
-            text, scope=self._scope, k=k, filter=filter, vector=vector, query=query, explain=explain
+            text,
+            scope=self._scope,
+            k=k,
+            filter=filter,
+            vector=vector,
+            query=query,
+            explain=explain,
+            after=after,
         )
         return hits
 
