@@ -19,7 +19,14 @@ from scrubjay import payload
 from scrubjay._native import HitView, Result, Scope, hits_of
 from scrubjay.embedders.protocol import ZERO_VECTOR
 from scrubjay.errors import CorruptIndexError
+from scrubjay.index.frozen import FrozenResult, freeze
 from scrubjay.index.relevance import RelevanceParts, best_of, evidence
+from scrubjay.tables import as_html, to_arrow, to_pandas
+
+_COLUMNS = (
+    "id", "score", "text", "tenant", "user", "agent", "created_at", "metadata", "lexical_rank", "vector_rank",
+)  # fmt: skip
+_EVIDENCE = ("bm25", "similarity", "coverage", "matched_terms", "relevance")
 
 __all__ = ["Hit", "Hits", "RelevanceParts", "ScoreParts"]
 
@@ -71,7 +78,7 @@ class Hits:
 
     def __init__(
         self,
-        result: Result,
+        result: Result | FrozenResult,
         degraded: tuple[str, ...] = (),
         explained: bool = False,
         freshness: float = 0.0,
@@ -160,6 +167,41 @@ class Hits:
             found = self._columns["relevance"] = evidence(self._result)
         return found
 
+    @property
+    def texts(self) -> list[str]:
+        """The texts, best first."""
+        return [self._result.text(position) for position in range(len(self._result))]
+
+    def to_pandas(self) -> Any:
+        """Return the hits as a pandas.DataFrame, one row a hit, best first (extra "tables").
+
+        Columns: id, score, text, tenant, user, agent, created_at, metadata (dicts), lexical_rank, vector_rank; of a
+        search that explained also bm25, similarity, coverage, matched_terms, relevance.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return to_pandas(self._rows(), self._names())
+
+    def to_arrow(self) -> Any:
+        """Return the hits as a pyarrow.Table with the columns of :meth:`to_pandas`; metadata is JSON.
+
+        Raises:
+            MissingExtraError: pyarrow is not installed.
+        """
+        return to_arrow(self._rows(), self._names())
+
+    def _names(self) -> tuple[str, ...]:
+        return (*_COLUMNS, *_EVIDENCE) if self._explained else _COLUMNS
+
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for hit in self:
+            scope = hit.scope
+            row: dict[str, Any] = {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent}
+            rows.append({**row, **{name: getattr(hit, name) for name in self._names() if name not in row}})
+        return rows
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the hits as JSON-serialisable dicts (see :meth:`Hit.to_dict`)."""
         return [hit.to_dict() for hit in self]
@@ -190,6 +232,21 @@ class Hits:
         if not -n_hits <= position < n_hits:
             raise IndexError(f"position: expected -{n_hits} to {n_hits - 1}, got {position}")
         return Hit(self, position % n_hits)
+
+    def __reduce__(self) -> tuple[Any, ...]:  # without the engine: texts, metadata and evidence are copied
+        return Hits, (freeze(self._result, self._explained), self._degraded, self._explained, self._freshness)
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows."""
+        n_hits = len(self)
+        caption = f"{n_hits} {'hit' if n_hits == 1 else 'hits'}, {self.mode}" + "".join(
+            f"; {reason}" for reason in self.degraded
+        )
+        rows = [
+            [i, hit.id, hit.score, hit.text, hit.lexical_rank, hit.vector_rank]
+            for i, hit in enumerate(self, start=1)
+        ]
+        return as_html(caption, ["", "id", "score", "text", "words", "meaning"], rows)
 
     def __repr__(self) -> str:
         n_hits = len(self)
@@ -338,6 +395,9 @@ class Hit(HitView):
 
     def __repr__(self) -> str:
         return f"<scrubjay.Hit {_line(self)}>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Hit, (self._hits, self._position)
 
     def _decoded(self) -> tuple[dict[str, Any], datetime | None]:
         if self._payload is None:
