@@ -103,6 +103,7 @@ TOLD = [
 ASKED: dict[str, Any] = {
     "model": "claude",
     "max_tokens": 100,
+    "thread": False,
     "messages": [{"role": "user", "content": "the key?"}],
 }
 
