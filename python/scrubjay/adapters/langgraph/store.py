@@ -85,8 +85,8 @@ class ScrubjayStore(BaseStore):
 
     Thread-safe. Differences from `InMemoryStore`: values come back as JSON has them; an update keeps `created_at`;
     without a query the newest come first; a namespace without items is not listed; empty texts are not embedded;
-    `$gt` and the like do not match other values than numbers instead of raising, and compare texts as texts; a filter's key with periods, which no item has as it stands, is a path into nested
-    mappings.
+    `$gt` and the like do not match other values than numbers instead of raising, and compare texts as texts; a filter's
+    key with periods, if no item has it as it stands, is a path into nested mappings.
 
     Raises:
         TypeError, ValueError: an argument is wrong; the message names it.
