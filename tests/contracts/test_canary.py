@@ -24,7 +24,8 @@ def test_every_adapter_has_a_canary() -> None:
         for module in pkgutil.iter_modules(scrubjay.adapters.__path__)
         if not module.name.startswith("_")
     }
-    assert {name if name != "serve" else "service" for name in canary.CANARIES} == adapters
+    assert set(canary.CANARIES) == adapters
+    assert [name for name, one in canary.CANARIES.items() if not one.tests] == []
 
 
 def test_their_tests_are_there() -> None:
@@ -41,9 +42,13 @@ def test_examples(module: ModuleType) -> None:
 
 @pytest.mark.parametrize("module", ["tests.long.canary", "tests.long.suites"])
 def test_they_list_what_there_is_and_refuse_the_rest(module: str) -> None:
-    listed = subprocess.run([sys.executable, "-m", module, "--list"], capture_output=True, text=True, cwd=ROOT)
+    listed = subprocess.run(
+        [sys.executable, "-m", module, "--list"], capture_output=True, text=True, cwd=ROOT
+    )
     assert listed.returncode == 0 and "langchain" in listed.stdout.split()
-    refused = subprocess.run([sys.executable, "-m", module, "nothing"], capture_output=True, text=True, cwd=ROOT)
+    refused = subprocess.run(
+        [sys.executable, "-m", module, "nothing"], capture_output=True, text=True, cwd=ROOT
+    )
     assert refused.returncode == 2 and "nothing" in refused.stderr
 
 

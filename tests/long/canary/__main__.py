@@ -2,9 +2,9 @@
 
     python -m tests.long.canary [--json] [--list] [--no-pre] [--keep DIR] [--wheel FILE] [NAME...]
 
-For each adapter a fresh virtual environment gets Scrubjay (the wheel, or else this source tree, whose native module must
-be built for this Python), the framework from the package index, and what the adapter's tests need; then these run. A row
-says what was installed and what passed: what breaks here breaks for users who install today, or tomorrow.
+For each adapter a fresh virtual environment gets Scrubjay (the wheel, or else this source tree, whose native module
+must be built for this Python), the framework from the package index, and what the adapter's tests need; then these run.
+A row says what was installed and what passed: what breaks here breaks for users who install today, or tomorrow.
 
 Exit code 1 if a released framework breaks an adapter. A pre-release that does is reported, and no failure: it is news.
 """
@@ -36,37 +36,38 @@ class Canary:
     needs: tuple[str, ...] = ()
 
 
-def _tests(*names: str) -> tuple[str, ...]:
-    return tuple(f"tests/adapters/test_{name}.py" for name in names)
+NEEDS = {
+    "langgraph": ("langchain-core",),
+    "langchain": ("langchain-tests",),
+    "service": ("uvicorn", "prometheus-client", "httpx2", "schemathesis"),
+}
+"""What tests need beside the framework, by adapter."""
+
+EXTRAS = {"service": "serve"}
+"""Where an adapter's extra has another name."""
 
 
-CANARIES = {
-    "langgraph": Canary(
-        "langgraph",
-        _tests("langgraph", "langgraph_storage", "langgraph_isolation", "langgraph_differential"),
-        ("langchain-core",),
-    ),
-    "langchain": Canary(
-        "langchain-core",
-        _tests("langchain", "langchain_model", "langchain_isolation", "langchain_suite"),
-        ("langchain-tests",),
-    ),
-    "mem0": Canary("mem0ai", _tests("mem0_store", "mem0_filters", "mem0_memory")),
-    "llama-index": Canary("llama-index-core", _tests("llama_index", "llama_index_filters")),
-    "haystack": Canary(
-        "haystack-ai",
-        _tests("haystack_documents", "haystack_filters", "haystack_isolation", "haystack_pipeline", "haystack_suite"),
-    ),
-    "mcp": Canary("mcp", _tests("mcp", "mcp_memory", "mcp_records")),
-    "openai-agents": Canary("openai-agents", _tests("openai_agents")),
-    "google-adk": Canary("google-adk", _tests("google_adk")),
-    "strands": Canary("strands-agents", _tests("strands")),
-    "crewai": Canary("crewai", _tests("crewai")),
-    "serve": Canary(
-        "fastapi", _tests("service", "service_auth", "service_limits", "service_memory"),
-        ("uvicorn", "prometheus-client", "httpx2", "schemathesis"),
-    ),
-}  # fmt: skip
+def canaries(root: Path = ROOT) -> dict[str, Canary]:
+    """Return a canary for each adapter: the first distribution of its extra, and the tests that begin with its name.
+
+    >>> canaries()["mem0"].distribution, canaries()["strands"].tests
+    ('mem0ai', ('tests/adapters/test_strands.py',))
+    """
+    project = (root / "pyproject.toml").read_text(encoding="utf-8")
+    extras = dict(re.findall(r'^([\w-]+) = \["([\w-]+)', project, re.MULTILINE))
+    found = {}
+    for path in sorted((root / "python" / "scrubjay" / "adapters").iterdir()):
+        module = path.stem
+        if module.startswith("_") or not (path.suffix == ".py" or (path / "__init__.py").is_file()):
+            continue
+        name = module.replace("_", "-")
+        tests = sorted((root / "tests" / "adapters").glob(f"test_{module}*.py"))
+        files = tuple(test.relative_to(root).as_posix() for test in tests)
+        found[name] = Canary(extras[EXTRAS.get(name, name)], files, NEEDS.get(name, ()))
+    return found
+
+
+CANARIES = canaries()
 
 
 @dataclass

@@ -1,7 +1,8 @@
 """A pytest plugin: LangGraph's own store tests get Scrubjay's store in the place of the one they are written for.
 
-`SCRUBJAY_SUITE` says which that is: checkpoint, sqlite or postgres. Only the class is exchanged; tests stay as they are.
-A database of the Postgres tests is a file of its name; SQL is sent nowhere, so tests that look at rows by SQL fail.
+`SCRUBJAY_SUITE` says which that is: checkpoint, sqlite or postgres. Only the class is exchanged; tests stay as they
+are. A database of the Postgres tests is a file of its name; SQL is sent nowhere, so tests that look at rows by it
+fail.
 """
 
 from __future__ import annotations
