@@ -14,7 +14,7 @@ import os
 from functools import partial
 from typing import Any
 
-from scrubjay.adapters._queries import as_query
+from scrubjay.backend import as_query
 from scrubjay.errors import MissingExtraError
 from scrubjay.fusion import Query
 

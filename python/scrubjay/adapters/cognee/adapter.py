@@ -12,13 +12,11 @@ from cognee.infrastructure.databases.exceptions import MissingQueryParameterErro
 from cognee.infrastructure.databases.vector.stored_vector_size import choose_stored_vector_size
 from cognee.infrastructure.databases.vector.vector_db_interface import VectorDBInterface
 
-from scrubjay.adapters._ids import valid_ids
-from scrubjay.adapters._opened import lease
-from scrubjay.adapters._queries import as_query
 from scrubjay.adapters.cognee.collections import Collections
 from scrubjay.adapters.cognee.datasets import FILE, scope_of
 from scrubjay.adapters.cognee.points import TAGS, IndexSchema, payload_of, text_of
 from scrubjay.adapters.cognee.vectors import Vectors
+from scrubjay.backend import as_query, lease, valid_ids
 from scrubjay.fusion import Query
 from scrubjay.index import Index
 

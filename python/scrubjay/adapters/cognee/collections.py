@@ -12,7 +12,7 @@ from typing import Any
 from cognee.infrastructure.databases.vector.exceptions import CollectionNotFoundError
 
 from scrubjay._native import Scope
-from scrubjay.adapters._opened import Lease
+from scrubjay.backend import Lease
 from scrubjay.index import Index
 
 __all__ = ["Collections"]

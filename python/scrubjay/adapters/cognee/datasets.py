@@ -10,7 +10,7 @@ from cognee.base_config import get_base_config
 from cognee.infrastructure.databases.dataset_database_handler import DatasetDatabaseHandlerInterface
 
 from scrubjay._native import Scope
-from scrubjay.adapters._opened import lease
+from scrubjay.backend import lease
 
 __all__ = ["FILE", "ScrubjayDatasetHandler", "scope_of"]
 

@@ -5,15 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scrubjay.adapters._ids import valid_ids
 from scrubjay.adapters.cognee.collections import Collections
 from scrubjay.adapters.cognee.points import TAGS, ascending, metadata_of, result_of, stored
+from scrubjay.backend import Native, every, valid_ids
 from scrubjay.fusion import Query
 from scrubjay.index import Index
 
 __all__ = ["Vectors"]
-
-_AT_ONCE = 1000  # records of a page
 
 
 class Vectors:
@@ -62,12 +60,12 @@ class Vectors:
 
     def untag(self, tags: list[str], ids: set[str] | None) -> None:
         """Take points out of sets, in all collections; delete those that are in none then."""
-        scope = self._collections.scope
+        scope, tagged = self._collections.scope, Native({TAGS: {"$in": tags}})
         for name in self._collections.names():
             index = self._collections.get(name)
             with self._collections.turn:
                 rows, gone = [], []
-                for record in _all(index, scope, {TAGS: {"$in": tags}}):
+                for record in every(index, scope, tagged, exact=True, vectors=True):
                     if ids is not None and str(record.id) not in ids:
                         continue
                     left = [tag for tag in (record.metadata or {})[TAGS] if tag not in tags]
@@ -133,17 +131,3 @@ class Vectors:
 
 def _row(record: Any, metadata: dict[str, Any]) -> dict[str, Any]:
     return {"id": record.id, "text": record.text, "vector": record.vector, "metadata": metadata}
-
-
-def _all(index: Index, scope: Any, filter: dict[str, Any]) -> list[Any]:
-    """Return all records that a filter admits, with their vectors."""
-    found: list[Any] = []
-    cursor = None
-    while True:
-        page = index.scroll(
-            scope=scope, exact=True, limit=_AT_ONCE, cursor=cursor, filter=filter, vectors=True
-        )
-        found += page
-        cursor = page.cursor
-        if cursor is None:
-            return found
