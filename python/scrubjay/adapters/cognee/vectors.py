@@ -9,7 +9,6 @@ from scrubjay.adapters.cognee.collections import Collections
 from scrubjay.adapters.cognee.points import TAGS, ascending, metadata_of, result_of, stored
 from scrubjay.backend import Native, every, valid_ids
 from scrubjay.fusion import Query
-from scrubjay.index import Index
 
 __all__ = ["Vectors"]
 
