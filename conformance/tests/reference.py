@@ -32,6 +32,7 @@ class Row:
     vector: Any
     expires_at: float | None
     place: int
+    identifiers: set[str]
 
     def item(self) -> Item:
         return Item(self.id, self.text, json.loads(self.metadata))
@@ -45,6 +46,11 @@ def as_text(vector: Any) -> str:
 def as_vector(text: str) -> Any:
     """Return the vector that :func:`as_text` wrote."""
     return np.frombuffer(base64.b64decode(text), "<f4")
+
+
+def identifiers(text: str) -> set[str]:
+    """Return the words of a text that hold a digit, whole: what a vector of hashed trigrams blurs."""
+    return {word for word in re.findall(r"[\w.@-]*\w", text.casefold()) if any(map(str.isdigit, word))}
 
 
 class ReferenceStore:
@@ -123,7 +129,7 @@ class ReferenceStore:
         for id, text, metadata, vector, expires_at in arguments:
             self._place += 1
             place = rows[id].place if id in rows else self._place
-            rows[id] = Row(scope, id, text, metadata, as_vector(vector), expires_at, place)
+            rows[id] = Row(scope, id, text, metadata, as_vector(vector), expires_at, place, identifiers(text))
 
     def _refresh(self) -> None:
         rewritten, operations = self._log.unread()
@@ -136,12 +142,15 @@ class ReferenceStore:
     def purge(self) -> None:
         with self._turn, self._log.locked():
             self._refresh()
-            kept = []
-            for scope, rows in self._rows.items():
-                for row in rows.values():
-                    written = [row.id, row.text, row.metadata, as_text(row.vector), row.expires_at]
-                    kept.append(["put", scope, [written]])
-            self._log.rewrite(kept)
+            self._rewrite()
+
+    def _rewrite(self) -> None:
+        kept = []
+        for scope, rows in self._rows.items():
+            for row in rows.values():
+                written = [row.id, row.text, row.metadata, as_text(row.vector), row.expires_at]
+                kept.append(["put", scope, [written]])
+        self._log.rewrite(kept)
 
     def close(self) -> None:
         self._closed = True
@@ -185,28 +194,25 @@ class ReferenceStore:
     def search(self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None) -> list[Hit]:
         if not isinstance(k, int) or k < 0:
             raise ValueError(f"k: expected a number from 0, got {k!r}")
-        return self.ranked(self.candidates(scope), self.embed_question(text), k, filter, self.identifiers(text))
+        return self.ranked(self.candidates(scope), self.embed_question(text), k, filter, identifiers(text))
 
     def embed_question(self, text: str) -> Any:
         return self._embedder.embed_query(text)
 
-    def identifiers(self, text: str) -> set[str]:
-        """Return the words of a text that hold a digit, whole: what a vector of hashed trigrams blurs."""
-        return {word for word in re.findall(r"[\w.@-]*\w", text.casefold()) if any(map(str.isdigit, word))}
 
     def search_vector(self, scope: Scope, vector: Any, k: int) -> list[Hit]:
         return self.ranked(self.visible(scope), vector, k, None, set())
 
     def ranked(
-        self, rows: list[Row], vector: Any, k: int, filter: Mapping[str, Any] | None, identifiers: set[str]
+        self, rows: list[Row], vector: Any, k: int, filter: Mapping[str, Any] | None, asked: set[str]
     ) -> list[Hit]:
         if filter is not None:
             rows = [row for row in rows if self.filters.matches(json.loads(row.metadata), filter)]
         if not rows:
             return []
         scores = self.scores(rows, vector)
-        if identifiers:
-            scores = scores + np.array([len(identifiers & self.identifiers(row.text)) for row in rows])
+        if asked:
+            scores = scores + np.array([len(asked & row.identifiers) for row in rows])
         order = np.lexsort(([row.place for row in rows], -scores))[:k]
         return [Hit(rows[place].item(), float(scores[place])) for place in order]
 

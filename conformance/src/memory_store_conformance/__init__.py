@@ -8,7 +8,7 @@
 from memory_store_conformance.contract import Hit, Item, Page, Scope, Setting, Store, capabilities
 from memory_store_conformance.embedder import HashingEmbedder
 from memory_store_conformance.plugin import conformance_test
-from memory_store_conformance.registry import LEVELS, Check, checks
+from memory_store_conformance.registry import LEVELS, Check, all_checks
 from memory_store_conformance.report import Report, Result
 from memory_store_conformance.runner import validate
 
@@ -25,7 +25,7 @@ __all__ = [
     "Setting",
     "Store",
     "capabilities",
-    "checks",
+    "all_checks",
     "conformance_test",
     "validate",
 ]

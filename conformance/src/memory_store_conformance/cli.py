@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from memory_store_conformance.factories import load
-from memory_store_conformance.registry import LEVELS, checks
+from memory_store_conformance.registry import LEVELS, all_checks
 from memory_store_conformance.report import Result
 from memory_store_conformance.runner import TIME_LIMIT_SECONDS, validate
 
@@ -28,7 +28,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     """Run the command and return its exit code: 0, 1 if a check failed, 2 if there was nothing to judge."""
     asked = _parser().parse_args(arguments)
     if asked.command == "list":
-        for one in checks(asked.only):
+        for one in all_checks(asked.only):
             needs = f" [needs {', '.join(sorted(one.needs))}]" if one.needs else ""
             print(f"{one.id}{needs}\n  {one.promise}\n  {one.why}")
         return 0

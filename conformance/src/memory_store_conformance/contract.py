@@ -103,7 +103,7 @@ OFFERS = {
     "prefixes": "search takes a shorter scope, which covers all below it",
     "scoped ids": "get and delete by id are confined to the scope",
     "caller ids": "the caller chooses the ids",
-    "words": "search matches words, not only vectors",
+    "batch delete": "delete hands all its ids to the store in one call",
 }
 """What a store may say of itself in its attribute `offers`."""
 

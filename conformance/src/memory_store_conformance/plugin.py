@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from memory_store_conformance.factories import Factory, load
-from memory_store_conformance.registry import Check, checks
+from memory_store_conformance.registry import Check, all_checks
 from memory_store_conformance.runner import TIME_LIMIT_SECONDS, _offered, run_check
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def conformance_test(
     import pytest  # noqa: PLC0415 - the package works without it
 
     known = set(known_failures)
-    unknown = known - {one.id for one in checks()}
+    unknown = known - {one.id for one in all_checks()}
     if unknown:
         raise ValueError(f"known_failures: expected ids of checks, got {sorted(unknown)}")
 
@@ -38,7 +38,7 @@ def conformance_test(
         expected = [pytest.mark.xfail(strict=True, reason="known failure")] if one.id in known else []
         return pytest.param(one, id=one.id, marks=expected)
 
-    @pytest.mark.parametrize("check", [marks(one) for one in checks(only)])
+    @pytest.mark.parametrize("check", [marks(one) for one in all_checks(only)])
     def test(check: Check) -> None:
         _judge(check, factory)
 
@@ -72,7 +72,7 @@ def pytest_collection(session: pytest.Session) -> None:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if "memory_store_check" in metafunc.fixturenames:
         only = [name for name in metafunc.config.getoption("--memory-store-only").split(",") if name]
-        found = checks(only)
+        found = all_checks(only)
         metafunc.parametrize("memory_store_check", found, ids=[one.id for one in found])
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from memory_store_conformance.context import Context
 
-__all__ = ["LEVELS", "Check", "NotOffered", "Violation", "check", "checks", "require"]
+__all__ = ["LEVELS", "Check", "NotOffered", "Violation", "check", "all_checks", "require"]
 
 LEVELS = {
     "crud": "what is written comes back, in order",
@@ -79,7 +79,7 @@ def check(id: str, *, why: str, needs: Iterable[str] = ()) -> Callable[[Any], An
     return register
 
 
-def checks(only: Iterable[str] = ()) -> list[Check]:
+def all_checks(only: Iterable[str] = ()) -> list[Check]:
     """Return the checks, level by level; those alone whose id or level is in `only`, unless it is empty."""
     import memory_store_conformance.checks  # noqa: F401, PLC0415 - registers them
 

@@ -11,7 +11,7 @@ from typing import Any
 from memory_store_conformance.context import Context
 from memory_store_conformance.contract import capabilities
 from memory_store_conformance.factories import Factory
-from memory_store_conformance.registry import Check, NotOffered, Violation, checks
+from memory_store_conformance.registry import Check, NotOffered, Violation, all_checks
 from memory_store_conformance.report import Report, Result
 
 __all__ = ["run_check", "validate"]
@@ -42,7 +42,7 @@ def validate(
 
     An exception of the factory's own is raised: a store that cannot be opened cannot be judged.
     """
-    asked = checks(only)
+    asked = all_checks(only)
     offered = _offered(factory)
     results = []
     for one in asked:

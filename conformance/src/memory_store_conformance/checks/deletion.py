@@ -137,10 +137,10 @@ def _files_with(directory: Path, text: str) -> list[str]:
     return [str(path.relative_to(directory)) for path in files if any(form in path.read_bytes() for form in forms)]
 
 
-@check("deletion.killed", needs={"delete", "durable"}, why="Half a document stays, and searches still return it.")
+@check("deletion.killed", needs={"delete", "batch delete", "durable"}, why="Half a document stays, and searches still return it.")
 def killed(ctx: Context) -> None:
     """A process killed while it deletes many items in one call leaves all of them or none."""
-    n = 800
+    n = 400
     names = [f"m{number}" for number in range(n)]
     seconds = 0.0
     for share in (2.0, 0.5, 0.15, 0.85):  # the first one is not killed, and says how long it takes

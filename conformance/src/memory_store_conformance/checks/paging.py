@@ -12,6 +12,7 @@ from memory_store_conformance.registry import check, require
 
 _PAGE = 50
 _SMALL, _LARGE = 500, 2000
+_MOST_ATTEMPTS = 10
 _MOST_GROWTH = 8.0  # four times the items: 4 where pages are linear, 16 where they are quadratic
 
 
@@ -80,15 +81,20 @@ def deleted(ctx: Context) -> None:
 @check("paging.linear", needs={"page"}, why="The export of a long life takes hours instead of minutes.")
 def linear(ctx: Context) -> dict[str, Any]:
     """Reading four times as many items in pages takes less than eight times as long."""
-    seconds = {}
-    for n in (_SMALL, _LARGE):
-        store = ctx.open()
+    stores = {n: ctx.open() for n in (_SMALL, _LARGE)}
+    for n, store in stores.items():
         store.put(JANE, [Item(f"m{number}", f"note {number}") for number in range(n)])
         _walk(store)
-        seconds[n] = min(_timed(store) for _ in range(4))
-        ctx.close(store)
-    growth = seconds[_LARGE] / max(seconds[_SMALL], 1e-6)
-    require(growth < _MOST_GROWTH, f"{_SMALL} items {seconds[_SMALL]:.3f} s, {_LARGE} items {seconds[_LARGE]:.3f} s: {growth:.1f} times")
+    least = dict.fromkeys(stores, float("inf"))
+    growth = float("inf")
+    for _ in range(_MOST_ATTEMPTS):  # other work on the machine only ever adds to a time
+        for n, store in stores.items():
+            least[n] = min(least[n], _timed(store))
+        growth = least[_LARGE] / max(least[_SMALL], 1e-6)
+        if growth < _MOST_GROWTH:
+            break
+    evidence = f"{_SMALL} items {least[_SMALL]:.4f} s, {_LARGE} items {least[_LARGE]:.4f} s: {growth:.1f} times"
+    require(growth < _MOST_GROWTH, evidence)
     return {"growth for 4 times the items": round(growth, 1)}
 
 
