@@ -50,3 +50,9 @@ def test_crewai(capsys: pytest.CaptureFixture[str]) -> None:
         assert filtered["found_first"] < 0.9 and filtered["foreign"] == 0
     else:
         assert len(rows) == 2
+
+
+def test_agent_framework(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("agent_framework")
+    for row in rows_of("agent_framework", capsys):
+        assert row["found_first"] == 1.0 and row["foreign"] == 0
