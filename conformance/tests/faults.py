@@ -1,4 +1,4 @@
-"""Planted faults: the reference store with one rule broken. Each class is a factory, so that child processes open it, too."""
+"""Planted faults: the reference store with one rule broken. Each class is a factory, for child processes, too."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ def fault(check: str) -> Callable[[Any], Any]:
 
 def all_faults() -> dict[str, list[type]]:
     """Return every planted fault."""
-    import faults_reading  # noqa: F401, PLC0415
-    import faults_scopes  # noqa: F401, PLC0415
-    import faults_searching  # noqa: F401, PLC0415
-    import faults_working  # noqa: F401, PLC0415
-    import faults_writing  # noqa: F401, PLC0415
+    import faults_reading  # noqa: F401
+    import faults_scopes  # noqa: F401
+    import faults_searching  # noqa: F401
+    import faults_working  # noqa: F401
+    import faults_writing  # noqa: F401
 
     return FAULTS

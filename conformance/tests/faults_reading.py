@@ -8,11 +8,8 @@ from typing import Any
 
 from faults import fault
 from faults_writing import _Ghosts
-from reference import ReferenceStore, Row
-
 from memory_store_conformance import Item, Page, Scope
-
-
+from reference import ReferenceStore, Row
 
 
 @fault("expiry.get")
@@ -61,7 +58,9 @@ class ForgetsTheOlder(ReferenceStore):
     def state(self, *slot: Any, single: bool, **times: Any) -> None:
         super().state(*slot, single=single, **times)
         new = self._statements[-1]
-        older = [one for one in self._statements if one["slot"] == new["slot"] and one["since"] < new["since"]]
+        older = [
+            one for one in self._statements if one["slot"] == new["slot"] and one["since"] < new["since"]
+        ]
         if single:
             self._statements = [one for one in self._statements if one not in older]
 

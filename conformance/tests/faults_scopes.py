@@ -9,9 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from faults import fault
-from reference import ReferenceStore, Row
-
 from memory_store_conformance import Hit, Item, Scope
+from reference import ReferenceStore, Row
 
 
 class _Sees(ReferenceStore):

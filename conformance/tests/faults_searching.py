@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from faults import fault
+from memory_store_conformance import Hit, Scope
 from reference import ReferenceStore, Row
 from reference_filters import ABSENT, COMPARISONS, Filters
-
-from memory_store_conformance import Hit, Scope
 
 
 @fault("retrieval.identifiers")

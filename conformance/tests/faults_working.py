@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from faults import fault
-from reference import ReferenceStore
 
+from faults import fault
 from memory_store_conformance import Hit, Item, Scope
+from reference import ReferenceStore
 
 
 @fault("durability.reopen")
@@ -20,7 +21,7 @@ class KeepsNoMetadata(ReferenceStore):
     """Metadata are in memory alone."""
 
     def _refresh(self) -> None:
-        rewritten, operations = self._log.unread()
+        _, operations = self._log.unread()
         for what, scope, arguments in operations:
             for written in arguments if what == "put" else ():
                 written[2] = json.dumps({})
@@ -32,7 +33,7 @@ class VectorsOfIds(ReferenceStore):
     """What is read from the log has the vectors of its ids."""
 
     def _refresh(self) -> None:
-        rewritten, operations = self._log.unread()
+        _, operations = self._log.unread()
         for what, scope, arguments in operations:
             self.apply(what, tuple(scope), arguments)
             for id, *_ in arguments if what == "put" else ():
@@ -115,6 +116,7 @@ class DropsTheLast(ReferenceStore):
 @fault("async.lag")
 class HoldsTheLoop(ReferenceStore):
     async def asearch(self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None) -> Any:
+        time.sleep(0.003)
         return self.search(scope, text, k, filter)
 
 

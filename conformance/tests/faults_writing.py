@@ -9,9 +9,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from faults import fault
-from reference import ReferenceStore, Row
-
 from memory_store_conformance import Hit, Item, Scope
+from reference import ReferenceStore, Row
 
 
 def _changed(item: Item, text: str | None = None, metadata: dict[str, Any] | None = None) -> Item:
@@ -21,7 +20,10 @@ def _changed(item: Item, text: str | None = None, metadata: dict[str, Any] | Non
 @fault("crud.round-trip")
 class NormalisesText(ReferenceStore):
     def put(self, scope: Scope, items: Sequence[Item], **options: Any) -> None:
-        normal = [_changed(i, unicodedata.normalize("NFC", i.text) if isinstance(i.text, str) else i.text) for i in items]
+        normal = [
+            _changed(i, unicodedata.normalize("NFC", i.text) if isinstance(i.text, str) else i.text)
+            for i in items
+        ]
         super().put(scope, normal, **options)
 
 
@@ -38,16 +40,26 @@ class RoundsNumbers(ReferenceStore):
         def rounded(value: Any) -> Any:
             return round(value, 1) if isinstance(value, float) else value
 
-        super().put(scope, [_changed(i, None, {k: rounded(v) for k, v in i.metadata.items()}) for i in items], **options)
+        super().put(
+            scope,
+            [_changed(i, None, {k: rounded(v) for k, v in i.metadata.items()}) for i in items],
+            **options,
+        )
 
 
 @fault("crud.metadata-nested")
 class FlattensNumbers(ReferenceStore):
     def put(self, scope: Scope, items: Sequence[Item], **options: Any) -> None:
         def flat(value: Any) -> Any:
-            return {k: v if isinstance(v, dict) else str(v) for k, v in value.items()} if isinstance(value, dict) else value
+            return (
+                {k: v if isinstance(v, dict) else str(v) for k, v in value.items()}
+                if isinstance(value, dict)
+                else value
+            )
 
-        super().put(scope, [_changed(i, None, {k: flat(v) for k, v in i.metadata.items()}) for i in items], **options)
+        super().put(
+            scope, [_changed(i, None, {k: flat(v) for k, v in i.metadata.items()}) for i in items], **options
+        )
 
 
 @fault("crud.missing")
@@ -63,7 +75,9 @@ class MergesMetadata(ReferenceStore):
             rows = self._rows.get(scope, {})
             for written in arguments:
                 if written[0] in rows:
-                    written[2] = json.dumps({**json.loads(rows[written[0]].metadata), **json.loads(written[2])})
+                    written[2] = json.dumps(
+                        {**json.loads(rows[written[0]].metadata), **json.loads(written[2])}
+                    )
         super().apply(what, scope, arguments)
 
 
@@ -120,6 +134,13 @@ class EmptyBatchEmpties(ReferenceStore):
         super().put(scope, items, **options)
         if not items:
             self.delete_scope(scope)
+
+
+@fault("crud.same-text")
+class OneItemAText(ReferenceStore):
+    def put(self, scope: Scope, items: Sequence[Item], **options: Any) -> None:
+        texts = {str(item.text): item for item in items}
+        super().put(scope, [item for item in items if texts[str(item.text)] is item], **options)
 
 
 @fault("crud.odd-ids")

@@ -14,11 +14,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from reference_filters import Filters
-from reference_log import Log
 
 from memory_store_conformance import Hit, Item, Page, Scope, Setting
 from memory_store_conformance.contract import OFFERS, OPERATORS
+from reference_filters import Filters
+from reference_log import Log
 
 
 @dataclass
@@ -80,7 +80,9 @@ class ReferenceStore:
                 raise TypeError(f"text: expected str, got {type(text).__name__}")
         self.put_vectors(scope, items, self._embedder.embed_documents(texts), expires_in=expires_in)
 
-    def put_vectors(self, scope: Scope, items: Sequence[Item], vectors: Any, *, expires_in: float | None = None) -> None:
+    def put_vectors(
+        self, scope: Scope, items: Sequence[Item], vectors: Any, *, expires_in: float | None = None
+    ) -> None:
         self.check_scope(scope)
         self.check_vectors(vectors)
         expires_at = None if expires_in is None else time.time() + expires_in
@@ -199,7 +201,6 @@ class ReferenceStore:
     def embed_question(self, text: str) -> Any:
         return self._embedder.embed_query(text)
 
-
     def search_vector(self, scope: Scope, vector: Any, k: int) -> list[Hit]:
         return self.ranked(self.visible(scope), vector, k, None, set())
 
@@ -256,7 +257,9 @@ class ReferenceStore:
     def held(self, scope: Scope, subject: str, predicate: str, at: str | None = None) -> list[str]:
         slot = self.slot(scope, subject, predicate)
         at = at or "8"
-        holding = [one for one in self._statements if one["slot"] == slot and one["since"] <= at < one["until"]]
+        holding = [
+            one for one in self._statements if one["slot"] == slot and one["since"] <= at < one["until"]
+        ]
         latest = max((one for one in holding if one["single"]), key=self.recency, default=None)
         return [one["value"] for one in holding if not one["single"] or one is latest]
 

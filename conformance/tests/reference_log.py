@@ -1,4 +1,4 @@
-"""The log of the reference store: one JSON text a line, appended under a lock, read by every process that has it open."""
+"""The log of the reference store: one JSON text a line, appended under a lock, read by every process that uses it."""
 
 from __future__ import annotations
 
@@ -66,5 +66,5 @@ class Log:
             file.writelines(json.dumps(operation).encode() + b"\n" for operation in operations)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(draft, self._path)
+        draft.replace(self._path)
         self._inode, self._read_to = self._path.stat().st_ino, self._path.stat().st_size

@@ -6,9 +6,8 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from reference import ReferenceStore
-
 from memory_store_conformance import Hit, Scope, all_checks, validate
+from reference import ReferenceStore
 
 
 class FourTimes(ReferenceStore):
@@ -53,7 +52,9 @@ def test_bytes_and_writes_are_those_of_the_store() -> None:
 
 def test_times_have_the_store_s_in_them() -> None:
     measured = figures(Slow, "costs.put", "costs.search")
-    assert set(measured) == {f"{what} {share} ms" for what in ("put", "of 100", "of 1000", "of 4000") for share in ("p50", "p95")}
+    assert set(measured) == {
+        f"{what} {share} ms" for what in ("put", "of 100", "of 1000", "of 4000") for share in ("p50", "p95")
+    }
     assert all(value >= 20 for value in measured.values())
     assert measured["of 4000 p95 ms"] >= measured["of 4000 p50 ms"]
 
@@ -64,4 +65,9 @@ def test_a_search_that_finds_nothing_has_no_time() -> None:
 
 
 def test_every_cost_is_tested_here() -> None:
-    assert {one.id for one in all_checks(["costs"])} == {"costs.bytes", "costs.writes", "costs.put", "costs.search"}
+    assert {one.id for one in all_checks(["costs"])} == {
+        "costs.bytes",
+        "costs.writes",
+        "costs.put",
+        "costs.search",
+    }

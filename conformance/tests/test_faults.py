@@ -6,13 +6,17 @@ import os
 from typing import Any
 
 import pytest
-from faults import all_faults
-from reference import ReferenceStore
 
+from faults import all_faults
 from memory_store_conformance import Check, all_checks, validate
 from memory_store_conformance.runner import _offered, run_check
+from reference import ReferenceStore
 
-CASES = [pytest.param(check, store, id=f"{check}-{store.__name__}") for check, stores in all_faults().items() for store in stores]
+CASES = [
+    pytest.param(check, store, id=f"{check}-{store.__name__}")
+    for check, stores in all_faults().items()
+    for store in stores
+]
 SLOW = {"deletion.killed", "async.lag", "async.cancelled", "paging.linear", "retrieval.identifiers"}
 SLOW |= {one.id for one in all_checks(["durability", "expiry", "costs"])}
 EVERYTHING = os.environ.get("CONFORMANCE_ALL_FAULTS") == "1"
@@ -20,7 +24,11 @@ EVERYTHING = os.environ.get("CONFORMANCE_ALL_FAULTS") == "1"
 
 def test_the_reference_store_passes_everything() -> None:
     report = validate(ReferenceStore)
-    assert [(result.id, result.outcome, result.evidence) for result in report.results if result.outcome == "failed"] == []
+    assert [
+        (result.id, result.outcome, result.evidence)
+        for result in report.results
+        if result.outcome == "failed"
+    ] == []
     assert [result.id for result in report.results if result.outcome == "not offered"] == []
     assert report.exit_code == 0
 
@@ -31,9 +39,13 @@ def test_every_check_has_a_planted_fault() -> None:
 
 
 def beside(check: str) -> list[Check]:
-    """The checks that must not catch the fault of another: all, or, for the sake of time, the quick ones of its level."""
+    """The checks that must not catch the fault of another: all, or, to save time, the quick ones of its level."""
     level = check.partition(".")[0]
-    return [one for one in all_checks() if one.level != "costs" and (EVERYTHING or (one.level == level and one.id not in SLOW))]
+    return [
+        one
+        for one in all_checks()
+        if one.level != "costs" and (EVERYTHING or (one.level == level and one.id not in SLOW))
+    ]
 
 
 @pytest.mark.parametrize(("check", "store"), CASES)

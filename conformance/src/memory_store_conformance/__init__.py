@@ -24,8 +24,8 @@ __all__ = [
     "Scope",
     "Setting",
     "Store",
-    "capabilities",
     "all_checks",
+    "capabilities",
     "conformance_test",
     "validate",
 ]

@@ -1,4 +1,4 @@
-"""What runs in a child process of a check: ``python -m memory_store_conformance.child ADDRESS DIRECTORY OPERATION JSON``.
+"""What runs in a child process of a check: ``python -m memory_store_conformance.child ADDRESS DIRECTORY WHAT JSON``.
 
 Each line for the parent begins with "> ", so that what a library prints is not taken for an answer.
 """

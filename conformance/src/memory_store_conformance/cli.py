@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import os
+import platform
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from memory_store_conformance.factories import load
 from memory_store_conformance.registry import LEVELS, all_checks
@@ -42,6 +46,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
             on_result=None if asked.quiet else _progress,
             time_limit=asked.time_limit,
         )
+        report = replace(report, about=_about(asked.package))
     except (ValueError, ImportError) as error:
         print(f"memory-store-conformance: {error}", file=sys.stderr)
         return 2
@@ -55,21 +60,44 @@ def run(arguments: Sequence[str] | None = None) -> int:
     return report.exit_code
 
 
+def _about(packages: Sequence[str]) -> dict[str, Any]:
+    """Return what the figures depend on.
+
+    Raises:
+        ImportError: a package is not installed.
+    """
+    versions = {name: importlib.metadata.version(name) for name in packages}
+    return {
+        "python": platform.python_version(),
+        "system": f"{platform.system()} {platform.machine()}",
+        "packages": versions,
+    }
+
+
 def _progress(result: Result) -> None:
     print(f"{result.outcome:>11}  {result.id} ({result.seconds:.1f} s)", file=sys.stderr, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser("memory-store-conformance", description="Checks of a memory store of AI agents.")
+    parser = argparse.ArgumentParser(
+        "memory-store-conformance", description="Checks of a memory store of AI agents."
+    )
     commands = parser.add_subparsers(dest="command", required=True)
     only = f"levels ({', '.join(LEVELS)}) or ids of checks"
     run = commands.add_parser("run", help="run the checks against a store")
     run.add_argument("factory", help="module:name or file.py:name of a function that opens a store")
     run.add_argument("--only", nargs="+", default=[], metavar="CHECK", help=only)
-    run.add_argument("--json", type=Path, metavar="FILE", help="write the report as JSON there; - for standard output")
+    run.add_argument(
+        "--json", type=Path, metavar="FILE", help="write the report as JSON there; - for standard output"
+    )
     run.add_argument("--name", help="of the store in the report")
+    run.add_argument(
+        "--package", nargs="+", default=[], metavar="NAME", help="whose versions the report names"
+    )
     run.add_argument("--quiet", action="store_true", help="print no progress")
-    run.add_argument("--time-limit", type=float, default=TIME_LIMIT_SECONDS, metavar="SECONDS", help="of each check")
+    run.add_argument(
+        "--time-limit", type=float, default=TIME_LIMIT_SECONDS, metavar="SECONDS", help="of each check"
+    )
     list_them = commands.add_parser("list", help="print the checks, what they promise and why")
     list_them.add_argument("--only", nargs="+", default=[], metavar="CHECK", help=only)
     return parser

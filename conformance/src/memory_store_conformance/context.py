@@ -65,7 +65,7 @@ class Context:
         for store in self._stores:
             try:
                 store.close()
-            except Exception:  # noqa: BLE001, S110 - errors.closed judges closing
+            except Exception:  # noqa: BLE001 - errors.closed judges closing
                 pass
         shutil.rmtree(self._root, ignore_errors=True)
 

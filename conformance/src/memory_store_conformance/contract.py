@@ -1,7 +1,7 @@
 """The interface that the checks speak: what every store has, and what a store may have besides.
 
-A store implements :class:`Store`. Whatever else it can do is a method of :data:`OPTIONAL_METHODS`, detected because it is
-there, or a word of :data:`OFFERS` in its attribute `offers`. A check that needs something else is "not offered".
+A store implements :class:`Store`. Whatever else it can do is a method of :data:`OPTIONAL_METHODS`, detected because it
+is there, or a word of :data:`OFFERS` in its attribute `offers`. A check that needs something else is "not offered".
 """
 
 from __future__ import annotations
@@ -13,10 +13,21 @@ from typing import Any, Protocol, runtime_checkable
 
 from memory_store_conformance.embedder import HashingEmbedder
 
-__all__ = ["OFFERS", "OPERATORS", "OPTIONAL_METHODS", "Hit", "Item", "Page", "Scope", "Setting", "Store", "capabilities"]
+__all__ = [
+    "OFFERS",
+    "OPERATORS",
+    "OPTIONAL_METHODS",
+    "Hit",
+    "Item",
+    "Page",
+    "Scope",
+    "Setting",
+    "Store",
+    "capabilities",
+]
 
 Scope = tuple[str, ...]
-"""Whose a memory is: (tenant, user). A store that offers "prefixes" also reads a shorter one, which covers all below it."""
+"""Whose a memory is: (tenant, user). A store that offers "prefixes" also searches a shorter one and all below it."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +114,7 @@ OFFERS = {
     "prefixes": "search takes a shorter scope, which covers all below it",
     "scoped ids": "get and delete by id are confined to the scope",
     "caller ids": "the caller chooses the ids",
+    "texts": "an item has a text of its own, where another kind of value is wrong",
     "batch delete": "delete hands all its ids to the store in one call",
 }
 """What a store may say of itself in its attribute `offers`."""

@@ -6,10 +6,36 @@ import random
 
 __all__ = ["PARAPHRASES", "identifiers", "notes"]
 
-_SUBJECTS = ["The staging key", "Her booking", "The invoice", "Ticket", "The order", "His seat", "The server", "The licence"]
+_SUBJECTS = [
+    "The staging key",
+    "Her booking",
+    "The invoice",
+    "Ticket",
+    "The order",
+    "His seat",
+    "The server",
+    "The licence",
+]
 _VERBS = ["is", "was moved to", "is filed under", "has the number", "was closed as", "is known as"]
-_TOPICS = ["trains", "coffee", "invoices", "the garden", "a birthday", "the dentist", "a sailing trip", "the printer"]
-_ENDS = ["on Monday", "before lunch", "with the team", "for the customer", "in Lisbon", "next spring", "as agreed"]
+_TOPICS = [
+    "trains",
+    "coffee",
+    "invoices",
+    "the garden",
+    "a birthday",
+    "the dentist",
+    "a sailing trip",
+    "the printer",
+]
+_ENDS = [
+    "on Monday",
+    "before lunch",
+    "with the team",
+    "for the customer",
+    "in Lisbon",
+    "next spring",
+    "as agreed",
+]
 
 
 def identifiers(n: int) -> list[str]:

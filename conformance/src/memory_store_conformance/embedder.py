@@ -36,7 +36,11 @@ class HashingEmbedder:
 
     def embed_documents(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """Return one row for each text."""
-        return np.stack([self._embed(text) for text in texts]) if len(texts) else np.empty((0, self.dim), np.float32)
+        return (
+            np.stack([self._embed(text) for text in texts])
+            if len(texts)
+            else np.empty((0, self.dim), np.float32)
+        )
 
     def embed_query(self, text: str) -> NDArray[np.float32]:
         """Return the vector of a question, which is that of the same text."""
@@ -57,4 +61,6 @@ def _features(word: str) -> tuple[tuple[int, float], ...]:
     trigrams = [padded[start : start + 3] for start in range(len(padded) - 2)]
     share = _TRIGRAM_WEIGHT / max(1, len(trigrams)) ** 0.5
     weighted = [(word, 1.0), *((f"3:{trigram}", share) for trigram in trigrams)]
-    return tuple((zlib.crc32(feature.encode("utf-8", "surrogatepass")), weight) for feature, weight in weighted)
+    return tuple(
+        (zlib.crc32(feature.encode("utf-8", "surrogatepass")), weight) for feature, weight in weighted
+    )

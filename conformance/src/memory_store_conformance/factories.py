@@ -32,7 +32,9 @@ def load(address: str) -> Factory:
     for part in name.split("."):
         found = getattr(found, part, None)
     if not callable(found):
-        raise ValueError(f"factory: expected a function in {where!r}, got {name!r}, which is {type(found).__name__}")
+        raise ValueError(
+            f"factory: expected a function in {where!r}, got {name!r}, which is {type(found).__name__}"
+        )
     return found  # type: ignore[no-any-return]
 
 

@@ -27,7 +27,7 @@ def conformance_test(
 
     What is not offered is skipped, with the reason. Use it as ``test_my_store = conformance_test(factory)``.
     """
-    import pytest  # noqa: PLC0415 - the package works without it
+    import pytest
 
     known = set(known_failures)
     unknown = known - {one.id for one in all_checks()}
@@ -46,7 +46,7 @@ def conformance_test(
 
 
 def _judge(check: Check, factory: Factory) -> None:
-    import pytest  # noqa: PLC0415
+    import pytest
 
     result = run_check(check, factory, _offered(factory), TIME_LIMIT_SECONDS)
     if result.outcome == "not offered":
@@ -57,14 +57,20 @@ def _judge(check: Check, factory: Factory) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("memory-store-conformance")
-    group.addoption("--memory-store", metavar="FACTORY", help="run the checks against the store of module:name or file.py:name")
-    group.addoption("--memory-store-only", metavar="CHECKS", default="", help="levels or ids of checks, with commas")
+    group.addoption(
+        "--memory-store",
+        metavar="FACTORY",
+        help="run the checks against the store of module:name or file.py:name",
+    )
+    group.addoption(
+        "--memory-store-only", metavar="CHECKS", default="", help="levels or ids of checks, with commas"
+    )
 
 
 def pytest_collection(session: pytest.Session) -> None:
     """Collect the module that holds the checks of --memory-store, beside the tests that were asked for."""
     if session.config.getoption("--memory-store"):
-        from memory_store_conformance import command_line_test  # noqa: PLC0415
+        from memory_store_conformance import command_line_test
 
         session.config.args.append(str(command_line_test.__file__))
 
@@ -83,7 +89,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _factory_key() -> Any:
-    import pytest  # noqa: PLC0415
+    import pytest
 
     global _KEY
     if _KEY is None:

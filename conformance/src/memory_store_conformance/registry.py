@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from memory_store_conformance.context import Context
 
-__all__ = ["LEVELS", "Check", "NotOffered", "Violation", "check", "all_checks", "require"]
+__all__ = ["LEVELS", "Check", "NotOffered", "Violation", "all_checks", "check", "require"]
 
 LEVELS = {
     "crud": "what is written comes back, in order",
@@ -28,11 +28,11 @@ LEVELS = {
 """Levels in their order, each with what it is about."""
 
 
-class Violation(AssertionError):
+class Violation(AssertionError):  # noqa: N818 - what was found, not what went wrong here
     """A promise that was not kept; the message is the evidence."""
 
 
-class NotOffered(Exception):
+class NotOffered(Exception):  # noqa: N818 - an answer
     """A check that this store cannot be asked; the message is the reason."""
 
 
@@ -81,7 +81,7 @@ def check(id: str, *, why: str, needs: Iterable[str] = ()) -> Callable[[Any], An
 
 def all_checks(only: Iterable[str] = ()) -> list[Check]:
     """Return the checks, level by level; those alone whose id or level is in `only`, unless it is empty."""
-    import memory_store_conformance.checks  # noqa: F401, PLC0415 - registers them
+    import memory_store_conformance.checks  # noqa: F401 - registers them
 
     wanted = list(only)
     unknown = [name for name in wanted if name not in LEVELS and name not in _CHECKS]

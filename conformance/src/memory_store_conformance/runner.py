@@ -90,7 +90,9 @@ def _attempt(one: Check, context: Context) -> tuple[str, str, dict[str, Any] | N
         return ("not offered", str(reason) or "not implemented", None)
     except Exception as error:  # noqa: BLE001 - a store may raise anything
         where = traceback.extract_tb(error.__traceback__)
-        own = [frame for frame in where if "memory_store_conformance/checks" in frame.filename.replace("\\", "/")]
+        own = [
+            frame for frame in where if "memory_store_conformance/checks" in frame.filename.replace("\\", "/")
+        ]
         line = f" at {own[-1].line!r}" if own else ""
         message = " ".join(str(error).split())[:300]
         return ("failed", f"raised {type(error).__name__}: {message}{line}", None)

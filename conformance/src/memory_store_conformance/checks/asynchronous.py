@@ -10,12 +10,15 @@ from memory_store_conformance.context import JANE, Context, ids_of
 from memory_store_conformance.contract import Item
 from memory_store_conformance.registry import check, require
 
-_LEAST_LAG_SECONDS = 0.1
-_WORK_SECONDS = 0.6
-_MOST_SEARCHES = 2000
+_N_SEARCHES = 200
+_LEAST_LAG_SECONDS = 0.2
 
 
-@check("async.same", needs={"aput", "aget", "search", "asearch"}, why="Two interfaces with two behaviours are two products.")
+@check(
+    "async.same",
+    needs={"aput", "aget", "search", "asearch"},
+    why="Two interfaces with two behaviours are two products.",
+)
 def same(ctx: Context) -> None:
     """The awaitable methods do what the others do."""
     store = ctx.open()
@@ -32,16 +35,12 @@ def same(ctx: Context) -> None:
 
 @check("async.lag", needs={"asearch"}, why="One user's search stops the answers to all others.")
 def lag(ctx: Context) -> dict[str, Any]:
-    """While searches run, the loop is not held for a third of the time that they take together, above 0.1 s."""
+    """While 200 searches run at once, the loop is held for at most 0.2 s, or a third of the time that they take."""
     store = ctx.open()
     store.put(JANE, [Item(f"m{number}", f"note {number} about trains and keys") for number in range(1500)])
 
-    async def work() -> tuple[float, float]:
+    async def work(attempt: int) -> tuple[float, float]:
         await store.asearch(JANE, "warm up", 10)
-        start = time.perf_counter()
-        for _ in range(3):
-            await store.asearch(JANE, "note about keys", 10)
-        n = min(_MOST_SEARCHES, max(3, int(_WORK_SECONDS / max(1e-6, (time.perf_counter() - start) / 3))))
         longest = 0.0
         over = False
 
@@ -55,15 +54,16 @@ def lag(ctx: Context) -> dict[str, Any]:
         ticking = asyncio.ensure_future(tick())
         await asyncio.sleep(0.02)
         start = time.perf_counter()
-        await asyncio.gather(*(store.asearch(JANE, f"note {number} about keys", 10) for number in range(n)))
+        questions = [f"note {number} about keys {attempt}" for number in range(_N_SEARCHES)]
+        await asyncio.gather(*(store.asearch(JANE, question, 10) for question in questions))
         whole = time.perf_counter() - start
         over = True
         await ticking
         return longest, whole
 
     attempts = []
-    for _ in range(3):  # a busy machine may hold the loop once
-        longest, whole = asyncio.run(work())
+    for attempt in range(3):  # a busy machine may hold the loop once
+        longest, whole = asyncio.run(work(attempt))
         if longest <= max(_LEAST_LAG_SECONDS, whole / 3):
             return {"longest lag ms": round(1000 * longest, 1), "of ms": round(1000 * whole, 1)}
         attempts.append(f"{longest:.2f} s of {whole:.2f} s")
@@ -71,7 +71,11 @@ def lag(ctx: Context) -> dict[str, Any]:
     return {}
 
 
-@check("async.cancelled", needs={"aput", "aget"}, why="A user who closes the window must not leave half a memory.")
+@check(
+    "async.cancelled",
+    needs={"aput", "aget"},
+    why="A user who closes the window must not leave half a memory.",
+)
 def cancelled(ctx: Context) -> None:
     """A put that is cancelled is whole or absent, and the store goes on."""
     store = ctx.open()
@@ -112,7 +116,9 @@ def together(ctx: Context) -> None:
     store = ctx.open()
 
     async def work() -> list[int]:
-        await asyncio.gather(*(store.aput(JANE, [Item(f"m{number}", f"note {number}")]) for number in range(60)))
+        await asyncio.gather(
+            *(store.aput(JANE, [Item(f"m{number}", f"note {number}")]) for number in range(60))
+        )
         return [number for number in range(60) if (await store.aget(JANE, f"m{number}")) is None]
 
     lost = asyncio.run(work())

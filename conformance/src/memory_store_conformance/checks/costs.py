@@ -17,10 +17,17 @@ _N_ITEMS = 1000
 
 
 def _items(n: int) -> list[Item]:
-    return [Item(f"m{number}", text, {"n": number}) for number, text in enumerate(corpus.notes(n, corpus.identifiers(200)))]
+    return [
+        Item(f"m{number}", text, {"n": number})
+        for number, text in enumerate(corpus.notes(n, corpus.identifiers(200)))
+    ]
 
 
-@check("costs.bytes", needs={"durable"}, why="A memory that is stored several times fills disks and caches several times.")
+@check(
+    "costs.bytes",
+    needs={"durable"},
+    why="A memory that is stored several times fills disks and caches several times.",
+)
 def bytes_an_item(ctx: Context) -> dict[str, Any]:
     """Bytes on disk for each of 1,000 items written in one batch, after closing, beyond those of an empty store."""
     sizes = {}

@@ -73,7 +73,9 @@ def replace(ctx: Context) -> None:
     require(got == expected, f"expected {expected}, got {got}")
 
 
-@check("crud.replace-search", needs={"search"}, why="The old words of a corrected memory must not bring it back.")
+@check(
+    "crud.replace-search", needs={"search"}, why="The old words of a corrected memory must not bring it back."
+)
 def replace_search(ctx: Context) -> None:
     """A search finds a replaced item once, with its new text."""
     store = ctx.open()
@@ -96,7 +98,9 @@ def batch_same_id(ctx: Context) -> None:
     require(found is not None and found.text == "last", f"expected 'last', got {found and found.text!r}")
 
 
-@check("crud.batch-order", needs={"get_many"}, why="Answers that change places are given to the wrong question.")
+@check(
+    "crud.batch-order", needs={"get_many"}, why="Answers that change places are given to the wrong question."
+)
 def batch_order(ctx: Context) -> None:
     """Several ids read at once come back in the order in which they were asked, with a gap for an absent one."""
     store = ctx.open()
@@ -125,24 +129,39 @@ def batch_empty(ctx: Context) -> None:
     require(store.get(JANE, "m1") is not None, "an empty put lost an item")
 
 
+@check("crud.same-text", why="'Yes' is said more than once in a conversation.")
+def same_text(ctx: Context) -> None:
+    """Items of one put may have the same text."""
+    store = ctx.open()
+    store.put(JANE, [Item(f"m{number}", "yes") for number in range(3)])
+    absent = [f"m{number}" for number in range(3) if store.get(JANE, f"m{number}") is None]
+    require(not absent, f"of 3 items with one text {absent} are absent")
+
+
 @check("crud.odd-ids", needs={"caller ids"}, why="Ids are made from file names, addresses and titles.")
 def odd_ids(ctx: Context) -> None:
     """Ids with separators, quotes, spaces and letters of any script are kept apart, or refused."""
     store = ctx.open()
     kept = {}
-    for number, id in enumerate(["a/b", "a.b", "a b", "a%b", "a_b", "a'b", 'a"b', "é", "e\u0301", "Ä", "ä", "名", "A", "a"]):
+    for number, id in enumerate(
+        ["a/b", "a.b", "a b", "a%b", "a_b", "a'b", 'a"b', "é", "e\u0301", "Ä", "ä", "名", "A", "a"]
+    ):
         try:
             store.put(JANE, [Item(id, f"note {number}")])
-        except Exception:  # noqa: BLE001, S112 - a refusal
+        except Exception:  # noqa: BLE001 - a refusal
             continue
         kept[id] = f"note {number}"
     require(kept, "every one of 14 ids was refused")
     for id, text in kept.items():
         found = store.get(JANE, id)
-        require(found is not None and found.text == text, f"{id!r}: wrote {text!r}, got {found and found.text!r}")
+        require(
+            found is not None and found.text == text, f"{id!r}: wrote {text!r}, got {found and found.text!r}"
+        )
 
 
-@check("crud.no-alias", why="A prompt builder that shortens a list in place must not change what is remembered.")
+@check(
+    "crud.no-alias", why="A prompt builder that shortens a list in place must not change what is remembered."
+)
 def no_alias(ctx: Context) -> None:
     """Changing what was handed in, or what was handed out, does not change what is stored."""
     store = ctx.open()
@@ -151,7 +170,9 @@ def no_alias(ctx: Context) -> None:
     given["n"] = 2
     given["tags"].append("of the caller")  # type: ignore[attr-defined]
     found = store.get(JANE, "m1")
-    require(dict(found.metadata) == {"tags": ["a"], "n": 1}, f"a change of what was given shows: {found.metadata}")
+    require(
+        dict(found.metadata) == {"tags": ["a"], "n": 1}, f"a change of what was given shows: {found.metadata}"
+    )
     try:
         found.metadata["tags"].append("of the reader")
     except (TypeError, AttributeError):

@@ -54,10 +54,17 @@ def by_vector(ctx: Context) -> None:
 def by_list(ctx: Context) -> None:
     """A listing does not have a deleted item."""
     got = set(ids_of(_filled(ctx).list(JANE, 100)))
-    require(got == {f"m{number}" for number in range(10)} - {"m3", "m7"}, f"deleted m3 and m7, listed {sorted(got)}")
+    require(
+        got == {f"m{number}" for number in range(10)} - {"m3", "m7"},
+        f"deleted m3 and m7, listed {sorted(got)}",
+    )
 
 
-@check("deletion.count", needs={"delete", "count"}, why="A count that does not fall says that deletion did not happen.")
+@check(
+    "deletion.count",
+    needs={"delete", "count"},
+    why="A count that does not fall says that deletion did not happen.",
+)
 def by_count(ctx: Context) -> None:
     """A count falls by what was deleted."""
     got = _filled(ctx).count(JANE)
@@ -75,7 +82,9 @@ def absent(ctx: Context) -> None:
     require(store.get(JANE, "m1") is None and store.get(JANE, "m2") is not None, "m1 is there, or m2 is gone")
 
 
-@check("deletion.again", needs={"delete", "search"}, why="A tombstone that outlives its item hides the next one.")
+@check(
+    "deletion.again", needs={"delete", "search"}, why="A tombstone that outlives its item hides the next one."
+)
 def again(ctx: Context) -> None:
     """An id can be written again after its deletion, and only the new text is found."""
     store = ctx.open()
@@ -86,7 +95,9 @@ def again(ctx: Context) -> None:
     require(texts == ["the new note about trains"], f"expected the new text alone, found {texts}")
 
 
-@check("deletion.reopened", needs={"delete", "search", "durable"}, why="A restart brings back what was deleted.")
+@check(
+    "deletion.reopened", needs={"delete", "search", "durable"}, why="A restart brings back what was deleted."
+)
 def reopened(ctx: Context) -> None:
     """A deleted item is still gone after the store was closed and opened again."""
     directory = ctx.directory()
@@ -100,7 +111,11 @@ def reopened(ctx: Context) -> None:
     require(store.get(JANE, "m3") is None, "after reopening the deleted id is read")
 
 
-@check("deletion.scope", needs={"delete_scope", "search"}, why="A user's right to be forgotten covers everything.")
+@check(
+    "deletion.scope",
+    needs={"delete_scope", "search"},
+    why="A user's right to be forgotten covers everything.",
+)
 def whole_scope(ctx: Context) -> None:
     """Deleting everything of a user leaves nothing of that user, however much there was."""
     store = ctx.open()
@@ -112,7 +127,9 @@ def whole_scope(ctx: Context) -> None:
     require(not there, f"{len(there)} of 30 looked up are still read")
 
 
-@check("deletion.bytes", needs={"delete", "durable"}, why="A copied disk still has what the law says is erased.")
+@check(
+    "deletion.bytes", needs={"delete", "durable"}, why="A copied disk still has what the law says is erased."
+)
 def bytes_on_disk(ctx: Context) -> None:
     """After deletion, the store's purge if it has one, and closing, no file holds the words."""
     directory = ctx.directory()
@@ -134,10 +151,16 @@ def bytes_on_disk(ctx: Context) -> None:
 def _files_with(directory: Path, text: str) -> list[str]:
     files = sorted(path for path in directory.rglob("*") if path.is_file())
     forms = [text.encode(), text.encode("utf-16-le")]
-    return [str(path.relative_to(directory)) for path in files if any(form in path.read_bytes() for form in forms)]
+    return [
+        str(path.relative_to(directory)) for path in files if any(form in path.read_bytes() for form in forms)
+    ]
 
 
-@check("deletion.killed", needs={"delete", "batch delete", "durable"}, why="Half a document stays, and searches still return it.")
+@check(
+    "deletion.killed",
+    needs={"delete", "batch delete", "durable"},
+    why="Half a document stays, and searches still return it.",
+)
 def killed(ctx: Context) -> None:
     """A process killed while it deletes many items in one call leaves all of them or none."""
     n = 400
@@ -154,7 +177,9 @@ def killed(ctx: Context) -> None:
         require(child.line() == "deleting", "a process ended before it deleted")
         if share > 1:
             answer = child.line()
-            require(answer is not None and answer.startswith("deleted"), f"deleting failed: {child.last_error()}")
+            require(
+                answer is not None and answer.startswith("deleted"), f"deleting failed: {child.last_error()}"
+            )
             seconds = float(str(answer).split()[1])
             child.kill()
             continue
@@ -166,4 +191,7 @@ def killed(ctx: Context) -> None:
         store = ctx.open(directory)
         left = sum(store.get(JANE, name) is not None for name in names)
         ctx.close(store)
-        require(left in (0, n), f"killed {share:.0%} into a deletion of {n} items that takes {seconds:.3f} s: {left} are left")
+        require(
+            left in (0, n),
+            f"killed {share:.0%} into a deletion of {n} items that takes {seconds:.3f} s: {left} are left",
+        )

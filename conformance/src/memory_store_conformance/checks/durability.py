@@ -24,7 +24,9 @@ def reopen(ctx: Context) -> None:
         require(got == plain(item), f"wrote {plain(item)}, after reopening got {got}")
 
 
-@check("durability.reopen-search", needs={"durable", "search"}, why="Rows without an index are never recalled.")
+@check(
+    "durability.reopen-search", needs={"durable", "search"}, why="Rows without an index are never recalled."
+)
 def reopen_search(ctx: Context) -> None:
     """A search finds the same items in the same order after the store was closed and opened again."""
     directory = ctx.directory()
@@ -37,7 +39,9 @@ def reopen_search(ctx: Context) -> None:
     require(before == after, f"before {before}, after reopening {after}")
 
 
-@check("durability.kill", needs={"durable"}, why="The machine that loses power had said 'I will remember that'.")
+@check(
+    "durability.kill", needs={"durable"}, why="The machine that loses power had said 'I will remember that'."
+)
 def kill(ctx: Context) -> None:
     """Every write that was acknowledged before SIGKILL is there afterwards."""
     directory = ctx.directory()
@@ -46,7 +50,10 @@ def kill(ctx: Context) -> None:
     acknowledged = []
     while len(acknowledged) < 25:
         line = child.line()
-        require(line is not None and line.startswith("acknowledged"), f"writing failed: {line or child.last_error()}")
+        require(
+            line is not None and line.startswith("acknowledged"),
+            f"writing failed: {line or child.last_error()}",
+        )
         acknowledged.append(str(line).split()[1])
     child.kill()
     store = ctx.open(directory)
@@ -89,11 +96,16 @@ def fork(ctx: Context) -> None:
         raise NotOffered("this system has no fork")
     child = ctx.child(ctx.directory(), "fork", seconds=15.0)
     answer = child.line(timeout=90)
-    require(answer is not None, f"a process with an open store did not come to fork: {child.last_error()[:200]}")
+    require(
+        answer is not None, f"a process with an open store did not come to fork: {child.last_error()[:200]}"
+    )
     right = str(answer).startswith("child refused") or answer == "child text the note before the fork"
     require(right, f"expected the note or a refusal, got {answer!r}")
     answer = child.line(timeout=90)
-    require(answer == "parent text the note after the fork", f"the parent got {answer!r} {child.last_error()[:200]}")
+    require(
+        answer == "parent text the note after the fork",
+        f"the parent got {answer!r} {child.last_error()[:200]}",
+    )
 
 
 def _go(child: Child) -> None:

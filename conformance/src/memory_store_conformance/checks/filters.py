@@ -24,7 +24,10 @@ def _expect(ctx: Context, items: dict[str, dict[str, Any]], cases: list[tuple[di
     store.put(JANE, [Item(id, f"a note called {id}", metadata) for id, metadata in items.items()])
     for condition, expected in cases:
         got = "".join(sorted(ids_of(store.search(JANE, "a note called", 50, condition))))
-        require(got == expected, f"{condition} admits {got or 'nothing'!r}, expected {expected or 'nothing'!r} of {items}")
+        require(
+            got == expected,
+            f"{condition} admits {got or 'nothing'!r}, expected {expected or 'nothing'!r} of {items}",
+        )
 
 
 @check("filters.equal", needs={"search", "filter $eq"}, why=_WIDE)
@@ -46,11 +49,19 @@ def not_equal(ctx: Context) -> None:
     _expect(ctx, _ITEMS, [({"kind": {"$ne": "fact"}}, "cd"), ({"n": {"$ne": 2}}, "acd")])
 
 
-@check("filters.compare", needs={"search", "filter $gt"}, why="'10' < '9' as text: limits and dates go wrong at ten.")
+@check(
+    "filters.compare",
+    needs={"search", "filter $gt"},
+    why="'10' < '9' as text: limits and dates go wrong at ten.",
+)
 def compare(ctx: Context) -> None:
     """Numbers are compared as numbers, with the bound in or out as written."""
     cases: list[tuple[dict[str, Any], str]] = [({"n": {"$gt": 2}}, "cd"), ({"n": {"$gte": 2}}, "bcd")]
-    _expect(ctx, _ITEMS, [*cases, ({"n": {"$lt": 3}}, "ab"), ({"n": {"$lte": 3}}, "abc"), ({"n": {"$gt": 9.5}}, "d")])
+    _expect(
+        ctx,
+        _ITEMS,
+        [*cases, ({"n": {"$lt": 3}}, "ab"), ({"n": {"$lte": 3}}, "abc"), ({"n": {"$gt": 9.5}}, "d")],
+    )
 
 
 @check("filters.in", needs={"search", "filter $in"}, why=_WIDE)
@@ -71,22 +82,50 @@ def negation(ctx: Context) -> None:
     _expect(ctx, _ITEMS, [({"$not": {"kind": "wish"}}, "ab")])
 
 
-@check("filters.types", needs={"search", "filter $eq"}, why="Order '1' is not quantity 1, and 'True' is not true.")
+@check(
+    "filters.types",
+    needs={"search", "filter $eq"},
+    why="Order '1' is not quantity 1, and 'True' is not true.",
+)
 def types(ctx: Context) -> None:
     """A number does not equal its text, nor a truth value its name; 1 equals 1.0."""
-    items: dict[str, dict[str, Any]] = {"a": {"v": 1}, "b": {"v": "1"}, "c": {"v": True}, "d": {"v": "True"}, "e": {"v": "true"}}
+    items: dict[str, dict[str, Any]] = {
+        "a": {"v": 1},
+        "b": {"v": "1"},
+        "c": {"v": True},
+        "d": {"v": "True"},
+        "e": {"v": "true"},
+    }
     store = ctx.open()
     store.put(JANE, [Item(id, f"a note called {id}", metadata) for id, metadata in items.items()])
-    for value, needed, excluded in ((1, "a", "bde"), ("1", "b", "acde"), ("True", "d", "abce"), (True, "c", "bde"), (1.0, "a", "bde")):
+    for value, needed, excluded in (
+        (1, "a", "bde"),
+        ("1", "b", "acde"),
+        ("True", "d", "abce"),
+        (True, "c", "bde"),
+        (1.0, "a", "bde"),
+    ):
         got = set(ids_of(store.search(JANE, "a note called", 50, {"v": value})))
         wrong = sorted(got & set(excluded))
-        require(needed in got and not wrong, f"{{'v': {value!r}}} admits {sorted(got)}, expected {needed!r}, not {wrong}")
+        require(
+            needed in got and not wrong,
+            f"{{'v': {value!r}}} admits {sorted(got)}, expected {needed!r}, not {wrong}",
+        )
 
 
-@check("filters.null", needs={"search", "filter null"}, why="'Has no end date' is how one asks for what still holds.")
+@check(
+    "filters.null",
+    needs={"search", "filter null"},
+    why="'Has no end date' is how one asks for what still holds.",
+)
 def null(ctx: Context) -> None:
     """Null equals null, and no value."""
-    items: dict[str, dict[str, Any]] = {"a": {"until": None}, "b": {"until": "2026-01-01"}, "c": {"until": 0}, "d": {"until": ""}}
+    items: dict[str, dict[str, Any]] = {
+        "a": {"until": None},
+        "b": {"until": "2026-01-01"},
+        "c": {"until": 0},
+        "d": {"until": ""},
+    }
     _expect(ctx, items, [({"until": None}, "a")])
 
 
@@ -105,7 +144,11 @@ def missing(ctx: Context) -> None:
     require(not found, f"{{'nowhere': 'x'}} admits {found}")
 
 
-@check("filters.nested", needs={"search", "filter nested"}, why="A path that silently matches nothing looks like 'no memories'.")
+@check(
+    "filters.nested",
+    needs={"search", "filter nested"},
+    why="A path that silently matches nothing looks like 'no memories'.",
+)
 def nested(ctx: Context) -> None:
     """A path reaches into objects, and not beside them."""
     items: dict[str, dict[str, Any]] = {
@@ -117,7 +160,11 @@ def nested(ctx: Context) -> None:
     _expect(ctx, items, [({"source.run": "r1"}, "a")])
 
 
-@check("filters.unknown", needs={"search", "filter unknown"}, why="A misspelt operator that is passed over returns everything.")
+@check(
+    "filters.unknown",
+    needs={"search", "filter unknown"},
+    why="A misspelt operator that is passed over returns everything.",
+)
 def unknown(ctx: Context) -> None:
     """An operator that the store does not know raises."""
     store = ctx.open()
@@ -129,12 +176,33 @@ def unknown(ctx: Context) -> None:
     require(False, f"{{'n': {{'$frobnicate': 1}}}} raises nothing, and admits {found or 'nothing'}")
 
 
-@check("filters.hostile", needs={"search", "filter $eq"}, why="A value that a user typed must not become a query.")
+@check(
+    "filters.hostile",
+    needs={"search", "filter $eq"},
+    why="A value that a user typed must not become a query.",
+)
 def hostile(ctx: Context) -> None:
     """Quotes, wildcards and comments in a value match themselves alone."""
-    values = ["O'Brien", '"quoted"', "100%", "a_c", "abc", "x' OR '1'='1", "-- ; DROP TABLE", "*", "back\\slash", "new\nline"]
+    values = [
+        "O'Brien",
+        '"quoted"',
+        "100%",
+        "a_c",
+        "abc",
+        "x' OR '1'='1",
+        "-- ; DROP TABLE",
+        "*",
+        "back\\slash",
+        "new\nline",
+    ]
     store = ctx.open()
-    store.put(JANE, [Item(f"m{number}", "a note", {"name": value}) for number, value in enumerate(values)])
+    store.put(
+        JANE,
+        [
+            Item(f"m{number}", f"a note, number {number}", {"name": value})
+            for number, value in enumerate(values)
+        ],
+    )
     for number, value in enumerate(values):
         got = ids_of(store.search(JANE, "a note", 50, {"name": value}))
         require(got == [f"m{number}"], f"{{'name': {value!r}}} admits {got}, expected ['m{number}']")

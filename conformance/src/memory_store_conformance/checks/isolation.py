@@ -19,7 +19,7 @@ def _kept_apart(ctx: Context, scopes: Sequence[Scope]) -> None:
     for number, scope in enumerate(scopes):
         try:
             store.put(scope, [Item(f"m{number}", f"a private note of owner number {number}")])
-        except Exception:  # noqa: BLE001, S112 - a refusal
+        except Exception:  # noqa: BLE001 - a refusal
             continue
         written.append((number, scope))
     if len(written) < 2:
@@ -45,7 +45,9 @@ def tenants(ctx: Context) -> None:
 @check("isolation.look-alikes", needs={"search"}, why="User 1 reads the memories of users 10 to 19.")
 def look_alikes(ctx: Context) -> None:
     """Users whose names begin or end alike are different users."""
-    _kept_apart(ctx, [("acme", name) for name in ("user1", "user10", "user", "1", "xuser1", "user1 ", " user1")])
+    _kept_apart(
+        ctx, [("acme", name) for name in ("user1", "user10", "user", "1", "xuser1", "user1 ", " user1")]
+    )
 
 
 @check("isolation.separators", needs={"search"}, why="Joined names collide: a.b + c is a + b.c.")
@@ -65,20 +67,47 @@ def _kept_apart_or_refused(ctx: Context, scopes: Sequence[Scope]) -> None:
 @check("isolation.wildcards", needs={"search"}, why="A user who calls himself % reads everything.")
 def wildcards(ctx: Context) -> None:
     """Names that are wildcards of SQL, globs or regular expressions match nothing but themselves."""
-    _kept_apart(ctx, [("acme", name) for name in ("jane", "%", "j%", "jan_", "_", "*", "j*", ".*", "jan?", "[a-z]ane")])
+    _kept_apart(
+        ctx,
+        [("acme", name) for name in ("jane", "%", "j%", "jan_", "_", "*", "j*", ".*", "jan?", "[a-z]ane")],
+    )
 
 
-@check("isolation.quotes", needs={"search"}, why="A name that ends a query string reads or erases the database.")
+@check(
+    "isolation.quotes", needs={"search"}, why="A name that ends a query string reads or erases the database."
+)
 def quotes(ctx: Context) -> None:
     """Names with quotes and comments of query languages match nothing but themselves."""
-    names = ["jane", "' OR '1'='1", "jane' --", '" OR ""="', "jane'); DROP TABLE x; --", "jane\\", '{"$ne": null}']
+    names = [
+        "jane",
+        "' OR '1'='1",
+        "jane' --",
+        '" OR ""="',
+        "jane'); DROP TABLE x; --",
+        "jane\\",
+        '{"$ne": null}',
+    ]
     _kept_apart(ctx, [("acme", name) for name in names])
 
 
-@check("isolation.unicode", needs={"search"}, why="Two people whose names differ in an accent's encoding share a memory.")
+@check(
+    "isolation.unicode",
+    needs={"search"},
+    why="Two people whose names differ in an accent's encoding share a memory.",
+)
 def unicode_names(ctx: Context) -> None:
     """Names that differ in case, accents, width or normal form are different names, or refused."""
-    names = ["josé", unicodedata.normalize("NFD", "josé"), "jose", "JOSÉ", "ｊｏｓé", "straße", "strasse", "ﬁn", "fin"]
+    names = [
+        "josé",
+        unicodedata.normalize("NFD", "josé"),
+        "jose",
+        "JOSÉ",
+        "ｊｏｓé",
+        "straße",
+        "strasse",
+        "ﬁn",
+        "fin",
+    ]
     _kept_apart(ctx, [("acme", name) for name in names])
 
 
@@ -90,12 +119,16 @@ def empty_parts(ctx: Context) -> None:
     for scope in (("acme", ""), ("", "jane"), ("", "")):
         try:
             found = store.search(scope, "a private note of jane", 10)
-        except Exception:  # noqa: BLE001, S112 - a refusal
+        except Exception:  # noqa: BLE001 - a refusal
             continue
         require(not found, f"a search of {scope} found {ids_of(found)} of {JANE}")
 
 
-@check("isolation.same-id", needs={"caller ids"}, why="The second user who imports a document overwrites the first one's.")
+@check(
+    "isolation.same-id",
+    needs={"caller ids"},
+    why="The second user who imports a document overwrites the first one's.",
+)
 def same_id(ctx: Context) -> None:
     """The same id in two scopes names two items, or the second one is refused; it never overwrites the first."""
     store = ctx.open()
@@ -107,10 +140,17 @@ def same_id(ctx: Context) -> None:
         del expected_texts[JOE]
     for scope, expected in expected_texts.items():
         found = store.get(scope, "m1")
-        require(found is not None and found.text == expected, f"{scope}: expected {expected!r}, got {plain(found)}")
+        require(
+            found is not None and found.text == expected,
+            f"{scope}: expected {expected!r}, got {plain(found)}",
+        )
 
 
-@check("isolation.get", needs={"scoped ids", "caller ids"}, why="An id from a log or a link opens another user's memory.")
+@check(
+    "isolation.get",
+    needs={"scoped ids", "caller ids"},
+    why="An id from a log or a link opens another user's memory.",
+)
 def get_other(ctx: Context) -> None:
     """An id of another scope is not read."""
     store = ctx.open()
@@ -119,7 +159,11 @@ def get_other(ctx: Context) -> None:
     require(found is None, f"{JOE} read {plain(found)} of {JANE}")
 
 
-@check("isolation.oracle", needs={"caller ids"}, why="An error that says 'taken' tells one tenant what another has.")
+@check(
+    "isolation.oracle",
+    needs={"caller ids"},
+    why="An error that says 'taken' tells one tenant what another has.",
+)
 def oracle(ctx: Context) -> None:
     """Writing an id that another scope has is answered like writing a new one."""
     store = ctx.open()
@@ -131,7 +175,10 @@ def oracle(ctx: Context) -> None:
             answers[id] = "accepted"
         except Exception as error:  # noqa: BLE001 - compared below
             answers[id] = f"{type(error).__name__}: {error}"
-    require(answers["taken"] == answers["free"], f"an id that {JANE} has: {answers['taken']}; a free one: {answers['free']}")
+    require(
+        answers["taken"] == answers["free"],
+        f"an id that {JANE} has: {answers['taken']}; a free one: {answers['free']}",
+    )
 
 
 @check("isolation.list", needs={"list"}, why=_LEAK)
@@ -145,13 +192,17 @@ def list_others(ctx: Context) -> None:
     require(got == ["m1"], f"expected ['m1'], got {got}")
 
 
-@check("isolation.count", needs={"count"}, why="A number that moves with a neighbour tells what the neighbour does.")
+@check(
+    "isolation.count",
+    needs={"count"},
+    why="A number that moves with a neighbour tells what the neighbour does.",
+)
 def count_others(ctx: Context) -> None:
     """A count does not change with what other scopes write."""
     store = ctx.open()
     store.put(JANE, [Item("m1", "the note of jane")])
     before = store.count(JANE)
-    store.put(JOE, [Item(f"j{number}", "a note of joe") for number in range(5)])
+    store.put(JOE, [Item(f"j{number}", f"note {number} of joe") for number in range(5)])
     require(store.count(JANE) == before, f"{before} before, {store.count(JANE)} after joe wrote 5 items")
 
 
@@ -159,17 +210,29 @@ def count_others(ctx: Context) -> None:
 def crowding(ctx: Context) -> None:
     """Better matches in other scopes take no place in the results: the scope comes before the ranking."""
     store = ctx.open()
-    store.put(JOE, [Item(f"joe{number}", "the quarterly invoice of the customer") for number in range(300)])
+    store.put(
+        JOE,
+        [Item(f"joe{number}", f"the quarterly invoice of the customer {number}") for number in range(300)],
+    )
     store.put(JANE, [Item(f"jane{number}", f"invoice {number} and other things") for number in range(5)])
     got = sorted(ids_of(store.search(JANE, "the quarterly invoice of the customer", 5)))
     require(got == [f"jane{number}" for number in range(5)], f"expected jane0 ... jane4, got {got}")
 
 
-@check("isolation.statistics", needs={"search"}, why="Scores that move with a neighbour's words tell what the neighbour wrote.")
+@check(
+    "isolation.statistics",
+    needs={"search"},
+    why="Scores that move with a neighbour's words tell what the neighbour wrote.",
+)
 def statistics(ctx: Context) -> None:
     """Scores and their order do not change with what other scopes write."""
     store = ctx.open()
-    texts = ["merger with initech", "merger talks and lunch", "lunch with the initech team", "a walk in the park"]
+    texts = [
+        "merger with initech",
+        "merger talks and lunch",
+        "lunch with the initech team",
+        "a walk in the park",
+    ]
     store.put(JANE, [Item(f"m{number}", text) for number, text in enumerate(texts)])
 
     def answer() -> list[tuple[str, float | None]]:
@@ -177,14 +240,18 @@ def statistics(ctx: Context) -> None:
         return [(hit.id, None if hit.score is None else round(hit.score, 5)) for hit in found]
 
     before = answer()
-    store.put(JOE, [Item(f"j{number}", "merger merger of the initech") for number in range(200)])
+    store.put(JOE, [Item(f"j{number}", f"merger merger of the initech {number}") for number in range(200)])
     after = answer()
     require(before == after, f"before {before}, after a neighbour wrote {after}")
 
 
-@check("isolation.metadata", needs={"search", "filter $eq"}, why="What a model writes into metadata must not move a memory.")
+@check(
+    "isolation.metadata",
+    needs={"search", "filter $eq"},
+    why="What a model writes into metadata must not move a memory.",
+)
 def metadata_injection(ctx: Context) -> None:
-    """Metadata that are named like parts of a scope change nothing: the item stays in its scope, for good or refused."""
+    """Metadata that are named like parts of a scope are refused, or the item stays in its scope all the same."""
     store = ctx.open()
     store.put(JANE, [Item("jane's", "a private note of jane")])
     names = ("user_id", "user", "agent_id", "tenant", "scope", "namespace", "prefix", "collection_name")
@@ -194,12 +261,18 @@ def metadata_injection(ctx: Context) -> None:
         pass
     else:
         own = {hit.item.text for hit in store.search(JOE, "a private note", 10)}
-        require(own == {"a private note of joe"}, f"joe's item with such metadata: a search of joe found {own}")
+        require(
+            own == {"a private note of joe"}, f"joe's item with such metadata: a search of joe found {own}"
+        )
     texts = {hit.item.text for hit in store.search(JANE, "a private note", 10)}
     require(texts == {"a private note of jane"}, f"a search of jane found {texts}")
 
 
-@check("isolation.filter", needs={"search", "filter $eq"}, why="A filter that a model wrote must not widen the scope.")
+@check(
+    "isolation.filter",
+    needs={"search", "filter $eq"},
+    why="A filter that a model wrote must not widen the scope.",
+)
 def filter_injection(ctx: Context) -> None:
     """A filter that names another user finds nothing of that user."""
     store = ctx.open()
@@ -208,7 +281,7 @@ def filter_injection(ctx: Context) -> None:
     for field in ("user_id", "user", "agent_id", "tenant", "scope", "namespace", "prefix", "collection_name"):
         try:
             found = store.search(JOE, "a private note of jane", 10, {field: "jane"})
-        except Exception:  # noqa: BLE001, S112 - a refusal
+        except Exception:  # noqa: BLE001 - a refusal
             continue
         others = [hit.item.text for hit in found if hit.item.text != "a private note of joe"]
         require(not others, f"joe's search with the filter {{{field!r}: 'jane'}} found {others}")

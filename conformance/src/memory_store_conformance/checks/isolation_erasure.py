@@ -6,10 +6,18 @@ from memory_store_conformance.context import JANE, JOE, Context
 from memory_store_conformance.contract import Item, Scope
 from memory_store_conformance.registry import check, require
 
-_NEIGHBOURS: tuple[Scope, ...] = (("acme", "joe"), ("acme", "jane2"), ("acme", "jan"), ("acme2", "jane"), ("globex", "jane"))
+_NEIGHBOURS: tuple[Scope, ...] = (
+    ("acme", "joe"),
+    ("acme", "jane2"),
+    ("acme", "jan"),
+    ("acme2", "jane"),
+    ("globex", "jane"),
+)
 
 
-@check("isolation.delete", needs={"delete", "scoped ids", "caller ids"}, why="Anyone who knows an id erases it.")
+@check(
+    "isolation.delete", needs={"delete", "scoped ids", "caller ids"}, why="Anyone who knows an id erases it."
+)
 def delete_other(ctx: Context) -> None:
     """Deleting an id of another scope leaves that scope's item."""
     store = ctx.open()
@@ -21,15 +29,22 @@ def delete_other(ctx: Context) -> None:
     require(store.get(JANE, "m1") is not None, f"{JOE} deleted an item of {JANE}")
 
 
-@check("isolation.delete-scope", needs={"delete_scope"}, why="One user's wish to be forgotten erases the others.")
+@check(
+    "isolation.delete-scope", needs={"delete_scope"}, why="One user's wish to be forgotten erases the others."
+)
 def delete_scope_other(ctx: Context) -> None:
     """Deleting everything of one user leaves every other user's items."""
     store = ctx.open()
     for scope in (JANE, *_NEIGHBOURS):
-        store.put(scope, [Item(f"{scope[0]} {scope[1]} {number}", "a note") for number in range(3)])
+        store.put(
+            scope,
+            [Item(f"{scope[0]} {scope[1]} {number}", f"a note, number {number}") for number in range(3)],
+        )
     store.delete_scope(JANE)
     for scope in _NEIGHBOURS:
-        absent = [number for number in range(3) if store.get(scope, f"{scope[0]} {scope[1]} {number}") is None]
+        absent = [
+            number for number in range(3) if store.get(scope, f"{scope[0]} {scope[1]} {number}") is None
+        ]
         require(not absent, f"deleting {JANE} erased {len(absent)} of 3 items of {scope}")
 
 
@@ -42,10 +57,14 @@ def reset_other(ctx: Context) -> None:
     store.reset("acme")
     require(store.get(("acme", "jane"), "acme note") is None, "the tenant's own item is still there")
     for tenant in ("acme2", "globex"):
-        require(store.get((tenant, "jane"), f"{tenant} note") is not None, f"the reset of acme erased {tenant}")
+        require(
+            store.get((tenant, "jane"), f"{tenant} note") is not None, f"the reset of acme erased {tenant}"
+        )
 
 
-@check("isolation.replace", needs={"search", "caller ids"}, why="One user's correction changes another's memory.")
+@check(
+    "isolation.replace", needs={"search", "caller ids"}, why="One user's correction changes another's memory."
+)
 def replace_other(ctx: Context) -> None:
     """Replacing an item leaves the other scopes' search results as they were."""
     store = ctx.open()

@@ -33,11 +33,15 @@ def _walk(store: Any, limit: int = _PAGE, between: Callable[[int], None] | None 
     return ids
 
 
-@check("paging.whole", needs={"page"}, why="An export that misses items is no export; one that repeats them doubles a user.")
+@check(
+    "paging.whole",
+    needs={"page"},
+    why="An export that misses items is no export; one that repeats them doubles a user.",
+)
 def whole(ctx: Context) -> None:
     """All pages together have every item once, whatever the size of a page."""
     store = ctx.open()
-    store.put(JOE, [Item(f"j{number}", "a note of joe") for number in range(30)])
+    store.put(JOE, [Item(f"j{number}", f"note {number} of joe") for number in range(30)])
     store.put(JANE, [Item(f"m{number}", f"note {number}") for number in range(120)])
     for limit in (7, 40, 120, 500):
         got = _walk(store, limit)
@@ -60,7 +64,11 @@ def stable(ctx: Context) -> None:
     require(len(got) == 100, f"{100 - len(got)} of 100 items do not come")
 
 
-@check("paging.deleted", needs={"page", "delete"}, why="A clean-up that deletes page by page skips every other page.")
+@check(
+    "paging.deleted",
+    needs={"page", "delete"},
+    why="A clean-up that deletes page by page skips every other page.",
+)
 def deleted(ctx: Context) -> None:
     """Items that stay come exactly once, while those of the pages already read are deleted."""
     store = ctx.open()
@@ -93,7 +101,9 @@ def linear(ctx: Context) -> dict[str, Any]:
         growth = least[_LARGE] / max(least[_SMALL], 1e-6)
         if growth < _MOST_GROWTH:
             break
-    evidence = f"{_SMALL} items {least[_SMALL]:.4f} s, {_LARGE} items {least[_LARGE]:.4f} s: {growth:.1f} times"
+    evidence = (
+        f"{_SMALL} items {least[_SMALL]:.4f} s, {_LARGE} items {least[_LARGE]:.4f} s: {growth:.1f} times"
+    )
     require(growth < _MOST_GROWTH, evidence)
     return {"growth for 4 times the items": round(growth, 1)}
 

@@ -36,7 +36,10 @@ def past(ctx: Context) -> None:
     store.state(JANE, "Jane", "lives in", "Oslo", single=True, since="2024-01-01")
     for at, expected in (("2020-06-01", []), ("2022-06-01", ["Berlin"]), ("2025-06-01", ["Oslo"])):
         got = list(store.held(JANE, "Jane", "lives in", at=at))
-        require(got == expected, f"Berlin since 2021, Oslo since 2024: at {at} held are {got}, expected {expected}")
+        require(
+            got == expected,
+            f"Berlin since 2021, Oslo since 2024: at {at} held are {got}, expected {expected}",
+        )
 
 
 @check("truth.late", needs=_NEEDS, why="An import of old mails must not move people back to old addresses.")
@@ -47,7 +50,10 @@ def late(ctx: Context) -> None:
     store.state(JANE, "Jane", "lives in", "Berlin", single=True, since="2021-01-01")
     for at, expected in (("2022-06-01", ["Berlin"]), ("2025-06-01", ["Oslo"])):
         got = list(store.held(JANE, "Jane", "lives in", at=at))
-        require(got == expected, f"Oslo since 2024, then Berlin since 2021: at {at} held are {got}, expected {expected}")
+        require(
+            got == expected,
+            f"Oslo since 2024, then Berlin since 2021: at {at} held are {got}, expected {expected}",
+        )
 
 
 @check("truth.until", needs=_NEEDS, why="A discount that ended in March is promised in June.")
@@ -60,7 +66,9 @@ def until(ctx: Context) -> None:
         require(got == expected, f"from 2020 until 2023: at {at} held are {got}, expected {expected}")
 
 
-@check("truth.apart", needs=_NEEDS, why="A move of Jane's must not move Joe, nor change what she is allergic to.")
+@check(
+    "truth.apart", needs=_NEEDS, why="A move of Jane's must not move Joe, nor change what she is allergic to."
+)
 def apart(ctx: Context) -> None:
     """A statement ends nothing of another subject, predicate or scope."""
     store = ctx.open()
@@ -69,7 +77,11 @@ def apart(ctx: Context) -> None:
     store.state(JANE, "Jane", "was born in", "Leeds", single=True)
     store.state(JOE, "Jane", "lives in", "Turin", single=True)
     store.state(JANE, "Jane", "lives in", "Oslo", single=True)
-    questions = ((JANE, "Jane's mother", "lives in", "Bern"), (JANE, "Jane", "was born in", "Leeds"), (JOE, "Jane", "lives in", "Turin"))
+    questions = (
+        (JANE, "Jane's mother", "lives in", "Bern"),
+        (JANE, "Jane", "was born in", "Leeds"),
+        (JOE, "Jane", "lives in", "Turin"),
+    )
     for scope, subject, predicate, expected in questions:
         got = list(store.held(scope, subject, predicate))
         require(got == [expected], f"{scope} {subject} {predicate}: held are {got}, expected [{expected!r}]")
