@@ -14,7 +14,7 @@ from datetime import datetime, timezone
 from typing import Any, NamedTuple, TypeAlias
 
 from scrubjay._native import Scope
-from scrubjay.adapters._opened import lease
+from scrubjay.backend import lease
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.index import Index
 from scrubjay.memory import Memory, RecalledHit

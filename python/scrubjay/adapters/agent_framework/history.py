@@ -13,9 +13,8 @@ from typing import Any, ClassVar
 from agent_framework import HistoryProvider, Message
 
 from scrubjay._native import Scope
-from scrubjay.adapters._opened import lease
-from scrubjay.adapters._queries import as_query
 from scrubjay.adapters._turns import writable
+from scrubjay.backend import as_query, lease
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.fusion import Query
 from scrubjay.index import Index
