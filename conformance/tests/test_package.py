@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import time
@@ -14,6 +15,7 @@ import pytest
 
 from faults_writing import CutsLongTexts
 from memory_store_conformance import (
+    LEVELS,
     HashingEmbedder,
     Item,
     Report,
@@ -204,6 +206,16 @@ def test_the_plugin_s_option(pytester: pytest.Pytester) -> None:
     ]
     result = pytester.runpytest_inprocess("-p", "memory_store_conformance.plugin", *options)
     result.assert_outcomes(passed=1, failed=1)
+
+
+def test_the_readme() -> None:
+    text = (TESTS.parent / "README.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "readme"}
+    for code in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+        exec(compile(code, "README.md", "exec"), names)
+    assert callable(names["test_my_store"]) and names["report"].exit_code == 1
+    table = re.findall(r"^\| (\w+) \|", text, re.MULTILINE)
+    assert table[1:] == list(LEVELS)
 
 
 def test_the_embedder() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.metadata
 import os
 import platform
@@ -66,12 +67,19 @@ def _about(packages: Sequence[str]) -> dict[str, Any]:
     Raises:
         ImportError: a package is not installed.
     """
-    versions = {name: importlib.metadata.version(name) for name in packages}
+    versions = {name: _version(name) for name in packages}
     return {
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "packages": versions,
     }
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:  # on the path, but not installed
+        return str(importlib.import_module(package).__version__)
 
 
 def _progress(result: Result) -> None:

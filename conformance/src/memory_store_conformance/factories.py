@@ -35,7 +35,7 @@ def load(address: str) -> Factory:
         raise ValueError(
             f"factory: expected a function in {where!r}, got {name!r}, which is {type(found).__name__}"
         )
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _module_of_file(path: Path) -> Any:

@@ -50,7 +50,7 @@ def validate(
         results.append(result)
         if on_result is not None:
             on_result(result)
-    return Report(name or getattr(factory, "__name__", "store"), sorted(offered), results)
+    return Report(name or str(getattr(factory, "__name__", "store")), sorted(offered), results)
 
 
 def _offered(factory: Factory) -> frozenset[str]:

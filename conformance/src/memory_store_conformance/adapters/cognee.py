@@ -65,17 +65,19 @@ class CogneeStore:
         self._loop.run(self.aput(scope, items))
 
     def get(self, scope: Scope, id: str) -> Item | None:
-        return self._loop.run(self.aget(scope, id))  # type: ignore[no-any-return]
+        return self._loop.run(self.aget(scope, id))
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> None:
         points = [_uuid(id) for id in ids]
         self._loop.run(self._engine.delete_data_points(_collection(scope), points))
 
-    def search(self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None) -> list[Hit]:
-        return self._loop.run(self.asearch(scope, text, k))  # type: ignore[no-any-return]
+    def search(
+        self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
+    ) -> Sequence[Hit]:
+        return self._loop.run(self.asearch(scope, text, k))
 
-    def search_vector(self, scope: Scope, vector: Any, k: int) -> list[Hit]:
-        return self._loop.run(self._search(scope, None, [float(x) for x in vector], k))  # type: ignore[no-any-return]
+    def search_vector(self, scope: Scope, vector: Any, k: int) -> Sequence[Hit]:
+        return self._loop.run(self._search(scope, None, [float(x) for x in vector], k))
 
     async def aput(self, scope: Scope, items: Sequence[Item]) -> None:
         points = [
@@ -95,10 +97,10 @@ class CogneeStore:
 
     async def asearch(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
-    ) -> list[Hit]:
+    ) -> Sequence[Hit]:
         return await self._search(scope, text, None, k)
 
-    async def _search(self, scope: Scope, text: str | None, vector: Any, k: int) -> list[Hit]:
+    async def _search(self, scope: Scope, text: str | None, vector: Any, k: int) -> Sequence[Hit]:
         name = _collection(scope)
         if not await self._engine.has_collection(name):
             return []

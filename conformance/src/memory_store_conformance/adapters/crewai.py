@@ -67,15 +67,17 @@ class CrewAIStore:
     def reset(self, tenant: str) -> None:
         self._storage.reset(scope_prefix=_path((tenant,)))
 
-    def search(self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None) -> list[Hit]:
+    def search(
+        self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
+    ) -> Sequence[Hit]:
         found = self._storage.search(self._vector(text), **_asked(scope, k, filter))
         return [Hit(_item(record), score) for record, score in found]
 
-    def search_vector(self, scope: Scope, vector: Any, k: int) -> list[Hit]:
+    def search_vector(self, scope: Scope, vector: Any, k: int) -> Sequence[Hit]:
         found = self._storage.search([float(x) for x in vector], **_asked(scope, k, None))
         return [Hit(_item(record), score) for record, score in found]
 
-    def list(self, scope: Scope, limit: int) -> list[Item]:
+    def list(self, scope: Scope, limit: int) -> Sequence[Item]:
         return [_item(record) for record in self._storage.list_records(_path(scope), limit=limit)]
 
     def page(self, scope: Scope, limit: int, cursor: Any = None) -> Page:
@@ -86,7 +88,7 @@ class CrewAIStore:
     def count(self, scope: Scope) -> int:
         return int(self._storage.count(_path(scope)))
 
-    def scopes(self, prefix: Scope) -> list[Scope]:
+    def scopes(self, prefix: Scope) -> Sequence[Scope]:
         return [tuple(path.strip("/").split("/")) for path in self._storage.list_scopes(_path(prefix))]
 
     async def aput(self, scope: Scope, items: Sequence[Item]) -> None:
@@ -98,7 +100,7 @@ class CrewAIStore:
 
     async def asearch(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
-    ) -> list[Hit]:
+    ) -> Sequence[Hit]:
         found = await self._storage.asearch(self._vector(text), **_asked(scope, k, filter))
         return [Hit(_item(record), score) for record, score in found]
 

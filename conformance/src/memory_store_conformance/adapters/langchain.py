@@ -108,13 +108,15 @@ class LangChainStore:
     def delete(self, scope: Scope, ids: Sequence[str]) -> None:
         self._store(scope).delete(list(ids))
 
-    def search(self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None) -> list[Hit]:
+    def search(
+        self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
+    ) -> Sequence[Hit]:
         found = self._store(scope).similarity_search_with_score(
             text, k=k, filter=self._filter_of(scope[1], filter)
         )
         return [Hit(_item(document), self._sign * score) for document, score in found]
 
-    def search_vector(self, scope: Scope, vector: Any, k: int) -> list[Hit]:
+    def search_vector(self, scope: Scope, vector: Any, k: int) -> Sequence[Hit]:
         numbers, condition = [float(x) for x in vector], self._filter_of(scope[1], None)
         found = self._store(scope).similarity_search_by_vector(numbers, k=k, filter=condition)
         return [Hit(_item(document)) for document in found]
@@ -128,7 +130,7 @@ class LangChainStore:
 
     async def asearch(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
-    ) -> list[Hit]:
+    ) -> Sequence[Hit]:
         store, condition = self._store(scope), self._filter_of(scope[1], filter)
         found = await store.asimilarity_search_with_score(text, k=k, filter=condition)
         return [Hit(_item(document), self._sign * score) for document, score in found]

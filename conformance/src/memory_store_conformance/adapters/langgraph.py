@@ -61,19 +61,21 @@ class LangGraphStore:
         found = self._store.get(scope, id)
         return None if found is None else _item(found)
 
-    def get_many(self, scope: Scope, ids: Sequence[str]) -> list[Item | None]:
+    def get_many(self, scope: Scope, ids: Sequence[str]) -> Sequence[Item | None]:
         found = self._store.batch([GetOp(scope, id) for id in ids])
         return [None if one is None else _item(one) for one in found]
 
     def delete(self, scope: Scope, ids: Sequence[str]) -> None:
         self._store.batch([PutOp(scope, id, None) for id in ids])
 
-    def search(self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None) -> list[Hit]:
+    def search(
+        self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
+    ) -> Sequence[Hit]:
         condition = None if filter is None else dict(filter)
         found = self._store.search(scope, query=text, filter=condition, limit=k)
         return [Hit(_item(one), one.score) for one in found]
 
-    def list(self, scope: Scope, limit: int) -> list[Item]:
+    def list(self, scope: Scope, limit: int) -> Sequence[Item]:
         return [_item(one) for one in self._store.search(scope, limit=limit)]
 
     def page(self, scope: Scope, limit: int, cursor: Any = None) -> Page:
@@ -81,7 +83,7 @@ class LangGraphStore:
         items = [_item(one) for one in self._store.search(scope, limit=limit, offset=start)]
         return Page(items, start + limit if len(items) == limit else None)
 
-    def scopes(self, prefix: Scope) -> list[Scope]:
+    def scopes(self, prefix: Scope) -> Sequence[Scope]:
         return self._store.list_namespaces(prefix=prefix)
 
     def sweep(self) -> None:
@@ -100,7 +102,7 @@ class LangGraphStore:
 
     async def asearch(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
-    ) -> list[Hit]:
+    ) -> Sequence[Hit]:
         condition = None if filter is None else dict(filter)
         found = await self._store.asearch(scope, query=text, filter=condition, limit=k)
         return [Hit(_item(one), one.score) for one in found]

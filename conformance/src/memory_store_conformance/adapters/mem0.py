@@ -74,22 +74,24 @@ class Mem0Store:
     def reset(self, tenant: str) -> None:
         self._tenant(tenant).reset()
 
-    def search(self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None) -> list[Hit]:
+    def search(
+        self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
+    ) -> Sequence[Hit]:
         return self._search(scope, text, self._embedder.embed_query(text), k, filter)
 
-    def search_vector(self, scope: Scope, vector: Any, k: int) -> list[Hit]:
+    def search_vector(self, scope: Scope, vector: Any, k: int) -> Sequence[Hit]:
         return self._search(scope, "", vector, k, None)
 
     def _search(
         self, scope: Scope, text: str, vector: Any, k: int, filter: Mapping[str, Any] | None
-    ) -> list[Hit]:
+    ) -> Sequence[Hit]:
         if filter is not None and "user_id" in filter:
             raise ValueError("filter: expected none on user_id, which says whose memories are searched")
         filters = {**({} if filter is None else _translated(filter)), "user_id": scope[1]}
         found = self._tenant(scope[0]).search(text, [float(x) for x in vector], top_k=k, filters=filters)
         return [Hit(_item(one), one.score) for one in found]
 
-    def list(self, scope: Scope, limit: int) -> list[Item]:
+    def list(self, scope: Scope, limit: int) -> Sequence[Item]:
         found = self._tenant(scope[0]).list(filters={"user_id": scope[1]}, top_k=limit)
         if isinstance(found, (tuple, list)) and found and isinstance(found[0], list):
             found = found[0]

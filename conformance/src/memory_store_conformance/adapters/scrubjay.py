@@ -49,7 +49,7 @@ class ScrubjayIndex:
         found = self._index.get(id, scope=_scope(scope))
         return None if found is None else _item(found)
 
-    def get_many(self, scope: Scope, ids: Sequence[str]) -> list[Item | None]:
+    def get_many(self, scope: Scope, ids: Sequence[str]) -> Sequence[Item | None]:
         found = self._index.get_many(ids, scope=_scope(scope))
         return [None if record is None else _item(record) for record in found]
 
@@ -62,13 +62,15 @@ class ScrubjayIndex:
     def reset(self, tenant: str) -> None:
         self._index.erase(scrubjay.Scope(tenant))
 
-    def search(self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None) -> list[Hit]:
+    def search(
+        self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
+    ) -> Sequence[Hit]:
         return _hits(self._index.search(text, scope=_scope(scope), k=k, filter=filter))
 
-    def search_vector(self, scope: Scope, vector: Any, k: int) -> list[Hit]:
+    def search_vector(self, scope: Scope, vector: Any, k: int) -> Sequence[Hit]:
         return _hits(self._index.search(vector=vector, scope=_scope(scope), k=k))
 
-    def list(self, scope: Scope, limit: int) -> list[Item]:
+    def list(self, scope: Scope, limit: int) -> Sequence[Item]:
         return [_item(record) for record in self._index.list(_scope(scope), limit=limit)]
 
     def page(self, scope: Scope, limit: int, cursor: Any = None) -> Page:
@@ -78,7 +80,7 @@ class ScrubjayIndex:
     def count(self, scope: Scope) -> int:
         return self._index.count(_scope(scope))
 
-    def scopes(self, prefix: Scope) -> list[Scope]:
+    def scopes(self, prefix: Scope) -> Sequence[Scope]:
         return [(one.tenant, one.user or "") for one in self._index.scopes(within=scrubjay.Scope(*prefix))]
 
     def purge(self) -> None:
@@ -93,7 +95,7 @@ class ScrubjayIndex:
 
     async def asearch(
         self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
-    ) -> list[Hit]:
+    ) -> Sequence[Hit]:
         return _hits(await self._twin.search(text, scope=_scope(scope), k=k, filter=filter))
 
     def close(self) -> None:
@@ -106,7 +108,7 @@ def _records(items: Sequence[Item], expires_in: float | None) -> list[dict[str, 
     ]
 
 
-def _hits(found: Any) -> list[Hit]:
+def _hits(found: Any) -> Sequence[Hit]:
     return [Hit(Item(hit.id, hit.text, hit.metadata or {}), hit.score) for hit in found]
 
 
@@ -136,7 +138,9 @@ class ScrubjayMemory:
     def reset(self, tenant: str) -> None:
         self._memory.forget(tenant=tenant)
 
-    def search(self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None) -> list[Hit]:
+    def search(
+        self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
+    ) -> Sequence[Hit]:
         found = self._memory.recall(text, _scope(scope), k=k, filter=filter)
         return [Hit(Item(hit.id, hit.record.text, hit.record.metadata or {}), hit.score) for hit in found]
 

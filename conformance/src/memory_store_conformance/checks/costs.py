@@ -12,7 +12,7 @@ from memory_store_conformance.contract import Item
 from memory_store_conformance.registry import NotOffered, check, require
 
 _SIZES = (100, 1000, 4000)
-_N_SEARCHES = 60
+_N_SEARCHES = 40
 _N_ITEMS = 1000
 
 

@@ -47,7 +47,7 @@ def kill(ctx: Context) -> None:
     directory = ctx.directory()
     child = ctx.child(directory, "write", prefix="m", n=5000)
     _go(child)
-    acknowledged = []
+    acknowledged: list[str] = []
     while len(acknowledged) < 25:
         line = child.line()
         require(
@@ -77,7 +77,7 @@ def two_writers(ctx: Context) -> None:
             raise NotOffered(f"a second process is refused: {child.last_error()[:200]}")
     for child in writers:
         child.say("go")
-    acknowledged = []
+    acknowledged: list[str] = []
     for child in writers:
         while (line := child.line()) not in (None, "end"):
             require(str(line).startswith("acknowledged"), f"a writer got {line}")

@@ -1,0 +1,50 @@
+"""Scrubjay against the checks, and the published page against the reports. The other stores are not run here."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+from conformance.stock import publishing, running
+from conformance.stock.catalogue import STORES
+from conformance.stock.scrubjay_stores import scrubjay_index, scrubjay_memory
+from memory_store_conformance import conformance_test
+
+JUDGED = [
+    "crud", "isolation", "deletion", "durability", "retrieval", "filters", "expiry", "truth", "async", "errors", "paging",
+]  # fmt: skip
+
+test_index = conformance_test(scrubjay_index, only=JUDGED)
+# What Memory adds to the index: statements and recall.
+test_memory = conformance_test(
+    scrubjay_memory, only=["truth", "isolation", "deletion.search", "deletion.scope", "retrieval.fresh"]
+)
+
+
+def test_the_page_is_made_of_the_reports() -> None:
+    assert publishing.PAGE.read_text(encoding="utf-8") == publishing.page(), (
+        "run python -m conformance.stock publish"
+    )
+
+
+def test_every_store_of_the_catalogue_has_a_factory_and_a_report() -> None:
+    for store in STORES:
+        file, name = store.factory.split(":")
+        module = ast.parse((Path(__file__).parent / file).read_text(encoding="utf-8"))
+        assert name in {node.name for node in module.body if isinstance(node, ast.FunctionDef)}, store.name
+        assert (running.RESULTS / f"{store.name}.json").exists(), store.name
+
+
+def test_reports_hold_no_path_of_a_machine() -> None:
+    for report in running.RESULTS.glob("*.json"):
+        text = report.read_text(encoding="utf-8")
+        for folder in ("/tmp/", "/home/", "/root/", "/Users/"):
+            assert folder not in text, f"{report.name}: {folder}"
+
+
+def test_the_command_names_its_stores() -> None:
+    command = [sys.executable, "-m", "conformance.stock", "run", "nothing"]
+    done = subprocess.run(command, cwd=running.ROOT, capture_output=True, text=True)
+    assert done.returncode == 2 and "expected names of the catalogue" in done.stderr
