@@ -33,7 +33,12 @@ def _expect(ctx: Context, items: dict[str, dict[str, Any]], cases: list[tuple[di
 @check("filters.equal", needs={"search", "filter $eq"}, why=_WIDE)
 def equal(ctx: Context) -> None:
     """Equality admits equal values of text, number and truth value, letter for letter, and nothing else."""
-    cases = [({"kind": "fact"}, "ab"), ({"n": 10}, "d"), ({"done": True}, "ac"), ({"city": "Oslo"}, "a")]
+    cases: list[tuple[dict[str, Any], str]] = [
+        ({"kind": "fact"}, "ab"),
+        ({"n": 10}, "d"),
+        ({"done": True}, "ac"),
+        ({"city": "Oslo"}, "a"),
+    ]
     _expect(ctx, _ITEMS, [*cases, ({"city": "Köln"}, "b"), ({"kind": "fac"}, "")])
 
 
