@@ -107,7 +107,7 @@ class CrewAIStore:
     def close(self) -> None:
         self._close()
 
-    def _vector(self, text: str) -> list[float]:
+    def _vector(self, text: str) -> Any:
         return [float(x) for x in self._embedder.embed_query(text)]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 from typing import Any
 
 from memory_store_conformance.context import JANE, Context, ids_of
@@ -33,6 +34,33 @@ def same(ctx: Context) -> None:
     require(found == expected, f"search gives {expected}, asearch {found}")
 
 
+class _Instant:
+    """A moment, from which the time is counted that this process worked or waited for something of its own.
+
+    On a busy machine its threads also wait for a processor that others have; the kernel counts that. What is left of
+    the time, or what the threads worked in it if that is more, is the process's doing.
+    """
+
+    def __init__(self) -> None:
+        self._wall, self._worked, self._waited = time.perf_counter(), time.process_time(), _waited_seconds()
+
+    def seconds_since(self) -> float:
+        now = _Instant()
+        left = now._wall - self._wall - max(0.0, now._waited - self._waited)
+        return max(left, now._worked - self._worked)
+
+
+def _waited_seconds() -> float:
+    """Return how long the live threads waited for a processor; 0 where the system does not say."""
+    waited = 0
+    for thread in Path("/proc/self/task").glob("*/schedstat"):
+        try:
+            waited += int(thread.read_text().split()[1])
+        except (OSError, IndexError):  # it has ended
+            continue
+    return waited / 1e9
+
+
 @check("async.lag", needs={"asearch"}, why="One user's search stops the answers to all others.")
 def lag(ctx: Context) -> dict[str, Any]:
     """While 200 searches run at once, the loop is held for at most 0.2 s, or a third of the time that they take."""
@@ -47,16 +75,16 @@ def lag(ctx: Context) -> dict[str, Any]:
         async def tick() -> None:
             nonlocal longest
             while not over:
-                before = time.perf_counter()
+                before = _Instant()
                 await asyncio.sleep(0.001)
-                longest = max(longest, time.perf_counter() - before - 0.001)
+                longest = max(longest, before.seconds_since() - 0.001)
 
         ticking = asyncio.ensure_future(tick())
         await asyncio.sleep(0.02)
-        start = time.perf_counter()
+        start = _Instant()
         questions = [f"note {number} about keys {attempt}" for number in range(_N_SEARCHES)]
         await asyncio.gather(*(store.asearch(JANE, question, 10) for question in questions))
-        whole = time.perf_counter() - start
+        whole = start.seconds_since()
         over = True
         await ticking
         return longest, whole
