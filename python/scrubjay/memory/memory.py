@@ -105,6 +105,8 @@ class Memory(AroundMemory):
             sweep_every: a timedelta or seconds: :meth:`sweep` runs on a thread of this process so often, until the
                 memory is closed. None: only when it is called.
         """
+        if isinstance(index, Index):
+            Backend.of(index).need_file("Memory")
         if not isinstance(index, Index) or index.path is None:
             raise TypeError("index: expected an Index with a file; open one with Index.open(path)")
         if judge is not None and not isinstance(judge, Judge):
