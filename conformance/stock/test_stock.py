@@ -7,11 +7,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 from conformance.stock import publishing, running
 from conformance.stock.catalogue import STORES
 from conformance.stock.scrubjay_stores import scrubjay_index, scrubjay_memory
 
-from memory_store_conformance import LEVELS, Report, all_checks, conformance_test
+from memory_store_conformance import LEVELS, Report, Result, all_checks, conformance_test
 
 test_index = conformance_test(scrubjay_index, only=[level for level in LEVELS if level != "costs"])
 # What Memory adds to the index: statements and recall.
@@ -51,6 +52,19 @@ def test_reports_hold_no_path_of_a_machine() -> None:
         text = report.read_text(encoding="utf-8")
         for folder in ("/tmp/", "/home/", "/root/", "/Users/"):
             assert folder not in text, f"{report.name}: {folder}"
+
+
+def test_some_results_can_be_made_anew() -> None:
+    before = Report(
+        "x", [], [Result("crud.count", "failed", "p", "w"), Result("crud.list", "passed", "p", "w")]
+    )
+    after = running.merged(before, Report("x", [], [Result("crud.count", "passed", "p", "w")]))
+    assert [(result.id, result.outcome) for result in after.results] == [
+        ("crud.list", "passed"),
+        ("crud.count", "passed"),
+    ]
+    with pytest.raises(ValueError, match="only"):
+        running.merged(before, Report("x", [], [], {"python": "other"}))
 
 
 def test_the_command_names_its_stores() -> None:

@@ -47,6 +47,8 @@ class HashingEmbedder:
         return self._embed(text)
 
     def _embed(self, text: str) -> NDArray[np.float32]:
+        if not isinstance(text, str):
+            raise TypeError(f"text: expected str, got {type(text).__name__}")
         vector = np.zeros(self.dim, np.float32)
         vector[0] = 1e-3  # a text without words has a direction, too
         for word in _WORD.findall(text.casefold()):

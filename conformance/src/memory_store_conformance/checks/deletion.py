@@ -172,7 +172,9 @@ def killed(ctx: Context) -> None:
         store.put(JANE, [Item(name, f"part {name} of a document") for name in names])
         ctx.close(store)
         child = ctx.child(directory, "delete", ids=names)
-        require(child.line() == "open", f"a process could not open the store: {child.last_error()}")
+        require(
+            child.line(timeout=180) == "open", f"a process could not open the store: {child.last_error()}"
+        )
         child.say("go")
         require(child.line() == "deleting", "a process ended before it deleted")
         if share > 1:

@@ -9,6 +9,8 @@ from memory_store_conformance.context import JANE, Context, ids_of, plain
 from memory_store_conformance.contract import Item
 from memory_store_conformance.registry import NotOffered, check, require
 
+_TO_OPEN_SECONDS = 180.0  # some projects take long to import, above all on a busy machine
+
 
 @check("durability.reopen", needs={"durable"}, why="An agent that restarts has forgotten its user.")
 def reopen(ctx: Context) -> None:
@@ -72,7 +74,7 @@ def two_writers(ctx: Context) -> None:
     ctx.close(store)
     writers = [ctx.child(directory, "write", prefix=prefix, n=25) for prefix in "ab"]
     for child in writers:
-        line = child.line()
+        line = child.line(timeout=_TO_OPEN_SECONDS)
         if line != "open":
             raise NotOffered(f"a second process is refused: {child.last_error()[:200]}")
     for child in writers:
@@ -95,7 +97,7 @@ def fork(ctx: Context) -> None:
     if not hasattr(os, "fork"):
         raise NotOffered("this system has no fork")
     child = ctx.child(ctx.directory(), "fork", seconds=15.0)
-    answer = child.line(timeout=90)
+    answer = child.line(timeout=_TO_OPEN_SECONDS)
     require(
         answer is not None, f"a process with an open store did not come to fork: {child.last_error()[:200]}"
     )
@@ -109,6 +111,6 @@ def fork(ctx: Context) -> None:
 
 
 def _go(child: Child) -> None:
-    line = child.line()
+    line = child.line(timeout=_TO_OPEN_SECONDS)
     require(line == "open", f"a process could not open the store: {child.last_error()[:200]}")
     child.say("go")
