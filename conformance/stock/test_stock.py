@@ -55,11 +55,12 @@ def test_reports_hold_no_path_of_a_machine() -> None:
 
 
 def test_some_results_can_be_made_anew() -> None:
-    before = Report(
-        "x", [], [Result("crud.count", "failed", "p", "w"), Result("crud.list", "passed", "p", "w")]
-    )
-    after = running.merged(before, Report("x", [], [Result("crud.count", "passed", "p", "w")]))
-    assert [(result.id, result.outcome) for result in after.results] == [
+    def result(id: str, outcome: str) -> Result:
+        return Result(id, outcome, "promise", "why")
+
+    before = Report("x", [], [result("crud.count", "failed"), result("crud.list", "passed")])
+    after = running.merged(before, Report("x", [], [result("crud.count", "passed")]))
+    assert [(one.id, one.outcome) for one in after.results] == [
         ("crud.list", "passed"),
         ("crud.count", "passed"),
     ]

@@ -77,7 +77,7 @@ def run_check(one: Check, factory: Factory, offered: frozenset[str], time_limit:
         stack = f"no answer within {time_limit:.0f} s"
         return Result.of(one, "failed", stack, seconds)
     what, evidence, figures = outcome[0]
-    return Result.of(one, what, evidence, seconds, figures)
+    return Result.of(one, what, context.without_paths(evidence), seconds, figures)
 
 
 def _attempt(one: Check, context: Context) -> tuple[str, str, dict[str, Any] | None]:

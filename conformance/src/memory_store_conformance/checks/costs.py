@@ -29,7 +29,7 @@ def _items(n: int) -> list[Item]:
     why="A memory that is stored several times fills disks and caches several times.",
 )
 def bytes_an_item(ctx: Context) -> dict[str, Any]:
-    """Bytes on disk for each of 1,000 items written in one batch, after closing, beyond those of a store with one item."""
+    """Bytes on disk for each of 1,000 items written in one batch, after closing, beyond those of one item."""
     sizes = {}
     for n in (1, 1 + _N_ITEMS):
         directory = ctx.directory()
