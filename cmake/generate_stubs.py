@@ -15,6 +15,23 @@ from collections.abc import Iterator
 from pathlib import Path
 
 COMMITTED = Path(__file__).resolve().parent.parent / "python" / "scrubjay" / "_native.pyi"
+# HitView is written against Python's own API, of which the generator knows no types.
+OPAQUE = re.compile(
+    r"    @staticmethod\n    def __new__\(type, \*args, \*\*kwargs\):\n        \"\"\"\n.*?\n        \"\"\"\n",
+    re.DOTALL,
+)
+TYPED = """    def __init__(self, hits: object, result: Result, position: int) -> None:
+        ...
+    @property
+    def id(self) -> int | str:
+        ...
+    @property
+    def score(self) -> float:
+        ...
+    @property
+    def text(self) -> str:
+        ...
+"""
 # pybind11 knows only that these are objects, since the bindings check them with messages of their own.
 _ID, _IDS = (
     "str | typing.SupportsIndex",
@@ -58,6 +75,7 @@ def generate() -> str:
         if outcome.returncode != 0:
             raise RuntimeError(f"pybind11-stubgen failed:\n{outcome.stdout}{outcome.stderr}")
         text = next(Path(scratch).rglob("_native.pyi")).read_text()
+    text = OPAQUE.sub(TYPED, text)
     return HEADER + "\n".join(typed(text.splitlines())) + "\n"
 
 

@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['CompiledQuery', 'CompiledRanking', 'Document', 'Engine', 'Filter', 'PreparedDocuments', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'porter2', 'sanitize_utf8', 'show_config_dict']
+__all__: list[str] = ['CompiledQuery', 'CompiledRanking', 'Document', 'Engine', 'Filter', 'HitView', 'PreparedDocuments', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'hits_of', 'porter2', 'sanitize_utf8', 'show_config_dict']
 class Scope:
     """
     Whose memory this is: a tenant, and optionally a user and an agent of it.
@@ -273,6 +273,21 @@ class Result:
         of the graphs that were searched instead, and in_view, how many those searches kept in view (the ef of HNSW);
         graphs_given_up, graphs that were asked in vain, so that what they hold was scanned.
         """
+class HitView:
+    """
+    A place in a Result: what scrubjay.Hit derives from.
+    """
+    def __init__(self, hits: object, result: Result, position: int) -> None:
+        ...
+    @property
+    def id(self) -> int | str:
+        ...
+    @property
+    def score(self) -> float:
+        ...
+    @property
+    def text(self) -> str:
+        ...
 class CompiledRanking:
     """
     How a search ranks, in the engine's own form. Immutable; a scrubjay.Query makes it once.
@@ -621,6 +636,10 @@ def analyze_throughput(texts: list[str | bytes], analyzer: str = 'english', *, p
     (12, 5)
 
     Raises ValueError for an unknown analyzer, passes < 1 or a lone surrogate, TypeError for another type.
+    """
+def hits_of(type: type, hits: typing.Any, result: Result) -> list:
+    """
+    The hits of a Result as a list of new objects of a class that derives from HitView, which need no __init__.
     """
 def porter2(word: str) -> str:
     """

@@ -10,13 +10,13 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay import payload
-from scrubjay._native import Result, Scope
+from scrubjay._native import HitView, Result, Scope, hits_of
 from scrubjay.embedders.protocol import ZERO_VECTOR
 from scrubjay.errors import CorruptIndexError
 from scrubjay.index.frozen import FrozenResult, freeze
@@ -219,8 +219,7 @@ class Hits:
         return len(self._result)
 
     def __iter__(self) -> Iterator[Hit]:
-        for position in range(len(self._result)):
-            yield Hit(self, position)
+        return iter(hits_of(Hit, self, self._result))
 
     @overload
     def __getitem__(self, position: int) -> Hit: ...
@@ -260,26 +259,23 @@ class Hits:
         return "\n".join([head + ">", *lines])
 
 
-class Hit:
-    """One hit: a view of its place in a result. Text and metadata are those of the document when it was found."""
+class Hit(HitView):
+    """One hit: a view of its place in a result. Text and metadata are those of the document when it was found.
 
-    __slots__ = ("_hits", "_payload", "_position")
+    `id` is the caller's id, `score` what ordered it (see :attr:`Hits.scores` for what it means), `text` the text as it
+    was written. They are read natively, and made anew at each access.
+    """
+
+    __slots__ = ()
 
     def __init__(self, hits: Hits, position: int) -> None:
-        self._hits = hits
-        self._position = position
-        self._payload: tuple[dict[str, Any], datetime | None] | None = None
+        super().__init__(hits, hits._result, position)
 
-    @property
-    def id(self) -> str | int:
-        """The caller's id."""
-        value = self._hits.ids[self._position]
-        return value if isinstance(value, str) else int(value)
-
-    @property
-    def score(self) -> float:
-        """The score that ordered it; see :attr:`Hits.scores` for what it means."""
-        return float(self._hits.scores[self._position])
+    if TYPE_CHECKING:
+        _hits: Hits
+        _result: Result
+        _position: int
+        _payload: tuple[dict[str, Any], datetime | None] | None
 
     @property
     def lexical_rank(self) -> int | None:
@@ -297,14 +293,9 @@ class Hit:
         return bool(self._hits._column("identifiers")[self._position])
 
     @property
-    def text(self) -> str:
-        """The text as it was written."""
-        return self._hits._result.text(self._position)
-
-    @property
     def scope(self) -> Scope:
         """The exact scope that the document was written in."""
-        return self._hits._result.scope(self._position)
+        return self._result.scope(self._position)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -323,7 +314,7 @@ class Hit:
     @property
     def pending(self) -> bool:
         """Whether its text was still to be embedded when it was found: only words can have found it."""
-        return payload.is_pending(self._hits._result.payload(self._position))
+        return payload.is_pending(self._result.payload(self._position))
 
     @property
     def bm25(self) -> float | None:
@@ -347,7 +338,7 @@ class Hit:
     def matched_terms(self) -> list[str]:
         """The query's terms that the document holds, as analysed (stemmed, folded). Needs explain=True."""
         self._need_explain("matched_terms")
-        return self._hits._result.matched_terms(self._position)
+        return self._result.matched_terms(self._position)
 
     @property
     def coverage(self) -> float | None:
@@ -372,7 +363,7 @@ class Hit:
     def parts(self) -> ScoreParts:
         """What its score is made of: words, meaning, recency, boosts and so on. Needs explain=True."""
         self._need_explain("parts")
-        return ScoreParts(**self._hits._result.parts(self._position), final=self.score)
+        return ScoreParts(**self._result.parts(self._position), final=self.score)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything known about the hit in JSON's own types; the evidence is in it if the search explained,
@@ -411,7 +402,7 @@ class Hit:
     def _decoded(self) -> tuple[dict[str, Any], datetime | None]:
         if self._payload is None:
             try:
-                self._payload = payload.decode(self._hits._result.payload(self._position))
+                self._payload = payload.decode(self._result.payload(self._position))
             except CorruptIndexError as error:
                 raise error.located(id=self.id, scope=self.scope) from None
         return self._payload
