@@ -10,7 +10,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, cast, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -219,10 +219,7 @@ class Hits:
         return len(self._result)
 
     def __iter__(self) -> Iterator[Hit]:
-        result = self._result
-        if isinstance(result, FrozenResult):
-            return iter([FrozenHit(self, position) for position in range(len(result))])
-        return iter(hits_of(Hit, self, result))
+        return iter(hits_of(Hit, self, self._result))
 
     @overload
     def __getitem__(self, position: int) -> Hit: ...
@@ -231,13 +228,10 @@ class Hits:
     def __getitem__(self, position: int | slice) -> Hit | list[Hit]:
         n_hits = len(self._result)
         if isinstance(position, slice):
-            return [self._hit(i) for i in range(*position.indices(n_hits))]
+            return [Hit(self, i) for i in range(*position.indices(n_hits))]
         if not -n_hits <= position < n_hits:
             raise IndexError(f"position: expected -{n_hits} to {n_hits - 1}, got {position}")
-        return self._hit(position % n_hits)
-
-    def _hit(self, position: int) -> Hit:
-        return (FrozenHit if isinstance(self._result, FrozenResult) else Hit)(self, position)
+        return Hit(self, position % n_hits)
 
     def __reduce__(self) -> tuple[Any, ...]:  # without the engine: texts, metadata and evidence are copied
         return Hits, (freeze(self._result, self._explained), self._degraded, self._explained, self._freshness)
@@ -275,7 +269,7 @@ class Hit(HitView):
     __slots__ = ()
 
     def __init__(self, hits: Hits, position: int) -> None:
-        super().__init__(hits, cast(Result, hits._result), position)
+        super().__init__(hits, hits._result, position)
 
     if TYPE_CHECKING:
         _hits: Hits
@@ -403,7 +397,7 @@ class Hit(HitView):
         return f"<scrubjay.Hit {_line(self)}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _hit_at, (self._hits, self._position)
+        return Hit, (self._hits, self._position)
 
     def _decoded(self) -> tuple[dict[str, Any], datetime | None]:
         if self._payload is None:
@@ -416,49 +410,6 @@ class Hit(HitView):
     def _need_explain(self, name: str) -> None:
         if not self._hits._explained:
             raise ValueError(f"{name}: known only to a search with explain=True")
-
-
-class FrozenHit(Hit):
-    """A hit of a result that was pickled: what native code reads of others is read from the copy."""
-
-    __slots__ = ("_at",)
-
-    def __init__(self, hits: Hits, position: int) -> None:
-        self._at = (hits, position)
-
-    if not TYPE_CHECKING:
-
-        @property
-        def _hits(self) -> Hits:
-            return self._at[0]
-
-        @property
-        def _position(self) -> int:
-            return self._at[1]
-
-        @property
-        def _result(self) -> FrozenResult:
-            return self._at[0]._result
-
-    @property
-    def id(self) -> str | int:
-        """The caller's id."""
-        value = self._hits.ids[self._position]
-        return value if isinstance(value, str) else int(value)
-
-    @property
-    def score(self) -> float:
-        """The score that ordered it."""
-        return float(self._hits.scores[self._position])
-
-    @property
-    def text(self) -> str:
-        """The text as it was written."""
-        return self._hits._result.text(self._position)
-
-
-def _hit_at(hits: Hits, position: int) -> Hit:
-    return hits[position]
 
 
 def _known(value: Any) -> float | None:
