@@ -369,7 +369,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
 WITHOUT_OBJECTS = {
     "Embedder", "Judge", "Reranker", "Rewriter", "Fusion",  # protocols and unions
     "FastEmbed", "Model2Vec", "SentenceTransformers", "SentenceTransformersReranker", "OpenAICompatible",
-    "OnnxFolder", "OnnxReranker",  # need a model's files, a service, or another library: only without constructor
+    "OpenAIClient", "OnnxFolder", "OnnxReranker",  # need files, a service or a library: only without constructor
 }  # fmt: skip
 
 
