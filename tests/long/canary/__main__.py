@@ -46,10 +46,12 @@ NEEDS = {
 EXTRAS = {"service": "serve"}
 """Where an adapter's extra has another name."""
 
+WITHOUT_EXTRA = {"hermes": "hermes-agent"}
+"""Frameworks that pin too much to be an extra."""
+
 
 def canaries(root: Path = ROOT) -> dict[str, Canary]:
-    """Return a canary for each adapter that has an extra: its first distribution, and the tests that begin with the
-    adapter's name. What has no extra is in no package index, or needs nothing.
+    """Return a canary for each adapter: the first distribution of its extra, and the tests that begin with its name.
 
     >>> canaries()["mem0"].distribution, canaries()["strands"].tests
     ('mem0ai', ('tests/adapters/test_strands.py',))
@@ -62,11 +64,9 @@ def canaries(root: Path = ROOT) -> dict[str, Canary]:
         if module.startswith("_") or not (path.suffix == ".py" or (path / "__init__.py").is_file()):
             continue
         name = module.replace("_", "-")
-        distribution = extras.get(EXTRAS.get(name, name))
-        if distribution is None:
-            continue
         tests = sorted((root / "tests" / "adapters").glob(f"test_{module}*.py"))
         files = tuple(test.relative_to(root).as_posix() for test in tests)
+        distribution = WITHOUT_EXTRA.get(name) or extras[EXTRAS.get(name, name)]
         found[name] = Canary(distribution, files, NEEDS.get(name, ()))
     return found
 
