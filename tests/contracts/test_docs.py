@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOUND = (module.name for module in pkgutil.walk_packages(scrubjay.__path__, "scrubjay."))
 MODULES = ["scrubjay", *sorted(name for name in FOUND if not name.endswith(("._native", ".__main__")))]
 ADAPTERS = [name for name in MODULES if name.startswith("scrubjay.adapters.")]  # each needs its framework
+OPTIONAL = [*ADAPTERS, "scrubjay.bench.vectordbbench"]
 MODULE_OF_EXTRA = {"serve": "scrubjay.adapters.service"}  # where the two have different names
 
 
@@ -40,7 +41,7 @@ def importable() -> list[str]:
         try:
             importlib.import_module(name)
         except scrubjay.MissingExtraError:
-            assert name in ADAPTERS
+            assert name in OPTIONAL
         else:
             names.append(name)
     return names
@@ -51,7 +52,7 @@ def test_docstring_examples(name: str) -> None:
     try:
         module = importlib.import_module(name)
     except scrubjay.MissingExtraError as missing:
-        assert name in ADAPTERS
+        assert name in OPTIONAL
         pytest.skip(str(missing))
     names = {"np": np, "scrubjay": scrubjay, "Scope": scrubjay.Scope, **vars(module)}
     parser = doctest.DocTestFinder(exclude_empty=True)
