@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from scrubjay.cli import (
     bench_command,
+    copy_command,
     demo_command,
     file_commands,
     memory_commands,
@@ -36,6 +37,7 @@ _COMMANDS = {
     "compact": store_commands.run_compact,
     "backup": store_commands.run_backup,
     "export": store_commands.run_export,
+    "copy": copy_command.run_copy,
     "mcp": server_commands.run_mcp,
     "serve": server_commands.run_serve,
     "memory": memory_commands.run_memory,

@@ -15,15 +15,19 @@ from typing import TextIO
 from scrubjay.cli.readers import InputError
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.index import Index
+from scrubjay.store.postgres.address import Address, is_address
 from scrubjay.whole_files import whole_file
 
-__all__ = ["check_output", "is_index", "open_index", "said_by_system", "written"]
+__all__ = ["check_output", "is_index", "open_index", "said_by_system", "shown_place", "written"]
 
 _SQLITE = b"SQLite format 3\0"
 
 
 def is_index(name: str | Path) -> bool:
-    """Whether a file may be an index: it is a database. One that is missing or something else is not."""
+    """Whether a name may be an index: the address of a database, or a file that is one. A file that is missing or
+    something else is not."""
+    if is_address(name):
+        return True
     try:
         path = Path(name)
         if not path.is_file():
@@ -41,8 +45,11 @@ def open_index(
 
     Raises:
         InputError: the file does not exist or is not an index. It is unchanged.
+        StoreError: the database cannot be opened.
     """
     path = Path(name)
+    if is_address(name):
+        return Index.open(name, embedder, collection=collection, read_only=not writes)
     if not path.exists():
         raise InputError(f"{name}: no such file")
     if not path.is_file() or not is_index(path):
@@ -50,6 +57,11 @@ def open_index(
             f"{name}: expected an index, a file that Index.open() or `scrubjay index --out` made"
         )
     return Index.open(path, embedder, collection=collection, read_only=not writes)
+
+
+def shown_place(name: str) -> str:
+    """Return the name of an index as it may be shown: an address without user and password."""
+    return Address(name).place if is_address(name) else name
 
 
 def check_output(name: str, *, force: bool, reads: Iterable[str | Path] = ()) -> None:

@@ -8,11 +8,12 @@ import time
 import warnings
 from pathlib import Path
 
-from scrubjay.cli.outputs import check_output, open_index
+from scrubjay.cli.outputs import check_output, open_index, shown_place
 from scrubjay.cli.readers import InputError
 from scrubjay.cli.terminal import clean
 from scrubjay.errors import CorruptDataWarning
-from scrubjay.index import Admin
+from scrubjay.index import Admin, Index
+from scrubjay.store.postgres.address import is_address
 
 __all__ = ["run_backup", "run_check", "run_compact", "run_export"]
 
@@ -59,10 +60,11 @@ def _repair(arguments: argparse.Namespace, start: float) -> int:
 def run_compact(arguments: argparse.Namespace) -> int:
     """Run `scrubjay compact`; return its exit code."""
     start = time.perf_counter()
-    before = Path(arguments.index).stat().st_size if Path(arguments.index).is_file() else 0
     with open_index(arguments.index, writes=True) as index:
+        before = _size(arguments.index, index)
         index.admin.compact(progress=_bar(arguments))
-    after = Path(arguments.index).stat().st_size
+        after = _size(arguments.index, index)
+    after = after if is_address(arguments.index) else Path(arguments.index).stat().st_size
     _say(arguments, {"bytes_before": before, "bytes_after": after}, time.perf_counter() - start)
     return 0
 
@@ -104,7 +106,13 @@ def run_export(arguments: argparse.Namespace) -> int:
     return 3 if left_out else 0
 
 
+def _size(name: str, index: Index) -> int:
+    return int(index.admin.stats()["file_bytes"] or 0) if is_address(name) else Path(name).stat().st_size
+
+
 def _need_file(path: str) -> None:
+    if is_address(path):
+        raise InputError(f"{shown_place(path)}: expected a file, a database has tools of its own for this")
     if not Path(path).is_file():  # opening would make one
         raise InputError(f"{path}: no such file")
 
