@@ -186,9 +186,16 @@ class PostgresReader:
             (scope, ScopeState(key_of(scope), *row[5:])) for scope, row in zip(scopes, found, strict=True)
         ]
 
-    def living_scopes(self, within: Scope | None, *, now: int) -> list[Scope]:
-        """Return every scope that has unexpired documents and agrees with `within`."""
+    def living_scopes(
+        self, within: Scope | None, *, now: int, users: tuple[str, str] | None = None
+    ) -> list[Scope]:
+        """Return every scope that has unexpired documents and agrees with `within`; with `users` only those whose user
+        is at or after the first text and before the second, by code point."""
         condition, names = agreeing(within, table="s")
+        if users is not None:
+            ends = tuple(end.replace("\0", "\x01") for end in users)  # NUL is in no name here
+            condition = f'{condition} AND s.usr COLLATE "C" >= %s AND s.usr COLLATE "C" < %s'
+            names = (*names, *ends)
         if within is not None and not can_hold(within):
             return []
         found = self.ask(
