@@ -14,6 +14,7 @@ import pytest
 
 from scrubjay import Scope
 from scrubjay.memory import Episode, EpisodeCandidate, FactCandidate, Memory
+from scrubjay.memory.sweeping import Sweeping
 from tests.memory.setting import ACME, JANE, JOE, Clock, open_memory
 
 
@@ -71,7 +72,7 @@ def test_near_duplicates_are_merged_and_can_be_had_back(memory: Memory, clock: C
     assert memory.consolidate(JANE, likeness=0.6).merged == ()
     for id in done.ids:
         memory.revoke(id, reason="undone", scope=JANE)
-    assert in_force(memory) == before and memory.check() == []
+    assert in_force(memory) == before and memory.admin.check() == []
 
 
 def test_facts_without_a_slot_are_merged_from_now_on(memory: Memory, clock: Clock) -> None:
@@ -80,7 +81,7 @@ def test_facts_without_a_slot_are_merged_from_now_on(memory: Memory, clock: Cloc
     clock.now += 1_000_000
     done = memory.consolidate(JANE, likeness=0.6)
     assert set(done.merged[0][1]) == set(ids) and in_force(memory) == ["Jane always drinks her coffee black"]
-    assert in_force(memory, as_of=moment / 1e6) == before and memory.check() == []
+    assert in_force(memory, as_of=moment / 1e6) == before and memory.admin.check() == []
     memory.revoke(done.ids[0], reason="undone", scope=JANE)
     assert in_force(memory) == before
 
@@ -173,7 +174,7 @@ def test_a_memory_sweeps_itself_if_wanted(tmp_path: Path, clock: Clock, caplog: 
         memory.add("Jane sings", scope=JANE, ttl=10)
         clock.now += 20_000_000
         wait_for(lambda: memory.list(JANE, hidden=True) == [])
-        thread = memory._sweeper._thread  # type: ignore[union-attr]
+        thread = memory._parts.sweeper._thread  # type: ignore[union-attr]
     assert not thread.is_alive() and caplog.text == ""
 
 
@@ -182,11 +183,11 @@ def test_a_sweep_that_fails_is_not_the_last_one(tmp_path: Path, monkeypatch: Any
 
     calls: list[int] = []
 
-    def sweep(self: Memory) -> None:
+    def sweep(self: Sweeping) -> None:
         calls.append(1)
         raise StoreBusyError("another writer")
 
-    monkeypatch.setattr(Memory, "sweep", sweep)
+    monkeypatch.setattr(Sweeping, "sweep", sweep)
     with open_memory(tmp_path / "m.scrubjay", sweep_every=0.01):
         wait_for(lambda: len(calls) > 2)
     assert "a sweep failed" in caplog.text
@@ -194,7 +195,7 @@ def test_a_sweep_that_fails_is_not_the_last_one(tmp_path: Path, monkeypatch: Any
 
 def test_a_memory_that_is_dropped_is_not_kept_by_its_sweeps(tmp_path: Path) -> None:
     memory = open_memory(tmp_path / "m.scrubjay", sweep_every=0.01)
-    gone, thread = weakref.ref(memory), memory._sweeper._thread  # type: ignore[union-attr]
+    gone, thread = weakref.ref(memory), memory._parts.sweeper._thread  # type: ignore[union-attr]
     memory.index.close()
     del memory
 

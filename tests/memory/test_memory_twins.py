@@ -25,11 +25,7 @@ PAIRS: dict[type, type] = {
     Files: AsyncFiles,
     MemoryAdmin: AsyncMemoryAdmin,
 }
-INTERNAL = {
-    "changing", "reading", "snapshot", "expiry", "facts_about", "forget_known", "is_readable", "note_deletion",
-    "remove_document",
-}  # fmt: skip
-WITHOUT = {(Memory, name): "is for parts of the memory itself" for name in INTERNAL} | {
+WITHOUT = {
     (Memory, "distil_later"): "a task of distil does the same",
     (Files, "lines"): "yields, and so does its twin",
 }
@@ -126,7 +122,7 @@ def test_a_day_of_a_memory(tmp_path: Path) -> None:
             assert [line async for line in memory.files.lines(JANE)] == list(memory.memory.files.lines(JANE))
             assert await memory.files.export(tmp_path / "jane.jsonl", scope=JANE) > 3
             assert (await memory.files.import_(tmp_path / "jane.jsonl", scope=JANE)).written == {}
-            assert (await memory.get(oslo.id or "", scope=JANE)) is None and await memory.check() == []
+            assert (await memory.get(oslo.id or "", scope=JANE)) is None and await memory.admin.check() == []
             with pytest.raises(KeyError):
                 await memory.revoke(rome.id or "", reason="x", scope=JOE)
             assert (await memory.forget(JANE)).total > 0

@@ -266,8 +266,8 @@ def test_a_prompt_does_not_bring_back_what_was_forgotten(memory: Memory, tmp_pat
     session.user("Hello again.")
     session.close()
     assert [event.content for event in session.events()] == ["Hello again."]
-    memory.compact()
-    assert memory.verify_erased(Scope("nobody"), ["Jane's staging key is sk-stg-0041."]).clean
+    memory.admin.compact()
+    assert memory.admin.verify_erased(Scope("nobody"), ["Jane's staging key is sk-stg-0041."]).clean
 
 
 def test_what_others_deleted_does_not_matter_to_a_prompt(memory: Memory) -> None:

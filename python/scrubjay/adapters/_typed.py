@@ -14,7 +14,7 @@ from scrubjay.errors import CursorError, Error, StoreError
 from scrubjay.index import Index
 from scrubjay.locks import renew_in_children
 from scrubjay.memory import Memory
-from scrubjay.memory.base import COLLECTION
+from scrubjay.memory.context import COLLECTION
 from scrubjay.memory.records import Record
 from scrubjay.memory.schema import KINDS, is_prepared
 

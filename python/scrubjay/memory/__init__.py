@@ -1,4 +1,17 @@
-"""Memory: what an agent remembers, typed, scoped, gated, forgettable, replayable."""
+"""Memory: what an agent remembers, typed, scoped, gated, forgettable, replayable.
+
+==========  ===============================================================  ===========================================
+kind        how it is read                                                   how it lives
+==========  ===============================================================  ===========================================
+policy      :meth:`Memory.known`: by key within the tenant, never ranked     versions that never change; confirmed,
+                                                                             in force from and until
+preference  :meth:`Memory.known`: all of a user's, by key                    replaced by key; a time to live
+fact        :meth:`Memory.recall`: searched in scope                         provisional, active, superseded, revoked
+episode     :meth:`Memory.recall`: searched in scope                         long-lived
+(note)      :meth:`Memory.recall`: what :class:`scrubjay.Index` wrote        as long as it stays there
+trace       :meth:`Memory.replay` by run                                     append-only; retention
+==========  ===============================================================  ===========================================
+"""
 
 from __future__ import annotations
 
@@ -7,9 +20,9 @@ from scrubjay.memory.administration import MemoryAdmin
 from scrubjay.memory.consolidation import Consolidated
 from scrubjay.memory.decay import Decay
 from scrubjay.memory.dump import Imported
+from scrubjay.memory.erasure import Forgotten, MemoryErasure
 from scrubjay.memory.feed import ChangeEvent, Feed
 from scrubjay.memory.files import Files
-from scrubjay.memory.forgetting import Forgotten, MemoryErasure, Swept
 from scrubjay.memory.holds import Hold
 from scrubjay.memory.importing import TakenOver
 from scrubjay.memory.index_notes import Note
@@ -34,6 +47,7 @@ from scrubjay.memory.records import (
     Rejection,
     Why,
 )
+from scrubjay.memory.sweeping import Swept
 from scrubjay.memory.twins import AsyncMemory
 
 __all__ = [

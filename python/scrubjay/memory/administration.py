@@ -1,20 +1,29 @@
-"""What whoever runs the service does with a memory: legal holds, and the changes of all scopes."""
+"""What whoever runs the service does with a memory, of all scopes: care of the file, global policies, legal holds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
-from scrubjay.memory.base import checked_scope, log_gone
+from scrubjay.index.documented import documented
+from scrubjay.memory.changes import ChangeEvent, Sight
+from scrubjay.memory.consistency import Consistency
 from scrubjay.memory.content import named
-from scrubjay.memory.feed import ChangeEvent, _Sight, checked_cursor
+from scrubjay.memory.context import MemoryContext, checked_scope
+from scrubjay.memory.deletions import deletions_of
+from scrubjay.memory.erasure import Erasure, MemoryErasure
+from scrubjay.memory.feed import checked_cursor
 from scrubjay.memory.holds import Hold, held_scopes
+from scrubjay.memory.log import log_gone
+from scrubjay.memory.policies import policy_of, revoke_global, write_global
+from scrubjay.memory.records import Deletion, Outcome, Provenance
+from scrubjay.memory.sweeping import Sweeping, Swept
+from scrubjay.payload import CreatedAt
 from scrubjay.store.listing import checked_count
 from scrubjay.store.reading import names_of
-
-if TYPE_CHECKING:
-    from scrubjay.memory.forgetting import Forgetting
 
 __all__ = ["MemoryAdmin"]
 
@@ -38,8 +47,93 @@ class MemoryAdmin:
     >>> folder.cleanup()
     """
 
-    def __init__(self, memory: Forgetting) -> None:
-        self._memory = memory
+    def __init__(
+        self, context: MemoryContext, consistency: Consistency, erasure: Erasure, sweeping: Sweeping
+    ) -> None:
+        self._context = context
+        self._consistency = consistency
+        self._erasure = erasure
+        self._sweeping = sweeping
+
+    # ------------------------------------------------------------------ care of the file
+
+    @documented(Consistency.check)
+    def check(self) -> list[str]:
+        """Return what is wrong between the records and the documents that are searched; empty: nothing."""
+        return self._consistency.check()
+
+    @documented(Consistency.reindex)
+    def reindex(self) -> int:
+        """Make documents again that are missing or old, delete those of no record; return how many there were."""
+        return self._consistency.reindex()
+
+    @documented(Sweeping.sweep)
+    def sweep(self) -> Swept:
+        """Delete expired records, let facts age, and delete rows that were only kept for :meth:`Memory.why`."""
+        return self._sweeping.sweep()
+
+    def compact(self) -> None:
+        """Make what was deleted or forgotten disappear from the files (see :meth:`scrubjay.Admin.compact`)."""
+        self._context.documents.admin.compact(progress=False)
+
+    @documented(Erasure.verify_erased)
+    def verify_erased(
+        self,
+        scope: Scope,
+        texts: Iterable[str] = (),
+        vectors: Iterable[ArrayLike] = (),
+        names: Iterable[str] = (),
+    ) -> MemoryErasure:
+        """Look for what should be gone."""
+        return self._erasure.verify_erased(scope, texts, vectors, names)
+
+    def deletions(self, tenant: str) -> list[Deletion]:
+        """Return the deletion events of a tenant, oldest first."""
+        with self._context.reading() as connection:
+            return deletions_of(connection, Scope(tenant).tenant)
+
+    # ------------------------------------------------------------------ policies of all tenants
+
+    def global_policy(
+        self,
+        key: str,
+        text: Any = "",
+        *,
+        by: str,
+        value: Any = None,
+        type: str = "",
+        mandatory: bool = False,
+        effective_from: CreatedAt | None = None,
+        effective_until: CreatedAt | None = None,
+        source: Provenance | str = "admin",
+    ) -> Outcome:
+        """Write the next version of a policy of all tenants, those to come included; it is confirmed at once.
+
+        For whoever runs the service: no scope gives the right to it. It is in the clear in the file, also where
+        tenants are encrypted, every tenant may read it, and :meth:`forget` does not touch it.
+
+        Args:
+            key: what it is about. A tenant's policy in force of the same key takes its place for that tenant.
+            text, value, type, effective_from, effective_until, source: as for :meth:`policy`.
+            by: who takes responsibility.
+            mandatory: it goes before tenants' policies of its key.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        candidate = policy_of(key, text, effective_from, effective_until, value, type)
+        return write_global(self._context, candidate, by=by, source=source, mandatory=mandatory)
+
+    def revoke_global_policy(self, id: str, *, reason: str, by: str) -> None:
+        """Take a version of a global policy out of force permanently, for all tenants.
+
+        Raises:
+            KeyError: no global policy that is not revoked has this id.
+            ValueError: no reason is given, or no name.
+        """
+        revoke_global(self._context, id, reason=reason, by=by)
+
+    # ------------------------------------------------------------------ legal holds
 
     def hold(self, scope: Scope, *, reason: str, by: str) -> None:
         """Hold everything of a scope and within it, what is written later included, until it is released.
@@ -55,7 +149,7 @@ class MemoryAdmin:
         """
         checked_scope(scope)
         reason, by = named(reason, "reason"), named(by, "by")
-        with self._memory.changing("setting a legal hold") as change:
+        with self._context.changing("setting a legal hold") as change:
             change.connection.execute(
                 "INSERT OR REPLACE INTO memory_hold(tenant, user, agent, reason, by, at) VALUES (?, ?, ?, ?, ?, ?)",
                 (*names_of(scope), reason, by, change.now),
@@ -66,7 +160,7 @@ class MemoryAdmin:
         """Release the hold on exactly this scope; False if there is none. Holds on wider scopes stay."""
         checked_scope(scope)
         by = named(by, "by")
-        with self._memory.changing("releasing a legal hold") as change:
+        with self._context.changing("releasing a legal hold") as change:
             gone = change.connection.execute(
                 "DELETE FROM memory_hold WHERE tenant = ? AND user = ? AND agent = ?", names_of(scope)
             ).rowcount
@@ -78,14 +172,16 @@ class MemoryAdmin:
         """Return the holds on the scopes of a tenant (None: of all tenants), in the order of the scopes."""
         if tenant is not None:
             tenant = Scope(tenant).tenant
-        with self._memory.reading() as connection:
+        with self._context.reading() as connection:
             return held_scopes(connection, tenant)
+
+    # ------------------------------------------------------------------ the feed of all scopes
 
     def changes(self, since: int = 0, *, limit: int = 1000) -> list[ChangeEvent]:
         """Return the changes of all scopes after a cursor, as :meth:`Feed.changes` does of one."""
         checked_count(limit, "limit")
-        return self._memory.feed._after(checked_cursor(since), _Sight(None), limit)
+        return self._context.changes.after(checked_cursor(since), Sight(None), limit)
 
     def on_change(self, function: Callable[[ChangeEvent], object]) -> Callable[[], None]:
         """Call a function with each change of any scope, as :meth:`Feed.on_change` does of one."""
-        return self._memory.feed._follow(function, _Sight(None))
+        return self._context.changes.follow(function, Sight(None))

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.memory.base import checked_scope
 from scrubjay.memory.content import normalised
+from scrubjay.memory.context import checked_scope
+from scrubjay.memory.gate import Gate
+from scrubjay.memory.lookup import Lookup
 from scrubjay.memory.making import as_moment
 from scrubjay.memory.records import (
     Candidate,
@@ -24,7 +26,6 @@ from scrubjay.memory.records import (
     FactCandidate,
     Outcome,
     Provenance,
-    Record,
 )
 
 __all__ = ["Consolidated", "Merger", "consolidate", "merge"]
@@ -81,22 +82,10 @@ def merge(records: Sequence[Any]) -> Candidate | None:
     )
 
 
-class Consolidating(Protocol):
-    """What a consolidation needs of a memory."""
-
-    clock: Callable[[], int]
-
-    def list(self, scope: Scope, *, kinds: Sequence[str], exact: bool) -> Sequence[Record]:
-        """Return records in force."""
-        ...
-
-    def propose_all(self, proposals: Iterable[tuple[Candidate, Scope, Provenance]]) -> Sequence[Outcome]:
-        """Propose several things in one transaction."""
-        ...
-
-
 def consolidate(
-    memory: Consolidating,
+    lookup: Lookup,
+    gate: Gate,
+    clock: Callable[[], int],
     scope: Scope,
     merger: Merger,
     *,
@@ -114,9 +103,9 @@ def consolidate(
         raise ValueError(f"likeness: expected more than 0, at most 1, got {likeness}")
     if isinstance(least_episodes, bool) or not isinstance(least_episodes, int) or least_episodes < 2:
         raise ValueError(f"least_episodes: expected an int of 2 or more, got {least_episodes!r}")
-    facts: Any = memory.list(scope, kinds=["fact"], exact=True)
-    episodes: Any = memory.list(scope, kinds=["episode"], exact=True)
-    now = as_moment(memory.clock())
+    facts: Any = lookup.list(scope, kinds=["fact"], exact=True)
+    episodes: Any = lookup.list(scope, kinds=["episode"], exact=True)
+    now = as_moment(clock())
     proposals: list[tuple[str, Candidate, tuple[str, ...]]] = []
     for group in _near_duplicates([one for one in facts if one.relation == "asserts"], likeness):
         candidate, ids = merger(group), tuple(one.id for one in group)
@@ -141,9 +130,7 @@ def consolidate(
         ]
     else:
         source = Provenance(_RUN)
-        outcomes = (
-            [*memory.propose_all([(one, scope, source) for _, one, _ in proposals])] if proposals else []
-        )
+        outcomes = [*gate.propose_all([(one, scope, source) for _, one, _ in proposals])] if proposals else []
     found: dict[str, list[Any]] = {"merged": [], "summed_up": []}
     for (what, _, ids), outcome in zip(proposals, outcomes, strict=True):
         found[what].append((outcome, ids))

@@ -15,7 +15,7 @@ from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.content import digest
 from scrubjay.store.decoding import scope_of, shown
 
-__all__ = ["as_moment", "checked", "decoded", "json_of", "types_of"]
+__all__ = ["are_texts", "as_moment", "checked", "decoded", "json_of", "types_of"]
 
 _T = TypeVar("_T")
 
@@ -119,3 +119,8 @@ def checked(row: Any, types: dict[str, tuple[type, ...]], *, in_the_clear: bool)
     if in_the_clear and row.kind in ("fact", "episode") and row.hash != digest(scope, row.text):
         raise CorruptIndexError("its content or scope is not what was written", id=row.id, scope=scope)
     return row
+
+
+def are_texts(*values: object, optional: bool = False) -> bool:
+    """Whether values of the file are texts (or NULL, if that is `optional`)."""
+    return all(isinstance(value, str) or (optional and value is None) for value in values)

@@ -9,17 +9,27 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
+from scrubjay.memory.context import MemoryContext
 from scrubjay.memory.decoding import decoded, json_of
-from scrubjay.memory.extractors import Extraction, Extractor, Found, Retraction, as_extraction, name_of
+from scrubjay.memory.extractors import (
+    AnyExtractor,
+    Extraction,
+    Extractor,
+    Found,
+    Retraction,
+    as_extraction,
+    name_of,
+)
 from scrubjay.memory.gate import Gate
 from scrubjay.memory.records import FactCandidate, Provenance
 from scrubjay.memory.rows import FactRow, belongs_to, kind_of, rows_where
 from scrubjay.memory.session import check_run_id
+from scrubjay.memory.slots import Slots
 from scrubjay.memory.stabilise import Transcript, stabilise
 from scrubjay.memory.trace import Run, Traces
 from scrubjay.payload import microseconds
@@ -57,7 +67,13 @@ class _Raced(Exception):  # noqa: N818 - not an error, and internal
 
 
 def distil(
-    gate: Gate, traces: Traces, run_id: str, extractor: Extractor | Callable[[Transcript], Any], scope: Scope
+    context: MemoryContext,
+    slots: Slots,
+    gate: Gate,
+    traces: Traces,
+    run_id: str,
+    extractor: AnyExtractor,
+    scope: Scope,
 ) -> Distilled:
     """Distil what a run of exactly this scope has said since it was distilled last.
 
@@ -72,7 +88,7 @@ def distil(
     run = traces.run(scope, run_id)
     if run is None:
         raise KeyError(f"run_id: this scope has no run {run_id!r}")
-    with gate.reading() as connection:
+    with context.reading() as connection:
         last = _last_distilled(connection, run.key)
     events = traces.events(scope, run_id)
     if not any(event.seq > last and event.kind != "prompt" for event in events):
@@ -80,10 +96,10 @@ def distil(
     through = events[-1].seq
     transcript = stabilise(run_id, events, after=last)
     extraction = as_extraction(extractor, transcript) if transcript.utterances else Extraction()
-    found = _still_held(gate, scope, extraction)
+    found = _still_held(context, slots, scope, extraction)
     before = stabilise(run_id, [event for event in events if event.seq <= last]).utterances
     taken_back = {said.seq for said in before} - {said.seq for said in transcript.context}
-    revoked = _noted_from(gate, scope, run_id, taken_back)
+    revoked = _noted_from(context, scope, run_id, taken_back)
     proposals = [(one.candidate, scope, _source(one, transcript)) for one in found]
     outcomes: list[DistilledOne] = []
 
@@ -107,7 +123,7 @@ def distil(
     return Distilled(run_id, tuple(outcomes), through, True, extraction.n_malformed)
 
 
-def _still_held(gate: Gate, scope: Scope, extraction: Extraction) -> list[Found]:
+def _still_held(context: MemoryContext, slots: Slots, scope: Scope, extraction: Extraction) -> list[Found]:
     """Leave out what is retracted later in the same run; let what earlier runs left end, as something known."""
 
     def undone(one: Found) -> bool:
@@ -119,7 +135,7 @@ def _still_held(gate: Gate, scope: Scope, extraction: Extraction) -> list[Found]
 
     found = [one for one in extraction.found if not undone(one)]
     for gone in extraction.retracted:
-        ended = _in_force(gate, scope, gone)
+        ended = _in_force(context, slots, scope, gone)
         if ended:
             said = gone.content or "No longer so: " + " ".join(row.text for row in ended)
             ids = [row.id for row in ended]
@@ -128,23 +144,23 @@ def _still_held(gate: Gate, scope: Scope, extraction: Extraction) -> list[Found]
     return found
 
 
-def _in_force(gate: Gate, scope: Scope, gone: Retraction) -> list[FactRow]:
+def _in_force(context: MemoryContext, slots: Slots, scope: Scope, gone: Retraction) -> list[FactRow]:
     """Return the facts in force that a retraction speaks of, without those that say that something ended."""
-    with gate.reading() as connection:
+    with context.reading() as connection:
         rows = [
             row
-            for id in gate.facts_about(scope, gone.subject, gone.predicate)
+            for id in slots.facts_about(scope, gone.subject, gone.predicate)
             for row in rows_where(connection, "fact", "id = ?", (id,))
         ]
     return [row for row in rows if row.relation != "ends"]
 
 
-def _noted_from(gate: Gate, scope: Scope, run_id: str, seqs: Iterable[int]) -> list[str]:
+def _noted_from(context: MemoryContext, scope: Scope, run_id: str, seqs: Iterable[int]) -> list[str]:
     """Ids of the living records that were distilled from events that have been taken back since."""
     seqs = sorted(seqs)
     if not seqs:
         return []
-    with gate.reading() as connection:
+    with context.reading() as connection:
         living = [
             row
             for kind in ("preference", "fact", "episode")

@@ -18,11 +18,22 @@ from scrubjay._native import Scope
 from scrubjay.entities import with_entities
 from scrubjay.memory.decoding import as_moment
 from scrubjay.memory.making import loaded, sensitivity_of
-from scrubjay.memory.rows import EpisodeRow, FactRow, scope_in
-from scrubjay.memory.statements import begin_of_episode, detail_in, holds_of
+from scrubjay.memory.rows import EpisodeRow, FactRow, Row, scope_in
+from scrubjay.memory.statements import begin_of_episode, detail_in, has_documents, holds_of
 from scrubjay.store.together import Change
 
-__all__ = ["RESERVED", "Document", "Documents", "Embedded", "documents_of", "holding", "ids_of_documents"]
+__all__ = [
+    "RESERVED",
+    "Document",
+    "Documents",
+    "Embedded",
+    "documents_in",
+    "documents_of",
+    "holding",
+    "ids_of_documents",
+    "remove",
+    "remove_documents",
+]
 
 RESERVED = (
     "kind", "record", "subject", "predicate", "confidence", "task_type", "outcome", "faded", "relation", "value",
@@ -183,3 +194,21 @@ class Documents:
         self._gone = {}
         if ids:
             self._change.upsert(ids, texts, scopes=scopes, vectors=vectors, payloads=payloads)
+
+
+def documents_in(change: Change) -> Documents:
+    """Return what a change does to documents."""
+    documents: Documents = change.layer
+    return documents
+
+
+def remove(change: Change, row: FactRow | EpisodeRow, reason: str) -> None:
+    """Delete the documents of a fact or episode."""
+    documents_in(change).remove(row, reason)
+
+
+def remove_documents(change: Change, row: Row, reason: str) -> None:
+    """Take a record out of the index, if it is there."""
+    is_there = has_documents(row) if isinstance(row, FactRow) else row.status == "active"
+    if isinstance(row, (FactRow, EpisodeRow)) and is_there:
+        remove(change, row, reason)

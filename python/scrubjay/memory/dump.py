@@ -11,15 +11,14 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
-from scrubjay.memory.base import documents_in
+from scrubjay.memory.context import MemoryContext
 from scrubjay.memory.decoding import checked
-from scrubjay.memory.documents import Embedded
+from scrubjay.memory.documents import Embedded, documents_in
 from scrubjay.memory.dumped_runs import read_runs, write_run
-from scrubjay.memory.facts import topics_in
 from scrubjay.memory.rows import (
     ROWS,
     TYPES,
@@ -32,13 +31,19 @@ from scrubjay.memory.rows import (
     scope_in,
     value_hash_in,
 )
-from scrubjay.memory.sealing import BYTES, next_number, place_in, sealed_cell, sealed_values, settle
+from scrubjay.memory.sealing import (
+    BYTES,
+    next_number,
+    opened_in,
+    place_in,
+    sealed_cell,
+    sealed_values,
+    settle,
+)
+from scrubjay.memory.slots import Slots, topics_in
 from scrubjay.memory.statements import detail_in, has_documents
 from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change
-
-if TYPE_CHECKING:
-    from scrubjay.memory.forgetting import Forgetting
 
 __all__ = ["FORMAT", "Imported", "read_lines", "write_lines"]
 
@@ -74,12 +79,13 @@ class Imported:
 # ---------------------------------------------------------------------- out
 
 
-def write_lines(memory: Forgetting, scope: Scope) -> Iterator[str]:
+def write_lines(context: MemoryContext, scope: Scope) -> Iterator[str]:
     """Yield the lines of everything that is a scope's or within it, from one state of the file."""
     where, names = _within(scope)
-    with memory.snapshot() as connection:
+    cipher = context.store.cipher
+    with context.snapshot() as connection:
         yield _line("memory", {"format": FORMAT, **dict(zip(_NAMES, names_of(scope), strict=True))})
-        if not memory.is_readable(scope):
+        if not context.is_readable(scope):
             return
         ids: set[str] = set()
         for kind in _KINDS:
@@ -96,8 +102,8 @@ def write_lines(memory: Forgetting, scope: Scope) -> Iterator[str]:
         ).fetchall():
             said = dict(zip(_LOG, values, strict=True))
             if said["record"] in ids:
-                said["detail"] = memory._opened(
-                    tenant, place_in("memory_log", "detail", number, ()), said["detail"]
+                said["detail"] = opened_in(
+                    cipher, tenant, place_in("memory_log", "detail", number, ()), said["detail"]
                 )
                 yield _line("log", said)
         for number, tenant, *values in connection.execute(
@@ -108,13 +114,13 @@ def write_lines(memory: Forgetting, scope: Scope) -> Iterator[str]:
             bound = (said["user"], said["agent"])
             for column in ("reason", "content"):
                 place = place_in("memory_rejection", column, number, bound)
-                said[column] = memory._opened(tenant, place, said[column])
+                said[column] = opened_in(cipher, tenant, place, said[column])
             yield _line("rejection", said)
         for values in connection.execute(
             f"SELECT tenant, {', '.join(_DELETION)} FROM memory_deletion WHERE {where} ORDER BY number", names
         ).fetchall():
             yield _line("deletion", dict(zip(("tenant", *_DELETION), values, strict=True)))
-        for run in read_runs(connection, memory.store, where, names):
+        for run in read_runs(connection, context.store, where, names):
             yield _line("run", run)
 
 
@@ -163,7 +169,7 @@ def _for_kind(kind: str, scope: Scope) -> str | None:
 # ---------------------------------------------------------------------- in
 
 
-def read_lines(memory: Forgetting, lines: Iterable[str], scope: Scope) -> Imported:
+def read_lines(context: MemoryContext, slots: Slots, lines: Iterable[str], scope: Scope) -> Imported:
     """Write the rows of lines into a memory, in one transaction; those that are there stay as they are.
 
     Raises:
@@ -185,12 +191,10 @@ def read_lines(memory: Forgetting, lines: Iterable[str], scope: Scope) -> Import
             raise ValueError(f"line {n + 1}: expected a row of {table!r}, got another: {error}") from None
     searched = [row for row in rows if row.kind in ("fact", "episode")]
     embedded = dict(
-        zip((row.id for row in searched), memory._embed_texts([r.text for r in searched]), strict=True)
+        zip((row.id for row in searched), context.embed_texts([r.text for r in searched]), strict=True)
     )
-    with memory.changing("importing memory", [scope.tenant]) as change:
-        done = _Writing(memory, change, embedded).write(rows, others)
-    memory.forget_known(scope.tenant)
-    return done
+    with context.changing("importing memory", [scope.tenant]) as change:
+        return _Writing(context, slots, change, embedded).write(rows, others)
 
 
 def _parsed(lines: Iterable[str]) -> Iterator[dict[str, Any]]:
@@ -237,8 +241,11 @@ def _row(kind: str, said: dict[str, Any]) -> Row:
 class _Writing:
     """One import under way."""
 
-    def __init__(self, memory: Forgetting, change: Change, embedded: dict[str, Embedded]) -> None:
-        self._memory, self._change, self._embedded = memory, change, embedded
+    def __init__(
+        self, context: MemoryContext, slots: Slots, change: Change, embedded: dict[str, Embedded]
+    ) -> None:
+        self._context, self._slots = context, slots
+        self._change, self._embedded = change, embedded
         self._connection = change.connection
         self._done = Imported()
         self._new: set[str] = set()
@@ -267,7 +274,7 @@ class _Writing:
             elif said["table"] not in ("log", "policy", "observation"):
                 raise ValueError(f"table: expected one of memory's, got {said['table']!r}")
         for said in runs:
-            written = write_run(self._connection, self._memory.store, said)
+            written = write_run(self._connection, self._context.store, said)
             self._done._count(self._done.written if written else self._done.same, "run")
         return self._done
 
@@ -355,7 +362,7 @@ class _Writing:
             (*names, *topics),
         ).fetchall()
         if any(id not in self._new for (id,) in found):
-            self._memory._project(self._change, names, topics, None)
+            self._slots.project(self._change, names, topics, None)
 
     def _observation(self, said: dict[str, Any], contents: dict[str, str]) -> None:
         content = contents.get(said["fact"])
@@ -371,7 +378,7 @@ class _Writing:
         self._done._count(self._done.written if written else self._done.same, "observation")
 
     def _log(self, said: dict[str, Any]) -> None:
-        connection, memory = self._connection, self._memory
+        connection = self._connection
         kind = said["record"].partition("_")[0]
         columns = {"policy": "tenant, '', ''", "preference": "tenant, user, ''"}.get(
             kind, "tenant, user, agent"
@@ -383,7 +390,7 @@ class _Writing:
         place = place_in("memory_log", "detail", number, ())
         kept = said["detail"]
         if number is not None:
-            kept = sealed_cell(memory.store.cipher, names[0], place, kept)
+            kept = sealed_cell(self._context.store.cipher, names[0], place, kept)
         connection.execute(
             "INSERT INTO memory_log(number, at, record, what, by, detail, tenant, user, agent) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",

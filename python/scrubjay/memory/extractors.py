@@ -22,6 +22,7 @@ from scrubjay.memory.stabilise import Transcript
 
 __all__ = [
     "PROMPT",
+    "AnyExtractor",
     "Extraction",
     "Extractor",
     "Found",
@@ -76,7 +77,11 @@ class Extractor(Protocol):
         ...
 
 
-def as_extraction(extractor: Extractor | Callable[[Transcript], Any], transcript: Transcript) -> Extraction:
+AnyExtractor = Extractor | Callable[[Transcript], Any]
+"""An :class:`Extractor`, or a function from a transcript to candidates."""
+
+
+def as_extraction(extractor: AnyExtractor, transcript: Transcript) -> Extraction:
     """Ask an extractor, or a function that returns an :class:`Extraction`, or candidates, or :class:`Found`.
 
     Raises:

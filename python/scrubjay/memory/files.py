@@ -5,16 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from scrubjay._native import Scope
+from scrubjay.memory.context import MemoryContext
 from scrubjay.memory.dump import Imported, read_lines, write_lines
+from scrubjay.memory.gate import Gate
 from scrubjay.memory.importing import TakenOver, take_over
-from scrubjay.memory.markdown import Edited, as_markdown, take_edits
+from scrubjay.memory.known import Rules
+from scrubjay.memory.markdown import Edited, Verbs, as_markdown, take_edits
+from scrubjay.memory.slots import Slots
 from scrubjay.whole_files import whole_file
-
-if TYPE_CHECKING:
-    from scrubjay.memory.forgetting import Forgetting
 
 __all__ = ["Files"]
 
@@ -37,8 +37,19 @@ class Files:
     >>> folder.cleanup()
     """
 
-    def __init__(self, memory: Forgetting) -> None:
-        self._memory = memory
+    def __init__(
+        self,
+        context: MemoryContext,
+        slots: Slots,
+        gate: Gate,
+        rules: Rules,
+        verbs: Verbs,
+    ) -> None:
+        self._context = context
+        self._slots = slots
+        self._gate = gate
+        self._rules = rules
+        self._verbs = verbs
 
     def lines(self, scope: Scope) -> Iterator[str]:
         """Yield the lines of an export of a scope and everything within it: its users, its agents.
@@ -51,8 +62,8 @@ class Files:
         Raises:
             EncryptionError: the tenant's key is not available.
         """
-        self._memory.store.check_open()
-        return write_lines(self._memory, _checked(scope))
+        self._context.store.check_open()
+        return write_lines(self._context, _checked(scope))
 
     def export(self, path: str | os.PathLike[str], *, scope: Scope, replace: bool = False) -> int:
         """Write :meth:`lines` to a new file, readable by its owner only; return how many.
@@ -84,7 +95,9 @@ class Files:
             EmbedderError, StoreError: nothing was written.
         """
         with Path(path).open(encoding="utf-8") as file:
-            return read_lines(self._memory, file, _checked(scope))
+            done = read_lines(self._context, self._slots, file, _checked(scope))
+        self._rules.clear(scope.tenant)
+        return done
 
     def export_markdown(self, path: str | os.PathLike[str], *, scope: Scope, replace: bool = False) -> int:
         """Write what is in force of exactly this scope as Markdown for a person to read and edit; how many records.
@@ -92,7 +105,7 @@ class Files:
         Raises:
             FileExistsError: there is a file of this name, and not `replace`.
         """
-        text, n = as_markdown(self._memory, _checked(scope))
+        text, n = as_markdown(self._verbs, _checked(scope))
         with whole_file(path, replace=replace) as file:
             file.write(text)
         return n
@@ -116,7 +129,7 @@ class Files:
             ValueError: it is not such a file, or of another scope.
         """
         text = Path(path).read_text(encoding="utf-8")
-        return take_edits(self._memory, text, _checked(scope), by, dry_run=dry_run)
+        return take_edits(self._verbs, text, _checked(scope), by, dry_run=dry_run)
 
     def import_from(
         self,
@@ -144,7 +157,15 @@ class Files:
         Raises:
             ValueError: the kind is unknown, or the file is no dump of it.
         """
-        return take_over(self._memory, Path(path), kind, _checked(scope), as_notes=as_notes, dry_run=dry_run)
+        return take_over(
+            self._gate,
+            self._context.index,
+            Path(path),
+            kind,
+            _checked(scope),
+            as_notes=as_notes,
+            dry_run=dry_run,
+        )
 
 
 def _checked(scope: Scope) -> Scope:

@@ -1,8 +1,8 @@
 """The gate: decides which proposals become records. Every durable write of memory passes it, in one transaction.
 
 Classify, resolve the scope, verify by kind: before the file is locked, and so are embedding and judging. Then, in the
-writer's turn: deduplicate, supersede, decide the status, write row, document and log together. Facts are in
-:mod:`scrubjay.memory.facts`.
+writer's turn: deduplicate, supersede, decide the status, write row, document and log together. What that is for each
+kind is in :mod:`scrubjay.memory.facts`, `episodes`, `preferences` and `policies`.
 """
 
 from __future__ import annotations
@@ -10,55 +10,45 @@ from __future__ import annotations
 import logging
 import sqlite3
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
-from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import RejectedError
-from scrubjay.memory.base import checked_scope, documents_in, drop, log, remove
+from scrubjay.memory.asking import Asking
 from scrubjay.memory.checking import (
+    CANDIDATES,
     Unfit,
     checked_source,
     classify,
     content_of,
     encoded,
-    encoded_artifacts,
     encoded_detail,
-    encoded_list,
     moment_of,
     resolve,
     verify,
 )
 from scrubjay.memory.content import as_kept, checked_str
+from scrubjay.memory.context import MemoryContext, checked_scope
 from scrubjay.memory.documents import Embedded
-from scrubjay.memory.facts import Proposal, provenance_columns, topics_in
+from scrubjay.memory.episodes import write_episode
+from scrubjay.memory.facts import Facts
 from scrubjay.memory.making import as_moment
-from scrubjay.memory.policies import window_of, write_policy
-from scrubjay.memory.records import (
-    Candidate,
-    EpisodeCandidate,
-    FactCandidate,
-    Outcome,
-    PreferenceCandidate,
-    Provenance,
-)
-from scrubjay.memory.rows import (
-    EpisodeRow,
-    PreferenceRow,
-    hash_in,
-    insert,
-    new_id,
-    rows_where,
-    value_hash_in,
-)
+from scrubjay.memory.policies import policy_of, tenant_of, window_of, write_policy
+from scrubjay.memory.preferences import write_preference
+from scrubjay.memory.proposal import Proposal
+from scrubjay.memory.records import Candidate, FactCandidate, Outcome, PreferenceCandidate, Provenance
+from scrubjay.memory.rows import hash_in, value_hash_in
 from scrubjay.memory.sealing import next_number, sealed_values, settle
 from scrubjay.memory.sensitivity import classified
+from scrubjay.memory.slots import topics_in
 from scrubjay.memory.standing import Standing
-from scrubjay.memory.values import fault, is_same, kept_detail, with_text
+from scrubjay.memory.values import fault, said, with_text
+from scrubjay.payload import CreatedAt
 from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change
 
-__all__ = ["Gate"]
+__all__ = ["Gate", "Proposed"]
 
 _log = logging.getLogger("scrubjay.memory")
 
@@ -67,13 +57,23 @@ _DAY_US = 86_400_000_000
 Proposed = tuple[Candidate | Mapping[str, Any] | str, Scope, Provenance | str]
 
 
-class Gate(Standing):
-    """The part of a memory that decides what is remembered."""
+class Gate:
+    """What decides what is remembered.
+
+    Args:
+        context: of the memory.
+        asking, facts, standing: of the same.
+    """
+
+    def __init__(self, context: MemoryContext, asking: Asking, facts: Facts, standing: Standing) -> None:
+        self._context = context
+        self._asking = asking
+        self._facts = facts
+        self._standing = standing
 
     def propose(
         self,
         candidate: Candidate | Mapping[str, Any] | str,
-        *,
         scope: Scope,
         source: Provenance | str,
         raise_if_rejected: bool = False,
@@ -108,7 +108,6 @@ class Gate(Standing):
     def propose_all(
         self,
         proposals: Iterable[Proposed],
-        *,
         also: Callable[[Change, Sequence[Outcome]], None] | None = None,
         revoke: Iterable[tuple[str, Scope, str]] = (),
         raise_if_rejected: bool = False,
@@ -126,13 +125,13 @@ class Gate(Standing):
         """
         prepared = [self._prepare(*one) for one in proposals]
         revoke = [_checked_revocation(one, f"revoke[{place}]") for place, one in enumerate(revoke)]
-        self._embed(prepared)
-        self._judge(prepared)
+        self._asking.embed(prepared)
+        self._asking.judge(prepared)
         outcomes: list[Outcome] = []
         tenants = [one.scope.tenant for one in prepared] + [scope.tenant for _, scope, _ in revoke]
-        with self.changing("proposing", tenants) as change:
+        with self._context.changing("proposing", tenants) as change:
             for id, scope, reason in revoke:
-                self._revoke(change, id, scope, reason, None)
+                self._standing.revoke_in(change, id, scope, reason, None)
             for one in prepared:
                 outcomes.append(self._decide(change, one))
             if raise_if_rejected and not all(outcomes):
@@ -144,24 +143,128 @@ class Gate(Standing):
                 _log.warning("a %s was rejected: %s", outcome.kind, outcome.reason)
         return outcomes
 
+    def add(
+        self,
+        content: Any,
+        *,
+        scope: Scope,
+        kind: str = "fact",
+        source: Provenance | str = "direct",
+        **fields: Any,
+    ) -> Outcome:
+        """Write a record through the gate: the same as proposing a candidate of this kind with these fields.
+
+        Args:
+            content: a fact's content, an episode's summary, the text of a preference or policy (or, if it is not a
+                str, its value).
+            scope: on whose behalf.
+            kind: "fact", "episode" (needs `outcome`), "preference" or "policy" (they need `key`).
+            source: the run it comes from.
+            fields: further ones of the candidate.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        if kind not in CANDIDATES:
+            raise ValueError(f"kind: expected one of {sorted(CANDIDATES)}, got {kind!r}")
+        if kind in ("policy", "preference"):
+            content, value = said(content, fields.get("value"))
+            fields = {**fields, "value": value}
+        name = {"fact": "content", "episode": "summary"}.get(kind, "text")
+        return self.propose({**fields, name: content, "kind": kind}, scope=scope, source=source)
+
+    def policy(
+        self,
+        key: str,
+        text: Any = "",
+        *,
+        tenant: str | Scope,
+        value: Any = None,
+        type: str = "",
+        effective_from: CreatedAt | None = None,
+        effective_until: CreatedAt | None = None,
+        by: str | None = None,
+        source: Provenance | str = "admin",
+    ) -> Outcome:
+        """Write the next version of a policy. It is provisional; with `by`, who confirms it, it is in force at once.
+
+        Args:
+            key: what it is about. Of the confirmed versions of a key that are within their times, the newest is in
+                force.
+            text: the rule as prompts show it; or, if it is not a str, its value.
+            tenant: whose.
+            value: any JSON value for programs (``{"max_auto_approve_usd": 500}``); None: the text. Without a text,
+                prompts show the value as JSON on one line.
+            type: what sort of policy it is ("compliance", "guardrail", "approval").
+            effective_from, effective_until: when it is in force; by default from now on, for good.
+            by: who takes responsibility; see :meth:`confirm`.
+            source: the run that it comes from.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        scope = tenant_of(tenant)
+        candidate = policy_of(key, text, effective_from, effective_until, value, type)
+        outcome = self.propose(candidate, scope=scope, source=source)
+        _raised(outcome)
+        if by is not None and not outcome.active and outcome.id is not None:
+            return self._standing.confirm(outcome.id, by=by, scope=scope)
+        return outcome
+
+    def prefer(
+        self,
+        key: str,
+        text: Any = "",
+        *,
+        scope: Scope,
+        value: Any = None,
+        type: str = "",
+        source: str = "user_stated",
+        confidence: float = 1.0,
+        expires_at: CreatedAt | datetime | None = None,
+        ttl: float | None = None,
+        provenance: Provenance | str = "direct",
+    ) -> Outcome:
+        """Write a preference of a user, or, if `scope` names none, of the tenant: it holds for all users who have none
+        of its key. The same as proposing a :class:`PreferenceCandidate`.
+
+        Args:
+            key: what it is about; a new one replaces the old one of its key.
+            text: the wish as prompts show it; or, if it is not a str, its value.
+            scope: whose.
+            value, type: as for :meth:`policy`.
+            source: "user_stated", "inferred" or "admin_set".
+            confidence: 0 to 1; preferences need 0.5.
+            expires_at, ttl: from when on it does not hold any more.
+            provenance: the run that it comes from.
+
+        Raises:
+            TypeError, ValueError: the message names the argument, what was expected and what was given.
+        """
+        text, value = said(text, value)
+        candidate = PreferenceCandidate(key, text, source, confidence, expires_at, ttl, value, type)
+        return self.propose(candidate, scope=scope, source=provenance)
+
+    # ------------------------------------------------------------------ before the file is locked
+
     def _prepare(self, candidate: Any, scope: Any, source: Any) -> Proposal:
         checked_scope(scope)
         kind, found = classify(candidate)
         typed: Any = with_text(found) if kind in ("policy", "preference") else found
         one = Proposal(kind, typed, scope, checked_source(source))
         try:
-            one.candidate = classified(self.classify, verify(kind, typed, one.source))
+            one.candidate = classified(self._context.settings.classify, verify(kind, typed, one.source))
             one.target, one.about_tenant = resolve(kind, typed, scope)
         except Unfit as unfit:
             one.unfit = str(unfit)
             return one
         if kind in ("policy", "preference"):
-            one.unfit = fault(self.validate, one.candidate)
+            one.unfit = fault(self._context.settings.validate, one.candidate)
         if kind == "policy":
-            one.begins_at, one.expires_at = window_of(typed, self.clock())
+            one.begins_at, one.expires_at = window_of(typed, self._context.clock())
         else:
-            one.expires_at = self.expiry(typed.expires_at, typed.ttl)
-            if one.expires_at is not None and one.expires_at <= self.clock():
+            one.expires_at = self._context.expiry(typed.expires_at, typed.ttl)
+            if one.expires_at is not None and one.expires_at <= self._context.clock():
                 one.unfit = f"expires_at: expected a time to come, got {as_moment(one.expires_at)}"
                 return one
         if kind == "preference":
@@ -177,7 +280,7 @@ class Gate(Standing):
                 one.embedded = Embedded(typed.vector)
         if kind in ("fact", "episode"):
             one.metadata = encoded(typed.metadata)
-            with self.reading() as connection:
+            with self._context.reading() as connection:
                 self._hash(connection, one)
         return one
 
@@ -186,10 +289,10 @@ class Gate(Standing):
         candidate: FactCandidate = one.candidate
         told = one.source.at if candidate.said_at is None else candidate.said_at
         one.said_at = moment_of(told, "said_at")
-        if one.said_at is not None and one.said_at > self.clock() + _DAY_US:
+        if one.said_at is not None and one.said_at > self._context.clock() + _DAY_US:
             raise Unfit(f"said_at: expected a time that has come, got {as_moment(one.said_at)}")
         one.valid_from = moment_of(candidate.valid_from, "valid_from")
-        if one.valid_from is None and one.said_at is not None and one.said_at > self.clock():
+        if one.valid_from is None and one.said_at is not None and one.said_at > self._context.clock():
             one.valid_from = one.said_at
         one.valid_until = moment_of(candidate.valid_until, "valid_until")
         if one.valid_until is not None and one.valid_from is not None and one.valid_until <= one.valid_from:
@@ -207,18 +310,20 @@ class Gate(Standing):
             one.topics = topics_in(connection, tenant, candidate.subject, candidate.predicate)
             one.value_hash = value_hash_in(connection, tenant, candidate.value)
 
+    # ------------------------------------------------------------------ in the writer's turn
+
     def _decide(self, change: Change, one: Proposal) -> Outcome:
         if one.unfit:
             return self._reject(change, one, one.unfit)
-        if one.kind in ("fact", "episode") and self.store.cipher.ring is not None:
+        if one.kind in ("fact", "episode") and self._context.store.cipher.ring is not None:
             self._hash(change.connection, one)
         try:
             if one.kind == "fact":
-                return self._fact(change, one)
+                return self._facts.write(change, one)
             if one.kind == "episode":
-                return self._episode(change, one)
+                return write_episode(change, one, self._asking)
             if one.kind == "preference":
-                return self._preference(change, one)
+                return write_preference(change, one)
             window = one.begins_at, one.expires_at
             return write_policy(change, one.candidate, one.scope.tenant, window, one.source)
         except Unfit as unfit:
@@ -248,136 +353,6 @@ class Gate(Standing):
         )
         return Outcome("rejected", one.kind, None, reason, active=False)
 
-    # ------------------------------------------------------------------ preferences
-
-    def _preference(self, change: Change, one: Proposal) -> Outcome:
-        candidate: PreferenceCandidate = one.candidate
-        assert one.target is not None
-        connection, now = change.connection, change.now
-        tenant, user, _ = names_of(one.target)
-        held: PreferenceRow | None = next(
-            rows_where(
-                connection,
-                "preference",
-                "tenant = ? AND user = ? AND key = ? AND status = 'active'",
-                (tenant, user, candidate.key),
-            ),
-            None,
-        )
-        if held is not None and held.expires_at is not None and held.expires_at <= now:
-            drop(change, held)
-            held = None
-        detail = kept_detail(value=candidate.value, type=candidate.type)
-        if held is not None:
-            says_the_same = is_same(held, candidate.text, detail)
-            if candidate.source == "inferred" and held.source != "inferred":
-                if says_the_same:
-                    return Outcome("deduplicated", "preference", held.id, f"{held.source} already")
-                raise Unfit(
-                    f"key: {candidate.key!r} is {held.source}, which is not replaced by what was inferred"
-                )
-            same = says_the_same and held.source == candidate.source
-            if same and held.expires_at == one.expires_at and held.confidence >= candidate.confidence:
-                return Outcome("deduplicated", "preference", held.id, "the same is known")
-        id = new_id("preference")
-        said_at = now if one.said_at is None else min(one.said_at, now)
-        late = held is not None and said_at < held.created_at
-        if held is not None and not late:
-            connection.execute(
-                "UPDATE memory_preference SET status = 'superseded', superseded_by = ?, updated_at = ? WHERE id = ?",
-                (id, max(said_at, held.created_at), held.id),
-            )
-            log(change, held.id, "superseded", one.source.author, id)
-        row = PreferenceRow(
-            id=id,
-            tenant=tenant,
-            user=user,
-            agent="",
-            status="superseded" if late else "active",
-            begins_at=None,
-            expires_at=one.expires_at,
-            created_at=said_at,
-            **provenance_columns(change, tenant, one.source),
-            key=candidate.key,
-            text=candidate.text,
-            source=candidate.source,
-            confidence=candidate.confidence,
-            superseded_by=held.id if held is not None and late else None,
-            updated_at=self._next_wish(connection, tenant, user, candidate.key, said_at) if late else now,
-            detail=detail,
-        )
-        insert(connection, "memory_preference", row)
-        log(change, id, "written", one.source.author)
-        if late:
-            return Outcome("written", "preference", id, "what was said later holds", active=False)
-        if held is None:
-            return Outcome("written", "preference", id)
-        return Outcome("superseded", "preference", id, f"replaces {held.text!r}", held.id)
-
-    @staticmethod
-    def _next_wish(connection: sqlite3.Connection, tenant: str, user: str, key: str, said_at: int) -> int:
-        """When the next preference of a key was said after another that is told late."""
-        (after,) = connection.execute(
-            "SELECT min(created_at) FROM memory_preference "
-            "WHERE tenant = ? AND user = ? AND key = ? AND created_at > ?",
-            (tenant, user, key, said_at),
-        ).fetchone()
-        return int(after)
-
-    # ------------------------------------------------------------------ episodes
-
-    def _episode(self, change: Change, one: Proposal) -> Outcome:
-        candidate: EpisodeCandidate = one.candidate
-        assert one.target is not None
-        connection, now = change.connection, change.now
-        tenant, user, agent = names_of(one.target)
-        twin: EpisodeRow | None = next(
-            rows_where(
-                connection,
-                "episode",
-                "tenant = ? AND user = ? AND agent = ? AND hash = ? AND status = 'active'",
-                (tenant, user, agent, one.hash),
-            ),
-            None,
-        )
-        if twin is not None and twin.expires_at is not None and twin.expires_at <= now:
-            drop(change, twin)
-            remove(change, twin, "expired")
-            twin = None
-        if twin is not None:
-            return Outcome("deduplicated", "episode", twin.id, "the same is known")
-        id = new_id("episode")
-        told = one.source.at if candidate.completed_at is None else candidate.completed_at
-        completed_at = payload.to_utc(told, "completed_at")
-        row = EpisodeRow(
-            id=id,
-            tenant=tenant,
-            user=user,
-            agent=agent,
-            status="active",
-            begins_at=None,
-            expires_at=one.expires_at,
-            created_at=now,
-            **provenance_columns(change, tenant, one.source),
-            summary=candidate.summary,
-            outcome=candidate.outcome,
-            task_type=candidate.task_type,
-            steps=encoded_list(candidate.steps, "steps"),
-            artifacts=encoded_artifacts(candidate.artifacts),
-            uses=0,
-            last_used_at=now,
-            metadata=one.metadata,
-            updated_at=now,
-            slot=new_id("slot"),
-            hash=one.hash,
-            detail=kept_detail(title=candidate.title, sensitivity=candidate.sensitivity),
-            completed_at=None if completed_at is None else payload.microseconds(completed_at),
-        )
-        insert(connection, "memory_episode", row)
-        documents_in(change).put(row, self._embedded(one))
-        log(change, id, "written", one.source.author)
-        return Outcome("written", "episode", id)
-
 
 def _rejected(outcomes: Sequence[Outcome]) -> RejectedError:
     place, first = next((place, one) for place, one in enumerate(outcomes) if not one)
@@ -389,3 +364,8 @@ def _checked_revocation(one: Any, name: str) -> tuple[str, Scope, str]:
     if not isinstance(one, (tuple, list)) or len(one) != 3:
         raise TypeError(f"{name}: expected (id, scope, reason), got {type(one).__name__}")
     return checked_str(one[0], f"{name}.id"), checked_scope(one[1]), checked_str(one[2], f"{name}.reason")
+
+
+def _raised(outcome: Outcome) -> None:
+    if outcome.status == "rejected":
+        raise ValueError(outcome.reason)

@@ -6,16 +6,15 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from scrubjay import payload
 from scrubjay._native import Scope
+from scrubjay.index import Index
 from scrubjay.memory.documents import RESERVED
 from scrubjay.memory.foreign import READERS, Foreign, Said
+from scrubjay.memory.gate import Gate
 from scrubjay.memory.records import FactCandidate, Outcome, Provenance
-
-if TYPE_CHECKING:
-    from scrubjay.memory.forgetting import Forgetting
 
 __all__ = ["TakenOver", "take_over"]
 
@@ -39,7 +38,7 @@ class TakenOver:
 
 
 def take_over(
-    memory: Forgetting, path: Path, kind: str, scope: Scope, *, as_notes: bool, dry_run: bool
+    gate: Gate, index: Index, path: Path, kind: str, scope: Scope, *, as_notes: bool, dry_run: bool
 ) -> TakenOver:
     """See :meth:`scrubjay.memory.Files.import_from`."""
     reader = READERS.get(kind)
@@ -64,9 +63,9 @@ def take_over(
     if dry_run:
         return done
     if as_notes:
-        done.notes = _note(memory, proposals, kind)
+        done.notes = _note(index, proposals, kind)
     else:
-        done.outcomes = memory.propose_all(proposals) if proposals else []
+        done.outcomes = gate.propose_all(proposals) if proposals else []
     return done
 
 
@@ -116,7 +115,7 @@ def _time(given: Any) -> Any:
     return given
 
 
-def _note(memory: Forgetting, proposals: Sequence[tuple[FactCandidate, Scope, Provenance]], kind: str) -> int:
+def _note(index: Index, proposals: Sequence[tuple[FactCandidate, Scope, Provenance]], kind: str) -> int:
     records = []
     for n, (candidate, scope, source) in enumerate(proposals):
         id = (candidate.metadata or {}).get("imported_id") or str(n)
@@ -129,5 +128,5 @@ def _note(memory: Forgetting, proposals: Sequence[tuple[FactCandidate, Scope, Pr
                 "created_at": source.at,
             }
         )
-    memory.index.upsert_many(records, progress=False)
+    index.upsert_many(records, progress=False)
     return len(records)

@@ -8,7 +8,7 @@ and one that was killed is simply run again.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 from pathlib import Path
@@ -16,8 +16,9 @@ from typing import Any, cast
 
 from scrubjay._native import Scope
 from scrubjay.memory.content import normalised
+from scrubjay.memory.context import MemoryContext
 from scrubjay.memory.drafts import check_text
-from scrubjay.memory.extractors import Extractor, as_extraction
+from scrubjay.memory.extractors import AnyExtractor, Extractor, as_extraction
 from scrubjay.memory.gate import Gate
 from scrubjay.memory.making import record_of
 from scrubjay.memory.notes import Note, read_notes
@@ -46,10 +47,11 @@ class Ingested:
 
 
 def ingest(
+    context: MemoryContext,
     gate: Gate,
     folder: str | Path,
     scope: Scope,
-    extractor: Extractor | Callable[[Transcript], Any] | None,
+    extractor: AnyExtractor | None,
     name: str | None,
 ) -> Ingested:
     """Bring memory in line with the notes of a folder; see `Memory.ingest`."""
@@ -65,7 +67,7 @@ def ingest(
     # One run for all files: a passage that stands in two of them was not observed twice.
     run = f"notes:{name}"
     known: dict[str, list[Fact]] = {file: [] for file in notes.by_file}
-    for fact in facts_from(gate, scope, run):
+    for fact in facts_from(context, scope, run):
         file = str(fact.metadata.get("file"))
         if file not in notes.skipped:  # what cannot be read today is not gone
             known.setdefault(file, []).append(fact)
@@ -124,7 +126,7 @@ def _write(
     scope: Scope,
     run: str,
     plans: Sequence[_Plan],
-    extractor: Extractor | Callable[[Transcript], Any] | None,
+    extractor: AnyExtractor | None,
     report: Ingested,
 ) -> None:
     """Bring memory in line with some files, in one transaction."""
@@ -155,15 +157,15 @@ def _write(
             report.written += 1
 
 
-def facts_from(gate: Gate, scope: Scope, run: str) -> list[Fact]:
+def facts_from(context: MemoryContext, scope: Scope, run: str) -> list[Fact]:
     """Return the living facts of exactly this scope that come from a run."""
-    with gate.reading() as connection:
+    with context.reading() as connection:
         rows = rows_where(
             connection,
             "fact",
             "tenant = ? AND user = ? AND agent = ? AND status IN ('provisional', 'active') "
             "AND source_run = ? AND (expires_at IS NULL OR expires_at > ?)",
-            (*names_of(scope), run, gate.clock()),
+            (*names_of(scope), run, context.clock()),
         )
         return [cast(Fact, record_of(row)) for row in rows]
 
@@ -188,7 +190,7 @@ def _extracted(
     run: str,
     new: dict[str, Note],
     notes: Sequence[Note],
-    extractor: Extractor | Callable[[Transcript], Any],
+    extractor: AnyExtractor,
 ) -> list[tuple[Any, Scope, Provenance]]:
     """What an extractor finds in the new passages; facts bear the mark of their passage, and go with it."""
     now = datetime.now(timezone.utc)

@@ -10,30 +10,20 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
 from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
-from scrubjay.memory.base import Ground, checked_scope
+from scrubjay.locks import renew_in_children
 from scrubjay.memory.content import checked_str
-from scrubjay.memory.gate import Gate
+from scrubjay.memory.context import MemoryContext, checked_scope
 from scrubjay.memory.making import record_of
 from scrubjay.memory.moments import Moment, moment_asked, was_in_force
-from scrubjay.memory.policies import EVERYWHERE, prevailing, revoke_global, write_global
-from scrubjay.memory.records import (
-    Known,
-    Outcome,
-    Policy,
-    PolicyCandidate,
-    PreferenceCandidate,
-    Provenance,
-    Record,
-)
+from scrubjay.memory.policies import EVERYWHERE, prevailing, tenant_of
+from scrubjay.memory.records import Known, Policy, Record
 from scrubjay.memory.rows import Row, as_row, opener, raw_rows_where, rows_where
-from scrubjay.memory.values import said
 from scrubjay.payload import CreatedAt
 
-__all__ = ["KnownScopes"]
+__all__ = ["Rules"]
 
 _MAX_KEPT = 10_000
 _NEVER = 1 << 62
@@ -57,11 +47,18 @@ class _Kept(NamedTuple):
     made: dict[str, tuple[Row, Record]]  # by id: of what did not change the record is not made again
 
 
-class KnownScopes(Gate, Ground):
-    """The part of a memory that looks up, and writes what is looked up."""
+class Rules:
+    """What a scope has to follow, whatever is asked: its policies and preferences.
 
-    _kept: dict[tuple[str, str], _Kept]
-    _kept_lock: threading.Lock
+    Args:
+        context: of the memory.
+    """
+
+    def __init__(self, context: MemoryContext) -> None:
+        self._context = context
+        self._kept: dict[tuple[str, str], _Kept] = {}
+        self._kept_lock = threading.Lock()
+        renew_in_children(self, "_kept_lock")
 
     def known(
         self, scope: Scope, *, as_of: CreatedAt | None = None, known_at: CreatedAt | None = None
@@ -82,50 +79,50 @@ class KnownScopes(Gate, Ground):
         """
         checked_scope(scope)
         if as_of is not None or known_at is not None:
-            return self._known_then(scope, moment_asked(self.clock, as_of, known_at))
+            return self._known_then(scope, moment_asked(self._context.clock, as_of, known_at))
         key = (scope.tenant, scope.user or "")
-        store, now = self.store, self.clock()
-        if store.cipher.ring is not None and not self.is_readable(scope):
-            self.forget_known(scope.tenant)
+        store, now = self._context.store, self._context.clock()
+        if store.cipher.ring is not None and not self._context.is_readable(scope):
+            self.clear(scope.tenant)
             return Known((), ())
         glance = store.glance()  # before looking: what is written meanwhile is noticed the next time
         kept = self._kept.get(key)
         if kept is not None and kept.since <= now < kept.until:
             if kept.glance == glance:
                 return kept.known
-            with self.reading() as connection:
+            with self._context.reading() as connection:
                 if connection.execute(_STAMPS, key).fetchall() == kept.stamps:
                     self._kept[key] = kept._replace(glance=glance)
                     return kept.known
-        with self.snapshot() as connection:
+        with self._context.snapshot() as connection:
             stamps = connection.execute(_STAMPS, key).fetchall()
             known, until, made = _look_up(connection, key, now, {} if kept is None else kept.made)
         if len(self._kept) >= _MAX_KEPT:
-            self.forget_known()
+            self.clear()
         self._kept[key] = _Kept(glance, stamps, now, until, known, made)
         return known
 
     def _known_then(self, scope: Scope, moment: Moment | None) -> Known:
         """The same for another time, from the rows."""
         assert moment is not None
-        if not self.is_readable(scope):
+        if not self._context.is_readable(scope):
             return Known((), ())
         tenant, user = scope.tenant, scope.user or ""
         newest: dict[str, dict[str, Any]] = {EVERYWHERE: {}, tenant: {}}
         preferences: dict[str, Any] = {}
-        with self.snapshot() as connection:
+        with self._context.snapshot() as connection:
             policies = "tenant IN ('', ?) ORDER BY version"
             for row in rows_where(connection, "policy", policies, (tenant,)):
-                if was_in_force(connection, row, moment, self._is_single):
+                if was_in_force(connection, row, moment, self._context.is_single):
                     newest[row.tenant][row.key] = record_of(row)
             wishes = "tenant = ? AND user IN ('', ?) ORDER BY user, created_at"
             for row in rows_where(connection, "preference", wishes, (tenant, user)):
-                if was_in_force(connection, row, moment, self._is_single):
+                if was_in_force(connection, row, moment, self._context.is_single):
                     preferences[row.key] = record_of(row)
         ruling = prevailing(newest[tenant], newest[EVERYWHERE].values())
         return Known(tuple(ruling), tuple(preferences[key] for key in sorted(preferences)))
 
-    def forget_known(self, tenant: str | None = None) -> None:
+    def clear(self, tenant: str | None = None) -> None:
         """Clear cached answers of one tenant, or all."""
         with self._kept_lock:
             self._kept = (
@@ -134,131 +131,16 @@ class KnownScopes(Gate, Ground):
                 else {key: kept for key, kept in self._kept.copy().items() if key[0] != tenant}
             )
 
-    # ------------------------------------------------------------------ policies
-
-    def policy(
-        self,
-        key: str,
-        text: Any = "",
-        *,
-        tenant: str | Scope,
-        value: Any = None,
-        type: str = "",
-        effective_from: CreatedAt | None = None,
-        effective_until: CreatedAt | None = None,
-        by: str | None = None,
-        source: Provenance | str = "admin",
-    ) -> Outcome:
-        """Write the next version of a policy. It is provisional; with `by`, who confirms it, it is in force at once.
-
-        Args:
-            key: what it is about. Of the confirmed versions of a key that are within their times, the newest is in
-                force.
-            text: the rule as prompts show it; or, if it is not a str, its value.
-            tenant: whose.
-            value: any JSON value for programs (``{"max_auto_approve_usd": 500}``); None: the text. Without a text,
-                prompts show the value as JSON on one line.
-            type: what sort of policy it is ("compliance", "guardrail", "approval").
-            effective_from, effective_until: when it is in force; by default from now on, for good.
-            by: who takes responsibility; see :meth:`confirm`.
-            source: the run that it comes from.
-
-        Raises:
-            TypeError, ValueError: the message names the argument, what was expected and what was given.
-        """
-        scope = _tenant(tenant)
-        candidate = _policy(key, text, effective_from, effective_until, value, type)
-        outcome = self.propose(candidate, scope=scope, source=source)
-        _raised(outcome)
-        if by is not None and not outcome.active and outcome.id is not None:
-            return self.confirm(outcome.id, by=by, scope=scope)
-        return outcome
-
-    def global_policy(
-        self,
-        key: str,
-        text: Any = "",
-        *,
-        by: str,
-        value: Any = None,
-        type: str = "",
-        mandatory: bool = False,
-        effective_from: CreatedAt | None = None,
-        effective_until: CreatedAt | None = None,
-        source: Provenance | str = "admin",
-    ) -> Outcome:
-        """Write the next version of a policy of all tenants, those to come included; it is confirmed at once.
-
-        For whoever runs the service: no scope gives the right to it. It is in the clear in the file, also where
-        tenants are encrypted, every tenant may read it, and :meth:`forget` does not touch it.
-
-        Args:
-            key: what it is about. A tenant's policy in force of the same key takes its place for that tenant.
-            text, value, type, effective_from, effective_until, source: as for :meth:`policy`.
-            by: who takes responsibility.
-            mandatory: it goes before tenants' policies of its key.
-
-        Raises:
-            TypeError, ValueError: the message names the argument, what was expected and what was given.
-        """
-        candidate = _policy(key, text, effective_from, effective_until, value, type)
-        return write_global(self, candidate, by=by, source=source, mandatory=mandatory)
-
-    def revoke_global_policy(self, id: str, *, reason: str, by: str) -> None:
-        """Take a version of a global policy out of force permanently, for all tenants.
-
-        Raises:
-            KeyError: no global policy that is not revoked has this id.
-            ValueError: no reason is given, or no name.
-        """
-        revoke_global(self, id, reason=reason, by=by)
-
     def policies(self, tenant: str | Scope | None, key: str | None = None) -> list[Policy]:
         """Return all versions of a tenant's policies (None: of the global ones), or of one key of them, of whatever
         status, by key and version."""
-        name = EVERYWHERE if tenant is None else _tenant(tenant).tenant
+        name = EVERYWHERE if tenant is None else tenant_of(tenant).tenant
         condition, values = "tenant = ?", [name]
         if key is not None:
             condition, values = "tenant = ? AND key = ?", [name, checked_str(key, "key")]
-        with self.reading() as connection:
+        with self._context.reading() as connection:
             found = rows_where(connection, "policy", f"{condition} ORDER BY key, version", values)
             return [record_of(row) for row in found]  # type: ignore[misc]
-
-    # ------------------------------------------------------------------ preferences
-
-    def prefer(
-        self,
-        key: str,
-        text: Any = "",
-        *,
-        scope: Scope,
-        value: Any = None,
-        type: str = "",
-        source: str = "user_stated",
-        confidence: float = 1.0,
-        expires_at: CreatedAt | datetime | None = None,
-        ttl: float | None = None,
-        provenance: Provenance | str = "direct",
-    ) -> Outcome:
-        """Write a preference of a user, or, if `scope` names none, of the tenant: it holds for all users who have none
-        of its key. The same as proposing a :class:`PreferenceCandidate`.
-
-        Args:
-            key: what it is about; a new one replaces the old one of its key.
-            text: the wish as prompts show it; or, if it is not a str, its value.
-            scope: whose.
-            value, type: as for :meth:`policy`.
-            source: "user_stated", "inferred" or "admin_set".
-            confidence: 0 to 1; preferences need 0.5.
-            expires_at, ttl: from when on it does not hold any more.
-            provenance: the run that it comes from.
-
-        Raises:
-            TypeError, ValueError: the message names the argument, what was expected and what was given.
-        """
-        text, value = said(text, value)
-        candidate = PreferenceCandidate(key, text, source, confidence, expires_at, ttl, value, type)
-        return self.propose(candidate, scope=scope, source=provenance)
 
 
 def _look_up(
@@ -294,24 +176,3 @@ def _look_up(
         preferences[row.key] = record  # type: ignore[union-attr]  # the user's own after the tenant's
     policies = prevailing(newest[tenant], newest[EVERYWHERE].values())
     return Known(tuple(policies), tuple(preferences[key] for key in sorted(preferences))), until, made
-
-
-def _tenant(given: str | Scope) -> Scope:
-    return Scope(given.tenant if isinstance(given, Scope) else given)
-
-
-def _policy(
-    key: str,
-    text: Any,
-    effective_from: CreatedAt | None,
-    effective_until: CreatedAt | None,
-    value: Any,
-    type: str,
-) -> PolicyCandidate:
-    text, value = said(text, value)
-    return PolicyCandidate(key, text, effective_from, effective_until, value, type)
-
-
-def _raised(outcome: Outcome) -> None:
-    if outcome.status == "rejected":
-        raise ValueError(outcome.reason)

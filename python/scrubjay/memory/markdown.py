@@ -16,8 +16,9 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
 from scrubjay.errors import ConflictError
@@ -33,10 +34,7 @@ from scrubjay.memory.records import (
 )
 from scrubjay.store.reading import names_of
 
-if TYPE_CHECKING:
-    from scrubjay.memory.forgetting import Forgetting
-
-__all__ = ["Edited", "as_markdown", "take_edits"]
+__all__ = ["Edited", "Verbs", "as_markdown", "take_edits"]
 
 _HEADINGS = {"policy": "Policies", "preference": "Preferences", "fact": "Facts", "episode": "Episodes"}
 _KINDS = {heading: kind for kind, heading in _HEADINGS.items()}
@@ -58,6 +56,15 @@ class Edited:
     """What was not done, and why."""
 
 
+class Verbs(NamedTuple):
+    """The verbs of a memory that edits come down to."""
+
+    list: Callable[..., Sequence[Record]]
+    propose: Callable[..., Outcome]
+    revoke: Callable[..., None]
+    update: Callable[..., Record]
+
+
 class _Item(NamedTuple):
     kind: str
     head: str
@@ -70,7 +77,7 @@ class _Item(NamedTuple):
 # ---------------------------------------------------------------------- out
 
 
-def as_markdown(memory: Forgetting, scope: Scope) -> tuple[str, int]:
+def as_markdown(memory: Verbs, scope: Scope) -> tuple[str, int]:
     """Return what is in force of exactly a scope, and of how many records."""
     records = memory.list(scope, exact=True)
     lines = [f"# Memory of {', '.join(name for name in names_of(scope) if name)}", ""]
@@ -113,7 +120,7 @@ def _digest(item: str) -> str:
 
 
 def take_edits(
-    memory: Forgetting, text: str, scope: Scope, by: str | None = None, *, dry_run: bool = False
+    memory: Verbs, text: str, scope: Scope, by: str | None = None, *, dry_run: bool = False
 ) -> Edited:
     """Do what a person changed in the text that :func:`as_markdown` returned."""
     items, ids = _read(text, scope)
@@ -204,7 +211,7 @@ def _item(kind: str, written: str) -> _Item:
     return _Item(kind, head, text.strip(), id, digest)
 
 
-def _propose(memory: Forgetting, item: _Item, scope: Scope, source: Provenance, dry_run: bool) -> Outcome:
+def _propose(memory: Verbs, item: _Item, scope: Scope, source: Provenance, dry_run: bool) -> Outcome:
     candidate: Candidate
     if item.kind == "fact":
         candidate = FactCandidate(item.text)
@@ -220,7 +227,7 @@ def _propose(memory: Forgetting, item: _Item, scope: Scope, source: Provenance, 
 
 
 def _update(
-    memory: Forgetting,
+    memory: Verbs,
     record: Any,
     item: _Item,
     scope: Scope,

@@ -2,51 +2,75 @@
 
 from __future__ import annotations
 
-import threading
-import time
-from collections.abc import Callable
-from datetime import timedelta
+import builtins
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from datetime import datetime, timedelta
 from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from scrubjay.backend import Backend
+from scrubjay._native import Scope
 from scrubjay.embedders.protocol import Embedder
+from scrubjay.fusion import Query, Relevance
 from scrubjay.index import Index
-from scrubjay.locks import renew_in_children
-from scrubjay.memory import schema
+from scrubjay.index.documented import documented
 from scrubjay.memory.administration import MemoryAdmin
-from scrubjay.memory.around import AroundMemory
-from scrubjay.memory.base import COLLECTION
+from scrubjay.memory.assembly import Assembled, Turn
+from scrubjay.memory.consolidation import Consolidated, Merger, merge
 from scrubjay.memory.decay import Decay
+from scrubjay.memory.distil import Distilled
+from scrubjay.memory.editing import Editing
+from scrubjay.memory.erasure import Erasure, Forgotten
+from scrubjay.memory.extractors import AnyExtractor
 from scrubjay.memory.feed import Feed
 from scrubjay.memory.files import Files
-from scrubjay.memory.index_notes import IndexNotes
-from scrubjay.memory.judge import DefaultJudge, Judge
-from scrubjay.memory.sensitivity import Classify, checked_classifier
-from scrubjay.memory.sweeping import Sweeper, interval_of
-from scrubjay.memory.values import Validators, checked_validators
+from scrubjay.memory.gate import Gate, Proposed
+from scrubjay.memory.ingest import Ingested
+from scrubjay.memory.intake import Intake
+from scrubjay.memory.judge import Judge
+from scrubjay.memory.known import Rules
+from scrubjay.memory.lines import Line, dated
+from scrubjay.memory.lookup import Lookup
+from scrubjay.memory.parts import Parts, open_parts
+from scrubjay.memory.prompts import FLOOR, K_RECALLED, Prompts
+from scrubjay.memory.provenance import ProvenanceReader
+from scrubjay.memory.recall import KINDS as RECALLED_KINDS
+from scrubjay.memory.recall import Recall, Recalled
+from scrubjay.memory.records import (
+    Candidate,
+    Fact,
+    Known,
+    Outcome,
+    Policy,
+    Provenance,
+    Record,
+    Rejection,
+    Why,
+)
+from scrubjay.memory.replaying import Replay
+from scrubjay.memory.runs import Runs
+from scrubjay.memory.schema import KINDS
+from scrubjay.memory.sensitivity import Classify
+from scrubjay.memory.session import Session
+from scrubjay.memory.settings import Settings
+from scrubjay.memory.standing import Standing
+from scrubjay.memory.sweeping import Sweeping
+from scrubjay.memory.trace import TraceEvent
+from scrubjay.memory.values import Validators
+from scrubjay.payload import CreatedAt
+from scrubjay.retrieval.context import count_roughly
 from scrubjay.retrieval.retriever import Retriever
+from scrubjay.retrieval.rewriting import Conversation
+from scrubjay.store.together import Change
 
 __all__ = ["Memory"]
 
 Self = TypeVar("Self", bound="Memory")
 
 
-class Memory(AroundMemory):
-    """Five kinds of memory in one file, each with its own life, and the notes beside them.
-
-    ==========  ==========================================================  ===========================================
-    kind        how it is read                                              how it lives
-    ==========  ==========================================================  ===========================================
-    policy      :meth:`known`: by key within the tenant, never ranked       versions that never change; confirmed,
-                                                                            in force from and until
-    preference  :meth:`known`: all of a user's, by key                      replaced by key; a time to live
-    fact        :meth:`recall`: searched in scope                           provisional, active, superseded, revoked
-    episode     :meth:`recall`: searched in scope                           long-lived
-    (note)      :meth:`recall`: what :class:`scrubjay.Index` wrote          as long as it stays there
-    trace       :meth:`replay` by run                                       append-only; retention
-    ==========  ==========================================================  ===========================================
+class Memory:
+    """Five kinds of memory in one file, each with its own life, and the notes beside them (:mod:`scrubjay.memory`).
 
     Every durable write passes the gate (:meth:`propose`). Scope is required wherever something is read or written; a
     record of another scope is as if it did not exist. All methods may be called from any thread, and several processes
@@ -72,146 +96,269 @@ class Memory(AroundMemory):
     """
 
     def __init__(
-        self,
-        index: Index,
-        *,
-        clock: Callable[[], int] | None = None,
-        judge: Judge | None = None,
-        decay: Decay | None = None,
-        retention_days: float = 90.0,
-        history_days: float | None = None,
-        retriever: Callable[[Index], Retriever] = Retriever,
-        validate: Validators | None = None,
-        classify: Classify | None = None,
-        sweep_every: timedelta | float | None = None,
-    ) -> None:
-        """Use :meth:`open`; this one takes an index that is open already, and does not close it.
-
-        Args:
-            index: with a file.
-            clock: microseconds since 1970, for tests; None: the system's.
-            judge: which facts contradict each other (:class:`DefaultJudge`).
-            decay: how facts grow old.
-            retention_days: how long revoked records, superseded preferences and rejections are kept to be asked about.
-            history_days: how long facts are kept that were superseded, or whose time is over; None: for good.
-            retriever: makes what searches run through of the collection of facts and episodes, with a rewriter or
-                reranker of yours: ``lambda documents: Retriever(documents, reranker=mine)``. It is called once more for
-                the notes; where a scope has notes, rewriter and reranker are asked for both.
-            validate: key of a policy or preference -> a function that is called with each value that is proposed for
-                it. A value does not fit if it raises, or returns False: the proposal is rejected, with what it raised
-                as the reason. `jsonschema`'s ``Draft202012Validator(schema).validate`` is such a function.
-            classify: is called with each fact and episode that is proposed without a `sensitivity`, and returns its
-                class ("personal"), or None; a finder of personal data, say. What it raises refuses the proposal.
-            sweep_every: a timedelta or seconds: :meth:`sweep` runs on a thread of this process so often, until the
-                memory is closed. None: only when it is called.
-        """
-        if not isinstance(index, Index) or index.path is None:
-            raise TypeError("index: expected an Index with a file; open one with Index.open(path)")
-        if judge is not None and not isinstance(judge, Judge):
-            raise TypeError(f"judge: expected an object with contradicts(), got {type(judge).__name__}")
-        for name, days in (("retention_days", retention_days), ("history_days", history_days)):
-            if days is None and name == "history_days":
-                continue
-            if isinstance(days, bool) or not isinstance(days, (int, float)):
-                raise TypeError(f"{name}: expected a number, got {type(days).__name__}")
-            if not 0 <= days < 1e6:
-                raise ValueError(f"{name}: expected 0 or more, below a million, got {days}")
-        seconds = interval_of(sweep_every)
-        self.index = index
-        self.documents = index.collection(COLLECTION)
-        self._backend = Backend.of(self.documents, owner=True)
-        self.clock = clock or (lambda: time.time_ns() // 1000)
-        if clock is not None:
-            self._backend.use_clock(clock)
-        self.judge = judge or DefaultJudge()
-        self.decay = decay or Decay()
-        self.retention_days = retention_days
-        self.history_days = history_days
-        self.validate = checked_validators(validate)
-        self.classify = checked_classifier(classify)
-        self._kept = {}
-        self._kept_lock = threading.Lock()
-        self._background_lock = threading.Lock()
-        renew_in_children(self, "_kept_lock", "_background_lock")
+        self, index: Index, *, clock: Callable[[], int] | None = None, judge: Judge | None = None,
+        decay: Decay | None = None, retention_days: float = 90.0, history_days: float | None = None,
+        retriever: Callable[[Index], Retriever] = Retriever, validate: Validators | None = None,
+        classify: Classify | None = None, sweep_every: timedelta | float | None = None,
+    ) -> None:  # fmt: skip
+        """As :meth:`open`, over an index with a file that is open already, and is not closed."""
+        given = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every
+        self._parts = Parts(index, Settings.checked(*given), retriever)
         self._owns_index = False
-        self.feed = Feed(self)
-        self.files = Files(self)
-        self.admin = MemoryAdmin(self)
-        if schema.prepare(self.store):
-            self.reindex()  # documents of older formats do not say when they hold
-        self.retriever = retriever(self.documents)
-        noted = None if index.name == COLLECTION else index
-        self._notes = IndexNotes(noted, None if noted is None else retriever(noted), self.documents)
-        self._sweeper = None if seconds is None else Sweeper(self, seconds)
 
     @classmethod
+    @documented(open_parts)
     def open(
-        cls: type[Self],
-        path: str | Path,
-        embedder: Embedder | None = None,
-        *,
-        clock: Callable[[], int] | None = None,
-        judge: Judge | None = None,
-        decay: Decay | None = None,
-        retention_days: float = 90.0,
-        history_days: float | None = None,
-        retriever: Callable[[Index], Retriever] = Retriever,
-        validate: Validators | None = None,
-        classify: Classify | None = None,
-        sweep_every: timedelta | float | None = None,
-        **options: Any,
-    ) -> Self:
-        """Open the memory in a file, or make one; an index's file gets the tables of memory beside its own.
-
-        Args:
-            path: one SQLite file.
-            embedder: as for :meth:`Index.open`; None: facts and episodes are found by keywords alone.
-            clock, judge, decay, retention_days, history_days, retriever, validate, classify, sweep_every: as in the
-                constructor.
-            options: further ones of :meth:`Index.open` (durability, busy_timeout, memory_budget, keys). With `keys`
-                all that is said in the memory of a tenant with a key is encrypted in the file: texts, values, subjects,
-                predicates, evidence, metadata and places of records, what an episode did, events of traces, what was
-                refused, reasons. Ids, the names of tenants, users, agents, authors and runs, keys of policies and
-                preferences, kinds, statuses, numbers and times stay readable, and the reasons of deletion events. What
-                was there before is encrypted by :meth:`Admin.encrypt`, and refused until then (see `encryption` of
-                :meth:`Index.open`).
-
-        Raises:
-            StoreFormatError: the file is not an index, or of a newer format.
-            StoreError, StoreBusyError, CorruptIndexError: it cannot be opened, or is damaged.
-            EmbedderMismatchError: it holds vectors of another model.
-
-        Calls that need a tenant's key raise EncryptionError where it cannot be had (:meth:`recall` finds nothing and
-        says so). A tenant whose key was destroyed is as if erased, and :meth:`forget` removes what is left.
-        """
-        index = Index.open(path, embedder, **options)
-        try:
-            memory = cls(
-                index,
-                clock=clock,
-                judge=judge,
-                decay=decay,
-                retention_days=retention_days,
-                history_days=history_days,
-                retriever=retriever,
-                validate=validate,
-                classify=classify,
-                sweep_every=sweep_every,
-            )
-        except BaseException:
-            index.close()
-            raise
+        cls: type[Self], path: str | Path, embedder: Embedder | None = None, *,
+        clock: Callable[[], int] | None = None, judge: Judge | None = None, decay: Decay | None = None,
+        retention_days: float = 90.0, history_days: float | None = None,
+        retriever: Callable[[Index], Retriever] = Retriever, validate: Validators | None = None,
+        classify: Classify | None = None, sweep_every: timedelta | float | None = None, **options: Any,
+    ) -> Self:  # fmt: skip
+        """Open the memory in a file, or make one; an index's file gets the tables of memory beside its own."""
+        given = clock, judge, decay, retention_days, history_days, validate, classify, sweep_every
+        memory = cls.__new__(cls)
+        memory._parts = open_parts(path, embedder, Settings.checked(*given), retriever, options)
         memory._owns_index = True
         return memory
 
+    # ------------------------------------------------------------------ what it is made of
+
+    @property
+    def index(self) -> Index:
+        """The index of the file: its documents are the notes beside the memory."""
+        return self._parts.context.index
+
+    @property
+    def documents(self) -> Index:
+        """The collection of the facts and episodes. It is written to through the memory only."""
+        return self._parts.context.documents
+
+    @property
+    def feed(self) -> Feed:
+        """What happened to the records, with a cursor."""
+        return self._parts.feed
+
+    @property
+    def files(self) -> Files:
+        """Memory in files: exports, Markdown, dumps of others."""
+        return self._parts.files
+
+    @property
+    def admin(self) -> MemoryAdmin:
+        """What whoever runs the service does: check, compact, sweep, global policies, legal holds, ..."""
+        return self._parts.admin
+
+    # ------------------------------------------------------------------ what is remembered
+
+    @documented(Gate.propose)
+    def propose(
+        self, candidate: Candidate | Mapping[str, Any] | str, scope: Scope, source: Provenance | str,
+        raise_if_rejected: bool = False,
+    ) -> Outcome:  # fmt: skip
+        """Propose something to remember."""
+        return self._parts.gate.propose(candidate, scope, source, raise_if_rejected)
+
+    @documented(Gate.propose_all)
+    def propose_all(
+        self, proposals: Iterable[Proposed], also: Callable[[Change, Sequence[Outcome]], None] | None = None,
+        revoke: Iterable[tuple[str, Scope, str]] = (), raise_if_rejected: bool = False,
+    ) -> builtins.list[Outcome]:  # fmt: skip
+        """Propose several things in one transaction, in their order; each sees those before it."""
+        return self._parts.gate.propose_all(proposals, also, revoke, raise_if_rejected)
+
+    @documented(Gate.add)
+    def add(
+        self, content: Any, *, scope: Scope, kind: str = "fact", source: Provenance | str = "direct",
+        **fields: Any,
+    ) -> Outcome:  # fmt: skip
+        """Write a record through the gate: the same as proposing a candidate of this kind with these fields."""
+        return self._parts.gate.add(content, scope=scope, kind=kind, source=source, **fields)
+
+    @documented(Gate.policy)
+    def policy(
+        self, key: str, text: Any = "", *, tenant: str | Scope, value: Any = None, type: str = "",
+        effective_from: CreatedAt | None = None, effective_until: CreatedAt | None = None,
+        by: str | None = None, source: Provenance | str = "admin",
+    ) -> Outcome:  # fmt: skip
+        """Write the next version of a policy."""
+        return self._parts.gate.policy(
+            key, text, tenant=tenant, value=value, type=type, effective_from=effective_from,
+            effective_until=effective_until, by=by, source=source,
+        )  # fmt: skip
+
+    @documented(Gate.prefer)
+    def prefer(
+        self, key: str, text: Any = "", *, scope: Scope, value: Any = None, type: str = "",
+        source: str = "user_stated", confidence: float = 1.0, expires_at: CreatedAt | datetime | None = None,
+        ttl: float | None = None, provenance: Provenance | str = "direct",
+    ) -> Outcome:  # fmt: skip
+        """Write a preference of a user, or, if `scope` names none, of the tenant."""
+        return self._parts.gate.prefer(
+            key, text, scope=scope, value=value, type=type, source=source, confidence=confidence,
+            expires_at=expires_at, ttl=ttl, provenance=provenance,
+        )  # fmt: skip
+
+    @documented(Standing.confirm)
+    def confirm(self, id: str, *, by: str, scope: Scope) -> Outcome:
+        """Bring a tenant's provisional fact or policy into force."""
+        return self._parts.standing.confirm(id, by=by, scope=scope)
+
+    @documented(Standing.revoke)
+    def revoke(self, id: str, *, reason: str, scope: Scope, by: str | None = None) -> None:
+        """Take a record out of force permanently."""
+        self._parts.standing.revoke(id, reason=reason, scope=scope, by=by)
+
+    @documented(Editing.update)
+    def update(self, id: str, *, scope: Scope, by: str | None = None, **changes: Any) -> Record:
+        """Change a fact, episode or preference in place; its previous text is deleted and no longer searchable."""
+        return self._parts.editing.update(id, scope=scope, by=by, **changes)
+
+    @documented(Sweeping.feedback)
+    def feedback(self, id: str, used: bool = True, *, scope: Scope) -> None:
+        """Note that a fact or episode was of use (or was not): what is used does not fade."""
+        self._parts.sweeping.feedback(id, used, scope=scope)
+
+    # ------------------------------------------------------------------ what is known
+
+    @documented(Rules.known)
+    def known(
+        self, scope: Scope, *, as_of: CreatedAt | None = None, known_at: CreatedAt | None = None,
+    ) -> Known:  # fmt: skip
+        """Return all policies in force for the tenant and all preferences of the user."""
+        return self._parts.rules.known(scope, as_of=as_of, known_at=known_at)
+
+    @documented(Rules.policies)
+    def policies(self, tenant: str | Scope | None, key: str | None = None) -> builtins.list[Policy]:
+        """Return all versions of a tenant's policies (None: of the global ones), or of one key of them."""
+        return self._parts.rules.policies(tenant, key)
+
+    @documented(Recall.recall)
+    def recall(
+        self, text: str, scope: Scope, kinds: Sequence[str] = RECALLED_KINDS, k: int = 10,
+        task_type: str | None = None, filter: Mapping[str, Any] | None = None,
+        relevance: Relevance | str | None = None, query: Query | None = None, as_of: CreatedAt | None = None,
+        known_at: CreatedAt | None = None, conversation: Conversation | None = None,
+    ) -> Recalled:  # fmt: skip
+        """Return the k facts, episodes and notes in force that have most to do with a question."""
+        return self._parts.recall.recall(
+            text, scope, kinds, k, task_type, filter, relevance, query, as_of, known_at, conversation,
+        )  # fmt: skip
+
+    @documented(Prompts.assemble)
+    def assemble(
+        self, text: str, scope: Scope, budget_tokens: int = 2000, turns: Iterable[Any] = (),
+        k: int = K_RECALLED, kinds: Sequence[str] = RECALLED_KINDS, item_tokens: int = 200,
+        turn_tokens: int = 300, count: Callable[[str], int] = count_roughly, line: Line = dated,
+        floor: str = FLOOR, edges: bool = False, summarise: Callable[[Sequence[Turn]], str] | None = None,
+        as_of: CreatedAt | None = None, known_at: CreatedAt | None = None, **options: Any,
+    ) -> Assembled:  # fmt: skip
+        """Return the prompt for a question: all policies and preferences in force, what is recalled, the last turns."""
+        return self._parts.prompts.assemble(
+            text, scope, budget_tokens, turns, k, kinds, item_tokens, turn_tokens, count, line, floor, edges,
+            summarise, as_of, known_at, **options,
+        )  # fmt: skip
+
+    @documented(Lookup.get)
+    def get(
+        self, id: str, scope: Scope, hidden: bool = False, as_of: CreatedAt | None = None,
+        known_at: CreatedAt | None = None,
+    ) -> Record | None:  # fmt: skip
+        """Return a record that `scope` sees and that is in force, or None."""
+        return self._parts.lookup.get(id, scope, hidden, as_of, known_at)
+
+    @documented(Lookup.list)
+    def list(
+        self, scope: Scope, kinds: Sequence[str] = tuple(KINDS), hidden: bool = False, exact: bool = False,
+        limit: int | None = None, subject: str | None = None, run: str | None = None,
+        as_of: CreatedAt | None = None, known_at: CreatedAt | None = None,
+    ) -> builtins.list[Record]:  # fmt: skip
+        """Return the records that `scope` sees, kind by kind, oldest first."""
+        return self._parts.lookup.list(scope, kinds, hidden, exact, limit, subject, run, as_of, known_at)
+
+    @documented(Lookup.history)
+    def history(self, subject: str, predicate: str, scope: Scope) -> builtins.list[Fact]:
+        """Return all facts of one slot that `scope` sees, whatever their status."""
+        return self._parts.lookup.history(subject, predicate, scope)
+
+    @documented(ProvenanceReader.why)
+    def why(self, id: str, *, scope: Scope) -> Why | None:
+        """Return where a record comes from and what happened to it, whatever its status; None if `scope` sees none."""
+        return self._parts.provenance.why(id, scope=scope)
+
+    @documented(ProvenanceReader.rejections)
+    def rejections(self, scope: Scope, limit: int = 100) -> builtins.list[Rejection]:
+        """Return what the gate refused in exactly this scope, newest first."""
+        return self._parts.provenance.rejections(scope, limit)
+
+    # ------------------------------------------------------------------ runs and notes
+
+    @documented(Runs.session)
+    def session(self, scope: Scope, run_id: str, *, retention: str = "standard") -> Session:
+        """Begin a run, or continue one of any process: events in, prompts out."""
+        return self._parts.runs.session(scope, run_id, retention=retention)
+
+    @documented(Runs.replay)
+    def replay(self, run_id: str, scope: Scope) -> Replay:
+        """Return a run from its trace: its events, and each of its prompts made again."""
+        return self._parts.runs.replay(run_id, scope)
+
+    @documented(Runs.runs)
+    def runs(self, scope: Scope) -> builtins.list[str]:
+        """Return the names of the runs of exactly this scope, oldest first."""
+        return self._parts.runs.runs(scope)
+
+    @documented(Runs.find_in_traces)
+    def find_in_traces(
+        self, text: str, scope: Scope, *, run_id: str | None = None, limit: int = 100,
+    ) -> builtins.list[tuple[str, TraceEvent]]:  # fmt: skip
+        """Return (run id, event) of events of exactly this scope that hold `text`, newest first; for forensics."""
+        return self._parts.runs.find_in_traces(text, scope, run_id=run_id, limit=limit)
+
+    @documented(Intake.distil)
+    def distil(self, run_id: str, extractor: AnyExtractor, scope: Scope) -> Distilled:
+        """Turn what a run has said since it was last distilled into memories."""
+        return self._parts.intake.distil(run_id, extractor, scope)
+
+    @documented(Intake.distil_later)
+    def distil_later(self, run_id: str, extractor: AnyExtractor, scope: Scope) -> Future[Distilled]:
+        """The same on a thread of its own, one run after the other; closing the memory waits for them."""
+        return self._parts.intake.distil_later(run_id, extractor, scope)
+
+    @documented(Intake.ingest)
+    def ingest(
+        self, folder: str | Path, scope: Scope, extractor: AnyExtractor | None = None,
+        name: str | None = None,
+    ) -> Ingested:  # fmt: skip
+        """Take the notes of a folder (Markdown and plain text) into memory; again after they changed."""
+        return self._parts.intake.ingest(folder, scope, extractor, name)
+
+    @documented(Intake.consolidate)
+    def consolidate(
+        self, scope: Scope, merger: Merger = merge, likeness: float = 0.8, least_episodes: int = 5,
+        dry_run: bool = False,
+    ) -> Consolidated:  # fmt: skip
+        """Merge what is said twice and sum up episodes of one task type."""
+        return self._parts.intake.consolidate(scope, merger, likeness, least_episodes, dry_run)
+
+    # ------------------------------------------------------------------ forgetting
+
+    @documented(Erasure.delete)
+    def delete(self, id: str, *, scope: Scope, reason: str = "delete", by: str | None = None) -> bool:
+        """Delete a record with everything that is known about it."""
+        return self._parts.erasure.delete(id, scope=scope, reason=reason, by=by)
+
+    @documented(Erasure.forget)
+    def forget(
+        self, user: str | Scope | None = None, tenant: str | None = None, agent: str | None = None,
+        reason: str = "forget", by: str | None = None, names: bool = False,
+    ) -> Forgotten:  # fmt: skip
+        """Erase everything of a user (or an agent, or a whole tenant), of all kinds, in one transaction."""
+        return self._parts.erasure.forget(user, tenant, agent, reason, by, names)
+
     def close(self) -> None:
         """Close the file, if :meth:`open` opened it. Other calls raise ClosedError then."""
-        if self._sweeper is not None:
-            self._sweeper.close()
-        self._close_around()
-        self.retriever.close()
-        self._notes.close()
-        self.forget_known()
+        self._parts.close()
         if self._owns_index:
             self.index.close()
 
@@ -224,6 +371,9 @@ class Memory(AroundMemory):
         self.close()
 
     def __repr__(self) -> str:
-        if self._backend.is_closed:
-            return f"<scrubjay.Memory closed: {self.index.path}>"
-        return f"<scrubjay.Memory {len(self.documents):,} documents of facts and episodes: {self.index.path}>"
+        context = self._parts.context
+        if context.backend.is_closed:
+            return f"<scrubjay.Memory closed: {context.index.path}>"
+        return (
+            f"<scrubjay.Memory {len(context.documents):,} documents of facts and episodes: {self.index.path}>"
+        )

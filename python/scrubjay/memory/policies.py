@@ -11,22 +11,27 @@ from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from scrubjay import payload
-from scrubjay.memory.base import Ground, absent, log
+from scrubjay._native import Scope
 from scrubjay.memory.checking import Unfit, checked_source, verify
 from scrubjay.memory.content import named
-from scrubjay.memory.facts import provenance_columns
+from scrubjay.memory.context import MemoryContext, absent
+from scrubjay.memory.log import log
 from scrubjay.memory.making import as_moment, record_of
+from scrubjay.memory.proposal import provenance_columns
 from scrubjay.memory.records import Outcome, Policy, PolicyCandidate, Provenance
 from scrubjay.memory.rows import PolicyRow, find_row, insert, is_global, new_id, rows_where
 from scrubjay.memory.statements import is_in_force
-from scrubjay.memory.values import fault, is_same, kept_detail, with_text
+from scrubjay.memory.values import fault, is_same, kept_detail, said, with_text
+from scrubjay.payload import CreatedAt
 from scrubjay.store.together import Change
 
 __all__ = [
     "EVERYWHERE",
     "confirm_policy",
+    "policy_of",
     "prevailing",
     "revoke_global",
+    "tenant_of",
     "window_of",
     "write_global",
     "write_policy",
@@ -37,6 +42,24 @@ EVERYWHERE = ""
 
 Window = tuple[int | None, int | None]
 """From when on (None: from now) and until when (None: for good) a policy is in force."""
+
+
+def tenant_of(given: str | Scope) -> Scope:
+    """Return the scope of a tenant, given by its name or as any scope of it."""
+    return Scope(given.tenant if isinstance(given, Scope) else given)
+
+
+def policy_of(
+    key: str,
+    text: Any,
+    effective_from: CreatedAt | None,
+    effective_until: CreatedAt | None,
+    value: Any,
+    type: str,
+) -> PolicyCandidate:
+    """Return the candidate of a policy whose text may be its value."""
+    text, value = said(text, value)
+    return PolicyCandidate(key, text, effective_from, effective_until, value, type)
 
 
 def window_of(candidate: PolicyCandidate, now: int) -> Window:
@@ -147,7 +170,7 @@ def _is_mandatory(change: Change, key: str) -> bool:
 
 
 def write_global(
-    memory: Ground, candidate: PolicyCandidate, *, by: str, source: Provenance | str, mandatory: bool
+    context: MemoryContext, candidate: PolicyCandidate, *, by: str, source: Provenance | str, mandatory: bool
 ) -> Outcome:
     """Write the next version of a global policy, in force at once or from its time on.
 
@@ -161,17 +184,17 @@ def write_global(
         candidate = verify("policy", with_text(candidate), source)
     except Unfit as unfit:
         raise ValueError(str(unfit)) from None
-    refused = fault(memory.validate, candidate)
+    refused = fault(context.settings.validate, candidate)
     if refused:
         raise ValueError(refused)
-    window = window_of(candidate, memory.clock())
-    with memory.changing("writing a global policy", []) as change:
+    window = window_of(candidate, context.clock())
+    with context.changing("writing a global policy", []) as change:
         outcome = write_policy(change, candidate, EVERYWHERE, window, source, mandatory=mandatory)
         row: Any = find_row(change.connection, outcome.id)
         return outcome if outcome.active else confirm_policy(change, row, by)
 
 
-def revoke_global(memory: Ground, id: str, *, reason: str, by: str) -> None:
+def revoke_global(context: MemoryContext, id: str, *, reason: str, by: str) -> None:
     """Take a version of a global policy out of force permanently; its row stays.
 
     Raises:
@@ -179,7 +202,7 @@ def revoke_global(memory: Ground, id: str, *, reason: str, by: str) -> None:
         TypeError, ValueError: no reason, or no name.
     """
     reason, by = named(reason, "reason"), named(by, "by")
-    with memory.changing("revoking a global policy", []) as change:
+    with context.changing("revoking a global policy", []) as change:
         row: Any = find_row(change.connection, id)
         if row is None or not is_global(row) or row.status == "revoked":
             raise absent(id)

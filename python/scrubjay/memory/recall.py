@@ -8,22 +8,21 @@ the search asks for a time. A hit's kind and id come from the document; its reco
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.fusion import Query, Relevance
-from scrubjay.index.relevance import TIERS, best_of, checked_tier, reaches
-from scrubjay.memory.base import Ground, checked_scope
+from scrubjay.index.relevance import TIERS, checked_tier, reaches
+from scrubjay.memory.context import MemoryContext, checked_scope
 from scrubjay.memory.documents import holding, ids_of_documents
-from scrubjay.memory.facts import Facts
 from scrubjay.memory.index_notes import IndexNotes, Note, Ranked, notes_of
 from scrubjay.memory.making import record_of
 from scrubjay.memory.moments import Moment, moment_asked, was_in_force
 from scrubjay.memory.present import Present
+from scrubjay.memory.recalled import FoundRows, Recalled, RecalledHit
 from scrubjay.memory.records import Episode, Fact
-from scrubjay.memory.rows import Row, find_row, is_visible, kind_of, rows_where
+from scrubjay.memory.rows import is_visible, rows_where
 from scrubjay.memory.statements import is_in_force, known_rows
 from scrubjay.payload import CreatedAt
 from scrubjay.retrieval.result import Retrieved, RetrievedHit
@@ -32,205 +31,31 @@ from scrubjay.retrieval.rewriting import Conversation
 from scrubjay.retrieval.trace import Trace
 from scrubjay.store.reading import names_of
 
-__all__ = ["Recall", "Recalled", "RecalledHit"]
+__all__ = ["KINDS", "Recall", "Recalled", "RecalledHit"]
 
 KINDS = ("fact", "episode", "note")
-_AT_ONCE = 500  # values in one statement
 _FRESH = {"faded": {"$exists": False}}
 
 
-class RecalledHit:
-    """One fact, episode or note that was found."""
-
-    __slots__ = ("_find", "_is_note", "_score", "hit")
-
-    def __init__(self, ranked: Ranked, find: Callable[[RecalledHit], Fact | Episode | Note | None]) -> None:
-        self.hit, self._is_note, self._score = ranked
-        """The hit as the retrieval has it, with its ranks and similarity."""
-        self._find = find
-
-    @property
-    def id(self) -> str:
-        """The record's id; a note's is unique within its scope."""
-        return str(self.hit.id) if self._is_note else self._said("record")
-
-    @property
-    def kind(self) -> str:
-        """ "fact", "episode" or "note"."""
-        return "note" if self._is_note else self._said("kind")
-
-    def _said(self, name: str) -> str:
-        said = self.hit.metadata.get(name)
-        if not isinstance(said, str):
-            raise CorruptIndexError(f"its metadata names no {name}", id=self.hit.id, scope=self.scope)
-        return said
-
-    @property
-    def text(self) -> str:
-        """A fact's content, an episode's summary, a note's text."""
-        return self.hit.text
-
-    @property
-    def score(self) -> float:
-        """The score that ordered it, comparable within one answer. Among facts and notes it is what both have in
-        common (see :func:`scrubjay.memory.index_notes.merged`), otherwise that of the retrieval."""
-        return self._score
-
-    @property
-    def scope(self) -> Scope:
-        """The exact scope of the record."""
-        return self.hit.scope
-
-    @property
-    def metadata(self) -> dict[str, Any]:
-        """The caller's metadata, and what the index knows of the record (kind, record, subject, confidence ...); of a
-        note the caller's alone."""
-        return self.hit.metadata
-
-    @property
-    def identifier(self) -> bool:
-        """Whether it holds a rare identifier of the query, and so stands above the fused order."""
-        return self.hit.identifier
-
-    @property
-    def relevance(self) -> str:
-        """How much speaks for it in absolute terms: "high", "standard", "low" or "none" (see
-        :mod:`scrubjay.index.relevance`; ``hit.hit.relevance_parts`` says why)."""
-        return self.hit.relevance
-
-    @property
-    def tier(self) -> str:
-        """The same as :attr:`relevance`."""
-        return self.hit.relevance
-
-    @property
-    def record(self) -> Fact | Episode | Note | None:
-        """The record as it is now; None if it is not in force any more, or, a note, not there."""
-        return self._find(self)
-
-    def __repr__(self) -> str:
-        return f"<scrubjay.RecalledHit {self.kind} {self.score:.4f} {self.text[:60]!r}>"
-
-
-class Recalled(Sequence[RecalledHit]):
-    """What was recalled, best first."""
-
-    def __init__(self, retrieved: Retrieved, hits: Sequence[RecalledHit]) -> None:
-        self._hits = hits
-        self.retrieved = retrieved
-        """The retrieval behind it."""
-
-    @property
-    def mode(self) -> str:
-        """What really ran: "hybrid", "vector", "lexical", "substring" or "none"."""
-        return self.retrieved.mode
-
-    @property
-    def degraded(self) -> tuple[str, ...]:
-        """Why less ran than was asked for."""
-        return self.retrieved.degraded
-
-    @property
-    def relevance(self) -> str:
-        """Whether anything fits: the highest :attr:`RecalledHit.relevance`, "none" without hits."""
-        return best_of(hit.relevance for hit in self._hits)
-
-    @property
-    def trace(self) -> Trace:
-        """What ran, for how long."""
-        return self.retrieved.trace
-
-    @property
-    def ids(self) -> list[str]:
-        """The records' ids in order."""
-        return [hit.id for hit in self._hits]
-
-    @property
-    def texts(self) -> list[str]:
-        """The texts in order."""
-        return [hit.text for hit in self._hits]
-
-    def __len__(self) -> int:
-        return len(self._hits)
-
-    def __iter__(self) -> Iterator[RecalledHit]:
-        return iter(self._hits)
-
-    @overload
-    def __getitem__(self, position: int) -> RecalledHit: ...
-    @overload
-    def __getitem__(self, position: slice) -> Sequence[RecalledHit]: ...
-    def __getitem__(self, position: int | slice) -> RecalledHit | Sequence[RecalledHit]:
-        return self._hits[position]
-
-    def __repr__(self) -> str:
-        return f"<scrubjay.Recalled {len(self)}, {self.mode}>"
-
-
-class _Rows:
-    """The rows of an answer's records as they are now: all are read when the first is asked for, and again when
-    anything was written to the file since.
+class Recall:
+    """Searches the facts, episodes and notes of a memory.
 
     Args:
-        memory: whose rows they are.
-        ranked: the answer.
+        context: of the memory.
+        retriever: what the searches of facts and episodes run through.
+        notes: what was written to the index itself.
     """
 
-    def __init__(self, memory: Ground, ranked: Sequence[Ranked]) -> None:
-        self._memory = memory
-        self._ranked = ranked
-        self._read: tuple[object, dict[str, Row]] | None = None  # what the file looked like before
-
-    def row(self, id: str) -> Row | None:
-        """Return the row of one record, whatever its status, or None.
-
-        Raises:
-            CorruptIndexError, EncryptionError: this row cannot be read.
-        """
-        store = self._memory.store
-        if store.cipher.ring is None:  # a key may be destroyed without a trace in the file
-            glance = store.glance()  # before reading: what is written meanwhile is noticed the next time
-            if self._read is None or self._read[0] != glance:
-                self._read = (glance, self._all())
-            if id in self._read[1]:
-                return self._read[1][id]
-        with self._memory.snapshot() as connection:
-            return find_row(connection, id)
-
-    def _all(self) -> dict[str, Row]:
-        """Read all that can be read, one query a kind."""
-        ids: dict[str, list[str]] = {}
-        for hit, is_note, _ in self._ranked:
-            record = hit.metadata.get("record")
-            if is_note or not isinstance(record, str) or not record.isascii():
-                continue
-            if (kind := kind_of(record)) is not None:
-                ids.setdefault(kind, []).append(record)
-        rows: dict[str, Row] = {}
-        with self._memory.snapshot() as connection:
-            for kind, wanted in ids.items():
-                for first in range(0, len(wanted), _AT_ONCE):
-                    some = wanted[first : first + _AT_ONCE]
-                    condition = f"id IN ({', '.join('?' * len(some))})"
-                    rows.update(
-                        (row.id, row) for row in rows_where(connection, kind, condition, some, damaged=[])
-                    )
-        return rows
-
-
-class Recall(Facts):
-    """The part of a memory that searches."""
-
-    retriever: Retriever
-    """What runs the searches; over :attr:`documents`."""
-    _notes: IndexNotes
-    """What was written to :attr:`index` itself."""
+    def __init__(self, context: MemoryContext, retriever: Retriever, notes: IndexNotes) -> None:
+        self._context = context
+        self.retriever = retriever
+        self._notes = notes
+        self._present = Present(context.store, context.clock)
 
     def recall(
         self,
         text: str,
         scope: Scope,
-        *,
         kinds: Sequence[str] = KINDS,
         k: int = 10,
         task_type: str | None = None,
@@ -271,7 +96,7 @@ class Recall(Facts):
         """
         checked_scope(scope)
         admitted = None if relevance is None else _admitting(relevance)
-        moment = moment_asked(self.clock, as_of, known_at)
+        moment = moment_asked(self._context.clock, as_of, known_at)
         conditions = [*_conditions(kinds, task_type, filter)]
         n_asked = k
         if moment is None:
@@ -316,7 +141,7 @@ class Recall(Facts):
                 f"metadata_damaged: {n_damaged} memories that were found cannot be read, and were left out"
             )
             found = Retrieved(list(found), found.mode, (*found.degraded, reason), found.trace, found.cached)
-        rows = _Rows(self, ranked)
+        rows = FoundRows(self._context, ranked)
 
         def find(hit: RecalledHit) -> Fact | Episode | Note | None:
             if hit.kind == "note":
@@ -325,20 +150,18 @@ class Recall(Facts):
 
         return Recalled(found, [RecalledHit(one, find) for one in ranked])
 
-    @cached_property
-    def _present(self) -> Present:
-        return Present(self.store, self.clock)
-
-    def _in_force(self, rows: _Rows, id: str, scope: Scope, moment: Moment | None) -> Fact | Episode | None:
+    def _in_force(
+        self, rows: FoundRows, id: str, scope: Scope, moment: Moment | None
+    ) -> Fact | Episode | None:
         row = rows.row(id)
         if row is None or not is_visible(row, scope):
             return None
-        now = self.clock()
+        now = self._context.clock()
         if moment is None:
             there = is_in_force(row, now)
         else:
-            with self.snapshot() as connection:
-                there = was_in_force(connection, row, moment, self._is_single)
+            with self._context.snapshot() as connection:
+                there = was_in_force(connection, row, moment, self._context.is_single)
         return record_of(row, now) if there else None  # type: ignore[return-value]
 
     def _believed(self, scope: Scope, kinds: Sequence[str], moment: Moment) -> tuple[list[str], int]:
@@ -346,21 +169,28 @@ class Recall(Facts):
         assert moment.known_at is not None
         ids: list[str] = []
         n_more = 0
-        with self.snapshot() as connection:
+        with self._context.snapshot() as connection:
             for one in scope.visible():
-                if not self.is_readable(one):
+                if not self._context.is_readable(one):
                     continue
                 names = names_of(one)
                 if "fact" in kinds:
-                    for row in known_rows(connection, names, moment.as_of, moment.known_at, self._is_single):
+                    for row in known_rows(
+                        connection, names, moment.as_of, moment.known_at, self._context.is_single
+                    ):
                         ids.append(row.id)
                         n_more += len(ids_of_documents(row)) - 1
                 if "episode" in kinds:
                     condition = "tenant = ? AND user = ? AND agent = ?"
                     for row in rows_where(connection, "episode", condition, names):
-                        if was_in_force(connection, row, moment, self._is_single):
+                        if was_in_force(connection, row, moment, self._context.is_single):
                             ids.append(row.id)
         return ids, n_more
+
+    def close(self) -> None:
+        """Release the retrievers. The index stays open."""
+        self.retriever.close()
+        self._notes.close()
 
 
 def _readable(found: Iterable[RetrievedHit]) -> tuple[list[RetrievedHit], int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -27,8 +27,10 @@ from scrubjay.memory.sealing import (
 from scrubjay.store.cipher import Cipher
 from scrubjay.store.encryption import is_sealed
 from scrubjay.store.reading import scope_of
+from scrubjay.store.together import Change
 
 __all__ = [
+    "IN_SCOPE",
     "ROWS",
     "TYPES",
     "EpisodeRow",
@@ -50,6 +52,7 @@ __all__ = [
     "rows_where",
     "sealed_columns",
     "topic_in",
+    "update_fact",
     "value_hash_in",
 ]
 
@@ -246,6 +249,10 @@ _INSERT = {
 }
 
 
+IN_SCOPE = "tenant = ? AND user = ? AND agent = ? "
+"""The condition for facts and episodes of exactly one scope."""
+
+
 def new_id(kind: str) -> str:
     """Return an id that is unique in the file, which tells its kind and nothing else; callers never choose one."""
     return f"{kind}_{uuid.uuid4().hex}"
@@ -396,6 +403,17 @@ def sealed_columns(connection: sqlite3.Connection, row: Row, values: Mapping[str
     table = KINDS[row.kind]
     bound = [getattr(row, name) for name in BOUND[table]]
     return sealed_values(connection, table, row.tenant, row.id, bound, values)
+
+
+def update_fact(change: Change, old: FactRow, new: FactRow, columns: Iterable[str]) -> None:
+    """Write those of some columns of a fact that changed."""
+    values = {name: getattr(new, name) for name in columns if getattr(new, name) != getattr(old, name)}
+    if values:
+        values = sealed_columns(change.connection, new, values)
+        assignments = ", ".join(f"{name} = ?" for name in values)
+        change.connection.execute(
+            f"UPDATE memory_fact SET {assignments} WHERE id = ?", (*values.values(), old.id)
+        )
 
 
 def hash_in(connection: sqlite3.Connection, scope: Scope, text: str) -> bytes:

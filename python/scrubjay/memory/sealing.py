@@ -39,6 +39,7 @@ __all__ = [
     "keyed",
     "next_number",
     "opened_cell",
+    "opened_in",
     "place_in",
     "place_of_event",
     "release",
@@ -157,6 +158,11 @@ def opened_cell(cipher: Cipher, tenant: str, place: str, kept: Any, *, as_bytes:
             return kept
     raw = cipher.open(tenant, place, kept)
     return raw if as_bytes or raw is None else raw.decode()
+
+
+def opened_in(cipher: Cipher, tenant: str, place: str, kept: Any) -> Any:
+    """Return the text of a cell outside of records, in the clear if the tenant may still be."""
+    return opened_cell(cipher, tenant, place, kept, as_bytes=False, refused=cipher.refuses_plain(tenant))
 
 
 def sealed_values(

@@ -15,20 +15,19 @@ from scrubjay._native import Scope
 from scrubjay.errors import StoreError
 from scrubjay.initialised import guarded
 from scrubjay.locks import renew_in_children
-from scrubjay.memory.assembly import Assembled, Turn
+from scrubjay.memory.assembly import Assembled
 from scrubjay.memory.content import MAX_NAME_CHARS
 from scrubjay.memory.drafts import Draft, check_text
 from scrubjay.memory.records import Candidate, EpisodeCandidate, Outcome, Provenance
 from scrubjay.memory.trace import RETENTION_DAYS, TraceEvent, Traces
+from scrubjay.memory.turns import N_TURNS
 from scrubjay.payload import CreatedAt
 from scrubjay.store.listing import checked_count
 
-__all__ = ["CONVERSATION", "N_TURNS", "Remembering", "Session", "as_turns", "check_run_id", "prompt_data"]
+__all__ = ["CONVERSATION", "Remembering", "Session", "check_run_id", "prompt_data"]
 
 CONVERSATION = ("user", "model")
 """Kinds of events that are turns of the conversation; output of tools stays in the trace."""
-N_TURNS = 8
-"""How many turns are looked at for the block of recent turns."""
 _OURS = ("prompt", "retraction")
 _FIELDS = ("kind", "content", "author", "data", "at")
 
@@ -287,33 +286,6 @@ def _draft(event: Mapping[str, Any]) -> Draft:
     if event["kind"] in _OURS:
         raise ValueError(f"kind: {event['kind']!r} is written by the session itself")
     return Draft.of(**event)
-
-
-def as_turns(turns: Iterable[Any]) -> list[Turn]:
-    """Read turns: events of a trace, :class:`Turn`, (author, text) pairs, or mappings with "role" and "content".
-
-    Raises:
-        TypeError: one is not of these types.
-    """
-    read = []
-    for position, turn in enumerate(turns):
-        author: Any
-        text: Any
-        if isinstance(turn, TraceEvent):
-            author, text = turn.author, turn.content
-        elif isinstance(turn, (tuple, list)):
-            author, text = turn if len(turn) == 2 else (None, None)
-        elif isinstance(turn, Mapping):
-            author, text = turn.get("role"), turn.get("content")
-        else:
-            author = text = None
-        if not isinstance(author, str) or not isinstance(text, str):
-            raise TypeError(
-                f"turns[{position}]: expected an event, (author, text) or a mapping with role and content, both str, "
-                f"got {type(turn).__name__}"
-            )
-        read.append(Turn(author, text))
-    return read
 
 
 def check_run_id(run_id: Any) -> None:

@@ -3,21 +3,33 @@
 from __future__ import annotations
 
 from scrubjay._native import Scope
-from scrubjay.memory.base import absent, checked_scope, documents_in, log, remove
 from scrubjay.memory.content import named
-from scrubjay.memory.documents import Embedded
-from scrubjay.memory.facts import Facts
+from scrubjay.memory.context import MemoryContext, absent, checked_scope
+from scrubjay.memory.documents import Embedded, documents_in, remove_documents
+from scrubjay.memory.log import log
 from scrubjay.memory.policies import confirm_policy
+from scrubjay.memory.promotion import Promotion
 from scrubjay.memory.records import Outcome
-from scrubjay.memory.rows import EpisodeRow, FactRow, PolicyRow, Row, belongs_to, find_row
+from scrubjay.memory.rows import FactRow, PolicyRow, belongs_to, find_row, update_fact
+from scrubjay.memory.slots import Slots
 from scrubjay.memory.statements import has_documents, withdrawn_at
 from scrubjay.store.together import Change
 
 __all__ = ["Standing"]
 
 
-class Standing(Facts):
-    """The part of a memory that confirms and revokes."""
+class Standing:
+    """What brings records into force, and takes them out of it.
+
+    Args:
+        context: of the memory.
+        slots, promotion: of the same.
+    """
+
+    def __init__(self, context: MemoryContext, slots: Slots, promotion: Promotion) -> None:
+        self._context = context
+        self._slots = slots
+        self._promotion = promotion
 
     def confirm(self, id: str, *, by: str, scope: Scope) -> Outcome:
         """Bring a tenant's provisional fact or policy into force.
@@ -33,10 +45,10 @@ class Standing(Facts):
         """
         checked_scope(scope)
         by = named(by, "by")
-        with self.reading() as connection:
+        with self._context.reading() as connection:
             seen = find_row(connection, id)
-        embedded = self._embed_texts([seen.text])[0] if isinstance(seen, FactRow) else Embedded(None)
-        with self.changing("confirming", [scope.tenant]) as change:
+        embedded = self._context.embed_texts([seen.text])[0] if isinstance(seen, FactRow) else Embedded(None)
+        with self._context.changing("confirming", [scope.tenant]) as change:
             row = find_row(change.connection, id)
             if row is None or not belongs_to(row, scope):
                 raise absent(id)
@@ -48,7 +60,7 @@ class Standing(Facts):
                 )
             if row.expires_at is not None and row.expires_at <= change.now:
                 raise absent(id)
-            superseded, active = self._promote(change, row, {}, by, embedded)
+            superseded, active = self._promotion.promote(change, row, {}, by, embedded)
         status = "superseded" if superseded else "written"
         return Outcome(status, "fact", id, f"confirmed by {by}", superseded, active)
 
@@ -64,11 +76,12 @@ class Standing(Facts):
         checked_scope(scope)
         reason = named(reason, "reason")
         by = None if by is None else named(by, "by")
-        with self.changing("revoking", [scope.tenant]) as change:
-            if not self._revoke(change, id, scope, reason, by):
+        with self._context.changing("revoking", [scope.tenant]) as change:
+            if not self.revoke_in(change, id, scope, reason, by):
                 raise absent(id)
 
-    def _revoke(self, change: Change, id: str, scope: Scope, reason: str, by: str | None) -> bool:
+    def revoke_in(self, change: Change, id: str, scope: Scope, reason: str, by: str | None) -> bool:
+        """Revoke a record within a change; False if `scope` has no such record of its own that is living."""
         row = find_row(change.connection, id)
         if row is None or not belongs_to(row, scope) or row.status == "revoked":
             return False
@@ -88,20 +101,13 @@ class Standing(Facts):
             if has_documents(row):
                 fresh = fresh._replace(holds="[]")
                 documents_in(change).put(fresh, before=row)
-            self._update_row(change, row, fresh, ("status", "withdrawn_at", "updated_at", "holds"))
-            self._project_slot_of(change, fresh, by)
+            update_fact(change, row, fresh, ("status", "withdrawn_at", "updated_at", "holds"))
+            self._slots.project_slot_of(change, fresh, by)
         else:
             change.connection.execute(
                 f"UPDATE memory_{row.kind} SET status = 'revoked', updated_at = ? WHERE id = ?",
                 (change.now, id),
             )
-            self.remove_document(change, row, "revoked")
+            remove_documents(change, row, "revoked")
         log(change, id, "revoked", by, reason)
         return True
-
-    @staticmethod
-    def remove_document(change: Change, row: Row, reason: str) -> None:
-        """Take a fact or episode out of the index."""
-        is_there = has_documents(row) if isinstance(row, FactRow) else row.status == "active"
-        if isinstance(row, (FactRow, EpisodeRow)) and is_there:
-            remove(change, row, reason)

@@ -19,6 +19,7 @@ from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.decoding import as_moment, decoded
+from scrubjay.memory.deletions import deleted_since, last_deletion
 from scrubjay.memory.drafts import Draft, check_text
 from scrubjay.memory.holds import HELD
 from scrubjay.memory.sealing import EVENT as _SEALED
@@ -26,7 +27,6 @@ from scrubjay.memory.sealing import Sealer, settle
 from scrubjay.memory.sealing import place_of_event as _place
 from scrubjay.store.connections import translated
 from scrubjay.store.decoding import integer, shown
-from scrubjay.store.pseudonyms import ERASED
 from scrubjay.store.reading import names_of
 from scrubjay.store.sqlite import SqliteStore
 
@@ -173,7 +173,9 @@ class Traces:
             seq, turn = integer(found[1], "a run's events"), integer(found[2], "a run's turns")
             events = []
             for draft in drafts:
-                if draft.unless_deleted_since is not None and self._deleted_since(execute, names, draft):
+                if draft.unless_deleted_since is not None and deleted_since(
+                    transaction.connection, draft.unless_deleted_since, names
+                ):
                     continue
                 seq += 1
                 turn += draft.kind == "user"
@@ -193,23 +195,7 @@ class Traces:
     def last_deletion(self) -> int:
         """Return the number of the last deletion event of the file, whosever."""
         with self._reading() as connection:
-            return int(connection.execute("SELECT ifnull(max(number), 0) FROM memory_deletion").fetchone()[0])
-
-    @staticmethod
-    def _deleted_since(execute: Callable[..., Any], names: tuple[str, str, str], draft: Draft) -> bool:
-        tenant, user, agent = names
-        found = execute(
-            "SELECT 1 FROM memory_deletion WHERE number > ?1 AND (tenant = ?2 OR tenant GLOB ?5) "
-            "AND (user IN ('', ?3) OR user GLOB ?5) AND (agent IN ('', ?4) OR agent GLOB ?5)",
-            (
-                draft.unless_deleted_since,
-                tenant,
-                user,
-                agent,
-                f"{ERASED}*",
-            ),  # whose name was erased may be anyone
-        ).fetchone()
-        return found is not None
+            return last_deletion(connection)
 
     def run(self, scope: Scope, run_id: str) -> Run | None:
         """Return a run of exactly this scope; None if it does not exist, or the tenant's key was destroyed."""

@@ -7,13 +7,10 @@ pool, and a call whose awaiting task is cancelled runs to its end.
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, AsyncIterator, Iterator
-from pathlib import Path
 from types import TracebackType
-from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.embedders.protocol import Embedder
-from scrubjay.index.twins import Twinned, loose_twin, twin
+from scrubjay.index.twins import OpenTwin, Twinned, loose_twin, twin
 from scrubjay.memory.administration import MemoryAdmin
 from scrubjay.memory.feed import ChangeEvent, Feed
 from scrubjay.memory.files import Files
@@ -114,6 +111,14 @@ class AsyncMemoryAdmin(Twinned[MemoryAdmin]):
 
     __slots__ = ()
 
+    check = twin(MemoryAdmin.check)
+    reindex = twin(MemoryAdmin.reindex)
+    sweep = twin(MemoryAdmin.sweep)
+    compact = twin(MemoryAdmin.compact)
+    verify_erased = twin(MemoryAdmin.verify_erased)
+    deletions = twin(MemoryAdmin.deletions)
+    global_policy = twin(MemoryAdmin.global_policy)
+    revoke_global_policy = twin(MemoryAdmin.revoke_global_policy)
     hold = twin(MemoryAdmin.hold)
     release = twin(MemoryAdmin.release)
     holds = twin(MemoryAdmin.holds)
@@ -121,7 +126,7 @@ class AsyncMemoryAdmin(Twinned[MemoryAdmin]):
     on_change = twin(MemoryAdmin.on_change)
 
 
-class AsyncMemory(Twinned[Memory]):
+class AsyncMemory(OpenTwin[Memory]):
     """The async twins of a memory: the same verbs, to be awaited.
 
     Args:
@@ -142,17 +147,11 @@ class AsyncMemory(Twinned[Memory]):
 
     __slots__ = ()
 
+    _of = Memory
+    _name = "memory"
+
     def __init__(self, memory: Memory) -> None:
-        if not isinstance(memory, Memory):
-            raise TypeError(f"memory: expected a scrubjay.Memory, got {type(memory).__name__}")
         super().__init__(memory)
-
-    @classmethod
-    async def open(cls, path: str | Path, embedder: Embedder | None = None, **options: Any) -> AsyncMemory:
-        """Await what :meth:`Memory.open` does; used by ``async with``, it is closed again."""
-        import asyncio
-
-        return cls(await asyncio.to_thread(Memory.open, path, embedder, **options))
 
     @property
     def memory(self) -> Memory:
@@ -193,8 +192,6 @@ class AsyncMemory(Twinned[Memory]):
     known = twin(Memory.known)
     policy = twin(Memory.policy)
     policies = twin(Memory.policies)
-    global_policy = twin(Memory.global_policy)
-    revoke_global_policy = twin(Memory.revoke_global_policy)
     prefer = twin(Memory.prefer)
     recall = twin(Memory.recall)
     assemble = loose_twin(Memory.assemble)
@@ -207,25 +204,7 @@ class AsyncMemory(Twinned[Memory]):
     feedback = twin(Memory.feedback)
     why = twin(Memory.why)
     rejections = twin(Memory.rejections)
-    deletions = twin(Memory.deletions)
     forget = twin(Memory.forget)
-    verify_erased = twin(Memory.verify_erased)
-    compact = twin(Memory.compact)
-    sweep = twin(Memory.sweep)
-    check = twin(Memory.check)
-    reindex = twin(Memory.reindex)
-    close = twin(Memory.close)
-
-    async def __aenter__(self) -> AsyncMemory:
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.close()
-
-    def __repr__(self) -> str:
-        return f"<scrubjay.memory.AsyncMemory of {self._sync!r}>"
 
 
 def _all(lines: Iterator[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Provenance: why a record is known, what was rejected, what was deleted."""
+"""Provenance: why a record is known, what was rejected."""
 
 from __future__ import annotations
 
@@ -7,22 +7,29 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
-from scrubjay.memory.base import Ground, checked_scope
-from scrubjay.memory.decoding import as_moment, decoded, json_of
+from scrubjay.memory.context import MemoryContext, checked_scope
+from scrubjay.memory.decoding import are_texts, as_moment, decoded
 from scrubjay.memory.making import record_of
-from scrubjay.memory.records import Deletion, Event, Rejection, Why
+from scrubjay.memory.records import Event, Rejection, Why
 from scrubjay.memory.rows import FactRow, Row, find_row, is_visible
 from scrubjay.memory.schema import KINDS
-from scrubjay.memory.sealing import opened_cell, place_in
+from scrubjay.memory.sealing import opened_in, place_in
 from scrubjay.store.decoding import optional_integer, scope_of
 from scrubjay.store.listing import checked_count
 from scrubjay.store.reading import names_of
 
-__all__ = ["History"]
+__all__ = ["ProvenanceReader"]
 
 
-class History(Ground):
-    """The part of a memory that looks back."""
+class ProvenanceReader:
+    """Looks back on what happened to records.
+
+    Args:
+        context: of the memory.
+    """
+
+    def __init__(self, context: MemoryContext) -> None:
+        self._context = context
 
     def why(self, id: str, *, scope: Scope) -> Why | None:
         """Return where a record comes from and what happened to it, whatever its status; None if `scope` sees none.
@@ -39,7 +46,7 @@ class History(Ground):
         >>> folder.cleanup()
         """
         checked_scope(scope)
-        with self.snapshot() as connection:
+        with self._context.snapshot() as connection:
             row = find_row(connection, id)
             if row is None or not is_visible(row, scope):
                 return None
@@ -69,9 +76,9 @@ class History(Ground):
     ) -> Why:
         visible = scope.visible()
         for _, _, record, what, by, _ in found:
-            if not _are_texts(record, what) or not _are_texts(by, optional=True):
+            if not are_texts(record, what) or not are_texts(by, optional=True):
                 raise CorruptIndexError("an event of its log cannot be read")
-        if not _are_texts(*(old for old, *_ in superseded), *(run for (run,) in observed)):
+        if not are_texts(*(old for old, *_ in superseded), *(run for (run,) in observed)):
             raise CorruptIndexError("what it superseded or who observed it cannot be read")
         return Why(
             record_of(row),
@@ -88,9 +95,9 @@ class History(Ground):
         """Return what the gate refused in exactly this scope, newest first."""
         checked_scope(scope)
         checked_count(limit, "limit")
-        if not self.is_readable(scope):
+        if not self._context.is_readable(scope):
             return []
-        with self.reading() as connection:
+        with self._context.reading() as connection:
             found = connection.execute(
                 "SELECT number, at, kind, reason, content, source_run, source_turn, author FROM memory_rejection "
                 "WHERE tenant = ? AND user = ? AND agent = ? ORDER BY number DESC LIMIT ?",
@@ -104,42 +111,21 @@ class History(Ground):
         number, at, kind, reason, content, run, turn, author = row
         _, user, agent = names_of(scope)
         said = [
-            self._opened(scope.tenant, place_in("memory_rejection", column, number, (user, agent)), kept)
+            opened_in(
+                self._context.store.cipher,
+                scope.tenant,
+                place_in("memory_rejection", column, number, (user, agent)),
+                kept,
+            )
             for column, kept in (("reason", reason), ("content", content))
         ]
-        if not _are_texts(kind, *said) or not _are_texts(run, author, optional=True):
+        if not are_texts(kind, *said) or not are_texts(run, author, optional=True):
             raise CorruptIndexError("its texts cannot be read")
         return Rejection(
             as_moment(at), scope, kind, said[0], said[1], run, optional_integer(turn, "its turn"), author
         )
 
     def _detail(self, tenant: str, number: int, kept: Any) -> Any:
-        return self._opened(tenant, place_in("memory_log", "detail", number, ()), kept)
-
-    def _opened(self, tenant: str, place: str, kept: Any) -> Any:
-        cipher = self.store.cipher
-        return opened_cell(cipher, tenant, place, kept, as_bytes=False, refused=cipher.refuses_plain(tenant))
-
-    def deletions(self, tenant: str) -> list[Deletion]:
-        """Return the deletion events of a tenant, oldest first."""
-        with self.reading() as connection:
-            found = connection.execute(
-                "SELECT at, user, agent, reason, by, counts FROM memory_deletion WHERE tenant = ? ORDER BY number",
-                (Scope(tenant).tenant,),
-            ).fetchall()
-            return [
-                decoded("a deletion event", None, partial(_deletion, Scope(tenant).tenant, row))
-                for row in found
-            ]
-
-
-def _deletion(tenant: str, row: Any) -> Deletion:
-    at, user, agent, reason, by, counts = row
-    if not _are_texts(reason) or not _are_texts(by, optional=True):
-        raise CorruptIndexError("its texts cannot be read")
-    counted = json_of(counts, dict, "its counts")
-    return Deletion(as_moment(at), scope_of(tenant, user, agent), reason, by, counted)
-
-
-def _are_texts(*values: object, optional: bool = False) -> bool:
-    return all(isinstance(value, str) or (optional and value is None) for value in values)
+        return opened_in(
+            self._context.store.cipher, tenant, place_in("memory_log", "detail", number, ()), kept
+        )

@@ -8,14 +8,14 @@ from typing import Any, NamedTuple
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
-from scrubjay.memory.base import Ground, documents_in
-from scrubjay.memory.documents import documents_of, ids_of_documents
+from scrubjay.memory.context import MemoryContext
+from scrubjay.memory.documents import documents_in, documents_of, ids_of_documents
 from scrubjay.memory.rows import EpisodeRow, FactRow, rows_where, scope_in
 from scrubjay.memory.schema import missing_rules
 from scrubjay.memory.statements import has_documents
 from scrubjay.store.decoding import is_id, scope_of
 
-__all__ = ["Repair"]
+__all__ = ["Consistency"]
 
 
 class _Found(NamedTuple):
@@ -25,8 +25,15 @@ class _Found(NamedTuple):
     stray: list[tuple[Scope, str]]
 
 
-class Repair(Ground):
-    """The part of a memory that holds its index against its rows."""
+class Consistency:
+    """Holds the index of a memory against its rows.
+
+    Args:
+        context: of the memory.
+    """
+
+    def __init__(self, context: MemoryContext) -> None:
+        self._context = context
 
     def check(self) -> list[str]:
         """Return what is wrong between the records and the documents that are searched; empty: nothing.
@@ -34,8 +41,8 @@ class Repair(Ground):
         They are always written together. What was done to the file past the memory (an index that erased or dropped
         documents, an export that was read in) is what this finds, and :meth:`reindex` repairs.
         """
-        with self.snapshot() as connection:
-            found = self._compare(connection, self.clock())
+        with self._context.snapshot() as connection:
+            found = self._compare(connection, self._context.clock())
             rules = missing_rules(connection)
         return [
             *(f"{name}: an index or rule of the tables is gone" for name in rules),
@@ -52,11 +59,15 @@ class Repair(Ground):
         Raises:
             EmbedderError: the embedder made no vectors; nothing was written. One that does not answer is no error.
         """
-        with self.snapshot() as connection:
-            found = self._compare(connection, self.clock())
+        with self._context.snapshot() as connection:
+            found = self._compare(connection, self._context.clock())
         texts = [row for row in found.missing if not self._has_vector(row)]
-        known = dict(zip(texts, self._embed_texts([row.text for row in texts]), strict=True)) if texts else {}
-        with self.changing("reindexing memory") as change:
+        known = (
+            dict(zip(texts, self._context.embed_texts([row.text for row in texts]), strict=True))
+            if texts
+            else {}
+        )
+        with self._context.changing("reindexing memory") as change:
             found = self._compare(change.connection, change.now)
             if found.stray:
                 scopes, ids = zip(*found.stray, strict=True)
@@ -69,11 +80,11 @@ class Repair(Ground):
 
     def _has_vector(self, row: FactRow | EpisodeRow) -> bool:
         """Whether a document of a record has its text already, whatever else it says."""
-        found = self._backend.engine.get(ids_of_documents(row)[0], scope=scope_in(row))
+        found = self._context.backend.engine.get(ids_of_documents(row)[0], scope=scope_in(row))
         return found is not None and found.text == row.text
 
     def _compare(self, connection: sqlite3.Connection, now: int) -> _Found:
-        t, cipher = self.store.tables, self.store.cipher
+        t, cipher = self._context.store.tables, self._context.store.cipher
         documents: dict[tuple[Scope, Any], tuple[str, bytes | None]] = {}
         openers: dict[Scope, Any] = {}
         for *row, tenant, user, agent in connection.execute(
@@ -83,7 +94,9 @@ class Repair(Ground):
         ).fetchall():
             scope = scope_of(tenant, user, agent)
             if scope not in openers:  # None: the tenant's key was destroyed
-                openers[scope] = self.store.row_opener(scope) if cipher.readable(scope.tenant) else None
+                openers[scope] = (
+                    self._context.store.row_opener(scope) if cipher.readable(scope.tenant) else None
+                )
             if openers[scope] is not None:
                 document = openers[scope](row)
                 if not is_id(document.id, "str"):
