@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import importlib
+import inspect
 import json
 import os
 import subprocess
@@ -56,8 +58,8 @@ MUTANTS = [
     Mutant(
         "the least relevant goes first",
         "assembly",
-        'memories = _block("memories", lines[:n_items], kept[:n_items])',
-        'memories = _block("memories", lines[-n_items:], kept[-n_items:])',
+        '_block("memories", place(lines[:n_items]), place(kept[:n_items]))',
+        '_block("memories", place(lines[-n_items:]), place(kept[-n_items:]))',
         "test_assembly.py::test_whole_records_go",
     ),
     Mutant(
@@ -97,7 +99,7 @@ MUTANTS = [
     ),
     Mutant(
         "the prefix follows its records",
-        "around",
+        "prompts",
         "if kept is not None and kept[0] is known:",
         "if kept is not None:",
         "test_session.py::test_a_prompt_has_rules",
@@ -154,8 +156,8 @@ MUTANTS = [
     Mutant(
         "retention holds by sweep",
         "trace",
-        '"DELETE FROM memory_event WHERE expires_at <= ?"',
-        '"DELETE FROM memory_event WHERE expires_at <= ? AND 0"',
+        '"DELETE FROM memory_event WHERE expires_at <= ?{others}"',
+        '"DELETE FROM memory_event WHERE expires_at <= ? AND 0{others}"',
         "test_trace.py::test_retention",
     ),
     Mutant(
@@ -167,9 +169,9 @@ MUTANTS = [
     ),
     Mutant(
         "what was forgotten is not brought back by a prompt",
-        "trace",
-        "        return found is not None\n",
-        "        return False\n",
+        "deletions",
+        "    return found is not None\n",
+        "    return False\n",
         "test_session.py::test_a_prompt_does_not_bring_back",
     ),
     Mutant(
@@ -217,8 +219,8 @@ MUTANTS = [
     Mutant(
         "a run is distilled once",
         "distil",
-        "last = _last_distilled(traces.store.reading_connection(), run.key)",
-        "last = 0",
+        "last = _last_distilled(connection, run.key)\n    events",
+        "last = 0\n    events",
         "test_distil.py::test_it_is_done_once",
     ),
     Mutant(
@@ -231,16 +233,16 @@ MUTANTS = [
     Mutant(
         "later retractions revoke",
         "distil",
-        "*_noted_from(gate, scope, run_id, taken_back)",
-        "",
+        "revoked = _noted_from(context, scope, run_id, taken_back)",
+        "revoked = []",
         "test_distil.py::test_what_is_taken_back_after",
     ),
     Mutant(
-        "a retraction revokes",
+        "a retraction ends what was known",
         "distil",
-        "for gone in extraction.retracted for id in gate.facts_about",
-        "for gone in () for id in gate.facts_about",
-        "test_distil.py::test_a_retraction_revokes",
+        "    for gone in extraction.retracted:\n",
+        "    for gone in ():\n",
+        "test_distil.py::test_a_retraction_ends",
     ),
     Mutant(
         "notes that are gone are revoked",
@@ -300,6 +302,12 @@ def run_tests(test: str, seed: list[str] | None) -> subprocess.CompletedProcess[
     return subprocess.run(
         command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False, timeout=600
     )
+
+
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda mutant: mutant.rule)
+def test_a_mutation_finds_its_place(mutant: Mutant) -> None:
+    module = importlib.import_module(f"scrubjay.memory.{mutant.module}")
+    assert inspect.getsource(module).count(mutant.before) == 1
 
 
 @pytest.mark.mutants

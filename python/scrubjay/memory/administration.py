@@ -110,11 +110,11 @@ class MemoryAdmin:
         """Write the next version of a policy of all tenants, those to come included; it is confirmed at once.
 
         For whoever runs the service: no scope gives the right to it. It is in the clear in the file, also where
-        tenants are encrypted, every tenant may read it, and :meth:`forget` does not touch it.
+        tenants are encrypted, every tenant may read it, and :meth:`Memory.forget` does not touch it.
 
         Args:
             key: what it is about. A tenant's policy in force of the same key takes its place for that tenant.
-            text, value, type, effective_from, effective_until, source: as for :meth:`policy`.
+            text, value, type, effective_from, effective_until, source: as for :meth:`Memory.policy`.
             by: who takes responsibility.
             mandatory: it goes before tenants' policies of its key.
 

@@ -128,9 +128,9 @@ class Erasure:
                 or as who decided something in records of others. Texts and reasons are not looked at. Every process
                 that has the file open reads its partitions anew.
 
-        Rows are overwritten with zeros; copies in the log disappear with :meth:`compact`, which
-        :meth:`verify_erased` proves. A user of an encrypted tenant can be forgotten while the tenant's key is at hand
-        (digests of what stays are rewritten), a whole tenant always.
+        Rows are overwritten with zeros; copies in the log disappear with :meth:`MemoryAdmin.compact`, which
+        :meth:`MemoryAdmin.verify_erased` proves. A user of an encrypted tenant can be forgotten while the tenant's key
+        is at hand (digests of what stays are rewritten), a whole tenant always.
 
         Raises:
             EncryptionError: the key that this needs is not available.
@@ -197,7 +197,7 @@ class Erasure:
     ) -> MemoryErasure:
         """Look for what should be gone: rows of everything within `scope` (its users and agents included), documents
         of any collection, and, in the bytes of the files, texts, vectors and names (see
-        :meth:`scrubjay.Admin.verify_erased`). Run :meth:`compact` first.
+        :meth:`scrubjay.Admin.verify_erased`). Run :meth:`MemoryAdmin.compact` first.
         """
         checked_scope(scope)
         sought = (_listed(texts, "texts"), _listed(vectors, "vectors"), (), _listed(names, "names"))

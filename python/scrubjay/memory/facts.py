@@ -57,6 +57,7 @@ class Facts:
         self._asking = asking
 
     def write(self, change: Change, one: Proposal) -> Outcome:
+        """Write a fact where it belongs, unless it is known there; one about the tenant also counts as observed."""
         assert one.target is not None
         if not one.about_tenant:
             return self._fact_in(change, one, one.target)

@@ -53,7 +53,7 @@ class Feed:
             limit: how many at most. As many as that: there may be more.
 
         A time that passes is no change: a fact that holds until Friday has no event on Friday, and what expires has its
-        event when :meth:`scrubjay.memory.Memory.sweep` deletes it, or something takes its place.
+        event when :meth:`scrubjay.memory.MemoryAdmin.sweep` deletes it, or something takes its place.
 
         Raises:
             TypeError, ValueError: an argument is not as it should be; `since` is of another file, or of one that was

@@ -87,8 +87,8 @@ class Recall:
 
             conversation: what was said before the question, for a retriever's rewriter that takes it.
 
-        Facts that have faded (:meth:`sweep`) come after all others. Facts and notes are searched apart, with the
-        statistics of their own collections, and merged by similarity and BM25
+        Facts that have faded (:meth:`MemoryAdmin.sweep`) come after all others. Facts and notes are searched apart,
+        with the statistics of their own collections, and merged by similarity and BM25
         (:func:`scrubjay.memory.index_notes.merged`); where a scope has no notes nothing is searched twice.
 
         Raises:

@@ -65,7 +65,8 @@ class Standing:
         return Outcome(status, "fact", id, f"confirmed by {by}", superseded, active)
 
     def revoke(self, id: str, *, reason: str, scope: Scope, by: str | None = None) -> None:
-        """Take a record out of force permanently. Its row stays, for :meth:`why`, until :meth:`sweep` deletes it.
+        """Take a record out of force permanently. Its row stays, for :meth:`Memory.why`, until
+        :meth:`MemoryAdmin.sweep` deletes it.
 
         What a fact had superseded is in force again.
 

@@ -64,7 +64,7 @@ class Sweeping:
         self._rules = rules
 
     def sweep(self) -> Swept:
-        """Delete expired records, let facts age, and delete rows that were only kept for :meth:`why`.
+        """Delete expired records, let facts age, and delete rows that were only kept for :meth:`Memory.why`.
 
         Searches and look-ups leave out what has expired anyway. Revoked records, superseded preferences and rejections
         are kept for `retention_days`, superseded facts and those whose time is over for `history_days`, traces as long
