@@ -1,12 +1,11 @@
-"""CrewAI's own storage of memories beside Scrubjay behind the same interface: who finds an identifier, and how fast?
+"""CrewAI's own storages of memories beside Scrubjay behind the same memory: who finds an identifier, and how fast?
 
     python -m benchmarks.adapters.crewai [--notes 2000] [--questions 200] [--json]
 
-Two users' notes, many of them alike but for an identifier; jane asks for hers by identifier, with the interface's own
-threshold. `RAGStorage` (Chroma) and Scrubjay embed with the same offline model within the measured time. `RAGStorage`
-has no users: all notes of a crew are in one collection, and users are apart only if every search carries a filter,
-which is shown once without and once with it. Needs CrewAI before 1.10, and for its own storage a Chroma that it can
-open: CrewAI 0.193 can with `pip install chromadb==0.6.3`, but not with 1.5; then its rows are left out, as stderr says.
+Two users' notes, many of them alike but for an identifier; jane asks for hers by identifier through `crewai.Memory`,
+which embeds with the same offline model within the measured time and weighs similarity, age and importance as by
+default. A user's notes lie under a path of one memory, `/users/jane` and `/users/jane2`, which is how CrewAI keeps them
+apart. Needs CrewAI 1.15 or newer; Qdrant Edge is left out where it is not installed.
 """
 
 from __future__ import annotations
@@ -14,103 +13,76 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
+os.environ.setdefault("CREWAI_TESTING", "true")  # without it, each call waits for a collector of traces
 os.environ.setdefault("CREWAI_DISABLE_TELEMETRY", "true")
+os.environ.setdefault("CREWAI_TRACING_ENABLED", "false")
 os.environ.setdefault("OTEL_SDK_DISABLED", "true")
-os.environ.setdefault("ANONYMIZED_TELEMETRY", "False")
 
-import numpy as np
+from crewai.events.event_bus import crewai_event_bus
+from crewai.memory.types import MemoryRecord
+from crewai.memory.unified_memory import Memory
 
 from benchmarks.adapters.notes import K, Note, Row, arguments_of, measure, notes, print_rows, questions
 from scrubjay import Index, Scope
-from scrubjay.adapters.crewai import ScrubjayStorage
+from scrubjay.adapters.crewai import ScrubjayEmbedder, ScrubjayStorage
 from scrubjay.embedders import default
 
 __all__ = ["main", "run"]
 
-_NAMES = {"jane": "jane", "joe": "jane2"}  # of which one begins like the other
+_NAMES = {"jane": "/users/jane", "joe": "/users/jane2"}  # of which one begins like the other
+_BATCH = 250
 
 
 def run(n_notes: int, n_questions: int) -> list[Row]:
-    """Return a row for each way of searching; none for CrewAI's own storage where it cannot be opened."""
+    """Return a row for each storage that can be opened."""
     made = notes(n_notes)
     asked = questions(made, n_questions)
+    vectors = [vector.tolist() for vector in default().embed_documents([note.text for note in made])]
     rows = []
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        try:
-            stock = _stock(folder)
-        except ImportError as error:
-            print(
-                f"left out: CrewAI's RAGStorage, which cannot be opened: {error.__cause__ or error}",
-                file=sys.stderr,
-            )
-        else:
-            _fill(dict.fromkeys(_NAMES, stock), made)
-            rows.append(measure("RAGStorage", asked, _searching(stock)))
-            filtered = _searching(stock, {"user": _NAMES["jane"]})
-            rows.append(measure("RAGStorage, with a filter in each search", asked, filtered))
-        places: dict[str, Any] = {"in memory": Index(), "on a file": Path(folder) / "ours"}
-        for name, place in places.items():
-            ours = {
-                owner: ScrubjayStorage(place, scope=Scope("acme", user=user), embedder=default())
-                for owner, user in _NAMES.items()
-            }
-            _fill(ours, made)
-            rows.append(measure(f"Scrubjay {name}", asked, _searching(ours["jane"])))
-            for storage in ours.values():
-                storage.close()
+    with (
+        tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder,
+        crewai_event_bus.scoped_handlers(),
+    ):
+        for name, storage in _storages(Path(folder)).items():
+            for start in range(0, len(made), _BATCH):
+                several = range(start, min(start + _BATCH, len(made)))
+                storage.save([_record(made[i], vectors[i]) for i in several])
+            memory = Memory(storage=storage, embedder=ScrubjayEmbedder(), llm="none")
+            rows.append(measure(name, asked, _searching(memory)))
+            memory.close()
     return rows
 
 
-def _stock(folder: str) -> Any:
-    """Open CrewAI's storage in a folder.
+def _storages(folder: Path) -> dict[str, Any]:
+    from crewai.memory.storage.lancedb_storage import LanceDBStorage
 
-    Raises:
-        ImportError: CrewAI does not fit the Chroma that is installed.
-    """
-    from chromadb import EmbeddingFunction
-    from crewai.memory.storage.rag_storage import RAGStorage
-    from crewai.rag.chromadb.config import ChromaDBConfig
-    from crewai.rag.config.utils import set_rag_config
+    storages: dict[str, Any] = {"LanceDBStorage": LanceDBStorage(folder / "lancedb")}
+    try:
+        from crewai.memory.storage.qdrant_edge_storage import QdrantEdgeStorage
 
-    model = default()
-
-    class Ours(EmbeddingFunction[Any]):
-        """Scrubjay's offline model as Chroma asks for one."""
-
-        def __init__(self) -> None:
-            pass
-
-        def __call__(self, input: Any) -> Any:
-            return [np.asarray(vector, dtype=np.float32) for vector in model.embed_documents(list(input))]
-
-    # Where CrewAI keeps it is fixed when it is imported, and its configuration does not take other settings.
-    with mock.patch("crewai.rag.chromadb.config.DEFAULT_STORAGE_PATH", folder):
-        set_rag_config(ChromaDBConfig(embedding_function=Ours()))
-    return RAGStorage("short_term")
+        storages["QdrantEdgeStorage"] = QdrantEdgeStorage(str(folder / "qdrant"))
+    except ImportError as error:
+        print(f"left out: CrewAI's QdrantEdgeStorage: {error}", file=sys.stderr)
+    jane = Scope("acme", user="jane")
+    storages["Scrubjay in memory"] = ScrubjayStorage(Index(), scope=jane)
+    storages["Scrubjay on a file"] = ScrubjayStorage(folder / "ours", scope=jane)
+    return storages
 
 
-def _fill(storages: Mapping[str, Any], made: Sequence[Note]) -> None:
-    for note in made:
-        storages[note.user].save(note.text, {"note": note.id, "user": _NAMES[note.user]})
-    for owner, storage in storages.items():
-        text = next(note.text for note in made if note.user == owner)
-        if not storage.search(text, limit=K):  # RAGStorage logs what fails and goes on
-            raise RuntimeError(f"{type(storage).__name__} did not keep {text!r}")
+def _record(note: Note, vector: list[float]) -> MemoryRecord:
+    return MemoryRecord(id=note.id, content=note.text, scope=_NAMES[note.user], embedding=vector)
 
 
-def _searching(
-    storage: Any, filter: Mapping[str, Any] | None = None
-) -> Callable[[str], list[tuple[str, str]]]:
-    owner = {name: user for user, name in _NAMES.items()}
+def _searching(memory: Memory) -> Callable[[str], list[tuple[str, str]]]:
+    owner = {path: user for user, path in _NAMES.items()}
 
     def search(text: str) -> list[tuple[str, str]]:
-        found = [hit["metadata"] for hit in storage.search(text, limit=K, filter=filter)]
-        return [(metadata["note"], owner[metadata["user"]]) for metadata in found]
+        found = memory.recall(text, scope=_NAMES["jane"], limit=K, depth="shallow")
+        return [(match.record.id, owner[match.record.scope]) for match in found]
 
     return search
 

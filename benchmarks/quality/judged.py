@@ -6,9 +6,8 @@ data are not part of this project. `SCRUBJAY_DATA` names the folder of sets; the
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Collection
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,6 +15,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from scrubjay.bench.folders import turn_of
+from scrubjay.datafiles import json_lines
+from scrubjay.retrieval.judged import judgements
 
 SETS = ("locomo_dev", "lme_user_dev", "ident_dev", "techcodes")
 VECTOR_SETS = ("wordllama256", "bge_small_int8")
@@ -55,12 +58,6 @@ class Memory:
     """`run`, `position` and `speaker`, where the set says them."""
 
 
-def turn_of(meta: dict[str, Any]) -> dict[str, Any] | None:
-    if not {"session", "turn", "speaker"} <= meta.keys():
-        return None
-    return {"run": meta["session"], "position": meta["turn"], "speaker": meta["speaker"]}
-
-
 @dataclass(frozen=True)
 class JudgedSet:
     """One set; read when first asked for."""
@@ -80,7 +77,7 @@ class JudgedSet:
                 row["meta"].get("scope") or WHOLE_CORPUS,
                 index,
                 row["meta"].get("ts"),
-                turn_of(row["meta"]),
+                turn_of(row["meta"]) or None,
             )
             for index, row in enumerate(self._lines("corpus.jsonl"))
         ]
@@ -88,11 +85,7 @@ class JudgedSet:
     @cached_property
     def queries(self) -> list[Query]:
         """Only the queries with at least one judgement."""
-        relevant: dict[str, set[str]] = {}
-        for line in (self.folder / "qrels.tsv").read_text(encoding="utf-8").splitlines():
-            query, document, relevance = line.split("\t")
-            if int(relevance) > 0:
-                relevant.setdefault(query, set()).add(document)
+        relevant = judgements(self.folder / "qrels.tsv")
         last: dict[str, str] = {}
         for memory in self.memories:
             if memory.created_at is not None:
@@ -130,9 +123,8 @@ class JudgedSet:
         vectors: NDArray[np.float16] = np.load(self.folder / name)
         return vectors.astype(np.float32)
 
-    def _lines(self, name: str) -> list[dict[str, Any]]:
-        with (self.folder / name).open(encoding="utf-8") as lines:
-            return [json.loads(line) for line in lines]
+    def _lines(self, name: str) -> Iterator[Mapping[str, Any]]:
+        return (row.value for row in json_lines(self.folder / name))
 
 
 def judged_sets(folder: Path, names: tuple[str, ...] = SETS) -> list[JudgedSet]:

@@ -16,6 +16,7 @@ __all__ = [
     "CorruptDataWarning",
     "CorruptIndexError",
     "CursorError",
+    "DatasetError",
     "EmbedderError",
     "EmbedderMismatchError",
     "EncryptionError",
@@ -136,6 +137,24 @@ class HeldError(Error):
 
 class CursorError(Error, ValueError):
     """A cursor that is damaged, or that another index, scope or order made. Begin again without one."""
+
+
+class DatasetError(Error, ValueError):
+    """A file of a data set that is not what its format says; the message names the file, the line and the field.
+
+    Attributes:
+        path: the file.
+        line: on which the row begins, from 1; None: the file as a whole.
+        what: what is wrong, without the place.
+    """
+
+    def __init__(self, what: str, path: object, line: int | None = None) -> None:
+        super().__init__(f"{path}{'' if line is None else f', line {line}'}: {what}")
+        self.what, self.path, self.line = what, path, line
+
+    def __reduce__(self) -> tuple[type[DatasetError], tuple[str, object, int | None]]:
+        """Return what it is made again from, in another process."""
+        return (type(self), (self.what, self.path, self.line))
 
 
 class CorruptIndexError(Error):

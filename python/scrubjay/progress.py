@@ -28,8 +28,8 @@ class _Silent:
         pass
 
 
-def open_progress(wanted: bool | None, *, total: int, what: str, unit: str) -> Progress:
-    """Open a bar over `total` units. `wanted` None means: if standard error is a terminal."""
+def open_progress(wanted: bool | None, *, total: int | None, what: str, unit: str) -> Progress:
+    """Open a bar over `total` units, None if that is unknown. `wanted` None means: if standard error is a terminal."""
     if wanted is None:
         wanted = sys.stderr is not None and sys.stderr.isatty()
     if not wanted or total == 0:

@@ -101,7 +101,7 @@ class Service(Framework):
 
 
 class Mcp(Framework):
-    package = "mcp"
+    package = "mcp.client.client"  # of mcp 2, beside which CrewAI cannot be installed
     names_ids = False
 
     def open(self) -> None:
@@ -123,7 +123,7 @@ class Mcp(Framework):
             return None
 
     def delete(self, id: str) -> Any:
-        from scrubjay.adapters._scoped import ReadOnlyMemoryError
+        from scrubjay.backend.scoped import ReadOnlyMemoryError
 
         try:
             return self.server.call("delete_memory", {"id": id})
@@ -298,21 +298,30 @@ class Strands(Framework):
 
 
 class CrewAi(Framework):
-    package = "crewai.memory.storage"
-    names_ids = False
-    get = delete = None
+    package = "crewai.memory.storage.factory"
+    in_order = False
 
     def open(self) -> None:
-        from scrubjay.adapters.crewai import ScrubjayStorage
+        from scrubjay.adapters.crewai import ScrubjayEmbedder, ScrubjayStorage
 
         self.storage = ScrubjayStorage(self.index, scope=self.scope, collection="notes", query=self.query)
+        self.embed = ScrubjayEmbedder(lambda texts: [[1.0, 0.0] for _ in texts])
 
     def write(self, id: str, text: str) -> str:
-        self.storage.save(text)
-        return str(self.storage.search(text, limit=1)[0]["id"])
+        from crewai.memory.types import MemoryRecord
+
+        self.storage.save([MemoryRecord(id=id, content=text)])
+        return id
 
     def found(self, query: str) -> dict[str, str]:
-        return {one["id"]: one["content"] for one in self.storage.search(query, 10, score_threshold=0.0)}
+        return {one.id: one.content for one, _ in self.storage.search(self.embed([query])[0])}
+
+    def get(self, id: str) -> Text:
+        found = self.storage.get_record(id)
+        return None if found is None else found.content
+
+    def delete(self, id: str) -> Any:
+        return self.storage.delete(record_ids=[id])
 
 
 def fields_of(query: Query | None) -> dict[str, Any]:

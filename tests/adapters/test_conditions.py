@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrubjay import Index, Scope
-from scrubjay.adapters._conditions import All, Either, Native, Node, Not, Test, admit, admit_each, only
+from scrubjay.backend.conditions import All, Either, Native, Node, Not, Test, admit, admit_each, only
 from scrubjay.records import Record
 
 ASKER = Scope("acme", user="jane", agent="bot")

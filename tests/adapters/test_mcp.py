@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 mcp = pytest.importorskip("mcp")
 
 from scrubjay import Index, Scope  # noqa: E402
-from scrubjay.adapters._scoped import ReadOnlyMemoryError, UnknownMemoryError  # noqa: E402
 from scrubjay.adapters.mcp import MemoryServer  # noqa: E402
+from scrubjay.backend.scoped import ReadOnlyMemoryError, UnknownMemoryError  # noqa: E402
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")
 COMMAND = ["-m", "scrubjay", "mcp"]

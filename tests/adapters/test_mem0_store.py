@@ -24,8 +24,8 @@ from mem0.vector_stores.base import VectorStoreBase
 
 import scrubjay
 from scrubjay import Scope
-from scrubjay.adapters._scoped import ReadOnlyMemoryError
 from scrubjay.adapters.mem0 import ScrubjayVectorStore
+from scrubjay.backend.scoped import ReadOnlyMemoryError
 
 JANE = {"user_id": "jane"}
 

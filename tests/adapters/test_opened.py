@@ -11,7 +11,7 @@ import pytest
 
 import scrubjay
 from scrubjay import Index, Scope
-from scrubjay.adapters._opened import lease
+from scrubjay.backend.leases import lease
 
 ACME = Scope("acme")
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scrubjay import RRF, Entities, Index, Prior, Query, Recency, Relevance, Scope, Weighted
-from scrubjay.adapters._queries import as_query, narrowed
+from scrubjay.backend.queries import as_query, narrowed
 from tests.adapters.frameworks import FRAMEWORKS, Framework, by_name
 
 ACME, JANE = Scope("acme"), Scope("acme", user="jane")

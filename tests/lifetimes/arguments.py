@@ -21,6 +21,7 @@ import numpy as np
 
 import scrubjay
 from scrubjay import Engine, Filter, Index, Record, Scope, embedders, fusion, memory, retrieval
+from scrubjay import backend as backends
 from scrubjay._native import CompiledRanking
 from scrubjay.backend import Backend
 from scrubjay.memory import records
@@ -258,6 +259,19 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "Admin in memory": lambda world: world.index_in_memory().admin,
     "Backend": lambda world: Backend.of(world.index()),
     "Backend in memory": lambda world: Backend.of(world.index_in_memory()),
+    "Documents": lambda world: backends.Documents(world.index()),
+    "Documents in memory": lambda world: backends.Documents(world.index_in_memory()),
+    "AsyncDocuments": lambda world: backends.AsyncDocuments(backends.Documents(world.index())),
+    "Lease": lambda world: backends.lease(world.index()),
+    "ScopedMemories": lambda world: backends.ScopedMemories(world.index()),
+    "ScopeMap": lambda _: backends.ScopeMap("acme", user="user_id", absent="nobody"),
+    "ErrorMap": lambda _: backends.ErrorMap({KeyError: lambda error: OSError(str(error))}),
+    "Admitted": lambda _: backends.Admitted({"kind": "travel"}),
+    "Native": lambda _: backends.Native({"kind": "travel"}),
+    "Test": lambda _: backends.Test({"kind": "travel"}, lambda _: True),
+    "All": lambda _: backends.All([]),
+    "Either": lambda _: backends.Either([]),
+    "Not": lambda _: backends.Not(backends.EVERYTHING),
     "AsyncIndex": lambda world: scrubjay.AsyncIndex(world.index()),
     "AsyncIndex in memory": lambda world: scrubjay.AsyncIndex(world.index_in_memory()),
     "BackfillReport": lambda _: scrubjay.BackfillReport(0, 0, 0),
@@ -371,6 +385,7 @@ class _Away:
 VALUES: dict[str, Callable[[World, Any], Any]] = {
     "best_first": lambda world, _: _hits(world),
     "by": lambda *_: "legal",
+    "changes": lambda *_: {"metadata": {"kind": "travel"}},
     "clock": lambda world, _: world.clock,
     "candidate": lambda *_: memory.FactCandidate(f"Jane lives in {next(_numbers)}", "Jane", "lives in"),
     "confidence": lambda *_: 0.9,
@@ -379,10 +394,13 @@ VALUES: dict[str, Callable[[World, Any], Any]] = {
     "doing": lambda *_: "testing",
     "embedder": lambda world, _: world.embedder(),
     "engine": lambda world, _: world.engine(),
+    "error": lambda *_: KeyError("gone"),
     "events": lambda *_: [{"kind": "user", "content": "Hello."}],
     "expires_at": lambda *_: None,
+    "exact": lambda *_: True,
     "extractor": lambda world, _: world.extract,
     "folder": lambda world, _: _notes(world),
+    "found": lambda *_: [],
     "function": lambda *_: lambda _: None,
     "generation": lambda *_: 1,
     "hit": lambda *_: "m1",
@@ -510,6 +528,18 @@ OF_METHODS: dict[str, Callable[[World, Any], Any]] = {
         ["m1"], ["prefers trains"], scope=JANE, versions=[None]
     ),
     "Backend.embed_or_mark": lambda _, backend: backend.embed_or_mark(["trains"], [None]),
+    "Documents.search": lambda _, documents: documents.search(f"trains {next(_numbers) % 7}", scope=JANE),
+    "Documents.delete_many": lambda _, documents: documents.delete_many(["m9", "m1"], scope=JANE),
+    "Documents.every": lambda _, documents: list(documents.every(scope=JANE)),
+    "ScopedMemories.update": lambda _, memories: memories.update(
+        JANE, memories.index.list(JANE, exact=True)[0].id, {"metadata": {"kind": "travel"}}
+    ),
+    "ScopedMemories.delete": lambda _, memories: (
+        memories.put(JANE, [{"id": "gone", "text": "Another one."}]),
+        memories.delete(JANE, "gone"),
+    ),
+    "ScopedMemories.put": lambda _, memories: memories.put(JANE, [{"id": "n1", "text": "Another one."}]),
+    "AsyncDocuments.open": lambda world, documents: documents.open(world.folder / f"new{next(_numbers)}"),
     "Index.delete_many": lambda _, index: index.delete_many(["m9", "m1"], scope=JANE),
     "ScopeView.delete_many": lambda _, view: view.delete_many(["m9", "m1"]),
     "Engine.delete_many": lambda _, engine: engine.delete_many(["m9", "m1"], scope=[JANE, Scope("acme")]),
@@ -532,7 +562,8 @@ OF_METHODS.update(  # an async twin is called with what its method is called wit
     {
         f"Async{name}": call
         for name, call in OF_METHODS.items()
-        if name.startswith(("Index.", "Memory.")) and name not in ("Index.open", "Memory.open")
+        if name.startswith(("Index.", "Memory.", "Documents."))
+        and name not in ("Index.open", "Memory.open", "Documents.every")
     }
 )
 

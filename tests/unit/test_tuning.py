@@ -311,10 +311,10 @@ def test_answers_are_named_by_scope_and_id() -> None:
     [
         ("corpus.jsonl", "{", "corpus.jsonl, line 1: "),
         ("corpus.jsonl", "[]\n", "line 1: expected an object, got list"),
-        ("queries.jsonl", '{"id": 1, "text": "q"}', r"line 1: expected id \(or _id\) and text, both str"),
+        ("queries.jsonl", '{"id": 1, "text": "q"}', "line 1: id or _id: expected a str, got 1"),
         ("queries.jsonl", '{"id": "1", "text": "q", "scope": {"user": "u"}}', "line 1: scope: expected the keys"),
-        ("qrels.tsv", "q0 a0 1\n", "qrels.tsv, line 1: expected question, memory and judgement"),
-        ("qrels.tsv", "q0\ta0\t1\nq0\ta1\tyes\n", "qrels.tsv, line 2: expected question, memory and judgement"),
+        ("qrels.tsv", "q0 a0 1\n", "qrels.tsv, line 1: expected question, document and judgement"),
+        ("qrels.tsv", "q0\ta0\t1\nq0\ta1\tyes\n", "qrels.tsv, line 2: expected question, document and judgement"),
         ("qrels.tsv", "q0\tz9\t1\n", "'z9' is judged but not in corpus.jsonl"),
     ],
 )  # fmt: skip

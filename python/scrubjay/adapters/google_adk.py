@@ -21,9 +21,7 @@ from datetime import datetime
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.adapters._ids import valid_ids
-from scrubjay.adapters._opened import lease
-from scrubjay.adapters._queries import as_query
+from scrubjay.backend import as_query, lease, valid_ids
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import MissingExtraError
 from scrubjay.fusion import Query

@@ -18,8 +18,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.adapters._opened import lease
-from scrubjay.adapters._queries import as_query
+from scrubjay.backend import as_query, lease
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import MissingExtraError
 from scrubjay.fusion import Query

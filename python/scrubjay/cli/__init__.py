@@ -1,5 +1,5 @@
-"""The command `scrubjay`: demo, search, index, import, stats; tune; memory; check, compact, backup, export; mcp, serve.
-`scrubjay --help` says the rest."""
+"""The command `scrubjay`: demo, search, index, import, stats; tune, bench; memory; check, compact, backup, export; mcp,
+serve. `scrubjay --help` says the rest."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from scrubjay.cli import (
+    bench_command,
     demo_command,
     file_commands,
     memory_commands,
@@ -30,6 +31,7 @@ _COMMANDS = {
     "import": file_commands.run_import,
     "stats": file_commands.run_stats,
     "tune": tune_command.run_tune,
+    "bench": bench_command.run_bench,
     "check": store_commands.run_check,
     "compact": store_commands.run_compact,
     "backup": store_commands.run_backup,

@@ -33,6 +33,13 @@ SOURCE is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or an index f
 default, and what --out gets is the choice if that gain is beyond noise, else the default. Read it with
 scrubjay.fusion.load(FILE), or with search --fusion FILE."""
 
+_BENCH = """\
+SOURCE is a data set as its project publishes it: a BEIR folder (corpus.jsonl, queries.jsonl, qrels), LoCoMo's or
+LongMemEval's JSON, MemoryAgentBench's Parquet or JSON, or a folder as `scrubjay tune` reads it. Every question is
+asked from its own history; recall, nDCG and MRR are means over the questions with judged documents, answer@k is
+the share of questions of which an accepted answer stands in what was found. Times are those of a search with ids
+and texts read; embedding the question stands beside them."""
+
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of `scrubjay`; each command's name is in `command`."""
@@ -101,6 +108,11 @@ def make_parser() -> argparse.ArgumentParser:
 
     _add_tune(
         _command(commands, "tune", "find the fusion and weights that rank best for judged questions", _TUNE)
+    )
+    _add_bench(
+        _command(
+            commands, "bench", "measure retrieval, by category, on a public data set of questions", _BENCH
+        )
     )
     for name, help, target in (
         ("check", "compare rows, images and both retrievers of an index in a file", None),
@@ -367,6 +379,61 @@ def _add_tune(parser: argparse.ArgumentParser) -> None:
     for name in ("tenant", "user", "agent"):
         group.add_argument(f"--{name}", help="default: any")
     _add_common(parser, k=None)
+
+
+def _add_bench(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("source", metavar="SOURCE")
+    parser.add_argument(
+        "--format",
+        choices=("beir", "judged", "locomo", "longmemeval", "memoryagentbench"),
+        help="default: what the files look like",
+    )
+    parser.add_argument(
+        "--limit", type=_positive, metavar="N", help="cases (histories, conversations) at most"
+    )
+    parser.add_argument(
+        "--passes", type=_count, default=3, metavar="N", help="timed searches of each question (default: 3)"
+    )
+    parser.add_argument(
+        "--mode", choices=("hybrid", "lexical", "vector"), default="hybrid", help="default: hybrid"
+    )
+    parser.add_argument(
+        "--fusion",
+        default="auto",
+        metavar="NAME",
+        help="auto, rrf, rrf:K, weighted, boost, production, or a file of settings (default: auto)",
+    )
+    parser.add_argument("--split", metavar="NAME", help="of qrels/NAME.tsv (default: test)")
+    parser.add_argument(
+        "--vectors", metavar="NAME", help="of NAME.docs.npy and NAME.queries.npy, in place of an embedder"
+    )
+    parser.add_argument(
+        "--granularity", choices=("turn", "session"), help="of LongMemEval's documents (default: turn)"
+    )
+    parser.add_argument(
+        "--roles",
+        nargs="+",
+        choices=("user", "assistant"),
+        help="whose turns of LongMemEval are documents (default: both; the paper: user)",
+    )
+    parser.add_argument(
+        "--chunk-words", type=_positive, metavar="N", help="of MemoryAgentBench's documents (default: 400)"
+    )
+    parser.add_argument(
+        "--sources", nargs="+", metavar="NAME", help="of MemoryAgentBench's rows, by their beginning"
+    )
+    parser.add_argument(
+        "--answerer",
+        metavar="MODULE:FUNCTION",
+        help="called with each question and what was found; gives answers",
+    )
+    parser.add_argument(
+        "--hypotheses",
+        metavar="FILE.jsonl",
+        help="write the answers there, as LongMemEval's evaluation reads them",
+    )
+    _add_force(parser)
+    _add_common(parser, k=10)
 
 
 def _add_scope(

@@ -14,8 +14,7 @@ that the question's scope sees. Vectors may stand in `NAME.docs.npy` and `NAME.q
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -24,10 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay._native import Scope
+from scrubjay.datafiles import Row, json_lines, tab_lines
+from scrubjay.errors import DatasetError
 from scrubjay.index import Index
 from scrubjay.records import as_scope
 
-__all__ = ["JudgedQuery", "JudgedSet", "from_feedback", "read_judged"]
+__all__ = ["JudgedQuery", "JudgedSet", "from_feedback", "judged_record", "judgements", "read_judged"]
 
 _TENANT = "judged"
 
@@ -73,11 +74,11 @@ def read_judged(folder: str | Path, vectors: str | None = None) -> JudgedSet:
 
     Raises:
         FileNotFoundError: one of the files is not there.
-        ValueError: a line is not what is expected; the message names file and line.
+        DatasetError: a line is not what is expected; the message names file and line.
     """
     path = Path(folder)
-    documents = list(_rows(path / "corpus.jsonl"))
-    questions = list(_rows(path / "queries.jsonl"))
+    documents = [judged_record(row) for row in json_lines(path / "corpus.jsonl")]
+    questions = [judged_record(row) for row in json_lines(path / "queries.jsonl")]
     given = {"docs": documents, "queries": questions}
     if vectors is not None:
         for end, rows in given.items():
@@ -87,15 +88,15 @@ def read_judged(folder: str | Path, vectors: str | None = None) -> JudgedSet:
                 raise ValueError(f"{file}: expected {len(rows)} rows, got shape {matrix.shape}")
             for row, vector in zip(rows, matrix.astype(np.float32), strict=True):
                 row["vector"] = vector
-    relevant = _judgements(path / "qrels.tsv")
+    relevant = judgements(path / "qrels.tsv")
     scopes: dict[str, dict[Scope, None]] = {}
     for row in documents:
         scopes.setdefault(row["id"], {})[row["scope"]] = None
     queries = []
     for row in questions:
-        answers = relevant.get(row["id"], set())
+        answers = relevant.get(row["id"], {}).keys()
         if unknown := sorted(answers - scopes.keys()):
-            raise ValueError(f"{path / 'qrels.tsv'}: {unknown[0]!r} is judged but not in corpus.jsonl")
+            raise DatasetError(f"{unknown[0]!r} is judged but not in corpus.jsonl", path / "qrels.tsv")
         if answers:
             vector = row.get("vector")
             queries.append(
@@ -146,64 +147,59 @@ def _judged_scope(asker: Scope, scopes: Mapping[Scope, None]) -> Scope:
     return next((scope for scope in seen if scope in scopes), next(iter(scopes)))
 
 
-def _rows(path: Path) -> Iterator[dict[str, Any]]:
-    """The lines of corpus or queries with id, text, scope and, if there is one, vector."""
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            if not line.strip():
+def judged_record(row: Row) -> dict[str, Any]:
+    """Return id, text, scope and, if there is one, vector of a line of corpus.jsonl or queries.jsonl."""
+    title, text = row.value.get("title"), row.text("text")
+    found: dict[str, Any] = {
+        "id": row.text("id", "_id"),
+        "text": f"{title} {text}" if isinstance(title, str) and title else text,
+        "scope": _scope(row),
+    }
+    if row.value.get("vector") is not None:
+        found["vector"] = row.value["vector"]
+    return found
+
+
+def judgements(path: Path) -> dict[str, dict[str, float]]:
+    """Return, for each question of a file of judgements, the documents that are relevant and how much.
+
+    Raises:
+        FileNotFoundError: there is no such file.
+        DatasetError: a line is something else than question, document and judgement.
+    """
+    relevant: dict[str, dict[str, float]] = {}
+    for number, cells in tab_lines(path):
+        found = cells
+        if len(cells) == 4:  # TREC: question, iteration, document, judgement
+            found = [cells[0], *cells[2:]]
+        try:
+            query, document, judgement = found
+            grade = float(judgement)
+        except ValueError:
+            if number == 1 and len(found) == 3:  # headings
                 continue
-            try:
-                row = json.loads(line)
-                if not isinstance(row, dict):
-                    raise TypeError(f"expected an object, got {type(row).__name__}")
-                id, text = row.get("id", row.get("_id")), row.get("text")
-                if not isinstance(id, str) or not isinstance(text, str):
-                    raise TypeError("expected id (or _id) and text, both str")
-                title = row.get("title")
-                found = {
-                    "id": id,
-                    "text": f"{title} {text}" if isinstance(title, str) and title else text,
-                    "scope": _scope(row),
-                }
-            except (TypeError, ValueError) as error:
-                raise ValueError(f"{path}, line {number}: {error}") from None
-            if row.get("vector") is not None:
-                found["vector"] = row["vector"]
-            yield found
+            raise DatasetError(
+                "expected question, document and judgement with tabs between, got " + repr("\t".join(cells)),
+                path,
+                number,
+            ) from None
+        if grade > 0:
+            relevant.setdefault(query, {})[document] = grade
+    return relevant
 
 
-def _scope(row: Mapping[str, Any]) -> Scope:
-    for place in (row, row.get("meta"), row.get("metadata")):
+def _scope(row: Row) -> Scope:
+    for place in (row.value, row.value.get("meta"), row.value.get("metadata")):
         if not isinstance(place, Mapping):
             continue
         scope = place.get("scope")
-        if isinstance(scope, str) and scope:
-            return Scope(_TENANT, user=scope)
-        if isinstance(scope, Mapping):
-            return as_scope(scope)
-        if place.get("tenant"):
-            return Scope(place["tenant"], place.get("user") or None, place.get("agent") or None)
+        try:
+            if isinstance(scope, str) and scope:
+                return Scope(_TENANT, user=scope)
+            if isinstance(scope, Mapping):
+                return as_scope(scope)
+            if place.get("tenant"):
+                return Scope(place["tenant"], place.get("user") or None, place.get("agent") or None)
+        except (TypeError, ValueError) as error:
+            raise DatasetError(str(error), row.path, row.line) from None
     return Scope(_TENANT)
-
-
-def _judgements(path: Path) -> dict[str, set[str]]:
-    relevant: dict[str, set[str]] = {}
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, start=1):
-            cells = line.rstrip("\r\n").split("\t")
-            if cells == [""]:
-                continue
-            if len(cells) == 4:  # TREC: question, iteration, memory, judgement
-                del cells[1]
-            try:
-                query, document, judgement = cells
-                grade = float(judgement)
-            except ValueError:
-                if number == 1 and len(cells) == 3:  # headings
-                    continue
-                raise ValueError(
-                    f"{path}, line {number}: expected question, memory and judgement with tabs between, got {line!r}"
-                ) from None
-            if grade > 0:
-                relevant.setdefault(query, set()).add(document)
-    return relevant

@@ -1,15 +1,16 @@
-"""Measures of one ranking. Binary judgements, cut at ten unless stated otherwise.
+"""Measures of one ranking, cut at ten unless stated otherwise.
 
 recall = relevant documents among the first ten / relevant documents (not capped at ten).
-nDCG = DCG / ideal DCG, DCG = sum over relevant hits of 1 / log2(rank + 1); the ideal ranking has all relevant
-documents first, as many as fit. [Järvelin and Kekäläinen, TOIS 2002, with gains 0 and 1]
+nDCG = DCG / ideal DCG, DCG = sum over relevant hits of gain / log2(rank + 1); the ideal ranking has the documents of
+the highest gains first, as many as fit. The gain is 1, or the grade of a judgement where there are grades, as in
+trec_eval and BEIR. [Järvelin and Kekäläinen, TOIS 2002]
 A set's figure is the mean over its judged queries.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 __all__ = ["DEPTH", "ndcg", "recall", "recall_at", "reciprocal_rank"]
@@ -40,11 +41,20 @@ def reciprocal_rank(ranking: Sequence[Any], relevant: Collection[Any], depth: in
     return next((1 / rank for rank, id in enumerate(ranking[:depth], start=1) if id in relevant), 0.0)
 
 
-def ndcg(ranking: Sequence[Any], relevant: Collection[Any], depth: int = DEPTH) -> float:
+def ndcg(
+    ranking: Sequence[Any], relevant: Collection[Any] | Mapping[Any, float], depth: int = DEPTH
+) -> float:
     """Return the normalised discounted cumulative gain of the first `depth`.
+
+    Args:
+        relevant: the relevant documents, each of gain 1; or a mapping of each to its grade, above 0.
 
     >>> ndcg(["b", "a"], {"b"}), round(ndcg(["a", "b"], {"b"}), 3)
     (1.0, 0.631)
+    >>> round(ndcg(["a", "b"], {"a": 1, "b": 2}), 3)
+    0.86
     """
-    gain = sum(1 / math.log2(rank + 1) for rank, id in enumerate(ranking[:depth], start=1) if id in relevant)
-    return gain / sum(1 / math.log2(rank + 1) for rank in range(1, min(len(relevant), depth) + 1))
+    grades: Mapping[Any, float] = relevant if isinstance(relevant, Mapping) else dict.fromkeys(relevant, 1)
+    gain = sum(grades.get(id, 0) / math.log2(rank + 1) for rank, id in enumerate(ranking[:depth], start=1))
+    ideal = sorted(grades.values(), reverse=True)[:depth]
+    return gain / sum(grade / math.log2(rank + 1) for rank, grade in enumerate(ideal, start=1))

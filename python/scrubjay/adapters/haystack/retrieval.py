@@ -12,11 +12,9 @@ from haystack import Document, logging
 from numpy.typing import NDArray
 
 from scrubjay._native import Scope
-from scrubjay.adapters._conditions import Admitted, only
-from scrubjay.adapters._queries import as_query
 from scrubjay.adapters.haystack.documents import to_document
 from scrubjay.adapters.haystack.filters import translate
-from scrubjay.backend import Backend
+from scrubjay.backend import Admitted, Backend, as_query, only
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 

@@ -7,8 +7,8 @@ from typing import Any, TypeVar
 from haystack import Document, component, default_from_dict, default_to_dict
 from haystack.document_stores.types import FilterPolicy, apply_filter_policy
 
-from scrubjay.adapters._queries import as_query
 from scrubjay.adapters.haystack.store import ScrubjayDocumentStore
+from scrubjay.backend import as_query
 from scrubjay.fusion import Query
 
 __all__ = ["ScrubjayBM25Retriever", "ScrubjayEmbeddingRetriever", "ScrubjayHybridRetriever"]

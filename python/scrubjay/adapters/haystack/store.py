@@ -13,14 +13,12 @@ from haystack.document_stores.errors import DuplicateDocumentError
 from haystack.document_stores.types import DuplicatePolicy
 
 from scrubjay._native import Scope
-from scrubjay.adapters._ids import valid_ids
-from scrubjay.adapters._opened import lease
 from scrubjay.adapters.haystack.asynchronous import AsyncDocumentStore
 from scrubjay.adapters.haystack.documents import to_document, to_fields
 from scrubjay.adapters.haystack.filters import Translated, translate
 from scrubjay.adapters.haystack.metadata import MetadataQueries
 from scrubjay.adapters.haystack.retrieval import Retrieval
-from scrubjay.backend import Backend
+from scrubjay.backend import Backend, lease, valid_ids
 from scrubjay.embedders.spec import from_spec
 from scrubjay.index import Index
 from scrubjay.records import Record

@@ -11,10 +11,8 @@ from langchain_core.documents import Document
 from langchain_core.embeddings import Embeddings
 
 from scrubjay._native import Scope
-from scrubjay.adapters._conditions import Admitted, only
-from scrubjay.adapters._queries import as_query
 from scrubjay.adapters.langchain.embeddings import already_made
-from scrubjay.backend import Backend
+from scrubjay.backend import Admitted, Backend, as_query, only
 from scrubjay.filters import Filter
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Hits, Index

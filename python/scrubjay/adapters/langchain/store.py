@@ -15,9 +15,6 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import VectorStore
 
 from scrubjay._native import Scope
-from scrubjay.adapters._ids import valid_ids
-from scrubjay.adapters._opened import lease
-from scrubjay.adapters._queries import as_query
 from scrubjay.adapters.langchain.embeddings import (
     FromLangChain,
     ScrubjayEmbeddings,
@@ -25,6 +22,7 @@ from scrubjay.adapters.langchain.embeddings import (
     model_name,
 )
 from scrubjay.adapters.langchain.searching import Searching
+from scrubjay.backend import as_query, lease, valid_ids
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import EmbedderError
 from scrubjay.fusion import Query

@@ -17,8 +17,6 @@ from langgraph.store.base import (
 )
 
 from scrubjay._native import Scope
-from scrubjay.adapters._opened import lease
-from scrubjay.adapters._queries import as_query, narrowed
 from scrubjay.adapters.langgraph import conditions
 from scrubjay.adapters.langgraph.embedding import Embedding, embedder_of, using
 from scrubjay.adapters.langgraph.items import (
@@ -43,6 +41,7 @@ from scrubjay.adapters.langgraph.namespaces import (
 )
 from scrubjay.adapters.langgraph.sweeper import Sweeper
 from scrubjay.adapters.langgraph.writes import refresh, write
+from scrubjay.backend import as_query, lease, narrowed
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.filters import both
 from scrubjay.fusion import Query

@@ -11,10 +11,9 @@ from typing import Any
 
 from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.adapters._opened import Lease
 from scrubjay.adapters.langgraph.items import Document, Put, deadline, item_key
 from scrubjay.adapters.langgraph.namespaces import document_id, home_of
-from scrubjay.backend import Backend
+from scrubjay.backend import Backend, Lease
 from scrubjay.index import Hit, Index
 from scrubjay.records import Record, Row
 

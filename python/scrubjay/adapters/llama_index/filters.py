@@ -23,7 +23,7 @@ from llama_index.core.vector_stores.types import (
     MetadataFilters,
 )
 
-from scrubjay.adapters._conditions import (
+from scrubjay.backend import (
     EVERYTHING,
     NOTHING,
     All,

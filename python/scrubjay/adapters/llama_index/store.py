@@ -20,13 +20,9 @@ from llama_index.core.vector_stores.types import (
 )
 
 from scrubjay._native import Scope
-from scrubjay.adapters._conditions import Admitted, All, Native, admit
-from scrubjay.adapters._ids import valid_ids
-from scrubjay.adapters._opened import Lease, lease
-from scrubjay.adapters._queries import as_query
 from scrubjay.adapters.llama_index.filters import translated
 from scrubjay.adapters.llama_index.nodes import DOCUMENT, to_node, to_row
-from scrubjay.backend import Backend
+from scrubjay.backend import Admitted, All, Backend, Lease, Native, admit, as_query, lease, valid_ids
 from scrubjay.errors import StoreError
 from scrubjay.fusion import Query, Weighted
 from scrubjay.index import Hit, Index

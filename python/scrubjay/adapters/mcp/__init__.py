@@ -20,9 +20,9 @@ from __future__ import annotations
 from scrubjay.errors import MissingExtraError
 
 try:
-    import mcp.server.lowlevel  # noqa: F401
+    from mcp.shared.exceptions import MCPError  # noqa: F401 - mcp 1 has none
 except ImportError:
-    raise MissingExtraError("scrubjay.adapters.mcp", "mcp", "mcp") from None
+    raise MissingExtraError("scrubjay.adapters.mcp", "mcp", "mcp 2 or newer") from None
 
 from scrubjay.adapters.mcp.server import MemoryServer, serve_stdio
 

@@ -10,9 +10,9 @@ from pydantic import BaseModel, Field
 
 from scrubjay._native import Scope
 from scrubjay.adapters._dataclass_models import request_of
-from scrubjay.adapters._scoped import ReadOnlyMemoryError
 from scrubjay.adapters._typed import LazyMemory, page
 from scrubjay.adapters.mcp.tools import MAX_TEXT, Arguments, Metadata, OneMemory, bounded
+from scrubjay.backend import ReadOnlyMemoryError
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
 from scrubjay.memory import Episode, Fact, FactCandidate, Provenance, Recalled

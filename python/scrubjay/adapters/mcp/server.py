@@ -18,8 +18,6 @@ from mcp.shared.exceptions import MCPError
 from pydantic import ValidationError
 
 from scrubjay._native import Scope, show_config_dict
-from scrubjay.adapters._queries import as_query
-from scrubjay.adapters._scoped import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError
 from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.mcp.known import (
     KnownTools,
@@ -37,6 +35,7 @@ from scrubjay.adapters.mcp.tools import (
     bounded,
     well_formed,
 )
+from scrubjay.backend import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError, as_query
 from scrubjay.errors import BudgetError, ConflictError, CursorError, Error, OwnedCollectionError
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Hits, Index
@@ -76,7 +75,7 @@ class MemoryServer:
     >>> joe.call("get_memory", {"id": added["id"]})
     Traceback (most recent call last):
     ...
-    scrubjay.adapters._scoped.UnknownMemoryError: id: expected the id of a memory in this scope, got ...
+    scrubjay.backend.scoped.UnknownMemoryError: id: expected the id of a memory in this scope, got ...
     """
 
     def __init__(

@@ -28,7 +28,7 @@ from datetime import datetime
 from typing import Any
 
 from scrubjay import payload as payloads
-from scrubjay.adapters._conditions import (
+from scrubjay.backend import (
     EVERYTHING,
     NOTHING,
     All,

@@ -14,14 +14,9 @@ from numpy.typing import NDArray
 
 from scrubjay import payload as payloads
 from scrubjay._native import Scope
-from scrubjay.adapters._conditions import admit, admit_each
-from scrubjay.adapters._ids import valid_ids
-from scrubjay.adapters._opened import lease
-from scrubjay.adapters._queries import as_query
-from scrubjay.adapters._scoped import ReadOnlyMemoryError
 from scrubjay.adapters.mem0.filters import confined_to, payload_of, translated
 from scrubjay.adapters.mem0.results import MemoryId, OutputData, best, similarity
-from scrubjay.backend import Backend
+from scrubjay.backend import Backend, ReadOnlyMemoryError, admit, admit_each, as_query, lease, valid_ids
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
 from scrubjay.records import Record, as_text

@@ -18,7 +18,6 @@ from fastapi.security import HTTPBearer
 from starlette.responses import Response
 
 from scrubjay._native import Scope, StaticEmbedder, show_config_dict
-from scrubjay.adapters._scoped import ScopedMemories, UnknownMemoryError
 from scrubjay.adapters._typed import LazyMemory
 from scrubjay.adapters.service import models
 from scrubjay.adapters.service.asking import FAILURES, arguments_checked, grant_of, scope_of
@@ -30,7 +29,7 @@ from scrubjay.adapters.service.limits import Limits
 from scrubjay.adapters.service.memory_routes import MemoryRoutes
 from scrubjay.adapters.service.metrics import Metrics
 from scrubjay.adapters.service.models import memory_fields
-from scrubjay.backend import Backend
+from scrubjay.backend import Backend, ScopedMemories, UnknownMemoryError
 from scrubjay.errors import Error
 from scrubjay.index import Index
 from scrubjay.memory.extractors import Extractor

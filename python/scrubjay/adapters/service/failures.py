@@ -14,9 +14,9 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from starlette.routing import compile_path
 
-from scrubjay.adapters._scoped import ReadOnlyMemoryError, UnknownMemoryError
 from scrubjay.adapters._typed import UnknownRecordError
 from scrubjay.adapters.service.auth import RefusedError, TokenFileError
+from scrubjay.backend import ReadOnlyMemoryError, UnknownMemoryError
 from scrubjay.errors import (
     BudgetError,
     ClosedError,

@@ -1,7 +1,7 @@
-"""The seam for memories, retrievers and adapters, which need more of an index than a caller does.
+"""What memories and retrievers need of an index beyond its public methods.
 
-:class:`Backend` is that seam. It promises less than :class:`scrubjay.Index`: it may change with any release, and what
-it hands out (the engine, the store) is as it is inside.
+:class:`Backend` promises less than the rest of :mod:`scrubjay.backend`: its properties are stable, but what it hands
+out (the engine, the store) is as it is inside, and its writing methods may change with any release.
 
 >>> from scrubjay import Index, Scope
 >>> index = Index()
@@ -24,7 +24,7 @@ from scrubjay._native import Result, Scope
 from scrubjay.errors import Error
 from scrubjay.fusion import Query
 from scrubjay.index import Hits, Index
-from scrubjay.index.open_collection import OpenCollection
+from scrubjay.index.open_collection import OpenCollection, make_root
 from scrubjay.index.owners import check_unowned
 from scrubjay.initialised import guarded
 from scrubjay.payload import with_pending
@@ -183,6 +183,18 @@ class Backend:
         """Return the memories that `scope` sees and whose text holds `text` as it stands."""
         result: Result = self._collection.engine.find_substring(text, scope=scope, k=k)
         return Hits(result)
+
+    def scratch(self) -> Index:
+        """Return an empty index in memory of the same kind: dimension, metric, analysis, and embedder.
+
+        >>> from scrubjay import Index
+        >>> Backend.of(Index(dim=2, metric="ip")).scratch()
+        <scrubjay.Index 0 memories, 2-dim f16 ip, no embedder, english-1>
+        """
+        self._collection.check_open()
+        options = {name: self._collection.family.options.get(name) for name in ("stemmer", "k1", "b")}
+        root = make_root(self._collection.embedder, self._collection.identity, 1, options)
+        return Index._of(root)
 
     # ------------------------------------------------------------------ writing
 

@@ -10,12 +10,12 @@ Both are applied before anything is ranked.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from scrubjay._native import Scope
-from scrubjay.adapters._queries import USUAL, narrowed
+from scrubjay.backend.queries import USUAL, narrowed
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Query
 from scrubjay.index import Hit, Index
@@ -35,7 +35,11 @@ __all__ = [
     "admit_each",
     "exists",
     "is_text",
+    "met_by",
+    "native_part",
     "only",
+    "split",
+    "where_of",
 ]
 
 T = TypeVar("T", Record, Hit)
@@ -157,7 +161,7 @@ def admit(index: Index, scope: Scope, node: Node, *, exact: bool = False) -> Adm
     {'filter': {'$not': {'n': 1}}, 'ids': None}
     """
     node = _without_idle_tests(index, scope, node)
-    native, rest = _split(node)
+    native, rest = split(node)
     if rest is None:
         return Admitted(native)
     records = _by_key(index.list(scope, exact=exact, filter=native))
@@ -172,7 +176,7 @@ def admit_each(
 
     A group is small enough for its partitions to be in memory together.
     """
-    native = _native(node)
+    native = native_part(node)
     if native is not None:
         for start in range(0, len(scopes), _TOGETHER):
             yield scopes[start : start + _TOGETHER], Admitted(native)
@@ -192,32 +196,58 @@ def _without_idle_tests(index: Index, scope: Scope, node: Node) -> Node:
     return Not(_without_idle_tests(index, scope, node.part)) if isinstance(node, Not) else node
 
 
-def _split(node: Node) -> tuple[dict[str, Any] | None, Node | None]:
-    """Split into a native filter and the remaining conditions; either may be None."""
-    native = _native(node)
+def split(node: Node) -> tuple[dict[str, Any] | None, Node | None]:
+    """Return a native filter and the conditions that remain; either may be None.
+
+    >>> split(All([Native({"n": 1}), Test({"n": 1}, bool)]))[0]
+    {'n': 1}
+    """
+    native = native_part(node)
     if native is not None:
         return native, None
     if not isinstance(node, All):
         return None, node
-    parts = [(part, _native(part)) for part in node.parts]
+    parts = [(part, native_part(part)) for part in node.parts]
     filters = [found for _, found in parts if found is not None]
     together = None if not filters else filters[0] if len(filters) == 1 else {"$and": filters}
     return together, All([part for part, found in parts if found is None])
 
 
-def _native(node: Node) -> dict[str, Any] | None:
-    """Return the tree as one native filter, or None if it holds a test."""
+def native_part(node: Node) -> dict[str, Any] | None:
+    """Return the tree as one native filter; None if it holds a test."""
     if isinstance(node, Native):
         return node.filter
     if isinstance(node, Test):
         return None
     if isinstance(node, Not):
-        part = _native(node.part)
+        part = native_part(node.part)
         return None if part is None else {"$not": part}
-    parts = [_native(part) for part in node.parts]
+    parts = [native_part(part) for part in node.parts]
     if any(part is None for part in parts):
         return None
     return {"$and" if isinstance(node, All) else "$or": parts}
+
+
+def where_of(given: Node | FilterLike | None) -> Node | None:
+    """Return conditions as a tree: a mapping of :mod:`scrubjay.filters` is a native one.
+
+    Raises:
+        TypeError: it is something else.
+
+    >>> where_of({"n": 1})
+    Native(filter={'n': 1})
+    """
+    if given is None or isinstance(given, (Native, Test, All, Either, Not)):
+        return given
+    if isinstance(given, Mapping):
+        return Native(dict(given))
+    raise TypeError(f"where: expected a mapping or conditions, got {type(given).__name__}")
+
+
+def met_by(index: Index, scope: Scope, node: Node, records: Sequence[Record]) -> list[Record]:
+    """Return those of some records of one page that meet conditions, in their order."""
+    met = _meeting(index, scope, node, _by_key(records))
+    return [record for record in records if (record.scope, record.id) in met]
 
 
 def _by_key(records: Iterable[Record]) -> dict[Key, Record]:
@@ -226,7 +256,7 @@ def _by_key(records: Iterable[Record]) -> dict[Key, Record]:
 
 def _meeting(index: Index, scope: Scope, node: Node, records: dict[Key, Record]) -> set[Key]:
     """Return the keys of the records that meet a tree; the index evaluates native parts."""
-    native = _native(node)
+    native = native_part(node)
     if native is not None or isinstance(node, Test):
         where = node.where if isinstance(node, Test) else native
         found = _by_key(index.list(scope, filter=where, ids={id for _, id in records}))

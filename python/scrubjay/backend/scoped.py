@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.backend import Backend
+from scrubjay.backend.seam import Backend
 from scrubjay.errors import Error
 from scrubjay.index import Index
 from scrubjay.locks import renew_in_children
@@ -60,7 +60,7 @@ class ScopedMemories:
     >>> memories.delete(acme, "m1")
     Traceback (most recent call last):
     ...
-    scrubjay.adapters._scoped.UnknownMemoryError: id: expected the id of a memory in this scope, got 'm1'
+    scrubjay.backend.scoped.UnknownMemoryError: id: expected the id of a memory in this scope, got 'm1'
     """
 
     def __init__(self, index: Index) -> None:

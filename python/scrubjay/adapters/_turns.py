@@ -1,0 +1,182 @@
+"""A memory behind the turns of an agent: what it recalls before a turn, and what it keeps of it afterwards.
+
+Adapters for frameworks that ask for context rather than for documents share it. It holds a :class:`scrubjay.Memory`:
+what is said goes into the trace of its run, and as notes into the index, where later runs find it.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Collection, Iterable, Sequence
+from concurrent.futures import Future
+from datetime import datetime, timezone
+from typing import Any, NamedTuple, TypeAlias
+
+from scrubjay._native import Scope
+from scrubjay.backend import lease
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.index import Index
+from scrubjay.memory import Memory, RecalledHit
+from scrubjay.memory.assembly import Assembled
+from scrubjay.memory.distil import Distilled
+from scrubjay.memory.extractors import Extractor
+from scrubjay.memory.lines import dated
+from scrubjay.memory.session import Session
+from scrubjay.memory.stabilise import Transcript
+
+__all__ = ["NOTED", "Extract", "Said", "TurnMemory", "Where", "block_of", "origins_of", "writable"]
+
+Where: TypeAlias = "Memory | Index | str | os.PathLike[str]"
+Extract: TypeAlias = "Extractor | Callable[[Transcript], Any]"
+
+NOTED = ("user", "model")
+"""Whose messages are kept as notes, unless the caller says otherwise."""
+SESSION = "session_id"
+"""The field of a note's metadata that names the run that it is from."""
+_SPEAKER = "speaker"
+
+_log = logging.getLogger(__name__)
+
+
+class Said(NamedTuple):
+    """One message of a turn: the kind of event ("user", "model", "tool"), its author and its text."""
+
+    kind: str
+    author: str
+    text: str
+
+
+class TurnMemory:
+    """A memory, and how much of it goes into a turn. Thread-safe.
+
+    Args:
+        where: a memory that is open already, which is never closed here; an open index with a file; or a path.
+        embedder: of an index or a path, as for :meth:`Memory.open`.
+        budget_tokens: of policies, preferences and recalled records of one turn together.
+        item_tokens: of one recalled record; a longer one is left out whole.
+        floor: how relevant the best record must be for any to go in, as for :meth:`Memory.assemble`.
+        noted: the kinds of messages that are kept as notes; () for none.
+        extractor: reads a run after each of its turns, on a thread in the background; what it returns passes the gate.
+        options: of :meth:`Index.open`, for a path.
+    """
+
+    def __init__(
+        self,
+        where: Where,
+        *,
+        embedder: Embedder | None = None,
+        budget_tokens: int = 2000,
+        item_tokens: int = 500,
+        floor: str = "standard",
+        noted: Collection[str] = NOTED,
+        extractor: Extract | None = None,
+        **options: Any,
+    ) -> None:
+        unknown = sorted(set(noted) - {"user", "model", "tool"})
+        if isinstance(noted, str) or unknown:
+            raise ValueError(f"noted: expected kinds among user, model and tool, got {noted!r}")
+        if isinstance(where, Memory):
+            if embedder is not None or options:
+                given = ", ".join(["embedder"] * (embedder is not None) + list(options))
+                raise ValueError(f"{given}: expected none beside a memory that is open already")
+            self._lease = None
+            self.memory = where
+        else:
+            self._lease = lease(where, embedder=embedder, **options)
+            try:
+                self.memory = Memory(self._lease.root)
+            except BaseException:
+                self._lease.close()
+                raise
+        self._budget = {"budget_tokens": budget_tokens, "item_tokens": item_tokens}
+        self._floor, self._noted, self._extractor = floor, frozenset(noted), extractor
+
+    def before(self, scope: Scope, run_id: str, question: str) -> tuple[Session, Assembled]:
+        """Return the run, and what is to be said to the model before a turn. Writes nothing.
+
+        What this very run noted is left out, since the framework sends the conversation itself; so are recent turns.
+        """
+        session = self.memory.session(scope, run_id)
+        made = session.assemble(
+            writable(question),
+            turn_tokens=0,
+            floor=self._floor,
+            line=_line,
+            filter={"$not": {SESSION: run_id}},
+            **self._budget,
+        )
+        return session, made
+
+    def after(self, session: Session, messages: Iterable[Said]) -> None:
+        """Keep a turn; it is durable when this returns. The prompt that `session` assembled is recorded with it."""
+        said = [Said(kind, author, writable(text)) for kind, author, text in messages if text.strip()]
+        if not said:
+            return
+        drafts = [{"kind": one.kind, "author": one.author, "content": one.text} for one in said]
+        events = session.extend(drafts)
+        now = datetime.now(timezone.utc)
+        notes = [
+            {
+                "id": f"{session.run_id}:{event.seq}",
+                "text": one.text,
+                "scope": session.scope,
+                "metadata": {SESSION: session.run_id, _SPEAKER: one.author},
+                "created_at": now,
+            }
+            for one, event in zip(said, events, strict=True)
+            if one.kind in self._noted
+        ]
+        if notes:
+            self.memory.index.upsert_many(notes, progress=False)
+        if self._extractor is not None:
+            later = self.memory.distil_later(session.run_id, self._extractor, scope=session.scope)
+            later.add_done_callback(_report)
+
+    def close(self) -> None:
+        """Give the file back; a memory that was given stays open."""
+        if self._lease is not None:
+            self.memory.close()
+            self._lease.close()
+
+    def place(self) -> str:
+        """Return words for an adapter's `repr`."""
+        return repr(self.memory).strip("<>")
+
+
+def block_of(made: Assembled, name: str = "memories") -> str:
+    """Return the text of one block of a prompt without its title; empty if there is none."""
+    found = next((block.text for block in made.blocks if block.name == name), "")
+    return found.partition("\n")[2].strip("\n")
+
+
+def writable(text: str) -> str:
+    """Return a text without halves of surrogate pairs, which no file can hold.
+
+    >>> writable("caf\\u00e9 \\ud800")
+    'café ?'
+    """
+    return text.encode("utf-8", "replace").decode()
+
+
+def origins_of(made: Assembled) -> Sequence[str]:
+    """Return the runs that the notes in a prompt are from, each once, best first."""
+    inside = set(made.ids("memories"))
+    runs = (hit.metadata.get(SESSION) for hit in made.trace.recalled or () if hit.id in inside)
+    return list(dict.fromkeys(run for run in runs if isinstance(run, str)))
+
+
+def _line(hit: RecalledHit) -> str:
+    """A note shows who said it, and when; anything else as Memory shows it."""
+    speaker = hit.metadata.get(_SPEAKER) if hit.kind == "note" else None
+    if not isinstance(speaker, str):
+        return dated(hit)
+    at = hit.hit.created_at
+    day = "" if at is None else f" on {at.date().isoformat()}"
+    return f"{hit.text} (said by {speaker}{day}; {hit.relevance})"
+
+
+def _report(done: Future[Distilled]) -> None:
+    error = None if done.cancelled() else done.exception()
+    if error is not None:
+        _log.warning("the extractor failed, and will read this run again after its next turn: %s", error)

@@ -1,0 +1,187 @@
+"""The context provider: a :class:`scrubjay.Memory` that an agent is told from before a run, and tells after it."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Callable, Collection, Iterator
+from typing import Annotated, Any
+
+from agent_framework import ContextProvider, FunctionTool, Message
+
+from scrubjay._native import Scope
+from scrubjay.adapters._turns import NOTED, Extract, Said, TurnMemory, Where, block_of, origins_of
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.memory.session import Session
+
+__all__ = ["ScrubjayContextProvider"]
+
+CONTEXT_PROMPT = "## Memories\nConsider the following memories when answering user questions:"
+_KINDS = {"user": "user", "assistant": "model", "tool": "tool"}
+
+
+class ScrubjayContextProvider(ContextProvider):
+    """What an agent remembers of a user, across sessions.
+
+    Before a run, policies and preferences go into the instructions, and the records that fit the new messages into a
+    message of the user's, since what somebody once said is no instruction. Nothing is added that does not reach
+    `floor`. After a run its messages are appended to the trace of the session, and noted, so that other sessions find
+    them. Facts get in by an `extractor`, the tools, or `memory.propose`.
+
+    Args:
+        where: a :class:`scrubjay.Memory` that is open, an open index with a file, or the path of a file.
+        scope: whose memories; or a function from an AgentSession to a Scope, for an agent that serves many users.
+        source_id: of this provider among those of the agent.
+        context_prompt: what stands above the memories.
+        tools: offer the model the tools `remember` and `search_memories`.
+        budget_tokens: of policies, preferences and memories of one run together.
+        item_tokens: of one memory; a longer one is left out whole.
+        floor: how relevant the best memory must be for any to be shown, as for :meth:`scrubjay.Memory.assemble`.
+        noted: whose messages are noted: "user", "model", "tool"; () for none.
+        extractor: of facts, as for :meth:`scrubjay.Memory.distil`; reads the session after each run, in the background.
+        embedder: of a path or an index; without one memories are found by words.
+        options: of :meth:`scrubjay.Index.open`, for a path.
+
+    Raises (while the agent runs):
+        BudgetError: policies and preferences alone are over the budget.
+        TypeError: `scope` returned something else than a Scope.
+        ValueError: the id of the session cannot name a run (1 to 500 characters without space around them).
+
+    >>> import asyncio, tempfile
+    >>> from agent_framework import AgentSession, Message, SessionContext
+    >>> folder, jane = tempfile.TemporaryDirectory(), Scope("acme", user="jane")
+    >>> provider = ScrubjayContextProvider(folder.name + "/memory.scrubjay", scope=jane)
+    >>> said = provider.memory.propose("The staging key prefix is sk-stg-0041.", scope=jane, source="docs")
+    >>> context = SessionContext(input_messages=[Message("user", ["What is sk-stg-0041?"])])
+    >>> asyncio.run(provider.before_run(agent=None, session=AgentSession(), context=context, state={}))
+    >>> "sk-stg-0041." in context.get_messages()[0].text
+    True
+    >>> provider.close()
+    >>> folder.cleanup()
+    """
+
+    def __init__(
+        self,
+        where: Where,
+        *,
+        scope: Scope | Callable[[Any], Scope],
+        source_id: str = "scrubjay",
+        context_prompt: str = CONTEXT_PROMPT,
+        tools: bool = False,
+        budget_tokens: int = 2000,
+        item_tokens: int = 500,
+        floor: str = "standard",
+        noted: Collection[str] = NOTED,
+        extractor: Extract | None = None,
+        embedder: Embedder | None = None,
+        **options: Any,
+    ) -> None:
+        if not isinstance(scope, Scope) and not callable(scope):
+            raise TypeError(
+                f"scope: expected a scrubjay.Scope or a function that returns one, got {type(scope).__name__}"
+            )
+        super().__init__(source_id)
+        self._scope = scope
+        self._context_prompt = context_prompt
+        self._tools = tools
+        self._turns = TurnMemory(
+            where,
+            embedder=embedder,
+            budget_tokens=budget_tokens,
+            item_tokens=item_tokens,
+            floor=floor,
+            noted=noted,
+            extractor=extractor,
+            **options,
+        )
+        self.memory = self._turns.memory
+        """The memory, for what the framework has no word for: policies, preferences, forgetting."""
+        # The run that a context belongs to, with the prompt that is not recorded yet.
+        self._runs: weakref.WeakKeyDictionary[Any, Session] = weakref.WeakKeyDictionary()
+
+    async def before_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
+        """Add what is known and what fits the new messages to the context."""
+        scope = self._scope_of(session)
+        asked = "\n".join(message.text for message in context.input_messages if message.text)
+        run, made = await asyncio.to_thread(self._turns.before, scope, session.session_id, asked)
+        self._runs[context] = run
+        if made.prefix:
+            context.extend_instructions(self.source_id, made.prefix.rstrip("\n"))
+        memories = block_of(made)
+        if memories:
+            shown = Message("user", [f"{self._context_prompt}\n{memories}"])
+            context.extend_messages(self, [shown], origin_session_ids=origins_of(made))
+        if self._tools:
+            context.extend_tools(self.source_id, self._tools_for(scope, session.session_id))
+
+    async def after_run(self, *, agent: Any, session: Any, context: Any, state: dict[str, Any]) -> None:
+        """Keep the new messages and the answer; they are durable when this returns."""
+        run = self._runs.pop(context, None)
+        if run is None:  # it was added while the agent ran
+            run = self.memory.session(self._scope_of(session), session.session_id)
+        answer = context.response.messages if context.response is not None else []
+        said = [one for message in (*context.input_messages, *answer) for one in _said(message)]
+        await asyncio.to_thread(self._turns.after, run, said)
+
+    def close(self) -> None:
+        """Give the file back; a memory that was given stays open."""
+        self._turns.close()
+
+    async def __aenter__(self) -> ScrubjayContextProvider:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.close)
+
+    def __repr__(self) -> str:
+        whose = self._scope if isinstance(self._scope, Scope) else "many scopes"
+        return (
+            f"<scrubjay.adapters.agent_framework.ScrubjayContextProvider of {whose}: {self._turns.place()}>"
+        )
+
+    def _scope_of(self, session: Any) -> Scope:
+        if isinstance(self._scope, Scope):
+            return self._scope
+        scope = self._scope(session)
+        if not isinstance(scope, Scope):
+            raise TypeError(f"scope: expected a function that returns a scrubjay.Scope, got {scope!r}")
+        return scope
+
+    def _tools_for(self, scope: Scope, run_id: str) -> list[Any]:
+        """The tools of one run; the scope is fixed here, out of the model's reach."""
+
+        async def remember(content: Annotated[str, "One statement that is true later, too."]) -> str:
+            done = await asyncio.to_thread(self.memory.propose, content, scope=scope, source=run_id)
+            return f"{done.status}: {done.reason}" if done.reason else done.status
+
+        async def search_memories(query: Annotated[str, "Words, names or identifiers to look for."]) -> str:
+            found = await asyncio.to_thread(self.memory.recall, query, scope)
+            return (
+                "\n".join(f"- {hit.text}" for hit in found if hit.relevance != "none") or "Nothing is known."
+            )
+
+        return [
+            FunctionTool(
+                name="remember",
+                description="Remember a fact about the user or the task for later conversations.",
+                func=remember,
+            ),
+            FunctionTool(
+                name="search_memories",
+                description="Search what is remembered from earlier conversations.",
+                func=search_memories,
+            ),
+        ]
+
+
+def _said(message: Any) -> Iterator[Said]:
+    """What a message says: its text, and what tools answered. Messages of the system are not part of a turn."""
+    kind = _KINDS.get(str(message.role))
+    if kind is None:
+        return
+    author = (message.author_name or str(message.role))[:500]
+    if message.text:
+        yield Said(kind, author, message.text)
+    for content in message.contents:
+        if content.type == "function_result" and content.result is not None:
+            yield Said("tool", str(content.call_id or "tool")[:500], str(content.result))

@@ -1,0 +1,173 @@
+"""CrewAI's memory records as documents of an index, and its conditions as filters.
+
+A record's own metadata are the document's. What CrewAI keeps beside them stands under names that begin with `crewai_`;
+a record's path is normalised (`crew//a/` is `/crew/a`), so what lies at or below a path is one range of texts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+from crewai.memory.types import MemoryRecord
+from crewai.memory.utils import normalize_scope_path
+
+from scrubjay.backend import EVERYTHING, All, Native, Node, Test, exists
+from scrubjay.index import Hit
+from scrubjay.records import Record
+
+__all__ = [
+    "CATEGORIES",
+    "LAST_ACCESSED",
+    "PATH",
+    "below",
+    "conditions",
+    "document_of",
+    "naive",
+    "path_of",
+    "record_of",
+]
+
+_RESERVED = "crewai_"
+PATH = _RESERVED + "scope"
+CATEGORIES = _RESERVED + "categories"
+LAST_ACCESSED = _RESERVED + "last_accessed"
+_IMPORTANCE = _RESERVED + "importance"
+_SOURCE = _RESERVED + "source"
+_PRIVATE = _RESERVED + "private"
+
+_OWN_TIMES = ("created_at", "expires_at")  # names that a filter takes for the document's times
+_EXACT = 2**53
+
+
+def path_of(scope: Any) -> str:
+    """Return a path of CrewAI's scopes as it is stored: with a slash in front, none at the end, none twice.
+
+    Raises:
+        TypeError: it is not a str.
+
+    >>> path_of("crew//a/"), path_of("")
+    ('/crew/a', '/')
+    """
+    if not isinstance(scope, str):
+        raise TypeError(f"scope: expected a str, got {type(scope).__name__}")
+    return str(normalize_scope_path(scope))
+
+
+def below(path: str | None) -> Native:
+    """Return the condition that a record lies at a path or below it; None and the root admit everything.
+
+    >>> below("/crew/a").filter
+    {'$or': [{'crewai_scope': '/crew/a'}, {'crewai_scope': {'$gte': '/crew/a/', '$lt': '/crew/a0'}}]}
+    """
+    whole = path_of(path or "/")
+    if whole == "/":
+        return EVERYTHING
+    # "0" is the character after "/", so these are all texts that begin with the path and a slash, and no others.
+    return Native({"$or": [{PATH: whole}, {PATH: {"$gte": whole + "/", "$lt": whole + "0"}}]})
+
+
+def conditions(
+    path: str | None = None,
+    categories: Sequence[str] | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    older_than: datetime | None = None,
+) -> Node:
+    """Return what a search or a deletion asks for: all of it holds, of the categories one.
+
+    Raises:
+        TypeError: a value has another type than CrewAI documents.
+    """
+    parts: list[Node] = [below(path)]
+    if categories:
+        if isinstance(categories, str):
+            raise TypeError("categories: expected a list of str, got a str")
+        parts.append(Native({CATEGORIES: {"$in": list(categories)}}))
+    if metadata is not None and not isinstance(metadata, Mapping):
+        raise TypeError(f"metadata_filter: expected a mapping, got {type(metadata).__name__}")
+    parts.extend(_equal(name, value) for name, value in (metadata or {}).items())
+    if older_than is not None:
+        if not isinstance(older_than, datetime):
+            raise TypeError(f"older_than: expected a datetime, got {type(older_than).__name__}")
+        parts.append(Native({"created_at": {"$lt": _utc(older_than)}}))
+    return All(parts)
+
+
+def document_of(record: MemoryRecord) -> dict[str, Any]:
+    """Return a record as :meth:`scrubjay.Index.upsert_many` takes it, without a scope.
+
+    Raises:
+        ValueError: a key of its metadata begins with `crewai_`.
+    """
+    taken = sorted(key for key in record.metadata if str(key).startswith(_RESERVED))
+    if taken:
+        raise ValueError(f"metadata: expected keys that do not begin with {_RESERVED!r}, got {taken[0]!r}")
+    own = {
+        PATH: path_of(record.scope),
+        CATEGORIES: list(record.categories),
+        _IMPORTANCE: record.importance,
+        _SOURCE: record.source,
+        _PRIVATE: record.private,
+        LAST_ACCESSED: _utc(record.last_accessed).isoformat(),
+    }
+    return {
+        "id": record.id,
+        "text": record.content,
+        "vector": record.embedding or None,
+        "metadata": {**record.metadata, **{name: value for name, value in own.items() if value is not None}},
+        "created_at": _utc(record.created_at),
+    }
+
+
+def record_of(found: Record | Hit) -> MemoryRecord:
+    """Return a document as CrewAI's record; what another adapter wrote lies at the root and has no categories.
+
+    Times are naive and in UTC, which CrewAI's scoring computes with.
+    """
+    metadata = dict(found.metadata or {})
+    own = {key: metadata.pop(key) for key in list(metadata) if key.startswith(_RESERVED)}
+    created = naive(found.created_at) if isinstance(found.created_at, datetime) else datetime(1970, 1, 1)
+    accessed = own.get(LAST_ACCESSED)
+    vector = found.vector if isinstance(found, Record) else None
+    return MemoryRecord(
+        id=str(found.id),
+        content=found.text,
+        scope=own.get(PATH, "/"),
+        categories=own.get(CATEGORIES, []),
+        metadata=metadata,
+        importance=own.get(_IMPORTANCE, 0.5),
+        created_at=created,
+        last_accessed=created if accessed is None else naive(datetime.fromisoformat(accessed)),
+        embedding=None if vector is None else np.asarray(vector, dtype=np.float32).tolist(),
+        source=own.get(_SOURCE),
+        private=own.get(_PRIVATE, False),
+    )
+
+
+def naive(moment: datetime) -> datetime:
+    """Return a moment as CrewAI has it: UTC, without saying so."""
+    return _utc(moment).replace(tzinfo=None)
+
+
+def _utc(moment: datetime) -> datetime:
+    """Return an aware moment; CrewAI's naive ones are UTC."""
+    return moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment.astimezone(timezone.utc)
+
+
+def _equal(name: Any, value: Any) -> Node:
+    """Return the condition `metadata.get(name) == value`, which is how CrewAI's own storages read a filter."""
+    if not isinstance(name, str):
+        raise TypeError(f"metadata_filter: expected keys of type str, got {type(name).__name__}")
+    if name and not name.startswith("$") and name not in _OWN_TIMES:
+        if value is None:
+            return Native({name: {"$exists": False}})
+        if isinstance(value, str):
+            return Native({name: value})
+        if isinstance(value, (bool, int, float)) and math.isfinite(value) and abs(value) < _EXACT:
+            same: list[Any] = [bool(value)] if value in (0, 1) else []
+            return Native({name: {"$in": [value + 0, *same]}})  # in Python, True == 1
+    where = {} if value is None or name in _OWN_TIMES or not name or name.startswith("$") else exists(name)
+    return Test(where, lambda record: dict(record.metadata or {}).get(name) == value)

@@ -1,0 +1,306 @@
+"""The storage itself: one scope of an index, in which CrewAI's paths are conditions."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+from crewai.memory.storage.backend import EmbeddingDimensionMismatchError
+from crewai.memory.types import MemoryRecord, ScopeInfo
+
+from scrubjay._native import Scope
+from scrubjay.adapters.crewai.embedding import text_of
+from scrubjay.adapters.crewai.records import (
+    CATEGORIES,
+    LAST_ACCESSED,
+    PATH,
+    below,
+    conditions,
+    document_of,
+    path_of,
+    record_of,
+)
+from scrubjay.backend import Backend, Documents
+from scrubjay.errors import VersionConflictError
+from scrubjay.fusion import Query
+from scrubjay.index import Hit, Index
+from scrubjay.records import Record
+
+__all__ = ["ScrubjayStorage"]
+
+# What matching words are worth as a similarity, at most: less than the .85 from which on CrewAI takes a new memory for
+# a version of an old one and asks a model about it.
+_WORDS = 0.8
+_HALF_BM25 = 2.0
+# By how much an identifier comes before what is more similar; in CrewAI's score four days of age weigh as much.
+_AHEAD = 0.05
+
+
+class ScrubjayStorage:
+    """What a crew remembers, in one scope: CrewAI's `StorageBackend`. Thread-safe.
+
+    Args:
+        where: the path of a file; an :class:`Index` that is open already; None: in this process's memory.
+        scope: whose memories. CrewAI's own scopes are paths within it: conditions, which decide what is found, while
+            other scopes of the index do not exist for this storage, its `reset` included.
+        query: how searches rank; None: ``scrubjay.Query()``.
+        collection: of the file.
+        options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
+
+    Searches also find what is shared with the scope, which no call changes.
+
+    A score lies between 0 and 1: the similarity to the vector, or what the matching words are worth (at most 0.8),
+    whichever is more. A memory that holds an identifier of the query is put 0.05 before the most similar one.
+
+    >>> storage = ScrubjayStorage(scope=Scope("acme", user="jane"))
+    >>> storage.save([MemoryRecord(id="m1", content="Prefers trains.", scope="/trips", embedding=[1.0, 0.0])])
+    >>> storage.search([1.0, 0.0], scope_prefix="/trips")[0][0].content, storage.search([1.0, 0.0], "/trip")
+    ('Prefers trains.', [])
+    """
+
+    def __init__(
+        self,
+        where: str | os.PathLike[str] | Index | None = None,
+        *,
+        scope: Scope,
+        query: Query | Mapping[str, Any] | None = None,
+        collection: str | None = "crewai",
+        **options: Any,
+    ) -> None:
+        if not isinstance(scope, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        self._scope = scope
+        self._documents = Documents(where, collection=collection, query=query, **options)
+
+    # ------------------------------------------------------------------ writing
+
+    def save(self, records: Iterable[MemoryRecord]) -> None:
+        """Write records: all or none. One with an id that is there already replaces it.
+
+        Raises:
+            EmbeddingDimensionMismatchError: a vector has another length than those that are stored.
+            ValueError: a key of some metadata begins with `crewai_`.
+        """
+        rows = {record.id: document_of(record) for record in records}
+        self._write(list(rows.values()))
+
+    def update(self, record: MemoryRecord) -> None:
+        """Write a record in the place of the one with its id, whose vector stays if the new one has none and the same
+        content.
+
+        Raises:
+            What :meth:`save` raises.
+        """
+        row = document_of(record)
+        with self._documents.turn:
+            if row["vector"] is None:
+                (before,) = self._documents.get_many([record.id], scope=self._scope, exact=True)
+                if before is not None and before.text == row["text"]:
+                    row["vector"] = before.vector
+            self._write([row])
+
+    def touch_records(self, record_ids: Sequence[str]) -> None:
+        """Note that records were read just now; one that is written at the same moment is left as it is."""
+        now = datetime.now(timezone.utc).isoformat()
+        with self._documents.turn:
+            rows = [
+                {
+                    "id": found.id,
+                    "text": found.text,
+                    "vector": found.vector,
+                    "metadata": {**(found.metadata or {}), LAST_ACCESSED: now},
+                    "created_at": found.created_at,
+                    "expires_at": found.expires_at,
+                    "version": found.version,
+                }
+                for found in self._documents.get_many(record_ids, scope=self._scope, exact=True)
+                if found is not None
+            ]
+            try:
+                self._write(rows)
+            except VersionConflictError:
+                pass  # another process wrote one of them: an access is not worth another try
+
+    def delete(
+        self,
+        scope_prefix: str | None = None,
+        categories: list[str] | None = None,
+        record_ids: list[str] | None = None,
+        older_than: datetime | None = None,
+        metadata_filter: dict[str, Any] | None = None,
+    ) -> int:
+        """Delete the records that meet all of the conditions, at once; return how many. Without any: all of the scope.
+
+        An empty list of ids names no record. CrewAI's LanceDB storage takes it for no condition, leaves the others out
+        of account where ids are given, and counts records at the root to every path.
+        """
+        node = conditions(scope_prefix, categories, metadata_filter, older_than)
+        return self._documents.delete_many(record_ids, scope=self._scope, filter=node)
+
+    def reset(self, scope_prefix: str | None = None) -> None:
+        """Delete everything at or below a path; None: everything of the scope, and of no other."""
+        if path_of(scope_prefix or "/") == "/":
+            self._documents.erase(self._scope, reason="reset")
+        else:
+            self.delete(scope_prefix)
+
+    def _write(self, rows: Sequence[Mapping[str, Any]]) -> None:
+        dim = self._dim
+        for row in rows:
+            dim = _checked(row["vector"], dim)
+        if rows:
+            self._documents.upsert_many(rows, scope=self._scope)
+
+    @property
+    def _dim(self) -> int | None:
+        return Backend.of(self._documents.index).dim
+
+    # ------------------------------------------------------------------ reading
+
+    def search(
+        self,
+        query_embedding: Sequence[float],
+        scope_prefix: str | None = None,
+        categories: list[str] | None = None,
+        metadata_filter: dict[str, Any] | None = None,
+        limit: int = 10,
+        min_score: float = 0.0,
+    ) -> list[tuple[MemoryRecord, float]]:
+        """Return the best records at or below a path and their scores, the best first.
+
+        By words and meaning if the vector is a :class:`ScrubjayEmbedder`'s, by meaning alone otherwise. All conditions
+        are applied before anything is ranked.
+
+        Raises:
+            EmbeddingDimensionMismatchError: the vector has another length than those that are stored.
+        """
+        dim, text = _checked(query_embedding, self._dim), text_of(query_embedding)
+        # Without any vector stored, words alone decide.
+        vector = list(query_embedding) if self._dim == dim and len(query_embedding) else None
+        if limit < 1 or (vector is None and not text):
+            return []
+        hits = self._documents.search(
+            text,
+            scope=self._scope,
+            k=limit,
+            vector=vector,
+            filter=conditions(scope_prefix, categories, metadata_filter),
+            explain=True,
+        )
+        scored = _scored(hits, Backend.of(self._documents.index).metric)
+        return [(record_of(hit), score) for hit, score in scored if score >= min_score]
+
+    def get_record(self, record_id: str) -> MemoryRecord | None:
+        """Return the record with this id, None if there is none."""
+        (found,) = self._documents.get_many([record_id], scope=self._scope)
+        return None if found is None else record_of(found)
+
+    def list_records(
+        self, scope_prefix: str | None = None, limit: int = 200, offset: int = 0
+    ) -> list[MemoryRecord]:
+        """Return a page of the records at or below a path, the last created first."""
+        if limit < 1 or offset < 0:
+            return []
+        page = self._page(scope_prefix, limit=offset + limit, descending=True)
+        return [record_of(record) for record in page[offset:]]
+
+    def get_scope_info(self, scope: str) -> ScopeInfo:
+        """Return how many records lie at or below a path, from when to when, their categories, and the paths one step
+        below."""
+        path = path_of(scope)
+        ends = [self._page(path, limit=1, descending=descending) for descending in (False, True)]
+        oldest, newest = (None if not end else record_of(end[0]).created_at for end in ends)
+        return ScopeInfo(
+            path=path,
+            record_count=self.count(path),
+            categories=sorted(self.list_categories(path)),
+            oldest_record=oldest,
+            newest_record=newest,
+            child_scopes=self.list_scopes(path),
+        )
+
+    def list_scopes(self, parent: str = "/") -> list[str]:
+        """Return the paths one step below a path under which records lie, sorted."""
+        path = path_of(parent)
+        before = "/" if path == "/" else path + "/"
+        paths = [value for value in self._values(PATH, path) if isinstance(value, str)]
+        steps = {one[len(before) :].split("/", 1)[0] for one in paths if one.startswith(before)}
+        return sorted(before + step for step in steps if step)
+
+    def list_categories(self, scope_prefix: str | None = None) -> dict[str, int]:
+        """Return the categories at or below a path, each with the number of its records, the most frequent first."""
+        return {str(value): n for value, n in self._values(CATEGORIES, scope_prefix).items()}
+
+    def count(self, scope_prefix: str | None = None) -> int:
+        """Return how many records lie at or below a path."""
+        return self._documents.count(self._scope, filter=below(scope_prefix))
+
+    def _values(self, field: str, path: str | None) -> dict[Any, int]:
+        found: dict[Any, int] = self._documents.values(field, scope=self._scope, filter=below(path).filter)
+        return found
+
+    def _page(self, path: str | None, *, limit: int, descending: bool) -> list[Record]:
+        return self._documents.scroll(
+            scope=self._scope, limit=limit, filter=below(path), order_by="created_at", descending=descending
+        ).records
+
+    # ------------------------------------------------------------------ asynchronous
+
+    async def asave(self, records: Iterable[MemoryRecord]) -> None:
+        """Do what :meth:`save` does, on another thread."""
+        await asyncio.to_thread(self.save, list(records))
+
+    async def asearch(self, query_embedding: Sequence[float], *args: Any, **options: Any) -> Any:
+        """Return what :meth:`search` returns; the event loop does not wait."""
+        return await asyncio.to_thread(self.search, query_embedding, *args, **options)
+
+    async def adelete(self, *args: Any, **options: Any) -> int:
+        """Do what :meth:`delete` does, on another thread."""
+        return await asyncio.to_thread(self.delete, *args, **options)
+
+    # ------------------------------------------------------------------ its own
+
+    def close(self) -> None:
+        """Give the file back; the last adapter that uses it closes it. `Memory.close` calls this."""
+        self._documents.close()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> ScrubjayStorage:
+        return self  # a copy of a crew keeps its memories where they are
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.adapters.crewai.ScrubjayStorage {self._scope}: {self._documents.place}>"
+
+
+def _checked(vector: Any, dim: int | None) -> int | None:
+    """Return the dimension that vectors have, of which this one is not another; None: not known yet."""
+    if vector is None or len(vector) == 0:
+        return dim
+    if dim is not None and len(vector) != dim:
+        raise EmbeddingDimensionMismatchError(dim, len(vector))
+    return len(vector)
+
+
+def _scored(hits: Sequence[Hit], metric: str) -> list[tuple[Hit, float]]:
+    """Return hits with their scores, the best first; of equal scores in the order of the search."""
+    similar = [_similarity(hit, metric) for hit in hits]
+    ahead = min(1.0, max(similar, default=0.0) + _AHEAD)
+    scored = []
+    for hit, score in zip(hits, similar, strict=True):
+        if hit.identifier:
+            score = max(ahead, _WORDS)
+        elif hit.bm25:
+            worth = math.sqrt(hit.coverage or 0.0) * hit.bm25 / (hit.bm25 + _HALF_BM25)
+            score = max(score, _WORDS * worth)
+        scored.append((hit, score))
+    return sorted(scored, key=lambda pair: -pair[1])
+
+
+def _similarity(hit: Hit, metric: str) -> float:
+    value = hit.similarity
+    if value is None:
+        return 0.0
+    return 1.0 / (1.0 + math.sqrt(max(0.0, -value))) if metric == "l2" else min(1.0, max(0.0, value))

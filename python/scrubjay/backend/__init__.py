@@ -1,0 +1,88 @@
+"""What adapters are made of: for those who put Scrubjay behind the memory or vector store of another project.
+
+===================== =================================================================================================
+:class:`Documents`    a collection of a file that adapters share, with all verbs; :class:`AsyncDocuments` awaits them
+:class:`ScopeMap`     the framework's names (`user_id`, `app_name`) as scopes; :func:`joined` for paths and namespaces
+:class:`Native`,      filters: what the index checks itself, and what Python checks memory by memory, under
+:class:`Test`         :class:`All`, :class:`Either` and :class:`Not`; both before anything is ranked
+:class:`ErrorMap`     Scrubjay's errors as the framework's
+:func:`lease`         the share of an open file, for what is made of more than one collection
+:func:`page_of`       pages by cursor, with conditions; :func:`every` goes through all of them
+:func:`as_query`      a :class:`scrubjay.Query` or its settings, as an adapter's parameter
+===================== =================================================================================================
+
+All names of `__all__` are stable: they change by deprecation only. `docs/backends.md` builds an adapter of them.
+"""
+
+from __future__ import annotations
+
+from scrubjay.backend.asynchronous import AsyncDocuments
+from scrubjay.backend.conditions import (
+    EVERYTHING,
+    NOTHING,
+    Admitted,
+    All,
+    Either,
+    Native,
+    Node,
+    Not,
+    Test,
+    admit,
+    admit_each,
+    exists,
+    is_composite,
+    is_text,
+    only,
+    where_of,
+)
+from scrubjay.backend.documents import Documents
+from scrubjay.backend.failures import ErrorMap
+from scrubjay.backend.ids import valid_ids
+from scrubjay.backend.leases import Lease, lease
+from scrubjay.backend.paging import every, page_of
+from scrubjay.backend.queries import as_query, narrowed
+from scrubjay.backend.scoped import ReadOnlyMemoryError, ScopedMemories, UnknownMemoryError
+from scrubjay.backend.scoping import NOBODY, ScopeMap, joined, parted
+from scrubjay.backend.seam import Backend
+from scrubjay.backend.together import search_together
+from scrubjay.initialised import guard_exports
+
+__all__ = [
+    "EVERYTHING",
+    "NOBODY",
+    "NOTHING",
+    "Admitted",
+    "All",
+    "AsyncDocuments",
+    "Backend",
+    "Documents",
+    "Either",
+    "ErrorMap",
+    "Lease",
+    "Native",
+    "Node",
+    "Not",
+    "ReadOnlyMemoryError",
+    "ScopeMap",
+    "ScopedMemories",
+    "Test",
+    "UnknownMemoryError",
+    "admit",
+    "admit_each",
+    "as_query",
+    "every",
+    "exists",
+    "is_composite",
+    "is_text",
+    "joined",
+    "lease",
+    "narrowed",
+    "only",
+    "page_of",
+    "parted",
+    "search_together",
+    "valid_ids",
+    "where_of",
+]
+
+guard_exports(__name__)

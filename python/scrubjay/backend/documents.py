@@ -1,0 +1,263 @@
+"""The documents of an adapter: one collection of a shared file, with the verbs of an index.
+
+Beyond :class:`scrubjay.Index` they take conditions that only Python can check, search several scopes at once, pass over
+what no document can have as its id, and raise the framework's errors.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from types import TracebackType
+from typing import Any, TypeAlias, TypeVar
+
+from numpy.typing import ArrayLike
+
+from scrubjay._native import Scope
+from scrubjay.backend.conditions import EVERYTHING, Admitted, Node, admit, native_part, where_of
+from scrubjay.backend.failures import ErrorMap
+from scrubjay.backend.ids import valid_ids
+from scrubjay.backend.leases import lease
+from scrubjay.backend.paging import every, page_of
+from scrubjay.backend.queries import as_query
+from scrubjay.backend.together import search_together
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.filters import FilterLike
+from scrubjay.fusion import Query
+from scrubjay.index import Hit, Index
+from scrubjay.initialised import guarded
+from scrubjay.records import Cursor, Page, Record, checked_scope
+
+__all__ = ["Documents"]
+
+Self = TypeVar("Self", bound="Documents")
+Conditions: TypeAlias = "Node | FilterLike | None"
+
+
+@guarded
+class Documents:
+    """One collection as an adapter has it. Thread-safe; a context manager. :class:`AsyncDocuments` awaits the same.
+
+    Args:
+        where: the path of a file, which all adapters of this process that name it share; an :class:`Index` that is
+            open already, which stays open; None: in this process's memory.
+        collection: of the file; None: the one without a name.
+        embedder: for finding by meaning; without one searches go by words, unless vectors are given.
+        query: how searches rank, a :class:`Query` or its settings; None: ``Query()``.
+        errors: what is raised in the place of Scrubjay's errors, by every method.
+        options: dim, metric, dtype, analyzer of a new collection; durability, busy_timeout, memory_budget, keys and the
+            rest of :meth:`Index.open`.
+
+    `filter=` of a method is a filter of :mod:`scrubjay.filters` or a tree of conditions
+    (:mod:`scrubjay.backend.conditions`); the scope is said in every call. Ids are str.
+
+    >>> jane = Scope("acme", user="jane")
+    >>> documents = Documents(None, collection="notes")
+    >>> documents.upsert_many([{"id": "m1", "text": "The staging key is sk-stg-0041."}], scope=jane)
+    1
+    >>> documents.search("sk-stg-0041", scope=jane)[0].id
+    'm1'
+    >>> documents.get_many(["m1", None, "m2"], scope=Scope("acme", user="joe"))
+    [None, None, None]
+    """
+
+    def __init__(
+        self,
+        where: str | os.PathLike[str] | Index | None = None,
+        *,
+        collection: str | None = None,
+        embedder: Embedder | None = None,
+        query: Query | Mapping[str, Any] | None = None,
+        errors: ErrorMap | None = None,
+        **options: Any,
+    ) -> None:
+        self.errors = ErrorMap() if errors is None else errors
+        with self.errors:
+            self.query = as_query(query)
+            self.lease = lease(where, collection=collection, embedder=embedder, **options)
+
+    @property
+    def index(self) -> Index:
+        """The collection's index. Made again if another holder of the file dropped the collection."""
+        with self.errors:
+            return self.lease.index
+
+    @property
+    def turn(self) -> AbstractContextManager[bool]:
+        """A lock that all adapters of this process over this file share, for what reads and then writes."""
+        with self.errors:
+            return self.lease.turn
+
+    # ------------------------------------------------------------------ writing
+
+    def upsert_many(self, records: Iterable[Mapping[str, Any] | Any], *, scope: Scope | None = None) -> int:
+        """Write memories as :meth:`Index.upsert_many` does: all or none; return how many."""
+        with self.errors:
+            return self.index.upsert_many(records, scope=scope, progress=False)
+
+    def patch(self, id: Any, *, scope: Scope, **changes: Any) -> int | None:
+        """Change one memory of exactly this scope but not its text, as :meth:`Index.patch` does; None: it is absent."""
+        with self.errors:
+            return self.index.patch(id, scope=scope, **changes) if valid_ids([id]) else None
+
+    def delete_many(
+        self,
+        ids: Iterable[Any] | None = None,
+        *,
+        scope: Scope,
+        filter: Conditions = None,
+        reason: str = "delete",
+    ) -> int:
+        """Delete memories of exactly this scope in one commit; return how many there were.
+
+        Args:
+            ids: of the memories; what is not there, or no id, is passed over.
+            filter: conditions; what meets them goes, of `ids` if they are given as well.
+
+        Raises:
+            ValueError: neither is given; :meth:`erase` deletes everything.
+        """
+        with self.errors:
+            wanted = None if ids is None else valid_ids(ids)
+            node = where_of(filter)
+            if wanted is None and node is None:
+                raise ValueError("ids, filter: expected one of them at least; erase() deletes everything")
+            index = self.index
+            if node is None or wanted == []:
+                return index.delete_many(wanted, scope=scope, reason=reason)
+            with self.turn:
+                native = native_part(node)
+                if native is not None and native != EVERYTHING.filter:
+                    return index.delete_many(wanted, scope=scope, filter=native, reason=reason)
+                met = [record.id for record in every(index, scope, node, exact=True)]
+                kept = met if wanted is None else list(set(met).intersection(wanted))
+                return index.delete_many(kept, scope=scope, reason=reason)
+
+    def erase(self, scope: Scope, *, exact: bool = True, reason: str = "erase") -> int:
+        """Delete everything of exactly this scope (with exact=False of what lies below it, too); return how many."""
+        with self.errors:
+            return self.index.erase(scope, exact=exact, reason=reason)
+
+    # ------------------------------------------------------------------ looking
+
+    def get_many(self, ids: Iterable[Any], *, scope: Scope, exact: bool = False) -> list[Record | None]:
+        """Return the memories with these ids in their order, with their vectors; None for what the scope does not see.
+
+        With `exact` what is shared with the scope counts as absent.
+        """
+        with self.errors:
+            wanted = list(ids)
+            known = valid_ids(wanted)
+            found = dict(zip(known, self.index.get_many(known, scope=scope), strict=True))
+            records = [found.get(id) if isinstance(id, str) else None for id in wanted]
+            return [r if r is None or not exact or r.scope == scope else None for r in records]
+
+    def search(
+        self,
+        text: str | bytes | None = None,
+        *,
+        scope: Scope | Sequence[Scope],
+        k: int = 10,
+        filter: Conditions = None,
+        vector: ArrayLike | None = None,
+        query: Query | None = None,
+        offset: int = 0,
+        explain: bool = False,
+    ) -> list[Hit]:
+        """Return the best `k` memories, best first, after the best `offset`.
+
+        Several scopes are ranked together (:mod:`scrubjay.backend.together`). Otherwise as :meth:`Index.search`.
+        """
+        with self.errors:
+            if isinstance(offset, bool) or not isinstance(offset, int) or offset < 0:
+                raise ValueError(f"offset: expected 0 or more, got {offset!r}")
+            scopes = [checked_scope(scope)] if isinstance(scope, Scope) else list(scope)
+            return search_together(
+                self.index,
+                scopes,
+                text,
+                k=k + offset,
+                where=where_of(filter),
+                vector=vector,
+                query=self.query if query is None else query,
+                explain=explain,
+            )[offset:]
+
+    def scroll(
+        self,
+        *,
+        scope: Scope,
+        limit: int = 100,
+        cursor: Cursor | str | None = None,
+        filter: Conditions = None,
+        order_by: str | None = None,
+        descending: bool = False,
+        vectors: bool = False,
+        exact: bool = False,
+    ) -> Page:
+        """Return one page and the cursor of the next, as :meth:`Index.scroll` does; late pages cost no more."""
+        with self.errors:
+            return page_of(
+                self.index,
+                scope,
+                where_of(filter),
+                limit=limit,
+                cursor=cursor,
+                order_by=order_by,
+                descending=descending,
+                vectors=vectors,
+                exact=exact,
+            )
+
+    def every(self, *, scope: Scope, filter: Conditions = None, **options: Any) -> Iterator[Record]:
+        """Yield all memories, page by page; `options` are those of :meth:`scroll`."""
+        with self.errors:
+            yield from every(self.index, scope, where_of(filter), **options)
+
+    def count(self, scope: Scope, *, filter: Conditions = None) -> int:
+        """Return how many memories the scope sees, and that meet the conditions."""
+        with self.errors:
+            node = where_of(filter)
+            admitted = Admitted() if node is None else admit(self.index, scope, node)
+            if admitted.keys is not None:
+                return len(admitted.keys)
+            return self.index.count(scope, filter=admitted.filter)
+
+    def values(
+        self, field: str, *, scope: Scope, filter: FilterLike | None = None, limit: int | None = None
+    ) -> Any:
+        """Return the distinct values of a field with their counts, as :meth:`Index.values` does."""
+        with self.errors:
+            return self.index.values(field, scope=scope, filter=filter, limit=limit)
+
+    @contextmanager
+    def changing(self) -> Iterator[Index]:
+        """Read and write in turn with all adapters of this process over this file; gives the index."""
+        with self.errors, self.turn:
+            yield self.index
+
+    # ------------------------------------------------------------------ the end
+
+    def close(self) -> None:
+        """Give the file back; the last adapter that uses it closes it."""
+        self.lease.close()
+
+    def __enter__(self: Self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.backend.Documents {self.place}>"
+
+    @property
+    def place(self) -> str:
+        """Words for the `repr` of the adapter: collection, file, embedder."""
+        try:
+            return self.lease.place(self.lease.index)
+        except Exception:  # noqa: BLE001 - a repr never fails
+            return "closed"

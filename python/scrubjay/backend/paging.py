@@ -1,0 +1,79 @@
+"""Pages by cursor, also where a part of the filter is a function of Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.backend.conditions import Node, met_by, split
+from scrubjay.index import Index
+from scrubjay.records import Cursor, Page, Record
+
+__all__ = ["every", "page_of"]
+
+_LEAST_PAGE = 256
+"""Memories that are read at a time where most of them may not meet the conditions."""
+
+
+def page_of(
+    index: Index,
+    scope: Scope,
+    where: Node | None = None,
+    *,
+    limit: int = 100,
+    cursor: Cursor | str | None = None,
+    **options: Any,
+) -> Page:
+    """Return one page of what meets the conditions, and the cursor of the next one.
+
+    `options` are `order_by`, `descending`, `vectors` and `exact` of :meth:`scrubjay.Index.scroll`, whose promises hold
+    here: no page costs more for being a late one.
+
+    Raises:
+        CursorError: the cursor is damaged, or of another index, scope or order.
+
+    >>> from scrubjay.backend.conditions import Test, is_text
+    >>> index, acme = Index(), Scope("acme")
+    >>> for number in range(6):
+    ...     index.upsert(number, "A note", scope=acme, metadata={"city": ["York", "New York"][number % 2]})
+    >>> new = Test(is_text("city"), lambda record: "New" in record.metadata["city"])
+    >>> page = page_of(index, acme, new, limit=2)
+    >>> [record.id for record in page], [record.id for record in page_of(index, acme, new, cursor=page.cursor)]
+    ([1, 3], [5])
+    """
+    native, rest = (None, None) if where is None else split(where)
+    if rest is None:
+        return index.scroll(scope=scope, filter=native, limit=limit, cursor=cursor, **options)
+    found: list[Record] = []
+    while True:
+        room, start = limit - len(found), cursor
+        page = index.scroll(scope=scope, filter=native, limit=max(room, _LEAST_PAGE), cursor=start, **options)
+        met = met_by(index, scope, rest, page.records)
+        if len(met) > room:
+            # The page ends in the middle of what was read: its cursor is that of a shorter reading.
+            positions = [
+                position for position, record in enumerate(page.records, 1) if record is met[room - 1]
+            ]
+            page = index.scroll(scope=scope, filter=native, limit=positions[0], cursor=start, **options)
+            met = met_by(index, scope, rest, page.records)[:room]
+        found += met
+        cursor = page.cursor
+        if cursor is None or len(found) >= limit:
+            return Page(found, cursor)
+
+
+def every(
+    index: Index, scope: Scope, where: Node | None = None, *, page: int = 1000, **options: Any
+) -> Iterator[Record]:
+    """Yield all that meets the conditions, page by page, in the order of writing unless `options` say otherwise.
+
+    What is written meanwhile may or may not be among it; see :meth:`scrubjay.Index.scroll`.
+    """
+    cursor: Cursor | str | None = None
+    while True:
+        found = page_of(index, scope, where, limit=page, cursor=cursor, **options)
+        yield from found
+        cursor = found.cursor
+        if cursor is None:
+            return

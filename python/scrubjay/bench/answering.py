@@ -1,0 +1,101 @@
+"""Answers: who gives them, and how they are compared with the accepted ones.
+
+An answerer is any callable: a language model behind an API, an extractor, a person. None is part of this package. The
+measures are those that need no judge: token F1 and exact match as in SQuAD and LoCoMo, and whether the answer contains
+an accepted one, as MemoryAgentBench counts. LongMemEval is judged by a model: write the answers with
+:func:`write_hypotheses` and give them to the project's own script.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from scrubjay.bench.datasets import Question
+from scrubjay.whole_files import whole_file
+
+__all__ = ["Answerer", "Asked", "answer_scores", "holds_answer", "write_hypotheses"]
+
+_ARTICLES = re.compile(r"\b(a|an|the)\b")
+_UNSPACED = re.compile(
+    r"([\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\U00020000-\U0003ffff])"
+)
+"""Letters of scripts without spaces between words: each counts as a word."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A question, and the ids and texts of what was found for it, best first."""
+
+    question: Question
+    ids: tuple[str, ...]
+    texts: tuple[str, ...]
+
+
+Answerer = Callable[[Asked], str]
+"""Returns the answer to a question."""
+
+
+def normalised(text: str) -> str:
+    """Return a text in lower case, without punctuation and English articles, its words with one space between.
+
+    >>> normalised("The  Café-Bar!"), normalised("東京へ")
+    ('café bar', '東 京 へ')
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    words = "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in folded)
+    return " ".join(_ARTICLES.sub(" ", _UNSPACED.sub(r" \1 ", words)).split())
+
+
+def answer_scores(answer: str, accepted: Sequence[str]) -> dict[str, float]:
+    """Return f1, exact and contains: the best over the accepted answers, from 0 to 1; empty if there are none.
+
+    >>> answer_scores("On 7 May 2023.", ["7 May 2023", "yesterday"])
+    {'f1': 0.8571428571428571, 'exact': 0.0, 'contains': 1.0}
+    """
+    if not accepted:
+        return {}
+    given = normalised(answer)
+    wanted = [normalised(one) for one in accepted]
+    return {
+        "f1": max(_f1(given.split(), one.split()) for one in wanted),
+        "exact": float(given in wanted),
+        "contains": float(any(_contains(given, one) for one in wanted)),
+    }
+
+
+def holds_answer(texts: Iterable[str], accepted: Sequence[str]) -> bool:
+    """Return whether an accepted answer stands in one of the texts, whole words, after normalisation."""
+    wanted = [normalised(one) for one in accepted]
+    return any(_contains(normalised(text), one) for text in texts for one in wanted)
+
+
+def write_hypotheses(
+    path: str | Path, answers: Iterable[Mapping[str, str]], *, replace: bool = False
+) -> None:
+    """Write answers as JSON Lines of `question_id` and `hypothesis`, which LongMemEval's evaluation reads.
+
+    Raises:
+        FileExistsError: there is a file of this name, and not `replace`.
+    """
+    with whole_file(path, replace=replace) as file:
+        for answer in answers:
+            row = {"question_id": answer["question_id"], "hypothesis": answer["hypothesis"]}
+            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+def _contains(text: str, part: str) -> bool:
+    return bool(part) and f" {part} " in f" {text} "
+
+
+def _f1(given: Sequence[str], wanted: Sequence[str]) -> float:
+    common = sum((Counter(given) & Counter(wanted)).values())
+    if common == 0:
+        return float(not given and not wanted)
+    precision, recall = common / len(given), common / len(wanted)
+    return 2 * precision * recall / (precision + recall)

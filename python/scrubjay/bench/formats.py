@@ -1,0 +1,75 @@
+"""The formats of data sets by name, and which of them a path is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from scrubjay.bench.datasets import Dataset
+from scrubjay.bench.folders import JudgedFolder
+from scrubjay.bench.locomo import LoCoMo, json_files
+from scrubjay.bench.longmemeval import LongMemEval
+from scrubjay.bench.memoryagentbench import MemoryAgentBench
+from scrubjay.datafiles import json_items
+from scrubjay.errors import DatasetError
+
+__all__ = ["FORMATS", "format_of", "open_dataset"]
+
+FORMATS: Mapping[str, Callable[..., Dataset]] = {
+    "beir": JudgedFolder,
+    "judged": JudgedFolder,
+    "locomo": LoCoMo,
+    "longmemeval": LongMemEval,
+    "memoryagentbench": MemoryAgentBench,
+}
+"""Name -> what opens it. "beir" and "judged" are one format: a folder with corpus, queries and qrels."""
+
+_FIELDS = {"sample_id": "locomo", "question_id": "longmemeval", "context": "memoryagentbench"}
+
+
+def open_dataset(path: str | Path, format: str | None = None, **options: Any) -> Dataset:
+    """Open a data set.
+
+    Args:
+        path: its folder or file.
+        format: one of :data:`FORMATS`; None: by the names of the files, or else by the fields of the first row.
+        options: of the format's class.
+
+    Raises:
+        FileNotFoundError: there is nothing at the path.
+        DatasetError: it is in none of the formats.
+        ValueError, TypeError: the format or an option is unknown.
+    """
+    name = format_of(path) if format is None else format
+    if name not in FORMATS:
+        raise ValueError(f"format: expected one of {', '.join(FORMATS)}, got {format!r}")
+    return FORMATS[name](path, **options)
+
+
+def format_of(path: str | Path) -> str:
+    """Return the name of the format that a folder or file is in.
+
+    Raises:
+        FileNotFoundError: there is nothing at the path.
+        DatasetError: it is in none of the formats.
+    """
+    given = Path(path)
+    if (given / "corpus.jsonl").is_file():
+        return "beir" if (given / "qrels").is_dir() else "judged"
+    if given.suffix == ".parquet" or (given.is_dir() and any(given.rglob("*.parquet"))):
+        return "memoryagentbench"
+    if given.is_dir() and not any(given.glob("*.json")) and any(given.rglob("*.jsonl")):
+        return "memoryagentbench"
+    file = json_files(given)[0]
+    first = next(json_items(file), None)
+    fields = first.value if first is not None else {}
+    for field, name in _FIELDS.items():
+        if field in fields:
+            return name
+    raise DatasetError(
+        "expected rows of LoCoMo (sample_id), LongMemEval (question_id) or MemoryAgentBench (context), got "
+        + (f"fields {', '.join(list(fields)[:8])}" if fields else "no rows"),
+        file,
+        None if first is None else first.line,
+    )

@@ -1,0 +1,137 @@
+"""MemoryAgentBench: long texts that an agent reads in pieces, and questions about them with accepted answers.
+
+A row has `context`, `questions`, `answers` (of each question one or several) and `metadata` (`source`, `qa_pair_ids`,
+`question_types`), as in the data set of HUST-AI-HYZ/MemoryAgentBench (Hu et al., ICLR 2026): Parquet, or the same rows
+as JSON or JSON Lines. No document is judged relevant; the runner says how often an accepted answer stands in what was
+found.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from scrubjay.bench.datasets import Case, Document, Question
+from scrubjay.datafiles import Row, json_items
+from scrubjay.errors import DatasetError, MissingExtraError
+
+__all__ = ["MemoryAgentBench"]
+
+_SUFFIXES = (".parquet", ".jsonl", ".json")
+_SENTENCE = re.compile(r"(?<=[.!?。！？])\s+|\n+")
+_ROWS_A_BATCH = 1
+
+
+class MemoryAgentBench:
+    """The rows of MemoryAgentBench files; a case for each, a document for each chunk of its context.
+
+    Args:
+        path: a .parquet (needs `pyarrow`), .jsonl or .json file, or a folder of such.
+        chunk_words: a chunk ends with the sentence or line that reaches so many words. (The project cuts by tokens:
+            4,096, or 512 for texts that are looked up.)
+        sources: only rows whose `metadata.source` begins with one of these; None: all.
+    """
+
+    name = "memoryagentbench"
+
+    def __init__(
+        self, path: str | Path, *, chunk_words: int = 400, sources: Sequence[str] | None = None
+    ) -> None:
+        if chunk_words < 1:
+            raise ValueError(f"chunk_words: expected 1 or more, got {chunk_words}")
+        self.path, self._chunk_words = Path(path), chunk_words
+        self._sources = None if sources is None else tuple(sources)
+
+    def __iter__(self) -> Iterator[Case]:
+        for file in self._files():
+            for number, row in enumerate(_rows(file)):
+                metadata = row.row("metadata")
+                source = metadata.text("source")
+                if self._sources is None or source.startswith(self._sources):
+                    yield self._case(f"{file.stem}/{number}", row, metadata, source)
+
+    def _files(self) -> list[Path]:
+        if not self.path.is_dir():
+            return [self.path]
+        files = sorted(file for file in self.path.rglob("*") if file.suffix in _SUFFIXES)
+        if not files:
+            raise DatasetError(f"expected a folder with {', '.join(_SUFFIXES)} files, it has none", self.path)
+        return files
+
+    def _case(self, name: str, row: Row, metadata: Row, source: str) -> Case:
+        texts, answers = row.texts("questions"), row.items("answers")
+        if len(answers) != len(texts):
+            raise row.error("answers", f"{len(texts)} items, as questions has", f"{len(answers)}")
+        kinds, ids = (_as_many(metadata, field, texts) for field in ("question_types", "qa_pair_ids"))
+        questions = tuple(
+            Question(
+                ids[number] or f"{name}/q{number}",
+                text,
+                f"{source}, {kinds[number]}" if kinds[number] else source,
+                answers=_accepted(row, f"answers[{number}]", answers[number]),
+            )
+            for number, text in enumerate(texts)
+        )
+        documents = [
+            Document(f"{number:06}", chunk, metadata={"run": name, "position": number, "speaker": source})
+            for number, chunk in enumerate(chunks(row.text("context"), self._chunk_words))
+        ]
+        return Case(name, documents, questions)
+
+
+def chunks(text: str, n_words: int) -> Iterator[str]:
+    """Yield a text in pieces that end with a sentence or line, each of at least `n_words` words but for the last.
+
+    >>> list(chunks("One two. Three four. Five.", 3))
+    ['One two. Three four.', 'Five.']
+    """
+    start, end, words = 0, 0, 0
+    for found in _SENTENCE.finditer(text):
+        words += len(text[end : found.start()].split())
+        end = found.end()
+        if words >= n_words:
+            yield text[start : found.start()]
+            start, words = end, 0
+    if text[start:].strip():
+        yield text[start:].strip()
+
+
+def _accepted(row: Row, field: str, given: Any) -> tuple[str, ...]:
+    several = given if isinstance(given, list) else [given]
+    flat = [item for one in several for item in (one if isinstance(one, list) else [one])]
+    if any(not isinstance(item, (str, int, float)) for item in flat):
+        raise row.error(field, "a str or a list of str", given)
+    return tuple(str(item) for item in flat)
+
+
+def _as_many(metadata: Row, field: str, questions: list[str]) -> list[Any]:
+    """A list of the metadata with an item for each question; where the row has none, Nones."""
+    found = metadata.optional_items(field)
+    if not found:
+        return [None] * len(questions)
+    if len(found) != len(questions):
+        raise metadata.error(field, f"{len(questions)} items, as questions has", f"{len(found)}")
+    return found
+
+
+def _rows(file: Path) -> Iterator[Row]:
+    if file.suffix != ".parquet":
+        yield from json_items(file)
+        return
+    try:
+        parquet = importlib.import_module("pyarrow.parquet")
+        arrow = importlib.import_module("pyarrow")
+    except ImportError:
+        raise MissingExtraError("reading .parquet files", None, "pyarrow") from None
+    try:
+        number = 0
+        with parquet.ParquetFile(file) as opened:
+            for batch in opened.iter_batches(batch_size=_ROWS_A_BATCH):
+                for value in batch.to_pylist():
+                    number += 1
+                    yield Row(value, file, number)
+    except arrow.ArrowException as error:
+        raise DatasetError(f"expected Parquet: {error}", file) from None
