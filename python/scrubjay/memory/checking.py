@@ -16,6 +16,7 @@ from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.entities import names as entity_names
 from scrubjay.memory.content import MAX_CHARS, MAX_NAME_CHARS, checked_str, normalised, number_in
+from scrubjay.memory.decoding import moment_of
 from scrubjay.memory.documents import RESERVED
 from scrubjay.memory.projection import RELATIONS
 from scrubjay.memory.records import (
@@ -27,12 +28,12 @@ from scrubjay.memory.records import (
     PreferenceCandidate,
     Provenance,
 )
+from scrubjay.memory.refusal import Unfit
 from scrubjay.memory.schema import MIN_FACT_CONFIDENCE, MIN_PREFERENCE_CONFIDENCE
 from scrubjay.memory.values import MAX_VALUE_BYTES, kept_detail
 
 __all__ = [
     "CANDIDATES",
-    "Unfit",
     "checked_source",
     "classify",
     "content_of",
@@ -40,7 +41,6 @@ __all__ = [
     "encoded_artifacts",
     "encoded_detail",
     "encoded_list",
-    "moment_of",
     "resolve",
     "verify",
 ]
@@ -54,10 +54,6 @@ CANDIDATES: dict[str, type[Any]] = {
 _KIND_OF = {candidate: kind for kind, candidate in CANDIDATES.items()}
 _LONG = {"content", "text", "summary", "evidence"}
 _SHORT = {"key", "subject", "predicate", "source", "outcome", "task_type", "type", "title", "sensitivity"}
-
-
-class Unfit(Exception):  # noqa: N818 - a reason for a rejection, not an error of the caller's
-    """The candidate is refused; the message is the reason."""
 
 
 def classify(candidate: Candidate | Mapping[str, Any] | str) -> tuple[str, Candidate]:
@@ -219,16 +215,6 @@ def encoded_detail(candidate: FactCandidate) -> bytes | None:
     if len(data) > 4 * MAX_CHARS:
         raise Unfit(f"value: expected at most {4 * MAX_CHARS:,} bytes, got {len(data):,}")
     return data
-
-
-def moment_of(value: Any, name: str) -> int | None:
-    """Return a time in microseconds since 1970; None without one.
-
-    Raises:
-        TypeError, ValueError: it is not a time.
-    """
-    moment = payload.to_utc(value, name)
-    return None if moment is None else payload.microseconds(moment)
 
 
 def _confident(candidate: Any, least: float, what: str) -> None:

@@ -11,11 +11,12 @@ from collections.abc import Callable
 from datetime import datetime, timedelta, timezone
 from typing import Any, TypeVar
 
+from scrubjay import payload
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.content import digest
 from scrubjay.store.decoding import scope_of, shown
 
-__all__ = ["are_texts", "as_moment", "checked", "decoded", "json_of", "types_of"]
+__all__ = ["are_texts", "as_moment", "checked", "decoded", "json_of", "moment_of", "types_of"]
 
 _T = TypeVar("_T")
 
@@ -50,6 +51,16 @@ def as_moment(microseconds: Any) -> datetime:
         return _EPOCH + timedelta(microseconds=microseconds)
     except (OverflowError, TypeError, ValueError):
         raise CorruptIndexError(f"expected a time in microseconds, got {shown(microseconds)}") from None
+
+
+def moment_of(value: Any, name: str) -> int | None:
+    """Return a time in microseconds since 1970; None without one.
+
+    Raises:
+        TypeError, ValueError: it is not a time.
+    """
+    moment = payload.to_utc(value, name)
+    return None if moment is None else payload.microseconds(moment)
 
 
 def decoded(what: str, id: object, make: Callable[[], _T]) -> _T:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from scrubjay._native import Scope
 from scrubjay.memory.context import MemoryContext
 from scrubjay.memory.decoding import decoded, json_of
+from scrubjay.memory.drafts import check_run_id
 from scrubjay.memory.extractors import (
     AnyExtractor,
     Extraction,
@@ -28,7 +29,6 @@ from scrubjay.memory.extractors import (
 from scrubjay.memory.gate import Gate
 from scrubjay.memory.records import FactCandidate, Provenance
 from scrubjay.memory.rows import FactRow, belongs_to, kind_of, rows_where
-from scrubjay.memory.session import check_run_id
 from scrubjay.memory.slots import Slots
 from scrubjay.memory.stabilise import Transcript, stabilise
 from scrubjay.memory.trace import Run, Traces

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from scrubjay import payload
 from scrubjay.memory.content import MAX_NAME_CHARS
 
-__all__ = ["Draft", "check_text"]
+__all__ = ["Draft", "check_run_id", "check_text"]
 
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,63}")
 
@@ -82,3 +82,16 @@ def _encoded(data: Mapping[str, Any] | None) -> bytes | None:
         except UnicodeDecodeError:
             raise ValueError("data: expected text that has UTF-8, got a lone surrogate") from None
     return encoded
+
+
+def check_run_id(run_id: Any) -> None:
+    """Hold a run's name to what a name is.
+
+    Raises:
+        TypeError, ValueError: it is not a str, empty, or longer than a record's provenance can name.
+    """
+    check_text("run_id", run_id, at_most=MAX_NAME_CHARS)
+    if not run_id or run_id != run_id.strip():
+        raise ValueError(
+            f"run_id: expected 1 to {MAX_NAME_CHARS} characters without space around them, got {run_id!r}"
+        )

@@ -40,8 +40,8 @@ from scrubjay.memory.sealing import (
     sealed_values,
     settle,
 )
-from scrubjay.memory.slots import Slots, topics_in
-from scrubjay.memory.statements import detail_in, has_documents
+from scrubjay.memory.slots import Slots
+from scrubjay.memory.statements import detail_in, has_documents, topics_in
 from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change
 

@@ -10,16 +10,9 @@ from typing import Any
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.errors import ConflictError
-from scrubjay.memory.checking import (
-    Unfit,
-    encoded,
-    encoded_artifacts,
-    encoded_detail,
-    encoded_list,
-    moment_of,
-    verify,
-)
+from scrubjay.memory.checking import encoded, encoded_artifacts, encoded_detail, encoded_list, verify
 from scrubjay.memory.context import MemoryContext, absent, checked_scope
+from scrubjay.memory.decoding import moment_of
 from scrubjay.memory.documents import documents_in, remove_documents
 from scrubjay.memory.holds import check_hold
 from scrubjay.memory.log import drop, log
@@ -31,6 +24,7 @@ from scrubjay.memory.records import (
     Provenance,
     Record,
 )
+from scrubjay.memory.refusal import Unfit
 from scrubjay.memory.rows import (
     EpisodeRow,
     FactRow,
@@ -46,8 +40,8 @@ from scrubjay.memory.rows import (
     value_hash_in,
 )
 from scrubjay.memory.schema import KINDS
-from scrubjay.memory.slots import Slots, topics_in
-from scrubjay.memory.statements import detail_in, facts_of_slot, is_in_force
+from scrubjay.memory.slots import Slots
+from scrubjay.memory.statements import detail_in, facts_of_slot, is_in_force, topics_in
 from scrubjay.memory.values import fault, kept_detail, text_of, with_text
 from scrubjay.payload import CreatedAt
 from scrubjay.store.together import Change

@@ -12,19 +12,19 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.memory.asking import Asking
-from scrubjay.memory.checking import Unfit
 from scrubjay.memory.context import MemoryContext
 from scrubjay.memory.documents import documents_in, remove
 from scrubjay.memory.log import drop, log
 from scrubjay.memory.promotion import Promotion
 from scrubjay.memory.proposal import Proposal, provenance_columns
 from scrubjay.memory.records import FactCandidate, Outcome
+from scrubjay.memory.refusal import Unfit
 from scrubjay.memory.rows import IN_SCOPE, FactRow, hash_in, insert, new_id, rows_where, scope_in, update_fact
 from scrubjay.memory.schema import INDEPENDENT
-from scrubjay.memory.sensitivity import merged_detail
 from scrubjay.memory.slots import Slots, next_recorded
 from scrubjay.memory.statements import (
     affirmed_of,
+    detail_in,
     encoded_ids,
     facts_of_slot,
     has_documents,
@@ -210,7 +210,7 @@ class Facts:
                 single=single,
             )
         valued = held.value_hash is None and one.value_hash is not None
-        values["detail"] = merged_detail(held, one.detail, valued=valued)
+        values["detail"] = _merged_detail(held, one.detail, valued=valued)
         if valued:
             values["value_hash"] = one.value_hash
         if held.status == "active":
@@ -281,3 +281,23 @@ def _not_yet(row: FactRow, now: int) -> str:
     if times and times[0][0] > now:
         return "it begins later"
     return "it is over" if times else "another fact covers its time"
+
+
+def _merged_detail(held: FactRow, restated: bytes | None, *, valued: bool) -> bytes | None:
+    """Return the detail of a fact that is said again.
+
+    Args:
+        held: as it is known.
+        restated: the detail of what is said now.
+        valued: whether that brings the value that the fact lacked, and with it the rest.
+
+    A class that the fact has stays; one that it lacked is taken over.
+    """
+    before, again = dict(detail_in(held)), {} if restated is None else json.loads(restated)
+    merged = {**before, **again} if valued else dict(before)
+    sensitivity = before.get("sensitivity") or again.get("sensitivity")
+    if sensitivity:
+        merged["sensitivity"] = sensitivity
+    if merged == before:
+        return held.detail
+    return json.dumps(merged, separators=(",", ":")).encode()

@@ -18,31 +18,32 @@ from scrubjay.errors import RejectedError
 from scrubjay.memory.asking import Asking
 from scrubjay.memory.checking import (
     CANDIDATES,
-    Unfit,
     checked_source,
     classify,
     content_of,
     encoded,
     encoded_detail,
-    moment_of,
     resolve,
     verify,
 )
 from scrubjay.memory.content import as_kept, checked_str
 from scrubjay.memory.context import MemoryContext, checked_scope
+from scrubjay.memory.decoding import moment_of
 from scrubjay.memory.documents import Embedded
 from scrubjay.memory.episodes import write_episode
 from scrubjay.memory.facts import Facts
 from scrubjay.memory.making import as_moment
-from scrubjay.memory.policies import policy_of, tenant_of, window_of, write_policy
+from scrubjay.memory.policies import policy_of, window_of, write_policy
 from scrubjay.memory.preferences import write_preference
 from scrubjay.memory.proposal import Proposal
 from scrubjay.memory.records import Candidate, FactCandidate, Outcome, PreferenceCandidate, Provenance
+from scrubjay.memory.refusal import Unfit
 from scrubjay.memory.rows import hash_in, value_hash_in
+from scrubjay.memory.ruling import tenant_of
 from scrubjay.memory.sealing import next_number, sealed_values, settle
 from scrubjay.memory.sensitivity import classified
-from scrubjay.memory.slots import topics_in
 from scrubjay.memory.standing import Standing
+from scrubjay.memory.statements import topics_in
 from scrubjay.memory.values import fault, said, with_text
 from scrubjay.payload import CreatedAt
 from scrubjay.store.reading import names_of

@@ -18,9 +18,9 @@ from scrubjay.memory.content import checked_str
 from scrubjay.memory.context import MemoryContext, checked_scope
 from scrubjay.memory.making import record_of
 from scrubjay.memory.moments import Moment, moment_asked, was_in_force
-from scrubjay.memory.policies import EVERYWHERE, prevailing, tenant_of
 from scrubjay.memory.records import Known, Policy, Record
 from scrubjay.memory.rows import Row, as_row, opener, raw_rows_where, rows_where
+from scrubjay.memory.ruling import EVERYWHERE, prevailing, tenant_of
 from scrubjay.payload import CreatedAt
 
 __all__ = ["Rules"]

@@ -19,8 +19,7 @@ from scrubjay.memory.moments import Moment, moment_asked, was_in_force
 from scrubjay.memory.records import Fact, Record
 from scrubjay.memory.rows import FactRow, Row, find_row, is_visible, rows_where
 from scrubjay.memory.schema import KINDS
-from scrubjay.memory.slots import topics_in
-from scrubjay.memory.statements import facts_of_slot, is_in_force
+from scrubjay.memory.statements import facts_of_slot, is_in_force, topics_in
 from scrubjay.payload import CreatedAt
 from scrubjay.store.listing import warn_of
 from scrubjay.store.reading import names_of

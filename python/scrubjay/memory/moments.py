@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Callable
 from typing import NamedTuple
 
-from scrubjay.memory.checking import moment_of
+from scrubjay.memory.decoding import moment_of
 from scrubjay.memory.rows import EpisodeRow, FactRow, PolicyRow, PreferenceRow, Row
 from scrubjay.memory.statements import IsSingle, begin_of_episode, facts_of_slot, holds_at, projected
 from scrubjay.payload import CreatedAt

@@ -7,46 +7,36 @@ is mandatory (:func:`prevailing`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from typing import Any
 
 from scrubjay import payload
-from scrubjay._native import Scope
-from scrubjay.memory.checking import Unfit, checked_source, verify
+from scrubjay.memory.checking import checked_source, verify
 from scrubjay.memory.content import named
 from scrubjay.memory.context import MemoryContext, absent
 from scrubjay.memory.log import log
 from scrubjay.memory.making import as_moment, record_of
 from scrubjay.memory.proposal import provenance_columns
-from scrubjay.memory.records import Outcome, Policy, PolicyCandidate, Provenance
+from scrubjay.memory.records import Outcome, PolicyCandidate, Provenance
+from scrubjay.memory.refusal import Unfit
 from scrubjay.memory.rows import PolicyRow, find_row, insert, is_global, new_id, rows_where
+from scrubjay.memory.ruling import EVERYWHERE
 from scrubjay.memory.statements import is_in_force
 from scrubjay.memory.values import fault, is_same, kept_detail, said, with_text
 from scrubjay.payload import CreatedAt
 from scrubjay.store.together import Change
 
 __all__ = [
-    "EVERYWHERE",
     "confirm_policy",
     "policy_of",
-    "prevailing",
     "revoke_global",
-    "tenant_of",
     "window_of",
     "write_global",
     "write_policy",
 ]
 
-EVERYWHERE = ""
-"""What stands in the place of a tenant in the row of a global policy."""
 
 Window = tuple[int | None, int | None]
 """From when on (None: from now) and until when (None: for good) a policy is in force."""
-
-
-def tenant_of(given: str | Scope) -> Scope:
-    """Return the scope of a tenant, given by its name or as any scope of it."""
-    return Scope(given.tenant if isinstance(given, Scope) else given)
 
 
 def policy_of(
@@ -142,18 +132,6 @@ def confirm_policy(change: Change, row: PolicyRow, by: str) -> Outcome:
 
 
 # ---------------------------------------------------------------------- global policies
-
-
-_P = TypeVar("_P", bound=Policy)
-
-
-def prevailing(own: Mapping[str, _P], everywhere: Iterable[_P]) -> list[_P]:
-    """Return those of a tenant's policies in force (by key) and of the global ones that count, in the order of keys."""
-    found = dict(own)
-    for one in everywhere:
-        if one.mandatory or one.key not in own:
-            found[one.key] = one
-    return [found[key] for key in sorted(found)]
 
 
 def _is_mandatory(change: Change, key: str) -> bool:

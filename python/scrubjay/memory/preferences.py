@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 
-from scrubjay.memory.checking import Unfit
 from scrubjay.memory.log import drop, log
 from scrubjay.memory.proposal import Proposal, provenance_columns
 from scrubjay.memory.records import Outcome, PreferenceCandidate
+from scrubjay.memory.refusal import Unfit
 from scrubjay.memory.rows import PreferenceRow, insert, new_id, rows_where
 from scrubjay.memory.values import is_same, kept_detail
 from scrubjay.store.reading import names_of

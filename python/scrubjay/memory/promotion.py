@@ -10,7 +10,7 @@ from scrubjay.memory.documents import Embedded, documents_in
 from scrubjay.memory.log import log
 from scrubjay.memory.projection import Held
 from scrubjay.memory.rows import IN_SCOPE, FactRow, rows_where, update_fact
-from scrubjay.memory.slots import COMPUTED, Slots, next_recorded, topics_in
+from scrubjay.memory.slots import COMPUTED, Slots, next_recorded
 from scrubjay.memory.statements import (
     encoded_ids,
     facts_of_slot,
@@ -18,6 +18,7 @@ from scrubjay.memory.statements import (
     ids_of,
     is_in_force,
     projected,
+    topics_in,
     with_held,
 )
 from scrubjay.store.together import Change

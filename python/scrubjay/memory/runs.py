@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from scrubjay._native import Scope
 from scrubjay.memory.context import checked_scope
+from scrubjay.memory.drafts import check_run_id
 from scrubjay.memory.gate import Gate
 from scrubjay.memory.prompts import Prompts
 from scrubjay.memory.replaying import Replay
-from scrubjay.memory.session import Session, check_run_id
+from scrubjay.memory.session import Session
 from scrubjay.memory.trace import TraceEvent, Traces
 
 __all__ = ["Runs"]

@@ -5,17 +5,18 @@ A hook that finds personal data fits here: it sees every candidate before anythi
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from scrubjay.memory.checking import Unfit
 from scrubjay.memory.content import MAX_NAME_CHARS
-from scrubjay.memory.rows import FactRow
-from scrubjay.memory.statements import detail_in
+from scrubjay.memory.refusal import Unfit
 
-__all__ = ["Classify", "checked_classifier", "classified", "merged_detail"]
+__all__ = [
+    "Classify",
+    "checked_classifier",
+    "classified",
+]
 
 Classify = Callable[[Any], "str | None"]
 """Says the sensitivity of a candidate; None or "": none. What it raises refuses the candidate."""
@@ -51,23 +52,3 @@ def classified(classify: Classify | None, candidate: Any) -> Any:
             f"classify: expected a str of at most {MAX_NAME_CHARS} characters, got {type(found).__name__}"
         )
     return replace(candidate, sensitivity=found)
-
-
-def merged_detail(held: FactRow, restated: bytes | None, *, valued: bool) -> bytes | None:
-    """Return the detail of a fact that is said again.
-
-    Args:
-        held: as it is known.
-        restated: the detail of what is said now.
-        valued: whether that brings the value that the fact lacked, and with it the rest.
-
-    A class that the fact has stays; one that it lacked is taken over.
-    """
-    before, again = dict(detail_in(held)), {} if restated is None else json.loads(restated)
-    merged = {**before, **again} if valued else dict(before)
-    sensitivity = before.get("sensitivity") or again.get("sensitivity")
-    if sensitivity:
-        merged["sensitivity"] = sensitivity
-    if merged == before:
-        return held.detail
-    return json.dumps(merged, separators=(",", ":")).encode()

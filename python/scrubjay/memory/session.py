@@ -16,15 +16,14 @@ from scrubjay.errors import StoreError
 from scrubjay.initialised import guarded
 from scrubjay.locks import renew_in_children
 from scrubjay.memory.assembly import Assembled
-from scrubjay.memory.content import MAX_NAME_CHARS
-from scrubjay.memory.drafts import Draft, check_text
+from scrubjay.memory.drafts import Draft, check_run_id
 from scrubjay.memory.records import Candidate, EpisodeCandidate, Outcome, Provenance
 from scrubjay.memory.trace import RETENTION_DAYS, TraceEvent, Traces
 from scrubjay.memory.turns import N_TURNS
 from scrubjay.payload import CreatedAt
 from scrubjay.store.listing import checked_count
 
-__all__ = ["CONVERSATION", "Remembering", "Session", "check_run_id", "prompt_data"]
+__all__ = ["CONVERSATION", "Remembering", "Session", "prompt_data"]
 
 CONVERSATION = ("user", "model")
 """Kinds of events that are turns of the conversation; output of tools stays in the trace."""
@@ -286,19 +285,6 @@ def _draft(event: Mapping[str, Any]) -> Draft:
     if event["kind"] in _OURS:
         raise ValueError(f"kind: {event['kind']!r} is written by the session itself")
     return Draft.of(**event)
-
-
-def check_run_id(run_id: Any) -> None:
-    """Hold a run's name to what a name is.
-
-    Raises:
-        TypeError, ValueError: it is not a str, empty, or longer than a record's provenance can name.
-    """
-    check_text("run_id", run_id, at_most=MAX_NAME_CHARS)
-    if not run_id or run_id != run_id.strip():
-        raise ValueError(
-            f"run_id: expected 1 to {MAX_NAME_CHARS} characters without space around them, got {run_id!r}"
-        )
 
 
 def prompt_data(made: Assembled, seqs: Sequence[int]) -> dict[str, Any]:

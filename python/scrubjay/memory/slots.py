@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.memory.cardinality import canonical
 from scrubjay.memory.context import MemoryContext, checked_scope
 from scrubjay.memory.documents import documents_in
 from scrubjay.memory.log import log
-from scrubjay.memory.rows import IN_SCOPE, FactRow, insert, rows_where, topic_in, update_fact
+from scrubjay.memory.rows import IN_SCOPE, FactRow, insert, rows_where, update_fact
 from scrubjay.memory.statements import (
     affirmed_of,
     encoded_ids,
@@ -25,12 +24,13 @@ from scrubjay.memory.statements import (
     ids_of,
     is_in_force,
     projected,
+    topics_in,
     with_held,
 )
 from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change
 
-__all__ = ["COMPUTED", "Slots", "next_recorded", "topics_in"]
+__all__ = ["COMPUTED", "Slots", "next_recorded"]
 
 Contradicted = Callable[[Iterable[FactRow]], Sequence[str]]
 """Says which of the facts of a slot a new one contradicts, by their ids."""
@@ -47,12 +47,6 @@ COMPUTED = (
 )
 
 """Columns that change with other statements of a slot."""
-
-
-def topics_in(connection: sqlite3.Connection, tenant: str, subject: str, predicate: str) -> tuple[bytes, ...]:
-    """Return by what the statements of a slot are found: under the predicate's usual name, and under its own."""
-    usual = topic_in(connection, tenant, subject, canonical(predicate))
-    return tuple(dict.fromkeys((usual, topic_in(connection, tenant, subject, predicate)))) if usual else ()
 
 
 class Slots:

@@ -13,10 +13,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.cardinality import canonical
 from scrubjay.memory.content import normalised, value_words
 from scrubjay.memory.decoding import decoded, json_of
 from scrubjay.memory.projection import Held, Interval, Statement, project
-from scrubjay.memory.rows import EpisodeRow, FactRow, Row, rows_where
+from scrubjay.memory.rows import EpisodeRow, FactRow, Row, rows_where, topic_in
 
 __all__ = [
     "IsSingle",
@@ -32,6 +33,7 @@ __all__ = [
     "is_in_force",
     "known_rows",
     "projected",
+    "topics_in",
     "with_held",
     "withdrawn_at",
 ]
@@ -159,6 +161,12 @@ def statement_of(row: FactRow, is_single: IsSingle) -> Statement:
         replaces=ids_of(row, "replaces"),
         withdrawn_at=withdrawn_at,
     )
+
+
+def topics_in(connection: sqlite3.Connection, tenant: str, subject: str, predicate: str) -> tuple[bytes, ...]:
+    """Return by what the statements of a slot are found: under the predicate's usual name, and under its own."""
+    usual = topic_in(connection, tenant, subject, canonical(predicate))
+    return tuple(dict.fromkeys((usual, topic_in(connection, tenant, subject, predicate)))) if usual else ()
 
 
 def facts_of_slot(
