@@ -25,7 +25,7 @@ from scrubjay.adapters.service.following import Followers  # noqa: E402
 from scrubjay.adapters.service.memory_models import ANSWERS, TIMES, _request, _taken_of  # noqa: E402
 from scrubjay.adapters.service.memory_routes import _ROUTES  # noqa: E402
 from scrubjay.memory import FactCandidate, Provenance  # noqa: E402
-from scrubjay.memory.extractors import Extraction, Found  # noqa: E402
+from scrubjay.memory.intake.extractors import Extraction, Found  # noqa: E402
 from tests.adapters.serving import Serving  # noqa: E402
 
 ACME, JANE, JOE = Scope("acme"), Scope("acme", user="jane"), Scope("acme", user="joe")

@@ -10,7 +10,7 @@ import numpy as np
 from scrubjay import EmbedderMismatchError, Query, Scope
 from scrubjay.backend import Backend
 from scrubjay.memory import Decay, Memory
-from scrubjay.memory.context import COLLECTION
+from scrubjay.memory.ledger.context import COLLECTION
 from scrubjay.store.engine import DurableEngine
 from tests.crash import workload
 from tests.crash.both_workload import EMBEDDERS, World, status_of

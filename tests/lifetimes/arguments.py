@@ -24,9 +24,9 @@ from scrubjay import Engine, Filter, Index, Record, Scope, embedders, fusion, me
 from scrubjay import backend as backends
 from scrubjay._native import CompiledRanking
 from scrubjay.backend import Backend
-from scrubjay.memory import records
-from scrubjay.memory.extractors import Found
-from scrubjay.memory.session import Session
+from scrubjay.memory.intake.extractors import Found
+from scrubjay.memory.model import records
+from scrubjay.memory.runs.session import Session
 from scrubjay.records import Row
 from tests.lifetimes import api
 

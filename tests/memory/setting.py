@@ -7,7 +7,7 @@ from typing import Any
 
 from scrubjay import Scope
 from scrubjay.memory import DefaultJudge, FactCandidate, Memory, Outcome, Provenance
-from scrubjay.memory.documents import holding
+from scrubjay.memory.ledger.documents import holding
 
 ACME, GLOBEX = Scope("acme"), Scope("globex")
 JANE, JOE = Scope("acme", user="jane"), Scope("acme", user="joe")

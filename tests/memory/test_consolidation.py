@@ -14,7 +14,7 @@ import pytest
 
 from scrubjay import Scope
 from scrubjay.memory import Episode, EpisodeCandidate, FactCandidate, Memory
-from scrubjay.memory.sweeping import Sweeping
+from scrubjay.memory.lifecycle.sweeping import Sweeping
 from tests.memory.setting import ACME, JANE, JOE, Clock, open_memory
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from scrubjay.memory import Memory
-from scrubjay.memory import asking as module
-from scrubjay.memory import recalled as recalling
+from scrubjay.memory.gate import asking as module
+from scrubjay.memory.read import recalled as recalling
 from tests.memory.setting import JANE, JOE, open_memory
 
 

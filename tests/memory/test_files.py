@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from scrubjay import Scope
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate, Provenance
-from scrubjay.memory.markdown import _digest, _item, _written
+from scrubjay.memory.exchange.markdown import _digest, _item, _written
 from tests.data.keys import provider
 from tests.memory.setting import ACME, GLOBEX, JANE, JANES_CODER, JOE, Clock, by_ann, lives, open_memory
 

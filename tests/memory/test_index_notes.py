@@ -16,7 +16,7 @@ import scrubjay
 from scrubjay import Index, Query, Retriever, Scope
 from scrubjay.embedders import Function
 from scrubjay.memory import EpisodeCandidate, Memory, Note
-from scrubjay.memory.index_notes import merged
+from scrubjay.memory.read.index_notes import merged
 from tests.memory.setting import (
     ACME,
     CODER,

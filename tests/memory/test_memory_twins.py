@@ -14,8 +14,8 @@ import pytest
 
 from scrubjay import ClosedError, embedders
 from scrubjay.memory import AsyncMemory, FactCandidate, Feed, Files, Memory, MemoryAdmin
-from scrubjay.memory.session import Session
-from scrubjay.memory.twins import AsyncFeed, AsyncFiles, AsyncMemoryAdmin, AsyncSession
+from scrubjay.memory.facade.twins import AsyncFeed, AsyncFiles, AsyncMemoryAdmin, AsyncSession
+from scrubjay.memory.runs.session import Session
 from tests.memory.setting import JANE, JOE
 
 PAIRS: dict[type, type] = {
@@ -47,7 +47,7 @@ def test_every_method_has_its_twin(cls: type) -> None:
         for name in methods(cls)
         if (cls, name) not in WITHOUT and not inspect.iscoroutinefunction(getattr(PAIRS[cls], name, None))
     ]
-    assert not missing, f"add them to {PAIRS[cls].__name__} in python/scrubjay/memory/twins.py"
+    assert not missing, f"add them to {PAIRS[cls].__name__} in python/scrubjay/memory/facade/twins.py"
     extra = set(methods(PAIRS[cls])) - set(methods(cls)) - {name for one, name in MORE if one is PAIRS[cls]}
     assert not extra
     for name in methods(PAIRS[cls]):

@@ -13,7 +13,7 @@ import scrubjay
 from scrubjay import Query, Scope
 from scrubjay.embedders import Function
 from scrubjay.memory import Episode, Fact, FactCandidate, Memory, PreferenceCandidate, Provenance
-from scrubjay.memory.rows import belongs_to, find_row, is_visible
+from scrubjay.memory.ledger.rows import belongs_to, find_row, is_visible
 from tests.memory.setting import (
     ACME,
     CODER,

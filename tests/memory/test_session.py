@@ -16,8 +16,8 @@ import pytest
 from scrubjay import Scope, embedders
 from scrubjay.errors import BudgetError
 from scrubjay.memory import FactCandidate, Memory
-from scrubjay.memory.assembly import Turn
-from scrubjay.memory.session import Session
+from scrubjay.memory.read.assembly import Turn
+from scrubjay.memory.runs.session import Session
 
 JANE = Scope("acme", user="jane")
 JOE = Scope("acme", user="joe")

@@ -16,9 +16,9 @@ import pytest
 
 from scrubjay import Scope, embedders
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate
-from scrubjay.memory.extractors import Found
-from scrubjay.memory.records import Candidate
-from scrubjay.memory.stabilise import Transcript
+from scrubjay.memory.intake.extractors import Found
+from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.model.records import Candidate
 
 TENANT = "locomo"
 CAROLINE, MELANIE = Scope(TENANT, user="Caroline"), Scope(TENANT, user="Melanie")

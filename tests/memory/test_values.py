@@ -24,7 +24,7 @@ from scrubjay.memory import (
     PolicyCandidate,
     PreferenceCandidate,
 )
-from scrubjay.memory.values import MAX_VALUE_BYTES
+from scrubjay.memory.model.values import MAX_VALUE_BYTES
 from tests.data.keys import provider
 from tests.memory.setting import ACME, CODER, DAY, JANE, JANES_CODER, JOE, Clock, open_memory, row_count
 

@@ -21,8 +21,8 @@ from scrubjay.memory import (
     PreferenceCandidate,
     Provenance,
 )
-from scrubjay.memory.context import COLLECTION
-from scrubjay.memory.plain import plain
+from scrubjay.memory.exchange.plain import plain
+from scrubjay.memory.ledger.context import COLLECTION
 
 __all__ = ["run_memory"]
 

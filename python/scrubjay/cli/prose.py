@@ -7,7 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from scrubjay._native import Scope
-from scrubjay.memory.passages import read_passages
+from scrubjay.memory.intake.passages import read_passages
 
 __all__ = ["read"]
 

@@ -12,7 +12,7 @@ from scrubjay.cli.arguments import scope_of
 from scrubjay.cli.readers import InputError
 from scrubjay.embedders.spec import from_spec
 from scrubjay.index import Index
-from scrubjay.memory.extractors import OpenAIExtractor
+from scrubjay.memory.intake.extractors import OpenAIExtractor
 
 __all__ = ["run_mcp", "run_serve"]
 

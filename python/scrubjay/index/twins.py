@@ -122,7 +122,8 @@ def loose_twin(method: Callable[..., R]) -> Callable[..., Coroutine[Any, Any, R]
 
 def _path_of(cls: type) -> str:
     """How a user imports a class."""
-    return f"{cls.__module__.removesuffix('.twins').removesuffix('.index')}.{cls.__name__}"
+    package = cls.__module__.removesuffix(".twins").removesuffix(".index").removesuffix(".facade")
+    return f"{package}.{cls.__name__}"
 
 
 def _documented(run: F, method: Callable[..., Any]) -> F:

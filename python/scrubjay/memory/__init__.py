@@ -16,21 +16,20 @@ trace       :meth:`Memory.replay` by run                                     app
 from __future__ import annotations
 
 from scrubjay.initialised import guard_exports
-from scrubjay.memory.administration import MemoryAdmin
-from scrubjay.memory.consolidation import Consolidated
-from scrubjay.memory.decay import Decay
-from scrubjay.memory.dump import Imported
-from scrubjay.memory.erasure import Forgotten, MemoryErasure
-from scrubjay.memory.feed import ChangeEvent, Feed
-from scrubjay.memory.files import Files
-from scrubjay.memory.holds import Hold
-from scrubjay.memory.importing import TakenOver
-from scrubjay.memory.index_notes import Note
-from scrubjay.memory.judge import DefaultJudge, Judge
-from scrubjay.memory.markdown import Edited
-from scrubjay.memory.memory import Memory
-from scrubjay.memory.recall import Recalled, RecalledHit
-from scrubjay.memory.records import (
+from scrubjay.memory.exchange.dump import Imported
+from scrubjay.memory.exchange.files import Files
+from scrubjay.memory.exchange.importing import TakenOver
+from scrubjay.memory.exchange.markdown import Edited
+from scrubjay.memory.facade.administration import MemoryAdmin
+from scrubjay.memory.facade.memory import Memory
+from scrubjay.memory.facade.twins import AsyncMemory
+from scrubjay.memory.intake.consolidation import Consolidated
+from scrubjay.memory.ledger.holds import Hold
+from scrubjay.memory.lifecycle.erasure import Forgotten, MemoryErasure
+from scrubjay.memory.lifecycle.sweeping import Swept
+from scrubjay.memory.model.decay import Decay
+from scrubjay.memory.model.judge import DefaultJudge, Judge
+from scrubjay.memory.model.records import (
     Deletion,
     Episode,
     EpisodeCandidate,
@@ -47,8 +46,9 @@ from scrubjay.memory.records import (
     Rejection,
     Why,
 )
-from scrubjay.memory.sweeping import Swept
-from scrubjay.memory.twins import AsyncMemory
+from scrubjay.memory.read.feed import ChangeEvent, Feed
+from scrubjay.memory.read.index_notes import Note
+from scrubjay.memory.read.recall import Recalled, RecalledHit
 
 __all__ = [
     "AsyncMemory",
