@@ -423,7 +423,7 @@ class Examination:
         replay = self._try("replay", lambda: memory.replay("chat", scope))
         if replay is not None:
             self._try("prompts", replay.prompts)
-        self._try("find_in_traces", lambda: memory.find_in_traces("hello", scope))
+        self._try("find_in_traces", lambda: memory.admin.find_in_traces("hello", scope))
 
     def _write_memory(self, memory: Memory, scope: Scope) -> None:
         said = FactCandidate(owned(scope, "fresh jay"), "subject 0", "grows")

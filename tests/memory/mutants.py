@@ -1006,14 +1006,14 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "own_goes_first": Mutant(
         "a tenant's policy goes before a global one",
-        _M + "gate.policies:prevailing",
+        _M + "model.ruling:prevailing",
         "or one.key not in own",
         "or True",
         f"{GLOBALS}::test_which_policy_of_a_key_counts",
     ),
     "mandatory": Mutant(
         "a mandatory global policy goes before a tenant's",
-        _M + "gate.policies:prevailing",
+        _M + "model.ruling:prevailing",
         "if one.mandatory or",
         "if",
         f"{GLOBALS}::test_which_policy_of_a_key_counts",
@@ -1062,7 +1062,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "class_is_kept": Mutant(
         "a class that a fact has is not lost when it is said again",
-        _M + "model.sensitivity:merged_detail",
+        _M + "gate.facts:_merged_detail",
         'sensitivity = before.get("sensitivity") or again.get("sensitivity")',
         'sensitivity = again.get("sensitivity")',
         "tests/memory/test_sensitivity.py::test_a_class_is_not_lost",

@@ -21,7 +21,7 @@ from scrubjay.memory.intake.extractors import (
     name_of,
 )
 from scrubjay.memory.intake.stabilise import Transcript, Utterance
-from scrubjay.memory.model.records import EpisodeCandidate, FactCandidate, PreferenceCandidate
+from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, PreferenceCandidate
 
 AT = datetime(2023, 5, 8, tzinfo=timezone.utc)
 SAID = Utterance(4, 2, AT, "user", "Jane", "I moved to Oslo. {context} {transcript}")

@@ -104,7 +104,7 @@ READS: list[tuple[str, Callable[[Memory], Any]]] = [
     ("UPDATE memory_run SET n_events = 'x'", lambda m: m.replay("chat", JANE)),
     ("UPDATE memory_run SET started_at = x'00'", lambda m: m.runs(JANE)),
     ("UPDATE memory_event SET at = 9000000000000000000", lambda m: m.replay("chat", JANE)),
-    ("UPDATE memory_event SET content = x'c328'", lambda m: m.find_in_traces("oak", JANE)),
+    ("UPDATE memory_event SET content = x'c328'", lambda m: m.admin.find_in_traces("oak", JANE)),
     ("UPDATE memory_event SET data = x'7b'", lambda m: m.replay("chat", JANE)),
     (
         "UPDATE memory_event SET data = CAST('{\"metadata\":{\"pieces\":{}}}' AS BLOB) WHERE kind = 'prompt'",

@@ -623,7 +623,7 @@ def test_whose_key_was_destroyed_is_as_if_erased(path: Path, provider: Provider)
         assert memory.list(JANE, hidden=True) == memory.rejections(JANE) == memory.policies("acme") == []
         assert memory.get(ids["oslo"], scope=JANE, hidden=True) is None
         assert memory.why(ids["oslo"], scope=JANE) is None
-        assert memory.runs(JANE) == memory.find_in_traces("sekret", JANE) == []
+        assert memory.runs(JANE) == memory.admin.find_in_traces("sekret", JANE) == []
         assert memory._parts.slots.facts_about(JANE, "Jane", "lives in") == []
         assert not memory.delete(ids["oslo"], scope=JANE)
         assert memory.admin.check() == []

@@ -143,9 +143,9 @@ def test_only_exactly_the_scope_replays(memory: Memory) -> None:
     for foreign in (JOE, Scope("acme"), Scope("acme", user="jane", agent="a"), Scope("globex", user="jane")):
         with pytest.raises(KeyError, match="this scope has no run 'r1'"):
             memory.replay("r1", foreign)
-        assert memory.find_in_traces("secret", foreign) == [] and memory.runs(foreign) == []
+        assert memory.admin.find_in_traces("secret", foreign) == [] and memory.runs(foreign) == []
     assert memory.runs(JANE) == ["r1"]
-    assert [(run, event.content) for run, event in memory.find_in_traces("SECRET", JANE)] == [
+    assert [(run, event.content) for run, event in memory.admin.find_in_traces("SECRET", JANE)] == [
         ("r1", "secret")
     ]
     with pytest.raises(TypeError, match="scope: expected"):
@@ -312,7 +312,7 @@ def test_a_failed_append_keeps_the_prompt_for_the_next(memory: Memory) -> None:
             ValueError,
             "query: expected a str, as the user has said nothing",
         ),
-        (lambda m: m.find_in_traces("x", JANE, limit=0), ValueError, "limit: expected 1 or more"),
+        (lambda m: m.admin.find_in_traces("x", JANE, limit=0), ValueError, "limit: expected 1 or more"),
         (lambda m: m.assemble("x", JANE, 0), ValueError, "budget_tokens: expected 1 or more"),
         (lambda m: m.assemble("x", None), TypeError, "scope: expected"),
         (lambda m: m.assemble(7, JANE), TypeError, "text: expected a str, got int"),

@@ -18,7 +18,7 @@ from scrubjay import Scope, embedders
 from scrubjay.memory import EpisodeCandidate, FactCandidate, Memory, PreferenceCandidate
 from scrubjay.memory.intake.extractors import Found
 from scrubjay.memory.intake.stabilise import Transcript
-from scrubjay.memory.model.records import Candidate
+from scrubjay.memory.model.candidates import Candidate
 
 TENANT = "locomo"
 CAROLINE, MELANIE = Scope(TENANT, user="Caroline"), Scope(TENANT, user="Melanie")

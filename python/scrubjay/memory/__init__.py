@@ -27,25 +27,18 @@ from scrubjay.memory.intake.consolidation import Consolidated
 from scrubjay.memory.ledger.holds import Hold
 from scrubjay.memory.lifecycle.erasure import Forgotten, MemoryErasure
 from scrubjay.memory.lifecycle.sweeping import Swept
-from scrubjay.memory.model.decay import Decay
-from scrubjay.memory.model.judge import DefaultJudge, Judge
-from scrubjay.memory.model.records import (
-    Deletion,
-    Episode,
+from scrubjay.memory.model.answers import Deletion, Event, Rejection, Why
+from scrubjay.memory.model.candidates import (
     EpisodeCandidate,
-    Event,
-    Fact,
     FactCandidate,
-    Known,
     Outcome,
-    Policy,
     PolicyCandidate,
-    Preference,
     PreferenceCandidate,
     Provenance,
-    Rejection,
-    Why,
 )
+from scrubjay.memory.model.decay import Decay
+from scrubjay.memory.model.judge import DefaultJudge, Judge
+from scrubjay.memory.model.records import Episode, Fact, Known, Policy, Preference
 from scrubjay.memory.read.feed import ChangeEvent, Feed
 from scrubjay.memory.read.index_notes import Note
 from scrubjay.memory.read.recall import Recalled, RecalledHit

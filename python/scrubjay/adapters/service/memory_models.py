@@ -20,21 +20,16 @@ from scrubjay.adapters.service.models import Request
 from scrubjay.memory import Memory
 from scrubjay.memory.intake.distil import Distilled
 from scrubjay.memory.ledger.trace import TraceEvent
-from scrubjay.memory.model.records import (
-    Episode,
+from scrubjay.memory.model.answers import Rejection, Why
+from scrubjay.memory.model.candidates import (
     EpisodeCandidate,
-    Fact,
     FactCandidate,
-    Known,
     Outcome,
-    Policy,
     PolicyCandidate,
-    Preference,
     PreferenceCandidate,
     Provenance,
-    Rejection,
-    Why,
 )
+from scrubjay.memory.model.records import Episode, Fact, Known, Policy, Preference
 from scrubjay.memory.read.feed import ChangeEvent
 
 __all__ = ["ANSWERS", "REQUESTS", "TIMES", "candidate_of"]

@@ -147,8 +147,8 @@ class Files:
 
         Args:
             path: of the dump.
-            kind: "mem0", "letta", "zep", "langgraph", "chatgpt" or "claude"; :mod:`scrubjay.memory.exchange.foreign` has
-                the shapes.
+            kind: "mem0", "letta", "zep", "langgraph", "chatgpt" or "claude"; :mod:`scrubjay.memory.exchange.foreign`
+                has the shapes.
             scope: whose it becomes. If it names no user, the users (and agents) that the dump names are those of this
                 tenant; if it does, what is of another one is left out.
             as_notes: write notes to the index instead, which pass no gate.

@@ -14,7 +14,7 @@ from scrubjay.index import Index
 from scrubjay.memory.exchange.foreign import READERS, Foreign, Said
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.ledger.documents import RESERVED
-from scrubjay.memory.model.records import FactCandidate, Outcome, Provenance
+from scrubjay.memory.model.candidates import FactCandidate, Outcome, Provenance
 
 __all__ = ["TakenOver", "take_over"]
 

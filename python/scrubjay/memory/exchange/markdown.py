@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 from scrubjay._native import Scope
 from scrubjay.errors import ConflictError
-from scrubjay.memory.model.records import (
+from scrubjay.memory.model.candidates import (
     Candidate,
     EpisodeCandidate,
     FactCandidate,
@@ -30,8 +30,8 @@ from scrubjay.memory.model.records import (
     PolicyCandidate,
     PreferenceCandidate,
     Provenance,
-    Record,
 )
+from scrubjay.memory.model.records import Record
 from scrubjay.store.reading import names_of
 
 __all__ = ["Edited", "Verbs", "as_markdown", "take_edits"]

@@ -10,17 +10,22 @@ from numpy.typing import ArrayLike
 from scrubjay._native import Scope
 from scrubjay.index.documented import documented
 from scrubjay.memory.gate.policies import policy_of, revoke_global, write_global
+from scrubjay.memory.intake.consolidation import Consolidated, Merger, merge
+from scrubjay.memory.intake.intake import Intake
 from scrubjay.memory.ledger.changes import ChangeEvent, Sight
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.deletions import deletions_of
 from scrubjay.memory.ledger.holds import Hold, held_scopes
 from scrubjay.memory.ledger.log import log_gone
+from scrubjay.memory.ledger.trace import TraceEvent
 from scrubjay.memory.lifecycle.consistency import Consistency
 from scrubjay.memory.lifecycle.erasure import Erasure, MemoryErasure
 from scrubjay.memory.lifecycle.sweeping import Sweeping, Swept
+from scrubjay.memory.model.answers import Deletion
+from scrubjay.memory.model.candidates import Outcome, Provenance
 from scrubjay.memory.model.content import named
-from scrubjay.memory.model.records import Deletion, Outcome, Provenance
 from scrubjay.memory.read.feed import checked_cursor
+from scrubjay.memory.runs.runs import Runs
 from scrubjay.payload import CreatedAt
 from scrubjay.store.listing import checked_count
 from scrubjay.store.reading import names_of
@@ -48,12 +53,20 @@ class MemoryAdmin:
     """
 
     def __init__(
-        self, context: MemoryContext, consistency: Consistency, erasure: Erasure, sweeping: Sweeping
+        self,
+        context: MemoryContext,
+        consistency: Consistency,
+        erasure: Erasure,
+        sweeping: Sweeping,
+        intake: Intake,
+        runs: Runs,
     ) -> None:
         self._context = context
         self._consistency = consistency
         self._erasure = erasure
         self._sweeping = sweeping
+        self._intake = intake
+        self._runs = runs
 
     # ------------------------------------------------------------------ care of the file
 
@@ -91,6 +104,21 @@ class MemoryAdmin:
         """Return the deletion events of a tenant, oldest first."""
         with self._context.reading() as connection:
             return deletions_of(connection, Scope(tenant).tenant)
+
+    @documented(Intake.consolidate)
+    def consolidate(
+        self, scope: Scope, merger: Merger = merge, likeness: float = 0.8, least_episodes: int = 5,
+        dry_run: bool = False,
+    ) -> Consolidated:  # fmt: skip
+        """Merge what is said twice and sum up episodes of one task type."""
+        return self._intake.consolidate(scope, merger, likeness, least_episodes, dry_run)
+
+    @documented(Runs.find_in_traces)
+    def find_in_traces(
+        self, text: str, scope: Scope, *, run_id: str | None = None, limit: int = 100,
+    ) -> list[tuple[str, TraceEvent]]:  # fmt: skip
+        """Return (run id, event) of events of exactly this scope that hold `text`, newest first; for forensics."""
+        return self._runs.find_in_traces(text, scope, run_id=run_id, limit=limit)
 
     # ------------------------------------------------------------------ policies of all tenants
 

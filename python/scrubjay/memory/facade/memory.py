@@ -20,30 +20,20 @@ from scrubjay.memory.facade.administration import MemoryAdmin
 from scrubjay.memory.facade.parts import Parts, open_parts
 from scrubjay.memory.gate.gate import Gate, Proposed
 from scrubjay.memory.gate.standing import Standing
-from scrubjay.memory.intake.consolidation import Consolidated, Merger, merge
 from scrubjay.memory.intake.distil import Distilled
 from scrubjay.memory.intake.extractors import AnyExtractor
 from scrubjay.memory.intake.ingest import Ingested
 from scrubjay.memory.intake.intake import Intake
 from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.settings import Settings
-from scrubjay.memory.ledger.trace import TraceEvent
 from scrubjay.memory.lifecycle.editing import Editing
 from scrubjay.memory.lifecycle.erasure import Erasure, Forgotten
 from scrubjay.memory.lifecycle.sweeping import Sweeping
+from scrubjay.memory.model.answers import Rejection, Why
+from scrubjay.memory.model.candidates import Candidate, Outcome, Provenance
 from scrubjay.memory.model.decay import Decay
 from scrubjay.memory.model.judge import Judge
-from scrubjay.memory.model.records import (
-    Candidate,
-    Fact,
-    Known,
-    Outcome,
-    Policy,
-    Provenance,
-    Record,
-    Rejection,
-    Why,
-)
+from scrubjay.memory.model.records import Fact, Known, Policy, Record
 from scrubjay.memory.model.sensitivity import Classify
 from scrubjay.memory.model.values import Validators
 from scrubjay.memory.read.assembly import Assembled, Turn
@@ -122,8 +112,6 @@ class Memory:
         memory._owns_index = True
         return memory
 
-    # ------------------------------------------------------------------ what it is made of
-
     @property
     def index(self) -> Index:
         """The index of the file: its documents are the notes beside the memory."""
@@ -149,7 +137,7 @@ class Memory:
         """What whoever runs the service does: check, compact, sweep, global policies, legal holds, ..."""
         return self._parts.admin
 
-    # ------------------------------------------------------------------ what is remembered
+    # ------------------------------------------------------------------ what is remembered, and forgotten
 
     @documented(Gate.propose)
     def propose(
@@ -218,6 +206,19 @@ class Memory:
     def feedback(self, id: str, used: bool = True, *, scope: Scope) -> None:
         """Note that a fact or episode was of use (or was not): what is used does not fade."""
         self._parts.sweeping.feedback(id, used, scope=scope)
+
+    @documented(Erasure.delete)
+    def delete(self, id: str, *, scope: Scope, reason: str = "delete", by: str | None = None) -> bool:
+        """Delete a record with everything that is known about it."""
+        return self._parts.erasure.delete(id, scope=scope, reason=reason, by=by)
+
+    @documented(Erasure.forget)
+    def forget(
+        self, user: str | Scope | None = None, tenant: str | None = None, agent: str | None = None,
+        reason: str = "forget", by: str | None = None, names: bool = False,
+    ) -> Forgotten:  # fmt: skip
+        """Erase everything of a user (or an agent, or a whole tenant), of all kinds, in one transaction."""
+        return self._parts.erasure.forget(user, tenant, agent, reason, by, names)
 
     # ------------------------------------------------------------------ what is known
 
@@ -308,13 +309,6 @@ class Memory:
         """Return the names of the runs of exactly this scope, oldest first."""
         return self._parts.runs.runs(scope)
 
-    @documented(Runs.find_in_traces)
-    def find_in_traces(
-        self, text: str, scope: Scope, *, run_id: str | None = None, limit: int = 100,
-    ) -> builtins.list[tuple[str, TraceEvent]]:  # fmt: skip
-        """Return (run id, event) of events of exactly this scope that hold `text`, newest first; for forensics."""
-        return self._parts.runs.find_in_traces(text, scope, run_id=run_id, limit=limit)
-
     @documented(Intake.distil)
     def distil(self, run_id: str, extractor: AnyExtractor, scope: Scope) -> Distilled:
         """Turn what a run has said since it was last distilled into memories."""
@@ -332,29 +326,6 @@ class Memory:
     ) -> Ingested:  # fmt: skip
         """Take the notes of a folder (Markdown and plain text) into memory; again after they changed."""
         return self._parts.intake.ingest(folder, scope, extractor, name)
-
-    @documented(Intake.consolidate)
-    def consolidate(
-        self, scope: Scope, merger: Merger = merge, likeness: float = 0.8, least_episodes: int = 5,
-        dry_run: bool = False,
-    ) -> Consolidated:  # fmt: skip
-        """Merge what is said twice and sum up episodes of one task type."""
-        return self._parts.intake.consolidate(scope, merger, likeness, least_episodes, dry_run)
-
-    # ------------------------------------------------------------------ forgetting
-
-    @documented(Erasure.delete)
-    def delete(self, id: str, *, scope: Scope, reason: str = "delete", by: str | None = None) -> bool:
-        """Delete a record with everything that is known about it."""
-        return self._parts.erasure.delete(id, scope=scope, reason=reason, by=by)
-
-    @documented(Erasure.forget)
-    def forget(
-        self, user: str | Scope | None = None, tenant: str | None = None, agent: str | None = None,
-        reason: str = "forget", by: str | None = None, names: bool = False,
-    ) -> Forgotten:  # fmt: skip
-        """Erase everything of a user (or an agent, or a whole tenant), of all kinds, in one transaction."""
-        return self._parts.erasure.forget(user, tenant, agent, reason, by, names)
 
     def close(self) -> None:
         """Close the file, if :meth:`open` opened it. Other calls raise ClosedError then."""

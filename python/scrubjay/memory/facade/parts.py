@@ -81,7 +81,7 @@ class Parts:
         self.feed = Feed(context.changes)
         verbs = Verbs(self.lookup.list, self.gate.propose, self.standing.revoke, self.editing.update)
         self.files = Files(context, slots, self.gate, self.rules, verbs)
-        self.admin = MemoryAdmin(context, consistency, self.erasure, self.sweeping)
+        self.admin = MemoryAdmin(context, consistency, self.erasure, self.sweeping, self.intake, self.runs)
         seconds = settings.sweep_every_s
         self.sweeper = None if seconds is None else Sweeper(self.sweeping, seconds)
 

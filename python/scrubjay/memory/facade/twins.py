@@ -111,6 +111,8 @@ class AsyncMemoryAdmin(Twinned[MemoryAdmin]):
 
     __slots__ = ()
 
+    consolidate = twin(MemoryAdmin.consolidate)
+    find_in_traces = twin(MemoryAdmin.find_in_traces)
     check = twin(MemoryAdmin.check)
     reindex = twin(MemoryAdmin.reindex)
     sweep = twin(MemoryAdmin.sweep)
@@ -197,10 +199,8 @@ class AsyncMemory(OpenTwin[Memory]):
     assemble = loose_twin(Memory.assemble)
     replay = twin(Memory.replay)
     runs = twin(Memory.runs)
-    find_in_traces = twin(Memory.find_in_traces)
     distil = twin(Memory.distil)
     ingest = twin(Memory.ingest)
-    consolidate = twin(Memory.consolidate)
     feedback = twin(Memory.feedback)
     why = twin(Memory.why)
     rejections = twin(Memory.rejections)

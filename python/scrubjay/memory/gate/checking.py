@@ -17,10 +17,7 @@ from scrubjay._native import Scope
 from scrubjay.entities import names as entity_names
 from scrubjay.memory.ledger.documents import RESERVED
 from scrubjay.memory.ledger.schema import MIN_FACT_CONFIDENCE, MIN_PREFERENCE_CONFIDENCE
-from scrubjay.memory.model.content import MAX_CHARS, MAX_NAME_CHARS, checked_str, normalised, number_in
-from scrubjay.memory.model.decoding import moment_of
-from scrubjay.memory.model.projection import RELATIONS
-from scrubjay.memory.model.records import (
+from scrubjay.memory.model.candidates import (
     SOURCES,
     Candidate,
     EpisodeCandidate,
@@ -29,6 +26,9 @@ from scrubjay.memory.model.records import (
     PreferenceCandidate,
     Provenance,
 )
+from scrubjay.memory.model.content import MAX_CHARS, MAX_NAME_CHARS, checked_str, normalised, number_in
+from scrubjay.memory.model.decoding import moment_of
+from scrubjay.memory.model.projection import RELATIONS
 from scrubjay.memory.model.refusal import Unfit
 from scrubjay.memory.model.values import MAX_VALUE_BYTES, kept_detail
 

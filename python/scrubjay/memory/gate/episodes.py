@@ -9,7 +9,7 @@ from scrubjay.memory.gate.proposal import Proposal, provenance_columns
 from scrubjay.memory.ledger.documents import documents_in, remove
 from scrubjay.memory.ledger.log import drop, log
 from scrubjay.memory.ledger.rows import EpisodeRow, insert, new_id, rows_where
-from scrubjay.memory.model.records import EpisodeCandidate, Outcome
+from scrubjay.memory.model.candidates import EpisodeCandidate, Outcome
 from scrubjay.memory.model.values import kept_detail
 from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change

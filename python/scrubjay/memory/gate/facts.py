@@ -39,7 +39,7 @@ from scrubjay.memory.ledger.statements import (
     holds_of,
     is_in_force,
 )
-from scrubjay.memory.model.records import FactCandidate, Outcome
+from scrubjay.memory.model.candidates import FactCandidate, Outcome
 from scrubjay.memory.model.refusal import Unfit
 from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change

@@ -38,9 +38,15 @@ from scrubjay.memory.ledger.making import as_moment
 from scrubjay.memory.ledger.rows import hash_in, value_hash_in
 from scrubjay.memory.ledger.sealing import next_number, sealed_values, settle
 from scrubjay.memory.ledger.statements import topics_in
+from scrubjay.memory.model.candidates import (
+    Candidate,
+    FactCandidate,
+    Outcome,
+    PreferenceCandidate,
+    Provenance,
+)
 from scrubjay.memory.model.content import as_kept, checked_str
 from scrubjay.memory.model.decoding import moment_of
-from scrubjay.memory.model.records import Candidate, FactCandidate, Outcome, PreferenceCandidate, Provenance
 from scrubjay.memory.model.refusal import Unfit
 from scrubjay.memory.model.ruling import tenant_of
 from scrubjay.memory.model.sensitivity import classified

@@ -17,8 +17,8 @@ from scrubjay.memory.ledger.log import log
 from scrubjay.memory.ledger.making import as_moment, record_of
 from scrubjay.memory.ledger.rows import PolicyRow, find_row, insert, is_global, new_id, rows_where
 from scrubjay.memory.ledger.statements import is_in_force
+from scrubjay.memory.model.candidates import Outcome, PolicyCandidate, Provenance
 from scrubjay.memory.model.content import named
-from scrubjay.memory.model.records import Outcome, PolicyCandidate, Provenance
 from scrubjay.memory.model.refusal import Unfit
 from scrubjay.memory.model.ruling import EVERYWHERE
 from scrubjay.memory.model.values import fault, is_same, kept_detail, said, with_text

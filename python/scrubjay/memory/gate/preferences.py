@@ -7,7 +7,7 @@ import sqlite3
 from scrubjay.memory.gate.proposal import Proposal, provenance_columns
 from scrubjay.memory.ledger.log import drop, log
 from scrubjay.memory.ledger.rows import PreferenceRow, insert, new_id, rows_where
-from scrubjay.memory.model.records import Outcome, PreferenceCandidate
+from scrubjay.memory.model.candidates import Outcome, PreferenceCandidate
 from scrubjay.memory.model.refusal import Unfit
 from scrubjay.memory.model.values import is_same, kept_detail
 from scrubjay.store.reading import names_of

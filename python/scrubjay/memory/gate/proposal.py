@@ -7,7 +7,7 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.memory.ledger.documents import Embedded
-from scrubjay.memory.model.records import Provenance
+from scrubjay.memory.model.candidates import Provenance
 from scrubjay.store.together import Change
 
 __all__ = ["Proposal", "provenance_columns"]

@@ -11,8 +11,8 @@ from scrubjay.memory.ledger.documents import Embedded, documents_in, remove_docu
 from scrubjay.memory.ledger.log import log
 from scrubjay.memory.ledger.rows import FactRow, PolicyRow, belongs_to, find_row, update_fact
 from scrubjay.memory.ledger.statements import has_documents, withdrawn_at
+from scrubjay.memory.model.candidates import Outcome
 from scrubjay.memory.model.content import named
-from scrubjay.memory.model.records import Outcome
 from scrubjay.store.together import Change
 
 __all__ = ["Standing"]

@@ -16,16 +16,9 @@ from scrubjay._native import Scope
 from scrubjay.memory.gate.gate import Gate
 from scrubjay.memory.ledger.context import checked_scope
 from scrubjay.memory.ledger.making import as_moment
+from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, Outcome, Provenance
 from scrubjay.memory.model.content import normalised
-from scrubjay.memory.model.records import (
-    Candidate,
-    Episode,
-    EpisodeCandidate,
-    Fact,
-    FactCandidate,
-    Outcome,
-    Provenance,
-)
+from scrubjay.memory.model.records import Episode, Fact
 from scrubjay.memory.read.lookup import Lookup
 
 __all__ = ["Consolidated", "Merger", "consolidate", "merge"]

@@ -30,8 +30,8 @@ from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.drafts import check_run_id
 from scrubjay.memory.ledger.rows import FactRow, belongs_to, kind_of, rows_where
 from scrubjay.memory.ledger.trace import Run, Traces
+from scrubjay.memory.model.candidates import FactCandidate, Provenance
 from scrubjay.memory.model.decoding import decoded, json_of
-from scrubjay.memory.model.records import FactCandidate, Provenance
 from scrubjay.payload import microseconds
 from scrubjay.store.connections import translated
 from scrubjay.store.decoding import integer

@@ -17,8 +17,8 @@ from scrubjay import payload
 from scrubjay.endpoints import Endpoint
 from scrubjay.errors import RetrievalError
 from scrubjay.memory.intake.stabilise import Transcript
+from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, FactCandidate, PreferenceCandidate
 from scrubjay.memory.model.projection import RELATIONS
-from scrubjay.memory.model.records import Candidate, EpisodeCandidate, FactCandidate, PreferenceCandidate
 
 __all__ = [
     "PROMPT",

@@ -23,8 +23,9 @@ from scrubjay.memory.ledger.context import MemoryContext
 from scrubjay.memory.ledger.drafts import check_text
 from scrubjay.memory.ledger.making import record_of
 from scrubjay.memory.ledger.rows import rows_where
+from scrubjay.memory.model.candidates import FactCandidate, Provenance
 from scrubjay.memory.model.content import normalised
-from scrubjay.memory.model.records import Fact, FactCandidate, Provenance
+from scrubjay.memory.model.records import Fact
 from scrubjay.store.reading import names_of
 
 __all__ = ["Ingested", "ingest"]

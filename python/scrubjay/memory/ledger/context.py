@@ -17,7 +17,7 @@ from scrubjay.memory.ledger.changes import Changes
 from scrubjay.memory.ledger.documents import Documents, Embedded
 from scrubjay.memory.ledger.sealing import settle
 from scrubjay.memory.ledger.settings import Settings
-from scrubjay.memory.model.records import FactCandidate
+from scrubjay.memory.model.candidates import FactCandidate
 from scrubjay.store.connections import translated
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.together import Change

@@ -10,8 +10,8 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.model.answers import Deletion
 from scrubjay.memory.model.decoding import are_texts, as_moment, decoded, json_of
-from scrubjay.memory.model.records import Deletion
 from scrubjay.store.decoding import scope_of
 from scrubjay.store.pseudonyms import ERASED
 from scrubjay.store.reading import names_of

@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.ledger.rows import EpisodeRow, FactRow, PolicyRow, PreferenceRow, Row, scope_in
 from scrubjay.memory.ledger.statements import detail_in, holds_of
+from scrubjay.memory.model.candidates import Provenance
 from scrubjay.memory.model.decoding import as_moment, decoded, json_of
-from scrubjay.memory.model.records import Episode, Fact, Policy, Preference, Provenance, Record
+from scrubjay.memory.model.records import Episode, Fact, Policy, Preference, Record
 from scrubjay.store.decoding import shown
 
 __all__ = ["as_moment", "loaded", "record_of", "sensitivity_of"]

@@ -1,8 +1,8 @@
 """Facts as statements: what the projection computes from them, and what of its answer stands in their rows.
 
 When each fact of a slot holds is computed by :func:`scrubjay.memory.model.projection.project` whenever one of them
-changes, in the same transaction, and kept in its row. Rows of format 1 have no such columns: they assert, and hold from the time
-at which they were written until they were superseded.
+changes, in the same transaction, and kept in its row. Rows of format 1 have no such columns: they assert, and
+hold from the time at which they were written until they were superseded.
 """
 
 from __future__ import annotations

@@ -33,14 +33,9 @@ from scrubjay.memory.ledger.rows import (
 )
 from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.statements import detail_in, facts_of_slot, is_in_force, topics_in
+from scrubjay.memory.model.candidates import EpisodeCandidate, FactCandidate, PreferenceCandidate, Provenance
 from scrubjay.memory.model.decoding import moment_of
-from scrubjay.memory.model.records import (
-    EpisodeCandidate,
-    FactCandidate,
-    PreferenceCandidate,
-    Provenance,
-    Record,
-)
+from scrubjay.memory.model.records import Record
 from scrubjay.memory.model.refusal import Unfit
 from scrubjay.memory.model.values import fault, kept_detail, text_of, with_text
 from scrubjay.payload import CreatedAt

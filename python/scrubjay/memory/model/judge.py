@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Protocol, runtime_checkable
 
+from scrubjay.memory.model.candidates import FactCandidate
 from scrubjay.memory.model.cardinality import is_single, words_of
 from scrubjay.memory.model.content import checked_str, normalised
-from scrubjay.memory.model.records import Fact, FactCandidate
+from scrubjay.memory.model.records import Fact
 
 __all__ = ["DefaultJudge", "Judge"]
 

@@ -12,8 +12,8 @@ from scrubjay.memory.ledger.making import record_of
 from scrubjay.memory.ledger.rows import FactRow, Row, find_row, is_visible
 from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.sealing import opened_in, place_in
+from scrubjay.memory.model.answers import Event, Rejection, Why
 from scrubjay.memory.model.decoding import are_texts, as_moment, decoded
-from scrubjay.memory.model.records import Event, Rejection, Why
 from scrubjay.store.decoding import optional_integer, scope_of
 from scrubjay.store.listing import checked_count
 from scrubjay.store.reading import names_of

@@ -17,7 +17,7 @@ from scrubjay.initialised import guarded
 from scrubjay.locks import renew_in_children
 from scrubjay.memory.ledger.drafts import Draft, check_run_id
 from scrubjay.memory.ledger.trace import RETENTION_DAYS, TraceEvent, Traces
-from scrubjay.memory.model.records import Candidate, EpisodeCandidate, Outcome, Provenance
+from scrubjay.memory.model.candidates import Candidate, EpisodeCandidate, Outcome, Provenance
 from scrubjay.memory.read.assembly import Assembled
 from scrubjay.memory.read.turns import N_TURNS
 from scrubjay.payload import CreatedAt
