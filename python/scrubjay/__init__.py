@@ -44,6 +44,8 @@ from scrubjay.errors import (
     StoreBusyError,
     StoreError,
     StoreFormatError,
+    StoreUnavailableError,
+    UnsupportedError,
     VersionConflictError,
 )
 from scrubjay.fusion import (
@@ -62,7 +64,7 @@ from scrubjay.fusion import (
 )
 from scrubjay.index import Admin, AsyncIndex, BackfillReport, Hit, Hits, Index, ScopeView, ScoreParts
 from scrubjay.initialised import guard_exports
-from scrubjay.records import Cursor, Page, Record
+from scrubjay.records import Cursor, Page, Record, Stamp
 from scrubjay.retrieval import Retriever
 from scrubjay.stemming import snowball
 
@@ -132,10 +134,13 @@ __all__ = [
     "Scope",
     "ScopeView",
     "ScoreParts",
+    "Stamp",
     "StaticEmbedder",
     "StoreBusyError",
     "StoreError",
     "StoreFormatError",
+    "StoreUnavailableError",
+    "UnsupportedError",
     "VersionConflictError",
     "Weighted",
     "__version__",

@@ -30,6 +30,8 @@ __all__ = [
     "StoreBusyError",
     "StoreError",
     "StoreFormatError",
+    "StoreUnavailableError",
+    "UnsupportedError",
     "VersionConflictError",
 ]
 
@@ -225,6 +227,34 @@ class StoreBusyError(StoreError):
 
 class StoreFormatError(StoreError, ValueError):
     """A file that is not a Scrubjay index, is of a newer format, or holds another kind of index than requested."""
+
+
+class StoreUnavailableError(StoreError):
+    """The server of the rows does not answer. What was acknowledged stands; what is in memory is still searched.
+
+    A write that raises this was not written, unless its message says that this is not known: then write it again, which
+    for an upsert changes nothing if it was.
+    """
+
+
+class UnsupportedError(StoreError):
+    """A verb that this kind of store does not have (yet): what it needs is in a file only. Nothing was changed.
+
+    Attributes:
+        verb: what was asked for.
+        place: of the store.
+    """
+
+    def __init__(self, verb: str, place: str, remedy: str = "") -> None:
+        super().__init__(
+            f"{verb}: expected an index in a file, got one over PostgreSQL, which does not have this verb"
+            f"{'; ' + remedy if remedy else ''}: {place}"
+        )
+        self.verb, self.place, self._remedy = verb, place, remedy
+
+    def __reduce__(self) -> tuple[type[UnsupportedError], tuple[str, str, str]]:
+        """Return what it is made again from, in another process."""
+        return (type(self), (self.verb, self.place, self._remedy))
 
 
 class EncryptionError(StoreError):

@@ -7,6 +7,7 @@ dataclass and any mapping with the same field names.
 from __future__ import annotations
 
 import dataclasses
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple, NewType
@@ -24,6 +25,7 @@ __all__ = [
     "Page",
     "Record",
     "Row",
+    "Stamp",
     "VectorRule",
     "as_scope",
     "as_text",
@@ -60,6 +62,39 @@ class Record:
 
 Cursor = NewType("Cursor", str)
 """Where the next page of a scroll begins: a text of letters, digits, `-` and `_`, made by `Index.scroll` alone."""
+
+
+class Stamp(NamedTuple):
+    """How far one exact scope was written to, for `search(after=stamp)`; `str(stamp)` and :meth:`read` take it from one
+    process to another.
+
+    >>> stamp = Stamp(Scope("acme", user="jane"), 7, "b2")
+    >>> Stamp.read(str(stamp)) == stamp
+    True
+    """
+
+    scope: Scope
+    version: int
+    lineage: str
+    """Of which collection."""
+
+    def __str__(self) -> str:
+        return json.dumps([self.scope.tenant, self.scope.user, self.scope.agent, self.version, self.lineage])
+
+    @classmethod
+    def read(cls, text: str) -> Stamp:
+        """Return the stamp that a text holds.
+
+        Raises:
+            ValueError: it holds none.
+        """
+        try:
+            tenant, user, agent, version, lineage = json.loads(text)
+            if type(version) is not int or type(lineage) is not str:
+                raise TypeError
+            return cls(Scope(tenant, user, agent), version, lineage)
+        except (TypeError, ValueError):
+            raise ValueError(f"text: expected a stamp, as str() makes it, got {text[:100]!r}") from None
 
 
 @dataclasses.dataclass(frozen=True)

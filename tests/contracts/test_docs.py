@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.data import markdown
+from tests.data.postgres import new_url
 
 import scrubjay
 from scrubjay.cli.arguments import make_parser
@@ -29,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 FOUND = (module.name for module in pkgutil.walk_packages(scrubjay.__path__, "scrubjay."))
 MODULES = ["scrubjay", *sorted(name for name in FOUND if not name.endswith(("._native", ".__main__")))]
 ADAPTERS = [name for name in MODULES if name.startswith("scrubjay.adapters.")]  # each needs its framework
+OPTIONAL = [*ADAPTERS, "scrubjay.bench.vectordbbench"]
 MODULE_OF_EXTRA = {"serve": "scrubjay.adapters.service"}  # where the two have different names
 
 
@@ -39,7 +41,7 @@ def importable() -> list[str]:
         try:
             importlib.import_module(name)
         except scrubjay.MissingExtraError:
-            assert name in ADAPTERS
+            assert name in OPTIONAL
         else:
             names.append(name)
     return names
@@ -50,7 +52,7 @@ def test_docstring_examples(name: str) -> None:
     try:
         module = importlib.import_module(name)
     except scrubjay.MissingExtraError as missing:
-        assert name in ADAPTERS
+        assert name in OPTIONAL
         pytest.skip(str(missing))
     names = {"np": np, "scrubjay": scrubjay, "Scope": scrubjay.Scope, **vars(module)}
     parser = doctest.DocTestFinder(exclude_empty=True)
@@ -85,6 +87,8 @@ def name_of(value: Path | str) -> str:
 def test_markdown_examples(path: Path, extra: str) -> None:
     """Blocks with prompts are compared with their output; the others run."""
     names: dict[str, Any] = {"__name__": "__main__"}
+    if extra == "postgres":
+        names["URL"] = new_url()
     for code in markdown.python_groups(path.read_text(encoding="utf-8"))[extra]:
         try:
             if code.lstrip().startswith(">>>"):
@@ -108,7 +112,7 @@ def check_absent(extra: str) -> None:
 
 
 def test_the_documentation_has_examples_of_every_adapter() -> None:
-    shown = {extra for _, extra in markdown_examples()} - {""}
+    shown = {extra for _, extra in markdown_examples()} - {"", "postgres"}
     modules = {MODULE_OF_EXTRA.get(extra, f"scrubjay.adapters.{extra.replace('-', '_')}") for extra in shown}
     packages = {
         name for name in ADAPTERS if name.count(".") == 2 and not name.rpartition(".")[2].startswith("_")

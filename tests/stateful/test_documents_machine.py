@@ -1,4 +1,4 @@
-"""Do an index in memory, one in a file and one in a sealed file answer as the oracle, whatever is written?"""
+"""Do an index in memory, in a file, in a sealed file and in PostgreSQL answer as the oracle, whatever is written?"""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from scrubjay import Index, Scope, VersionConflictError
 from tests.data.keys import provider
+from tests.data.postgres import cluster, new_url
 from tests.reference.documents import ConflictError, DocumentsModel, Row
 from tests.reference.scopes import DocumentKey, key
 
@@ -52,6 +53,9 @@ class DocumentsMachine(RuleBasedStateMachine):
         self.folder = Path(tempfile.mkdtemp())
         self.model = DocumentsModel()
         self.indexes = [Index(dtype="f32"), self._open("plain"), self._open("sealed")]
+        if not isinstance(cluster(), str):
+            self.url = new_url()
+            self.indexes.append(Index.open(self.url, dtype="f32", durability="normal"))
 
     def _open(self, name: str) -> Index:
         own = provider if name == "sealed" else None
@@ -164,6 +168,9 @@ class DocumentsMachine(RuleBasedStateMachine):
         for place, name in ((1, "plain"), (2, "sealed")):
             self.indexes[place].close()
             self.indexes[place] = self._open(name)
+        if len(self.indexes) > 3:
+            self.indexes[3].close()
+            self.indexes[3] = Index.open(self.url, dtype="f32", durability="normal")
 
     # -- reads
 
@@ -217,7 +224,7 @@ class DocumentsMachine(RuleBasedStateMachine):
         if not hasattr(self, "indexes"):
             return
         for index in self.indexes:
-            if index.path is not None:
+            if index is not self.indexes[0]:
                 report = index.admin.check()
                 assert report.clean, report.problems
             index.close()

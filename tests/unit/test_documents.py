@@ -29,12 +29,13 @@ from scrubjay import (
 )
 from scrubjay.backend import Backend
 from tests.data.keys import provider
+from tests.data.postgres import new_url
 
 ACME = Scope("acme")
 JANE = Scope("acme", user="jane")
 JOE = Scope("acme", user="joe")
 BOT = Scope("acme", user="jane", agent="bot")
-KINDS = ["memory", "file", "sealed"]
+KINDS = ["memory", "file", "sealed", "postgres"]
 
 Open = Callable[..., Index]
 
@@ -48,7 +49,9 @@ def open_index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Open]
             index = Index(**options)
         else:
             keys = provider if request.param == "sealed" else None
-            path = tmp_path / f"{len(opened)}.scrubjay"
+            path: Any = tmp_path / f"{len(opened)}.scrubjay"
+            if request.param == "postgres":
+                path = new_url()
             index = Index.open(path, keys=keys, durability="normal", **options)
         opened.append(index)
         return index

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from scrubjay import Filter, Index, Record, Scope
 from scrubjay.backend import Backend
+from tests.data.postgres import new_url
 
 ACME = Scope("acme")
 JANE = Scope("acme", user="jane")
@@ -23,12 +24,13 @@ BOTH = Scope("acme", user="jane", agent="bot")
 SCOPES = [ACME, JANE, BOT, BOTH, Scope("acme", user="joe"), Scope("globex"), Scope("globex", user="jane")]
 
 
-@pytest.fixture(params=["memory", "file"])
+@pytest.fixture(params=["memory", "file", "postgres"])
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
     if request.param == "memory":
         yield Index()
         return
-    with Index.open(tmp_path / "memories.scrubjay") as opened:
+    path = new_url() if request.param == "postgres" else tmp_path / "memories.scrubjay"
+    with Index.open(path) as opened:
         yield opened
 
 

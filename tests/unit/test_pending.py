@@ -24,6 +24,7 @@ from scrubjay.embedders import Function
 from scrubjay.store import housekeeping
 from tests.data.flaky import POISON, Flaky
 from tests.data.keys import provider
+from tests.data.postgres import new_url
 from tests.unit.processes import PATIENCE_SECONDS, SETTING
 
 HURRY = housekeeping.Housekeeper.hurry
@@ -37,13 +38,14 @@ def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(housekeeping.Housekeeper, "hurry", lambda _: None)
 
 
-@pytest.fixture(params=["memory", "file", "sealed"])
+@pytest.fixture(params=["memory", "file", "sealed", "postgres"])
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
     if request.param == "memory":
         yield Index(Flaky())
     else:
         keys = provider if request.param == "sealed" else None
-        with Index.open(tmp_path / "memories.scrubjay", Flaky(), keys=keys) as opened:
+        path = new_url() if request.param == "postgres" else tmp_path / "memories.scrubjay"
+        with Index.open(path, Flaky(), keys=keys) as opened:
             yield opened
 
 

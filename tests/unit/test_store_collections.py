@@ -17,6 +17,7 @@ import pytest
 import scrubjay
 from scrubjay import Index, Query, Scope
 from scrubjay.backend import Backend
+from tests.data.postgres import new_url
 
 GOLDEN = Path(__file__).resolve().parents[1] / "data" / "golden"
 JANE = Scope("acme", user="jane")
@@ -37,12 +38,13 @@ class Toy:
         return np.float32([text.count("o") + 1, *range(1, self.dim)])
 
 
-@pytest.fixture(params=["file", "memory"])
+@pytest.fixture(params=["file", "memory", "postgres"])
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Index]:
     if request.param == "memory":
         yield Index()
         return
-    with Index.open(tmp_path / "memories.scrubjay") as opened:
+    path = new_url() if request.param == "postgres" else tmp_path / "memories.scrubjay"
+    with Index.open(path) as opened:
         yield opened
 
 

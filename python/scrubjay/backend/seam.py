@@ -74,9 +74,19 @@ class Backend:
         """The rows.
 
         Raises:
-            StoreError: the index has no file.
+            StoreError: the index has no file; UnsupportedError: its rows are in another store.
         """
-        return self._collection.durable("store").store
+        return self._collection.durable("store").file("tables beside the documents")
+
+    def need_file(self, doing: str) -> None:
+        """Refuse what cannot be done where the rows are in a database; an index in memory is not asked.
+
+        Raises:
+            UnsupportedError: they are.
+        """
+        engine = self._collection.engine
+        if isinstance(engine, DurableEngine):
+            engine.file(doing)
 
     @property
     def is_closed(self) -> bool:

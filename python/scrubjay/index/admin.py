@@ -22,6 +22,7 @@ from scrubjay.index.semantic import Semantics, checked_embedder, checked_policy
 from scrubjay.index.transfer import export_collection, import_collection
 from scrubjay.initialised import guarded
 from scrubjay.progress import open_progress
+from scrubjay.records import Stamp
 from scrubjay.store.check import CheckReport, check_store
 from scrubjay.store.encryption import KeyProvider
 from scrubjay.store.engine import DurableEngine
@@ -103,6 +104,25 @@ class Admin:
         """
         return FeedbackBook(self._collection).notes(scope)
 
+    def stamp(self, scope: Scope) -> Stamp:
+        """Return a stamp of exactly this scope, with all that this process wrote to it.
+
+        `search(after=stamp)` in another process has seen it, too (docs/fleet.md).
+
+        >>> from scrubjay import Index, Stamp
+        >>> index = Index()
+        >>> index.upsert("m1", "Prefers trains to planes.", scope=Scope("acme"))
+        >>> header = str(index.admin.stamp(Scope("acme")))
+        >>> len(index.search("train", scope=Scope("acme"), after=Stamp.read(header)))
+        1
+        """
+        if not isinstance(scope, Scope):
+            raise TypeError(f"scope: expected a scrubjay.Scope, got {type(scope).__name__}")
+        self._collection.check_open()
+        engine = self._collection.engine
+        version = engine.residency.stamp(scope) if isinstance(engine, DurableEngine) else 0
+        return Stamp(scope, version, str(engine.lineage))
+
     def events(self) -> list[Event]:
         """Return what was deleted from the file, without its content: when, why, from which scope, how many."""
         return self._collection.durable("events").store.events()
@@ -152,7 +172,7 @@ class Admin:
             raise TypeError(f"names: expected texts, got {names!r}")
         if not (needles or names) or not all(needles) or not all(names):
             raise ValueError("texts, vectors, sequences, names: expected at least one, and none empty")
-        return search_files(engine.store, needles, names)
+        return search_files(engine.file("verify_erased"), needles, names)
 
     # ------------------------------------------------------------------ collections
 
@@ -248,6 +268,7 @@ class Admin:
         checked_policy(on_embedder_error)
         checked_count(batch_size, "batch_size", at_least=1)
         collection, engine = self._collection, self._collection.durable("reembed")
+        engine.file("reembed")
         fresh = Semantics(embedder, None, 0)
         silent = open_progress(False, total=0, what="", unit="")
         bar = open_progress(progress, total=len(engine), what="reembedding", unit="texts")
@@ -310,7 +331,7 @@ class Admin:
 
     def encrypted_tenants(self) -> list[str]:
         """Return the tenants that have anything encrypted in the file, in alphabetical order."""
-        return encrypted_tenants(self._collection.durable("encrypted_tenants").store)
+        return encrypted_tenants(self._collection.durable("encrypted_tenants").file("encrypted_tenants"))
 
     def encrypt(self, tenant: str, *, accept: bool = False, progress: bool | None = False) -> int:
         """Encrypt what a tenant has in the clear, in every collection; return how many memories that were.
@@ -351,7 +372,7 @@ class Admin:
         engine = self._collection.durable("encrypt")
         bar = open_progress(progress, total=engine.count(), what="encrypting", unit="memories")
         try:
-            return encrypt_tenant(engine.store, Scope(tenant).tenant, bar, accept=accept)
+            return encrypt_tenant(engine.file("encrypt"), Scope(tenant).tenant, bar, accept=accept)
         finally:
             bar.close()
 
@@ -366,7 +387,7 @@ class Admin:
         Raises:
             EncryptionError: the tenant is not encrypted, `old` is not its key, or `keys` give none.
         """
-        rotate_key(self._collection.durable("rotate_key").store, Scope(tenant).tenant, old)
+        rotate_key(self._collection.durable("rotate_key").file("rotate_key"), Scope(tenant).tenant, old)
 
     def forget_keys(self, tenant: str | None = None) -> None:
         """Take what is decrypted of a tenant (None: of all) out of this process's memory, and ask `keys` again.
@@ -390,11 +411,11 @@ class Admin:
         Raises:
             StoreError: the file exists, or cannot be written.
         """
-        engine = self._collection.durable("backup")
-        total = engine.files()[0].stat().st_size // 4096
+        store = self._collection.durable("backup").file("backup")
+        total = store.path.stat().st_size // 4096
         bar = open_progress(progress, total=total, what="backing up", unit="pages")
         try:
-            return back_up(engine.store, Path(path), bar, replace=replace)
+            return back_up(store, Path(path), bar, replace=replace)
         finally:
             bar.close()
 

@@ -25,7 +25,6 @@ from scrubjay.index.semantic import Semantics
 from scrubjay.locks import is_mine, renew_in_children
 from scrubjay.progress import Progress, open_progress
 from scrubjay.records import Row
-from scrubjay.store import pending
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.housekeeping import Housekeeper
 from scrubjay.store.local import LocalEngine
@@ -105,7 +104,7 @@ class Backfill:
         """Return how many memories are pending, of these exact scopes or of all."""
         engine = self._engine
         if isinstance(engine, DurableEngine):
-            return pending.count(engine.store, now=engine.clock(), scopes=scopes)
+            return engine.store.pending_count(now=engine.clock(), scopes=scopes)
         keys = list(self._keys)
         return sum(
             (scopes is None or scope in scopes) and self._pending_at(scope, id) is not None
@@ -123,7 +122,7 @@ class Backfill:
     def _pages(self, size: int) -> Iterator[list[StoredDocument]]:
         engine = self._engine
         if isinstance(engine, DurableEngine):
-            for page in pending.pages(engine.store, size, now=engine.clock()):
+            for page in engine.store.pending_pages(size, now=engine.clock()):
                 yield [engine.document(*found) for found in page if payload.is_pending(found[0].payload)]
             return
         keys = list(self._keys)
@@ -153,8 +152,8 @@ class Backfill:
                 pass
         engine = self._engine
         if n_embedded and isinstance(engine, DurableEngine):
-            with engine.store.writing("filling in vectors") as transaction:
-                pending.forget_stale(transaction.connection, transaction.tables)
+            with engine.store.writing("filling in vectors", scopes=()) as transaction:
+                transaction.forget_stale_pending()
         n_left = self.count()
         self.any = n_left > 0
         return BackfillReport(n_embedded, n_refused, n_left)

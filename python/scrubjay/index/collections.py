@@ -85,7 +85,7 @@ class Collections:
         own, usual, family = self._collection.embedder, self._collection.identity, self._collection.family
         if asked.dim is None and own is not None:
             usual = replace(usual, dim=own.dim)
-        if family.path is None:
+        if family.place is None:
             dim = None if embedder is not None else usual.dim if asked.dim is None else asked.dim
             identity = Identity(
                 dim,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from scrubjay._native import StaticEmbedder
 from scrubjay.index.semantic import Semantics
 
-__all__ = ["Plan", "damaged", "incomplete", "make_plan", "make_plans"]
+__all__ = ["Plan", "damaged", "incomplete", "make_plan", "make_plans", "stale"]
 
 _NO_TEXT = "no_text: the search gave neither text nor keywords, only the vectors were ranked"
 _KEYWORDS_ONLY = (
@@ -70,6 +70,14 @@ def incomplete(plan: Plan, n_pending: int) -> Plan:
     if n_pending == 0 or plan.mode == "lexical":
         return plan
     reason = f"vectors_pending: {n_pending:,} memories are still to be embedded, only words find them"
+    return plan._replace(degraded=(*plan.degraded, reason))
+
+
+def stale(plan: Plan, seconds: float) -> Plan:
+    """Add that what others wrote may be missing for longer than was promised."""
+    reason = (
+        f"stale: the database has not answered for {seconds:.1f} s; what others wrote since may be missing"
+    )
     return plan._replace(degraded=(*plan.degraded, reason))
 
 

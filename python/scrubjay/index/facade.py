@@ -34,7 +34,7 @@ from scrubjay.index.view import ScopeView, as_view_scope
 from scrubjay.index.writer import Writer
 from scrubjay.initialised import unset
 from scrubjay.payload import CreatedAt
-from scrubjay.records import Cursor, Page, Record
+from scrubjay.records import Cursor, Page, Record, Stamp
 from scrubjay.store.encryption import KeyProvider
 from scrubjay.store.facets import Value
 from scrubjay.store.patching import KEEP, Keep
@@ -102,12 +102,12 @@ class Index:
         stemmer: Callable[[str], str] | None = None, k1: float | None = None, b: float | None = None,
         query_cache: int = 1024, durability: str = "full", busy_timeout: float = 5.0,
         memory_budget: int | None = None, collection: str | None = None, keys: KeyProvider | None = None,
-        encryption: str = "sealed", read_only: bool = False, on_embedder_error: str = "pending",
+        encryption: str = "sealed", read_only: bool = False, on_embedder_error: str = "pending", max_stale: float = 1.0,
     ) -> Self:  # fmt: skip
-        """Open the index in a file, or create it; what is written survives."""
+        """Open the index in a file or a database, or create it; what is written survives."""
         asked = asked_identity(embedder, dim, metric, dtype, analyzer)
         options = file_options(
-            stemmer, k1, b, durability, busy_timeout, memory_budget, keys, encryption, read_only
+            stemmer, k1, b, durability, busy_timeout, memory_budget, keys, encryption, read_only, max_stale
         )
         return cls._of(open_root(path, embedder, collection, asked, query_cache, options, on_embedder_error))
 
@@ -144,7 +144,7 @@ class Index:
 
     @property
     def path(self) -> Path | None:
-        """The file; None for an index in this process's memory."""
+        """The file; None for an index in this process's memory or in a database."""
         return self._collection.path
 
     @property
@@ -174,10 +174,10 @@ class Index:
     @documented(Searcher.search)
     def search(
         self, text: str | bytes | None = None, *, scope: Scope, k: int = 10, filter: FilterLike | None = None,
-        vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False,
+        vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False, after: Stamp | None = None,
     ) -> Hits:  # fmt: skip
         """Return the k best memories that `scope` may see: its own and those shared with it."""
-        return self._searcher.search(text, scope, k, filter, vector, query, explain)
+        return self._searcher.search(text, scope, k, filter, vector, query, explain, after)
 
     async def asearch(self, text: str | bytes | None = None, **options: Any) -> Hits:
         """Search as :meth:`search` does, without keeping the event loop waiting; takes and raises the same.

@@ -10,6 +10,7 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from scrubjay.errors import ClosedError
 from scrubjay.locks import renew_in_children
+from scrubjay.store.postgres.database import Database
 from scrubjay.store.schema import is_collection_name
 
 __all__ = ["Family", "checked_name"]
@@ -28,7 +29,7 @@ class Family(Generic[M]):
     """The open collections of one file, or of one index in memory. Thread-safe.
 
     Args:
-        path: the file; None: there is none.
+        place: the file or the database; None: there is none.
         query_cache: how many query vectors each keeps.
         options: of :func:`scrubjay.store.open.open_engine`, or the constructor, the same for all of them.
         on_embedder_error: "pending" or "raise".
@@ -36,12 +37,12 @@ class Family(Generic[M]):
 
     def __init__(
         self,
-        path: Path | None,
+        place: Path | Database | None,
         query_cache: int,
         options: Mapping[str, Any],
         on_embedder_error: str = "pending",
     ) -> None:
-        self.path = path
+        self.place = place
         self.on_embedder_error = on_embedder_error
         self.query_cache = query_cache
         self.options = options

@@ -22,6 +22,8 @@ from scrubjay.store.engine import DurableEngine
 from scrubjay.store.feedback import FeedbackLog
 from scrubjay.store.local import LocalEngine
 from scrubjay.store.open import checked_budget, open_engine
+from scrubjay.store.postgres.address import is_address
+from scrubjay.store.postgres.database import Database
 from scrubjay.store.protocol import Identity
 from scrubjay.store.residency import Residency
 
@@ -44,6 +46,11 @@ class Unchanging:
 
     generation = 0
     n_damaged = 0
+    may_be_stale = False
+
+    def freshness(self, scope: Scope) -> tuple[float, bool]:
+        """Nobody else writes to it."""
+        return 0.0, False
 
     def damage(self, scope: Scope) -> tuple[int, int]:
         """No file, no damage."""
@@ -146,7 +153,7 @@ class OpenCollection:
     def description(self) -> str:
         """Return what a repr says of it."""
         if self.is_closed:
-            return f"closed: {self.path or 'in memory'}"
+            return f"closed: {self.family.place or 'in memory'}"
         engine = self.engine
         n = len(engine)
         vectors = "no vectors" if engine.dim is None else f"{engine.dim}-dim {engine.dtype}"
@@ -209,12 +216,14 @@ def open_root(
     options: Mapping[str, Any],
     on_embedder_error: str = "pending",
 ) -> OpenCollection:
-    """Open the index in a file, or create it; what is written survives.
+    """Open the index in a file or a database, or create it; what is written survives.
 
     Args:
         path: one SQLite file (beside it, while it is open, its log `-wal` and `-shm`). Several processes may have
             it open on one machine, not over a network file system. A new file is its owner's alone (mode 0600,
-            whatever the umask; not on Windows); one that is there keeps its mode, and the log gets it.
+            whatever the umask; not on Windows); one that is there keeps its mode, and the log gets it. Or
+            "postgresql://user@host/database" (extra `postgres`), for processes on many machines: docs/fleet.md says
+            which verbs it has.
         embedder: as in the constructor; it must be the model whose vectors the file holds (see :meth:`Admin.reembed`).
         dim, metric, dtype, analyzer: of a new index, by default as in the constructor; of an existing one they are
             known, and what is given must agree.
@@ -243,14 +252,18 @@ def open_root(
         read_only: the file must be there, and nothing in it is changed: what would write raises StoreError. A
             file on a read-only medium can be opened so, unless it was not closed properly.
         on_embedder_error: as in the constructor. What is pending in the file is embedded in the background.
+        max_stale: of a database: seconds for which a search may not know what other processes wrote (its own writes it
+            always knows); 0: it asks each time. A file is always up to date.
 
     A partition is read when a search first needs it. Use the index as a context manager, or :meth:`Index.close` it.
 
     Raises:
         StoreFormatError: the file is not an index, is of a newer format, or holds another kind of index.
         StoreError, StoreBusyError, CorruptIndexError: it cannot be opened, or is damaged.
+        StoreUnavailableError: the server of the database does not answer.
+        UnsupportedError: `keys` for a database.
         EmbedderMismatchError: it holds vectors of another model.
-        MissingExtraError: `keys` need the package cryptography.
+        MissingExtraError: `keys` need the package cryptography, a database needs psycopg.
 
     >>> import tempfile
     >>> from scrubjay import Index, Scope
@@ -262,9 +275,10 @@ def open_root(
     'm1'
     >>> folder.cleanup()
     """
-    family: Family[OpenCollection] = Family(
-        Path(path), query_cache, options, checked_policy(on_embedder_error)
-    )
+    options = dict(options)
+    max_stale = options.pop("max_stale", 1.0)
+    place = Database(str(path), max_stale=max_stale) if is_address(path) else Path(path)
+    family: Family[OpenCollection] = Family(place, query_cache, options, checked_policy(on_embedder_error))
     name = "" if collection is None else checked_name(collection)
     opened = open_in_file(family, name, asked, embedder, _NEW)
     opened.is_root = True
@@ -316,6 +330,7 @@ def file_options(
     keys: KeyProvider | None = None,
     encryption: str = "sealed",
     read_only: bool = False,
+    max_stale: float = 1.0,
 ) -> dict[str, Any]:
     """Return the options of :func:`scrubjay.store.open.open_engine`, which all collections of a file share."""
     options = {
@@ -327,6 +342,7 @@ def file_options(
         "budget": checked_budget(memory_budget),
         "ring": None if keys is None else KeyRing(keys, encryption),
         "read_only": read_only,
+        "max_stale": max_stale,
     }
     if encryption not in MODES:
         raise ValueError(f"encryption: expected one of {', '.join(map(repr, MODES))}, got {encryption!r}")
@@ -345,7 +361,7 @@ def open_in_file(
         asked.analyzer or usual.analyzer,
     )
     engine = open_engine(
-        cast(Path, family.path),
+        cast("Path | Database", family.place),
         collection=name,
         asked=asked if embedder is None else Identity(None, asked.metric, asked.dtype, asked.analyzer),
         new=new,

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from scrubjay.errors import OwnedCollectionError
 from scrubjay.index.open_collection import OpenCollection
-from scrubjay.store.connections import translated
 from scrubjay.store.engine import DurableEngine
 
 __all__ = ["MEMORY", "check_unowned", "is_owned"]
@@ -27,11 +26,7 @@ def is_owned(collection: OpenCollection) -> bool:
     if table is None or not isinstance(engine, DurableEngine):
         return False
     engine.check_open()
-    with translated(engine.store.path, "looking for the owner of a collection"):
-        found = engine.store.reading_connection().execute(
-            "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
-        )
-        return found.fetchone() is not None
+    return engine.store.has_layer(table)
 
 
 def check_unowned(collection: OpenCollection, doing: str) -> None:

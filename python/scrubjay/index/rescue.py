@@ -39,7 +39,9 @@ def repair(path: Path, keys: KeyProvider | None, stemmer: Callable[[str], str] |
 
     def authenticate(file: Path, aside: TextIO) -> list[str]:
         with _opened(file, keys, stemmer) as members:
-            return [one for m in members for one in set_aside_forged(m.durable("repair").store, aside)]
+            return [
+                one for m in members for one in set_aside_forged(m.durable("repair").file("repair"), aside)
+            ]
 
     return repair_file(path, check, None if keys is None else authenticate)
 
@@ -64,7 +66,7 @@ def salvage(path: Path, target: Path, keys: KeyProvider | None, plaintext: bool)
                 ]
             file = target.with_name(f"{target.name}.tables")
             with _new_file(file, "salvage") as out:
-                n_rows = write_tables(member.durable("salvage").store, out)
+                n_rows = write_tables(member.durable("salvage").file("salvage"), out)
             report.files.append(file)
             if n_rows == 0:
                 file.unlink()

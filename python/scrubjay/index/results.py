@@ -67,10 +67,17 @@ class Hits:
     `len(hits)`, iteration, `hits[0]`, `hits[-1]` and `hits[1:3]` (a list) give :class:`Hit` objects.
     """
 
-    __slots__ = ("_columns", "_degraded", "_explained", "_result")
+    __slots__ = ("_columns", "_degraded", "_explained", "_freshness", "_result")
 
-    def __init__(self, result: Result, degraded: tuple[str, ...] = (), explained: bool = False) -> None:
+    def __init__(
+        self,
+        result: Result,
+        degraded: tuple[str, ...] = (),
+        explained: bool = False,
+        freshness: float = 0.0,
+    ) -> None:
         self._result = result
+        self._freshness = freshness
         self._degraded = degraded
         self._explained = explained
         self._columns: dict[str, Any] | None = None
@@ -99,6 +106,11 @@ class Hits:
     def mode(self) -> str:
         """What really ran: "hybrid", "lexical", "vector" or "none"."""
         return self._result.mode
+
+    @property
+    def freshness(self) -> float:
+        """For how many seconds writes of other processes may be missing; 0.0 in memory and in a file."""
+        return self._freshness
 
     @property
     def degraded(self) -> tuple[str, ...]:

@@ -9,13 +9,14 @@ from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
 from scrubjay.entities import mentioned
+from scrubjay.errors import StoreUnavailableError
 from scrubjay.filters import FilterLike
 from scrubjay.fusion import Entities, Query
-from scrubjay.index.degrade import Plan, damaged, incomplete, make_plan, make_plans
+from scrubjay.index.degrade import Plan, damaged, incomplete, make_plan, make_plans, stale
 from scrubjay.index.open_collection import OpenCollection
 from scrubjay.index.results import Hits
 from scrubjay.initialised import unset
-from scrubjay.records import as_scope
+from scrubjay.records import Stamp, as_scope
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.residency import View
 
@@ -60,6 +61,7 @@ class Searcher:
         vector: ArrayLike | None,
         query: Query | None,
         explain: bool,
+        after: Stamp | None = None,
         ready: Ready | None = None,
     ) -> Hits:
         """Return the k best memories that `scope` may see: its own and those shared with it.
@@ -74,6 +76,8 @@ class Searcher:
             query: all else that a search may be asked: mode, fusion, signals, candidates, recall, ids, rankings (see
                 :class:`scrubjay.Query`). Make it once and use it again.
             explain: have BM25, similarity, matched terms, coverage and the parts of the score for each hit.
+            after: a stamp (:meth:`Admin.stamp`) from a process that wrote: the search has seen that write, however
+                `max_stale` was chosen.
 
         One of text, vector, the query's keywords must be given. What is missing for the mode degrades the search
         instead of failing it (no embedder, an embedder that raises, no text): `hits.mode` says what ran,
@@ -83,6 +87,8 @@ class Searcher:
 
         Raises:
             TypeError, ValueError: the message names the argument, what was expected and what was given.
+            StoreUnavailableError: of a database, what `scope` sees is not in memory, or not as of `after`, and the
+                server does not answer.
 
         >>> from scrubjay import Index
         >>> index = Index()
@@ -109,6 +115,8 @@ class Searcher:
             plan = make_plan(asked.mode, text, vector, asked.keywords, ())
         if collection.expiry.pending:
             collection.expiry.remove_due()
+        if after is not None:
+            _reach(collection, scope, after)
         # Rarely set; passing them costs a microsecond, so defaults are omitted.
         options: dict[str, Any] = {}
         if query is not None or filter is not None or explain:
@@ -127,7 +135,7 @@ class Searcher:
             result = None
         if result is None or (embeds and residency.generation != generation):
             # Another process changed the model while the text was embedded with the old one.
-            return self.search(text, scope, k, filter, None, query, explain)
+            return self.search(text, scope, k, filter, None, query, explain, after)
         by_text = embeds and native is None and asked.keywords is None
         if by_text and ready is None and text is not None and result.corrections:
             # What was meant has another vector than what was typed; native embedders see to it themselves.
@@ -139,8 +147,11 @@ class Searcher:
         if residency.n_damaged:
             plan = damaged(plan, residency.damage(scope))
         if collection.backfill.any:
-            plan = incomplete(plan, collection.backfill.count(scope.visible()))
-        return Hits(result, plan.degraded, explain)
+            plan = incomplete(plan, _count_pending(collection, scope))
+        if not residency.may_be_stale:
+            return Hits(result, plan.degraded, explain)
+        seconds, is_late = residency.freshness(scope)
+        return Hits(result, (stale(plan, seconds) if is_late else plan).degraded, explain, seconds)
 
     def search_now(self, text: str | bytes | None, options: Mapping[str, Any]) -> Hits | None:
         """Return what :meth:`search` does, or None where that might keep an event loop waiting: partitions to be read,
@@ -188,6 +199,7 @@ class Searcher:
             vector,
             query,
             options.get("explain", False),
+            None,
             Ready(seen, embedded),
         )
         # The vector of what was meant may have to be waited for.
@@ -289,9 +301,35 @@ class Searcher:
                 if residency.n_damaged:
                     plan = damaged(plan, residency.damage(own))
                 if collection.backfill.any:
-                    plan = incomplete(plan, collection.backfill.count(own.visible()))
-                results[row] = Hits(result, plan.degraded, explain)
+                    plan = incomplete(plan, _count_pending(collection, own))
+                seconds, is_late = residency.freshness(own) if residency.may_be_stale else (0.0, False)
+                results[row] = Hits(
+                    result, (stale(plan, seconds) if is_late else plan).degraded, explain, seconds
+                )
         return [hits for hits in results if hits is not None]
+
+
+def _reach(collection: OpenCollection, scope: Scope, after: Stamp) -> None:
+    """See to it that a search has seen the write of a stamp."""
+    if not isinstance(after, Stamp):
+        raise TypeError(f"after: expected a scrubjay.Stamp, got {type(after).__name__}")
+    if after.scope not in as_scope(scope).visible():
+        raise ValueError(
+            f"after: expected the stamp of a scope that {scope!r} sees, got that of {after.scope!r}"
+        )
+    engine = collection.engine
+    if engine.lineage != after.lineage:
+        raise ValueError("after: expected a stamp of this collection, got one of another")
+    if isinstance(engine, DurableEngine):
+        engine.residency.reach(after.scope, after.version)
+
+
+def _count_pending(collection: OpenCollection, scope: Scope) -> int:
+    """Return how many of the visible memories are still to be embedded; 0 while the database does not answer."""
+    try:
+        return collection.backfill.count(scope.visible())
+    except StoreUnavailableError:
+        return 0
 
 
 def _planned(query: Query, plan: Plan) -> Query:

@@ -1,88 +1,20 @@
-"""The check of a file: rows, images and both retrievers must agree.
+"""The check of an index: rows, images and both retrievers must agree.
 
-SQLite's own integrity check, counts, every row's hash and vector, every image; then each partition as the engine has it
-is compared with one that is built from the rows alone: documents, postings, vectors and their order.
+The store checks its rows (:mod:`scrubjay.store.inspection`); then each partition as the engine has it is compared with
+one that is built from the rows alone, and so is its image: documents, postings, vectors and their order.
 """
 
 from __future__ import annotations
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any
-
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError, EncryptionError
 from scrubjay.progress import Progress
-from scrubjay.store.cipher import has_plain_rows
-from scrubjay.store.connections import translated
-from scrubjay.store.decoding import Checksum, integer, is_id, scope_of
-from scrubjay.store.encryption import OVERHEAD_BYTES, PlaintextError, is_sealed
+from scrubjay.store.encryption import PlaintextError
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.feedback import damaged_notes, has_notes
 from scrubjay.store.filling import graph_lost, readable
-from scrubjay.store.registry import rules
-from scrubjay.store.schema import Tables, all_tables, collection_names, has_data_keys
-from scrubjay.store.vectors import content_hash, n_bytes
+from scrubjay.store.inspection import CheckReport, noting
 
 __all__ = ["CheckReport", "check_store"]
-
-_MAX_PROBLEMS = 100
-
-
-@dataclass
-class CheckReport:
-    """What was looked at, and what was wrong (at most 100 sentences; empty: nothing).
-
-    Of `sealed` partitions the tenant's key was not to be had: their rows are held to their hashes, and not read.
-    """
-
-    documents: int = 0
-    partitions: int = 0
-    images: int = 0
-    sealed: int = 0
-    problems: list[str] = field(default_factory=list)
-
-    @property
-    def clean(self) -> bool:
-        """Whether nothing was wrong."""
-        return not self.problems
-
-    def add(self, problem: str) -> None:
-        """Add what is wrong."""
-        if len(self.problems) < _MAX_PROBLEMS:
-            self.problems.append(problem)
-
-
-def _contradictions(t: Tables) -> dict[str, str]:
-    return {
-        "documents of a scope that does not exist": (
-            f"SELECT count(*) FROM {t.document} WHERE scope NOT IN (SELECT key FROM {t.scope})"
-        ),
-        "scopes whose count of documents is wrong": (
-            f"SELECT count(*) FROM {t.scope} s WHERE documents <> "
-            f"(SELECT count(*) FROM {t.document} d WHERE d.scope = s.key)"
-        ),
-        "scopes whose count of vectors is wrong": (
-            f"SELECT count(*) FROM {t.scope} s WHERE vectors <> "
-            f"(SELECT count(*) FROM {t.document} d JOIN {t.vector} v ON v.seq = d.seq WHERE d.scope = s.key)"
-        ),
-        "documents newer than their scope": (
-            f"SELECT count(*) FROM {t.document} d JOIN {t.scope} s ON s.key = d.scope WHERE d.seq > s.version"
-        ),
-        "vectors without a document": (
-            f"SELECT count(*) FROM {t.vector} WHERE seq NOT IN (SELECT seq FROM {t.document})"
-        ),
-        "staged vectors without a document": (
-            f"SELECT count(*) FROM {t.staged_vector} WHERE seq NOT IN (SELECT seq FROM {t.document})"
-        ),
-        "images newer than their scope": (
-            f"SELECT count(*) FROM {t.image} i JOIN {t.scope} s ON s.key = i.scope WHERE i.version > s.version"
-        ),
-        "images without a scope": f"SELECT count(*) FROM {t.image} WHERE scope NOT IN (SELECT key FROM {t.scope})",
-    }
 
 
 def check_store(engine: DurableEngine, progress: Progress) -> CheckReport:
@@ -91,21 +23,8 @@ def check_store(engine: DurableEngine, progress: Progress) -> CheckReport:
     store = engine.store
     scopes: list[Scope] = []
     with store.snapshot():
-        with _noting(report):
-            for (said,) in store.reading_connection().execute("PRAGMA integrity_check").fetchall():
-                if said != "ok":
-                    report.add(f"SQLite: {said}")
-        for step in (
-            _check_collections,
-            _check_counts,
-            _check_scopes,
-            _check_rows,
-            _check_notes,
-            _check_tables,
-        ):
-            with _noting(report), translated(store.path, "checking"):
-                step(engine, report)
-        with _noting(report):
+        store.inspect(report)
+        with noting(report):
             scopes = [scope for scope, _ in store.scopes()]
     for scope in scopes:
         report.partitions += 1
@@ -120,138 +39,6 @@ def check_store(engine: DurableEngine, progress: Progress) -> CheckReport:
             report.sealed += 1
         progress.update(1)
     return report
-
-
-def _check_tables(engine: DurableEngine, report: CheckReport) -> None:
-    """Hold the rows of feedback and memory to their digests, and tenants with keys to have nothing in the clear."""
-    store = engine.store
-    connection, cipher = store.reading_connection(), store.cipher
-    if cipher.ring is None:
-        return
-    for tenant in _tenants(connection):
-        try:
-            if not cipher.readable(tenant):
-                continue
-            plain = has_plain_rows(connection, tenant) if cipher.refuses_plain(tenant) else None
-            if plain is not None:
-                report.add(str(cipher.plain(f"a row of table {plain}", tenant)))
-            for problem in cipher.table_problems(tenant):
-                report.add(problem)
-        except CorruptIndexError as error:
-            report.add(str(error))
-        except EncryptionError:
-            continue
-
-
-def _tenants(connection: sqlite3.Connection) -> list[str]:
-    """Return all tenants that have anything in the file; rows that name none are in the clear."""
-    tables = [t.scope for t in all_tables(connection)] + [
-        one.name for one in rules(connection) if not one.owner
-    ]
-    tables += ["data_key"] if has_data_keys(connection) else []
-    names = " UNION ".join(f"SELECT tenant FROM {table}" for table in tables)
-    try:
-        found = connection.execute(f"{names} ORDER BY tenant").fetchall()
-        return [tenant for (tenant,) in found if tenant != ""]
-    except sqlite3.OperationalError as error:
-        raise CorruptIndexError(f"the file has data keys, but {error}") from None
-
-
-@contextmanager
-def _noting(report: CheckReport) -> Iterator[None]:
-    """Go on with the next step where one cannot be carried out."""
-    try:
-        with translated(Path(), "checking"):
-            yield
-    except CorruptIndexError as error:
-        report.add(error.what)
-
-
-def _check_collections(engine: DurableEngine, report: CheckReport) -> None:
-    collection_names(engine.store.reading_connection())
-
-
-def _check_counts(engine: DurableEngine, report: CheckReport) -> None:
-    t = engine.store.tables
-    connection = engine.store.reading_connection()
-    for what, query in _contradictions(t).items():
-        (n,) = connection.execute(query).fetchone()
-        if n:
-            report.add(f"{n} {what}")
-    counted = connection.execute(f"SELECT value FROM {t.meta} WHERE name = 'documents'").fetchone()
-    (n_documents,) = connection.execute(f"SELECT count(*) FROM {t.document}").fetchone()
-    if counted != (n_documents,):
-        report.add(f"{n_documents} documents, {'none' if counted is None else counted[0]} were counted")
-
-
-def _check_scopes(engine: DurableEngine, report: CheckReport) -> None:
-    t = engine.store.tables
-    found = engine.store.reading_connection().execute(
-        f"SELECT key, tenant, user, agent, version, horizon, documents FROM {t.scope}"
-    )
-    for key, *names, version, horizon, documents in found.fetchall():
-        with _noting(report):
-            try:
-                scope_of(*names)
-                for value, what in ((version, "version"), (horizon, "horizon"), (documents, "documents")):
-                    integer(value, f"its {what}")
-            except CorruptIndexError as error:
-                raise CorruptIndexError(f"scope {key}: {error.what}") from None
-
-
-def _check_notes(engine: DurableEngine, report: CheckReport) -> None:
-    t = engine.store.tables
-    connection = engine.store.reading_connection()
-    if has_notes(connection, t):
-        (n,) = connection.execute(
-            f"SELECT count(*) FROM feedback{t.suffix} f "
-            f"WHERE NOT EXISTS(SELECT 1 FROM {t.document} d WHERE d.id = f.id AND d.scope = f.scope)"
-        ).fetchone()
-        if n:
-            report.add(f"{n} notes of feedback on no document")
-        for what in damaged_notes(connection, t):
-            report.add(what)
-
-
-def _check_rows(engine: DurableEngine, report: CheckReport) -> None:
-    t = engine.store.tables
-    identity = engine.identity
-    expected = None if identity.dim is None else n_bytes(identity.dim, identity.dtype)
-    found = engine.store.reading_connection().execute(
-        f"SELECT d.id, d.text, d.payload, d.hash, typeof(v.data), length(v.data), d.scope, s.tenant, s.user, s.agent "
-        f"FROM {t.document} d LEFT JOIN {t.vector} v ON v.seq = d.seq LEFT JOIN {t.scope} s ON s.key = d.scope"
-    )
-    checksums: dict[Any, tuple[str, Checksum | None]] = {}
-    for id, text, payload, stored_hash, kind, size, key, *names in found:
-        report.documents += 1
-        if key not in checksums:
-            checksums[key] = "", None
-            with suppress(CorruptIndexError):
-                scope = scope_of(*names)
-                checksums[key] = f" of {scope!r}", Checksum(scope)
-        whose, checksum = checksums[key]
-        if damage := _damage(checksum, id, text, payload, stored_hash):
-            report.add(f"document {id!r}{whose}: {damage}")
-        sealed_bytes = OVERHEAD_BYTES if isinstance(text, bytes) else 0
-        if kind != "null" and (kind != "blob" or expected is None or size != expected + sealed_bytes):
-            report.add(f"document {id!r}{whose}: its vector has {size} bytes, expected {expected}")
-
-
-def _damage(checksum: Checksum | None, id: Any, text: Any, payload: Any, stored: Any) -> str | None:
-    """Return what is wrong with a row, or None if nothing is that can be seen without its key."""
-    if not is_id(id) or not isinstance(payload, (bytes, type(None))) or checksum is None:
-        return "text or payload, id or scope are not what was written"
-    if isinstance(text, str):
-        damage, usable = checksum.damage(id, text, payload, stored)
-        return (
-            damage
-            if usable
-            else None
-            if damage is None
-            else "text or payload, id or scope are not what was written"
-        )
-    sealed = isinstance(text, bytes) and is_sealed(text) and content_hash(text, payload) == stored
-    return None if sealed else "text or payload are not what was written"
 
 
 def _check_partition(engine: DurableEngine, scope: Scope, report: CheckReport) -> None:

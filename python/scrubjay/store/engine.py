@@ -17,27 +17,23 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from scrubjay._native import Engine, Filter, Result, Scope
-from scrubjay.errors import CorruptIndexError, EncryptionError, Error
+from scrubjay.errors import CorruptIndexError, EncryptionError, Error, UnsupportedError
 from scrubjay.filters import FilterLike, Ids
-from scrubjay.locks import is_mine
 from scrubjay.progress import Progress
 from scrubjay.store.budget import Budget
-from scrubjay.store.connections import size_of
 from scrubjay.store.decoding import vector_of
 from scrubjay.store.facets import Facet, facet_of
-from scrubjay.store.feedback import Feedback, read_notes, write_note
-from scrubjay.store.files import rewrite_file
+from scrubjay.store.feedback import Feedback
 from scrubjay.store.filling import graph_lost
 from scrubjay.store.listing import Asked, admitted, asked, slices, undamaged, warn_of
 from scrubjay.store.partition import Partition
-from scrubjay.store.place import name_of, place_of
 from scrubjay.store.protocol import RowId, StoredDocument, StoredRow
 from scrubjay.store.residency import Residency, View
-from scrubjay.store.scopes import Sight, sight_of
+from scrubjay.store.scopes import Sight, exactly, sight_of
 from scrubjay.store.scrolling import Position, Scroll, first_of
+from scrubjay.store.seam import Store
 from scrubjay.store.sqlite import SqliteStore
 from scrubjay.store.together import Change, changing
-from scrubjay.store.transaction import Transaction
 from scrubjay.store.writing import WritingEngine, checked_id
 
 __all__ = ["DurableEngine", "StoredDocument"]
@@ -62,7 +58,7 @@ class DurableEngine(WritingEngine):
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Store,
         make_engine: Callable[[int | None], Engine],
         *,
         budget: Budget | None = None,
@@ -225,7 +221,7 @@ class DurableEngine(WritingEngine):
         """
         self._check_scope(scope)
         if self._place is None:
-            self._place = place_of(self.store)
+            self._place = self.store.shared_name()
             if self._place is None:
                 return None
         view, _ = self.residency.view(scope)
@@ -358,7 +354,7 @@ class DurableEngine(WritingEngine):
         """The random name of the file and collection, by which a cursor of another is told; None if it has none yet and
         cannot get one now."""
         if self._lineage is None:
-            self._lineage = name_of(self.store)
+            self._lineage = self.store.lineage()
         return self._lineage
 
     def page(self, wanted: Scroll, after: Position | None) -> tuple[list[StoredDocument], Position | None]:
@@ -411,7 +407,7 @@ class DurableEngine(WritingEngine):
         if self.store.cipher.ring is not None:  # asked before the writer's turn
             self.store.cipher.readable(scope.tenant)
         damaged: list[str] = []
-        with self.store.writing("deleting") as transaction:
+        with self.store.writing("deleting", scopes=[scope]) as transaction:
             with self.store.snapshot():  # in the writer's turn: what is read is what the transaction changes
                 listed = self._listed(Asked([scope], filter, False, 0, None), checked, damaged)
                 found = [document.id for document in listed]
@@ -422,7 +418,7 @@ class DurableEngine(WritingEngine):
         return [id for one in written for id in one.deleted]
 
     def _with_vector(self, document: StoredDocument) -> StoredDocument:
-        at = self.store.at(document.version)
+        at = self.store.get(document.id, exactly([document.scope]), now=0)  # listed, so not expired
         return document if at is None else self.document(*at)
 
     def scopes(self, within: Scope | None = None) -> list[Scope]:
@@ -438,12 +434,24 @@ class DurableEngine(WritingEngine):
         stats["resident_partitions"] = stats["partitions"]
         stats["documents"] = self.count(scope)
         stats["partitions"] = len(self.store.scopes())
-        stats["file_bytes"] = sum(size_of(path) for path in self.files())
+        stats["file_bytes"] = self.store.size_bytes()
         return stats
 
     def files(self) -> list[Path]:
-        """Return the files that the index consists of (not all of them need exist)."""
-        return self.store.files()
+        """Return the files that the index consists of (not all of them need exist); none if its rows are elsewhere."""
+        store = self.store
+        return store.files() if isinstance(store, SqliteStore) else []
+
+    def file(self, doing: str) -> SqliteStore:
+        """Return the store, for what only a file has.
+
+        Raises:
+            UnsupportedError: the rows are elsewhere.
+        """
+        store = self.store
+        if not isinstance(store, SqliteStore):
+            raise UnsupportedError(doing, store.place)
+        return store
 
     def changing(self, doing: str) -> AbstractContextManager[Change]:
         """Make one write of several; see :func:`scrubjay.store.together.changing`."""
@@ -454,12 +462,12 @@ class DurableEngine(WritingEngine):
     def note(self, note: Feedback) -> bool:
         """Write a note on a document; False if its asker sees no such document."""
         self.check_open()
-        return write_note(self.store, note, now=self.clock())
+        return self.store.write_note(note, now=self.clock())
 
     def notes(self, scope: Scope | None) -> list[Feedback]:
         """Return the notes on documents that are there, oldest first; with `scope` those asked from within it."""
         self.check_open()
-        return read_notes(self.store, scope, now=self.clock())
+        return self.store.read_notes(scope, now=self.clock())
 
     def __len__(self) -> int:
         return self.count()
@@ -475,8 +483,7 @@ class DurableEngine(WritingEngine):
         self.check_open()
         n_dropped = self.native.compact()
         with self.store.writing("compacting") as transaction:
-            for tables in self.store.all_tables():  # the file is rewritten as a whole
-                Transaction(transaction.connection, tables).forget_tombstones()
+            transaction.forget_deleted()
         self._drop_damaged_images()
         for scope in self.store.stale_scopes():
             if self.readable(scope):
@@ -487,7 +494,7 @@ class DurableEngine(WritingEngine):
                     self.residency.evict()
             if progress is not None:
                 progress.update(1)
-        rewrite_file(self.store)
+        self.store.rewrite()
         return n_dropped
 
     def _drop_damaged_images(self) -> None:
@@ -504,7 +511,7 @@ class DurableEngine(WritingEngine):
             except CorruptIndexError:
                 damaged = True
             if damaged:
-                with self.store.writing("compacting") as transaction:
+                with self.store.writing("compacting", scopes=()) as transaction:
                     transaction.drop_image(state.key)
 
     def forget_keys(self, tenant: str | None) -> None:
@@ -552,7 +559,7 @@ class DurableEngine(WritingEngine):
 
     def _is_inside(self) -> bool:
         """Whether this thread is in the middle of a write or of reading a partition, from which a callback led here."""
-        return is_mine(self.store.write_lock) or self.residency.is_bringing()
+        return self.store.is_writing_here() or self.residency.is_bringing()
 
     def abandon(self) -> None:
         """After a fork, in the child: SQLite's connections must not be used or closed here."""

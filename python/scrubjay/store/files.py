@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from scrubjay.errors import ClosedError, StoreBusyError, StoreError
+from scrubjay.errors import ClosedError, StoreError
 from scrubjay.progress import Progress
 from scrubjay.records import as_text
 from scrubjay.store.connections import translated
@@ -28,7 +28,6 @@ __all__ = [
     "back_up",
     "byte_needles",
     "name_needles",
-    "rewrite_file",
     "search_files",
     "text_needles",
     "vector_needles",
@@ -171,26 +170,6 @@ def _windows(descriptor: int, longest: int) -> Iterator[tuple[int, bytes]]:
         if len(data) < _WINDOW_BYTES:
             return
         start += _WINDOW_BYTES - longest + 1
-
-
-def rewrite_file(store: SqliteStore) -> None:
-    """Rewrite the file without its free pages and empty the log, so that nothing deleted is left in either.
-
-    Raises:
-        StoreBusyError: another process is reading or writing; what was deleted is zeroed, but the log may hold copies.
-    """
-    with store.exclusively("compacting") as connection:
-        _empty_log(connection, store.path)
-        connection.execute("VACUUM")
-        _empty_log(connection, store.path)
-
-
-def _empty_log(connection: sqlite3.Connection, path: Path) -> None:
-    (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
-    if busy:
-        raise StoreBusyError(
-            f"compacting: another process is using the index, its log cannot be emptied: {path}"
-        )
 
 
 def back_up(store: SqliteStore, target: Path, progress: Progress, *, replace: bool = False) -> int:

@@ -6,19 +6,20 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from datetime import datetime, timezone
 from typing import Any, Protocol
 
 import numpy as np
 
-from scrubjay._native import Engine, PreparedDocuments, Scope
-from scrubjay.errors import CorruptIndexError
+from scrubjay._native import Engine, Filter, PreparedDocuments, Scope
+from scrubjay.errors import CorruptIndexError, StoreUnavailableError
 from scrubjay.store.budget import Budget
 from scrubjay.store.digests import ScopeDigest
 from scrubjay.store.encryption import Box
 from scrubjay.store.housekeeping import Housekeeper
 from scrubjay.store.partition import NEVER, Partition
 from scrubjay.store.protocol import NewRow, RowId, ScopeState, StoredRow
-from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.seam import Store
 from scrubjay.store.vectors import decode_many
 
 __all__ = ["FEW", "UNFINISHED", "Filling", "decoded", "graph_lost", "readable"]
@@ -27,6 +28,7 @@ Digest = tuple[Box, ScopeDigest] | None  # of a scope of an encrypted tenant, ju
 
 _SLICE = 2000  # rows given to the engine at a time
 FEW = 32  # changes that are caught up in no time
+_ASK_AGAIN_US = 200_000
 UNFINISHED = ("coming", "growing")  # graphs at which the engine is at work
 
 
@@ -52,7 +54,7 @@ class Filling:
     drop: Callable[[Partition], None]
     partition: Callable[[Scope], Partition]
     disturb: Callable[[Partition], None]
-    _store: SqliteStore
+    _store: Store
     _clock: Callable[[], int]
     _lock: threading.Lock
     _changed: dict[Partition, None]
@@ -243,12 +245,27 @@ class Filling:
     def _expire(self, partition: Partition) -> None:
         with partition.lock:
             now = self._clock()
-            state = self._store.scope_state(partition.scope)
+            try:
+                state = self._store.scope_state(partition.scope)
+            except StoreUnavailableError:
+                self._expire_alone(partition, now)
+                return
             if state is not None and partition.resident and partition.next_expiry <= now:
                 expired = self._store.expired_ids(state.key, now=now)
                 self._forget(partition, expired)
                 self._count_changes(partition, len(expired))
                 partition.next_expiry = self._store.next_expiry(state.key, now=now) or NEVER
+
+    def _expire_alone(self, partition: Partition, now: int) -> None:
+        """Take out what has expired by what the engine knows of it: the rows cannot be asked now."""
+        until = datetime.fromtimestamp(now / 1e6, timezone.utc)
+        expired = self.engine.scroll(
+            partition.scope, filter=Filter({"expires_at": {"$lte": until}}), exact=True
+        )
+        ids = expired.ids.tolist()
+        self._forget(partition, ids)
+        self._count_changes(partition, len(ids))
+        partition.next_expiry = now + _ASK_AGAIN_US
 
 
 def graph_lost(engine: Engine, scope: Scope, chunks: Sequence[bytes]) -> bool:

@@ -27,7 +27,7 @@ from scrubjay.store.decoding import is_id, shown
 from scrubjay.store.encryption import WHOLE, Box, KeyRing, Master, frame
 from scrubjay.store.engine import DurableEngine
 from scrubjay.store.listing import warn_of
-from scrubjay.store.schema import Tables, all_tables, has_data_keys
+from scrubjay.store.schema import Tables, all_tables
 from scrubjay.store.sqlite import SqliteStore
 
 __all__ = ["read_export", "write_export", "write_tables"]
@@ -57,7 +57,7 @@ def write_export(
     found_damaged: list[str] = [] if damaged is None else damaged
     with store.snapshot():
         identity = store.identity()
-        sealing = not plaintext and has_data_keys(store.reading_connection())
+        sealing = not plaintext and isinstance(store, SqliteStore) and store.has_data_keys()
         boxes: dict[str, Box | None] = {}
         header = {
             "scrubjay_export": _SEALED if sealing else _CLEAR,
@@ -67,16 +67,12 @@ def write_export(
         }
         file.write(json.dumps({**header, "embedder": identity.model}) + "\n")
         now = engine.clock()
-        after = -(1 << 63)
-        while batch := store.ids_after(after, 1000, now=now):
-            if batch[-1][0] <= after:
-                raise CorruptIndexError("its documents are not in order", path=store.path)
-            after = batch[-1][0]
-            for seq, id in batch:
+        for batch in store.walk(now=now):
+            for id, load in batch:
                 try:
                     if not is_id(id, identity.id_kind):
                         raise CorruptIndexError(f"an id that is {shown(id)}")
-                    found = store.at(seq)
+                    found = load()
                     if found is None:
                         continue
                     document = engine.document(*found)
@@ -153,7 +149,7 @@ def _scopes(connection: sqlite3.Connection, table: str) -> dict[Any, list[str]] 
 
 def _write_key(engine: DurableEngine, tenant: str, file: TextIO) -> Box | None:
     """Write a new key for the tenant's lines; None: the tenant is in the clear."""
-    master = engine.store.cipher.master(tenant)
+    master = engine.file("export").cipher.master(tenant)
     if master is None:
         return None
     box, wrapped = master.make(tenant, mark=WHOLE)

@@ -6,19 +6,21 @@ from collections.abc import Callable
 from pathlib import Path
 
 from scrubjay._native import Engine
-from scrubjay.errors import StoreFormatError
+from scrubjay.errors import StoreFormatError, UnsupportedError
 from scrubjay.stemming import stemmer_of
 from scrubjay.store.budget import Budget
 from scrubjay.store.encryption import KeyRing
 from scrubjay.store.engine import DurableEngine
+from scrubjay.store.postgres.database import Database
 from scrubjay.store.protocol import Identity
+from scrubjay.store.seam import Store
 from scrubjay.store.sqlite import SqliteStore, check_identity
 
 __all__ = ["checked_budget", "open_engine"]
 
 
 def open_engine(
-    path: Path,
+    place: Path | Database,
     *,
     collection: str,
     asked: Identity,
@@ -33,7 +35,8 @@ def open_engine(
     ring: KeyRing | None = None,
     read_only: bool = False,
 ) -> DurableEngine:
-    """Open or create a collection of a file. It must be as `asked` (None, "": anything); a new one is as `new`.
+    """Open or create a collection of a file or a database. It must be as `asked` (None, "": anything); a new one is as
+    `new`.
 
     An embedder's dimension is not checked here: that is for the caller.
     """
@@ -44,18 +47,26 @@ def open_engine(
     # Bad arguments are reported before a file is made.
     of_new = stemmer_of(new.analyzer, stemmer)
     Engine(new.dim, new.metric, dtype=new.dtype, analyzer=new.analyzer, stemmer=of_new, k1=k1, b=b)
-    store = SqliteStore(
-        path,
-        new,
-        durability=durability,
-        busy_seconds=busy_timeout,
-        collection=collection,
-        ring=ring,
-        read_only=read_only,
-    )
+    store: Store
+    if isinstance(place, Path):
+        store = SqliteStore(
+            place,
+            new,
+            durability=durability,
+            busy_seconds=busy_timeout,
+            collection=collection,
+            ring=ring,
+            read_only=read_only,
+        )
+    else:
+        if ring is not None:
+            raise UnsupportedError("keys", str(place), "encryption of tenants is for files only yet")
+        store = place.open(
+            collection, new, durability=durability, busy_seconds=busy_timeout, read_only=read_only
+        )
     try:
         stored = store.identity()
-        check_identity(stored, asked, path)
+        check_identity(stored, asked, place)
 
         def make_engine(dim: int | None) -> Engine:
             try:
@@ -70,7 +81,7 @@ def open_engine(
                 )
             except ValueError as error:  # k1 and b were tried above
                 raise StoreFormatError(
-                    f"the index was made with what is not known here: {error}: {path}"
+                    f"the index was made with what is not known here: {error}: {place}"
                 ) from None
 
         return DurableEngine(store, make_engine, budget=budget, model=model)

@@ -9,19 +9,36 @@ unless it is written over the original.
 from __future__ import annotations
 
 import secrets
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
 
 from scrubjay.errors import CorruptIndexError, StoreError
 from scrubjay.store.connections import translated
 from scrubjay.store.decoding import shown
 from scrubjay.store.schema import Tables
-from scrubjay.store.sqlite import SqliteStore
 
 __all__ = ["FILE_ID", "name_of", "place_of"]
 
 FILE_ID = "file_id"
 
 
-def place_of(store: SqliteStore) -> str | None:
+class Nameable(Protocol):
+    """What is named: a collection of a file."""
+
+    path: Path
+    tables: Tables
+
+    def reading_connection(self) -> Any:
+        """Return this thread's connection."""
+        ...
+
+    def writing(self, doing: str, *, wait: bool = True) -> AbstractContextManager[Any]:
+        """Take the writer's turn; yield the transaction."""
+        ...
+
+
+def place_of(store: Nameable) -> str | None:
     """Return a value that is equal in all processes that have this collection of this file open, and in no others.
 
     None: the file has no name yet and cannot be given one now, because another writer is active.
@@ -33,7 +50,7 @@ def place_of(store: SqliteStore) -> str | None:
     return f"{name}:{status.st_dev}:{status.st_ino}{store.tables.suffix}"
 
 
-def name_of(store: SqliteStore) -> str | None:
+def name_of(store: Nameable) -> str | None:
     """Return the same for everybody who has this collection open, wherever the file was moved; not for a backup of it.
 
     None: as for :func:`place_of`.
@@ -42,7 +59,7 @@ def name_of(store: SqliteStore) -> str | None:
     return None if name is None else name + store.tables.suffix
 
 
-def _file_name(store: SqliteStore) -> str | None:
+def _file_name(store: Nameable) -> str | None:
     whole = Tables()
     query = f"SELECT value FROM {whole.meta} WHERE name = ?"
     with translated(store.path, "reading"):

@@ -1,16 +1,14 @@
-"""The protocol of a store: what the index asks of the rows, and what it may rely on.
+"""What passes between the index and a store: rows, states of scopes, what a write did. The protocol itself is in
+:mod:`scrubjay.store.seam`.
 
-Rows are the truth, everything native is rebuilt from them. Every write has a sequence number, ascending over the whole
-store; a scope's `version` is the number of the last write that touched it. A partition in memory that has applied
-everything up to its scope's version is current; that is the whole coherence protocol, between threads and
-processes alike.
+Rows are the truth, everything native is rebuilt from them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +17,13 @@ from scrubjay._native import Scope
 
 __all__ = [
     "Changes",
+    "Entry",
     "Event",
     "Identity",
     "NewRow",
+    "Noticed",
     "RowId",
     "ScopeState",
-    "Store",
     "StoredDocument",
     "StoredRow",
     "Written",
@@ -94,7 +93,8 @@ class StoredDocument(NamedTuple):
 class ScopeState(NamedTuple):
     """What a store knows of one exact scope. Images and memory older than `horizon` cannot be caught up."""
 
-    key: int
+    key: Any
+    """What the store finds its rows by, for the store alone to read; 0: the scope is not known."""
     version: int
     horizon: int
     documents: int
@@ -130,25 +130,18 @@ class Event(NamedTuple):
     documents: int
 
 
-class Store(Protocol):
-    """Rows with transactions. Safe to use from several threads: one writes at a time, readers never wait for it."""
+class Noticed(NamedTuple):
+    """What a store noticed since a mark: the scopes that were written to, with their versions, and the next mark.
 
-    def identity(self) -> Identity:
-        """Return what the index is made of, as of now."""
-        ...
+    `changed` None: the history is another one (a server that is behind took over), nothing that was read still counts.
+    """
 
-    def glance(self) -> object:
-        """Return what differs whenever anything may have been committed by anybody. The cheap check before a search."""
-        ...
+    mark: Any
+    changed: Sequence[tuple[Scope, int]] | None
 
-    def scopes_since(self, version: int) -> list[tuple[Scope, int]]:
-        """Return scopes written to after `version`, with their versions."""
-        ...
 
-    def scope_state(self, scope: Scope) -> ScopeState | None:
-        """Return the state of exactly this scope; None if nothing was ever written to it."""
-        ...
+class Entry(NamedTuple):
+    """One document of a walk over all of them; `load` reads it (None: its tenant's key was destroyed)."""
 
-    def rows(self, scope: Scope, *, now: int) -> Iterator[StoredRow]:
-        """Yield the unexpired documents of exactly this scope in order of writing."""
-        ...
+    id: Any
+    load: Callable[[], tuple[StoredRow, Scope] | None]

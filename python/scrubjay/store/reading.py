@@ -12,7 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path
@@ -26,7 +26,7 @@ from scrubjay.store.connections import Readers, StoreConnection, translated
 from scrubjay.store.decoding import integer, is_id, row_reader, scope_of, shown, unmarked
 from scrubjay.store.digests import ScopeDigest, blocks_of, mismatch, tombstone_blocks
 from scrubjay.store.encryption import BLOCK_BYTES, Box
-from scrubjay.store.protocol import Changes, Event, Identity, RowId, ScopeState, StoredRow
+from scrubjay.store.protocol import Changes, Entry, Event, Identity, Noticed, RowId, ScopeState, StoredRow
 from scrubjay.store.schema import Tables
 from scrubjay.store.scopes import Sight, agreeing, names_of, row_of
 
@@ -108,6 +108,15 @@ class ReadingStore:
                 f"SELECT ifnull(max(version), 0) FROM {t.scope} WHERE typeof(version) = 'integer'"
             ).fetchone()
             return integer(last, "the last version")
+
+    def mark(self) -> int:
+        """Return a mark of now: the number of the last write."""
+        return self.last_version()
+
+    def noticed(self, mark: int) -> Noticed:
+        """Return the scopes that were written to since a mark, and the next mark."""
+        since = self.scopes_since(mark)
+        return Noticed(max([mark, *(version for _, version in since)]), since)
 
     def scope_state(self, scope: Scope) -> ScopeState | None:
         """Return the state of exactly this scope; None if nothing was ever written to it."""
@@ -413,6 +422,15 @@ class ReadingStore:
                 (seq, now, limit),
             ).fetchall()
             return found
+
+    def walk(self, *, now: int) -> Iterator[list[Entry]]:
+        """Yield the unexpired documents in order of writing, some at a time, each with what reads it; in a snapshot."""
+        after = -(1 << 63)
+        while batch := self.ids_after(after, 1000, now=now):
+            if batch[-1][0] <= after:
+                raise CorruptIndexError("its documents are not in order", path=self.path)
+            after = batch[-1][0]
+            yield [Entry(id, partial(self.at, seq)) for seq, id in batch]
 
     def count(self, scopes: Sequence[Scope] | None, *, now: int) -> int:
         """Return how many unexpired documents the exact scopes have together; None: all scopes."""

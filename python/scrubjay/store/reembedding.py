@@ -52,8 +52,8 @@ def reembed_store(
     raises ends the call; what was embedded until then is kept for the next one with the same model. But after one
     of `failing` what is not embedded yet becomes pending, and the model is changed.
     """
-    t = engine.store.tables
-    store = engine.store
+    store = engine.file("reembed")
+    t = store.tables
     with store.writing("reembedding") as transaction:
         goal = f"{model}\n{dim}"
         if transaction.meta("reembedding") != goal:  # what another model began is of no use
@@ -89,8 +89,8 @@ def reembed_store(
 
 def _missing(engine: DurableEngine, limit: int) -> list[tuple[int, str | None]]:
     """Return (seq, text) of documents without a new vector; None as the text of a tenant whose key was destroyed."""
-    t = engine.store.tables
-    store = engine.store
+    store = engine.file("reembed")
+    t = store.tables
     connection = store.reading_connection()
     with store.snapshot():
         found = connection.execute(
@@ -127,8 +127,9 @@ def _stage(transaction: Transaction, rows: Sequence[tuple[int, bytes | None]], g
 
 def _swap(engine: DurableEngine, model: str, dim: int, goal: str) -> bool:
     """Let the new vectors take the place of the old ones, if every document has one."""
-    t = engine.store.tables
-    with engine.store.writing("reembedding") as transaction:
+    store = engine.file("reembed")
+    t = store.tables
+    with store.writing("reembedding") as transaction:
         execute = transaction.connection.execute
         if transaction.meta("reembedding") != goal:
             raise StoreError("reembedding: another process began to change to another model")
@@ -172,7 +173,7 @@ def _count_vectors(transaction: Transaction) -> None:
 def _make_pending(engine: DurableEngine, seq: int) -> bool:
     """Write a document anew, as a pending one with the vector that it has; False if it cannot be read or is gone."""
     try:
-        found = engine.store.at(seq)
+        found = engine.file("reembed").at(seq)
         if found is None:
             return False
         document = engine.document(*found)

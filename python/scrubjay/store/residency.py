@@ -17,14 +17,14 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from scrubjay._native import Engine, PreparedDocuments, Scope
-from scrubjay.errors import EncryptionError, StoreError
+from scrubjay.errors import EncryptionError, StoreError, StoreUnavailableError
 from scrubjay.locks import is_mine
 from scrubjay.store.budget import Budget
 from scrubjay.store.filling import FEW, UNFINISHED, Filling
 from scrubjay.store.housekeeping import Housekeeper
 from scrubjay.store.partition import NEVER, Partition
 from scrubjay.store.protocol import NewRow, Written
-from scrubjay.store.sqlite import SqliteStore
+from scrubjay.store.seam import Store
 
 __all__ = ["Residency", "View"]
 
@@ -44,7 +44,7 @@ class Residency(Filling):
 
     def __init__(
         self,
-        store: SqliteStore,
+        store: Store,
         engine: Engine,
         *,
         budget: Budget,
@@ -63,12 +63,16 @@ class Residency(Filling):
         self._partitions: dict[Scope, Partition] = {}
         self._views: dict[Scope, tuple[Partition, ...]] = {}
         self._changed: dict[Partition, None] = {}  # whose images may be old
+        self._n_restarts = 0  # how often the store's history turned out to be another one
         self._departing = threading.Lock()
         self._n_departures = 0
         self._glance: object = None
         self._keyed = store.cipher.ring is not None
+        self._asks_each_time = store.asks_each_time
+        self.may_be_stale = store.path is None
+        """Whether :meth:`freshness` can say anything: a file is always up to date."""
         self._erased: set[str] = set()  # tenants whose keys were destroyed, and who are not in memory
-        self._seen = store.last_version()  # every scope written to up to this version has been marked
+        self._seen = store.mark()  # every scope written to before has been marked
 
     def use_clock(self, clock: Callable[[], int]) -> None:
         """Go by another clock from now on."""
@@ -99,8 +103,7 @@ class Residency(Filling):
         for partition in view:
             partition.last_used = tick
             if not partition.ready:
-                self.bring(partition)
-                brought = True
+                brought = self.bring(partition) or brought
             elif partition.next_expiry != NEVER and partition.next_expiry <= self._clock():
                 self._expire(partition)
         if brought:
@@ -110,7 +113,7 @@ class Residency(Filling):
 
     def view_now(self, scope: Scope) -> View | None:
         """Return what :meth:`view` does, or None if that might read the file, ask for a key or wait for a lock."""
-        if self._keyed or self._store.glance() != self._glance:
+        if self._keyed or self._asks_each_time or self._store.glance() != self._glance:
             return None
         view = self._views.get(scope)
         if view is None:
@@ -173,16 +176,19 @@ class Residency(Filling):
     def mark_changed(self) -> None:
         """Find the scopes that were written to since the last time, and mark their partitions as behind."""
         with self._lock:
-            changed = self._store.scopes_since(self._seen)
-            for scope, version in changed:
-                self._seen = max(self._seen, version)
+            self._seen, changed = self._store.noticed(self._seen)
+            if changed is None:
+                self._n_restarts += 1
+            for scope, version in changed or ():
                 partition = self._partitions.get(scope)
                 if partition is None or version <= partition.version:
                     continue
                 partition.version = version
                 if version > partition.in_flight:
                     partition.ready = False
-        if changed and self._store.generation() != self.generation:
+        if changed is None:
+            self.start_over()
+        elif changed and self._store.generation() != self.generation:
             self._on_new_model()
 
     def partition(self, scope: Scope) -> Partition:
@@ -221,15 +227,56 @@ class Residency(Filling):
             partition.lock.release()
         self._partitions = kept
 
-    def bring(self, partition: Partition) -> None:
-        """Make a partition resident and current."""
+    def bring(self, partition: Partition) -> bool:
+        """Make a partition resident and current; False if the rows cannot be had now, and it is here as of before.
+
+        Raises:
+            StoreUnavailableError: the rows cannot be had, and it is not here.
+        """
         with partition.lock:
             while not partition.ready and not partition.retired:
                 try:
                     self._read(partition)
+                except StoreUnavailableError:
+                    if partition.resident:
+                        return False
+                    self.drop(partition)
+                    raise
                 except BaseException:
                     self.drop(partition)
                     raise
+        return True
+
+    def freshness(self, scope: Scope) -> tuple[float, bool]:
+        """Return for how many seconds what others wrote may be unknown, and whether that is longer than promised, or
+        known to be missing in what `scope` sees."""
+        seconds, is_late = self._store.freshness()
+        return seconds, is_late or not all(partition.ready for partition in self._views.get(scope, ()))
+
+    def stamp(self, scope: Scope) -> int:
+        """Return the version of exactly this scope, as far as this process knows: at least that of its own writes."""
+        return self.partition(scope).version
+
+    def reach(self, scope: Scope, version: int) -> None:
+        """See to it that the next search has seen this version of exactly this scope.
+
+        Raises:
+            StoreUnavailableError: the store does not have it now.
+        """
+        partition = self.partition(scope)
+        if partition.version >= version and (partition.ready or self.bring(partition)):
+            return
+        state = self._store.scope_state(scope)
+        found = 0 if state is None else state.version
+        with self._lock:
+            if found > partition.version:
+                partition.version = found
+                partition.ready = False
+        if found < version or not self.bring(partition):
+            raise StoreUnavailableError(
+                f"after: expected version {version} of {scope!r}, found {found}: the write was lost in a failover, or "
+                f"the server that has it does not answer: {self._store.place}"
+            )
 
     # ------------------------------------------------------------------ around a commit of this process
 
@@ -320,6 +367,22 @@ class Residency(Filling):
             with partition.lock:
                 self.drop(partition)
 
+    def start_over(self) -> None:
+        """Let every partition be read anew: the store's history is another one, in which versions mean something else.
+
+        Searches that overlap run again.
+        """
+        with self._lock:
+            known = list(self._partitions.values())
+            for partition in known:
+                partition.ready = False
+                self._depart(partition)
+        for partition in known:
+            with partition.lock:
+                self.drop(partition)
+                with self._lock:
+                    partition.version = partition.in_flight = 0
+
     # ------------------------------------------------------------------ memory and images
 
     def is_bringing(self) -> bool:
@@ -379,15 +442,19 @@ class Residency(Filling):
             if not partition.resident or partition.applied == 0 or partition.n_damaged:
                 return True  # an image would hide that vectors are missing
             version, n_changed, stamp = partition.applied, partition.n_changed, partition.left_at
+            n_restarts = self._n_restarts
             new_graph = self._lacks_graph(partition)  # before: one that comes now may not be in the image
             replace = partition.unreadable or new_graph
             chunks = self.engine.save_partition(partition.scope)
         if max(map(len, chunks), default=0) < _MAX_BLOB_BYTES:
             try:
                 with self._store.writing(
-                    "writing images", wait=wait, in_background=in_background
+                    "writing images", scopes=(), wait=wait, in_background=in_background
                 ) as transaction:
-                    transaction.write_image(partition.scope, version, chunks, replace=replace)
+                    with self._lock:
+                        is_current = n_restarts == self._n_restarts
+                    if is_current:  # an image of another history would be taken for one of this
+                        transaction.write_image(partition.scope, version, chunks, replace=replace)
             except EncryptionError:
                 return True  # no key could read it
             except StoreError:

@@ -11,21 +11,25 @@ import sqlite3
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from scrubjay._native import Scope
 from scrubjay.errors import ClosedError, CorruptIndexError, StoreBusyError, StoreError, StoreFormatError
-from scrubjay.locks import renew_in_children
-from scrubjay.store import schema
+from scrubjay.locks import is_mine, renew_in_children
+from scrubjay.store import pending, schema
 from scrubjay.store.cipher import Cipher
-from scrubjay.store.connections import Readers, connect, hold_to_size, translated
+from scrubjay.store.connections import Readers, connect, hold_to_size, size_of, translated
 from scrubjay.store.decoding import scope_of
 from scrubjay.store.descriptors import looking_at
 from scrubjay.store.encryption import KeyRing
+from scrubjay.store.feedback import Feedback, read_notes, write_note
+from scrubjay.store.inspection import CheckReport, inspect_file
 from scrubjay.store.migration import migrate
-from scrubjay.store.protocol import Identity
+from scrubjay.store.place import name_of, place_of
+from scrubjay.store.protocol import Identity, StoredRow
 from scrubjay.store.reading import ReadingStore
 from scrubjay.store.schema import Tables
 from scrubjay.store.transaction import Transaction
@@ -165,11 +169,19 @@ class SqliteStore(ReadingStore):
     # ------------------------------------------------------------------ writing
 
     @contextmanager
-    def writing(self, doing: str, *, wait: bool = True, in_background: bool = False) -> Iterator[Transaction]:
+    def writing(
+        self,
+        doing: str,
+        *,
+        scopes: Iterable[Scope] | None = None,
+        wait: bool = True,
+        in_background: bool = False,
+    ) -> Iterator[Transaction]:
         """Take the writer's turn and a transaction: committed at the end, rolled back if anything is raised.
 
         Args:
             doing: what is being done, for the message of an error.
+            scopes: of no effect: a file has one writer, whatever it writes.
             wait: for another writer, as long as the index waits.
             in_background: this is not the caller's write; foreground writers wait for its end even past
                 their busy timeout.
@@ -227,6 +239,85 @@ class SqliteStore(ReadingStore):
         finally:
             self._in_background = False
             self.write_lock.release()
+
+    def is_writing_here(self) -> bool:
+        """Whether this thread has the writer's turn."""
+        return is_mine(self.write_lock)
+
+    def inspect(self, report: CheckReport) -> None:
+        """Check the rows of the collection; see :func:`scrubjay.store.inspection.inspect_file`."""
+        inspect_file(self, report)
+
+    def rewrite(self) -> None:
+        """Rewrite the file without its free pages and empty the log, so that nothing deleted is left in either.
+
+        Raises:
+            StoreBusyError: another process is reading or writing; what was deleted is zeroed, but the log may hold
+                copies.
+        """
+        with self.exclusively("compacting") as connection:
+            _empty_log(connection, self.path)
+            connection.execute("VACUUM")
+            _empty_log(connection, self.path)
+
+    # ------------------------------------------------------------------ beside the documents
+
+    @property
+    def place(self) -> str:
+        """The file, for messages."""
+        return str(self.path)
+
+    @property
+    def asks_each_time(self) -> bool:
+        """A glance is a look at shared memory."""
+        return False
+
+    def freshness(self) -> tuple[float, bool]:
+        """A glance shows every commit."""
+        return 0.0, False
+
+    def lineage(self) -> str | None:
+        """Return a name of this collection of this file; see :func:`scrubjay.store.place.name_of`."""
+        return name_of(self)
+
+    def shared_name(self) -> str | None:
+        """Return what is equal in all processes that have this file open: :func:`scrubjay.store.place.place_of`."""
+        return place_of(self)
+
+    def pending_count(self, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
+        """Return how many documents wait for their vectors; see :mod:`scrubjay.store.pending`."""
+        return pending.count(self, now=now, scopes=scopes)
+
+    def pending_pages(self, size: int, *, now: int) -> Iterator[list[tuple[StoredRow, Scope]]]:
+        """Yield these documents, `size` at a time."""
+        return pending.pages(self, size, now=now)
+
+    def write_note(self, note: Feedback, *, now: int) -> bool:
+        """Write a note on a document; see :mod:`scrubjay.store.feedback`."""
+        return write_note(self, note, now=now)
+
+    def read_notes(self, scope: Scope | None, *, now: int) -> list[Feedback]:
+        """Return the notes on documents that are there, oldest first."""
+        return read_notes(self, scope, now=now)
+
+    def has_layer(self, table: str) -> bool:
+        """Whether a layer above has this table in the file."""
+        with translated(self.path, "looking for the owner of a collection"):
+            found = self.reading_connection().execute(
+                "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (table,)
+            )
+            return found.fetchone() is not None
+
+    def has_data_keys(self) -> bool:
+        """Whether any tenant of the file ever was encrypted."""
+        with translated(self.path, "reading"):
+            return schema.has_data_keys(self.reading_connection())
+
+    def size_bytes(self) -> int:
+        """Return how many bytes the files have together."""
+        return sum(size_of(path) for path in self.files())
+
+    # ------------------------------------------------------------------ collections
 
     def collection_names(self) -> list[str]:
         """Return the names of the file's collections that have one, in alphabetical order."""
@@ -297,6 +388,14 @@ class SqliteStore(ReadingStore):
         self._wal_index = None
         self._readers.abandon()
         self._writer.abandon()
+
+
+def _empty_log(connection: sqlite3.Connection, path: Path) -> None:
+    (busy, _, _) = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+    if busy:
+        raise StoreBusyError(
+            f"compacting: another process is using the index, its log cannot be emptied: {path}"
+        )
 
 
 def check_identity(stored: Identity, wanted: Identity, place: object) -> None:

@@ -16,7 +16,7 @@ from scrubjay.errors import StoreError
 from scrubjay.payload import is_pending
 from scrubjay.store.protocol import NewRow, RowId, Written
 from scrubjay.store.pseudonyms import Pseudonyms
-from scrubjay.store.transaction import Transaction
+from scrubjay.store.seam import Transaction
 from scrubjay.store.writing import WritingEngine
 
 __all__ = ["Change", "changing"]
@@ -29,8 +29,6 @@ class Change:
     """
 
     def __init__(self, engine: WritingEngine, transaction: Transaction) -> None:
-        self.connection: sqlite3.Connection = transaction.connection
-        """The connection of the transaction, for rows of other tables. Neither commit nor roll back."""
         self.now = engine.clock()
         """Microseconds since 1970: one time for everything in the change."""
         self.embedded = False
@@ -44,6 +42,16 @@ class Change:
         self._net: dict[Scope, _Net] = {}
         self._failed = False
         self._over = False
+
+    @property
+    def connection(self) -> sqlite3.Connection:
+        """The connection of the transaction, for rows of other tables of the file. Neither commit nor roll back.
+
+        Raises:
+            UnsupportedError: the rows are not in a file.
+        """
+        connection: sqlite3.Connection = self._transaction.connection
+        return connection
 
     def upsert(
         self,

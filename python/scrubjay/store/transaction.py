@@ -298,6 +298,22 @@ class Transaction:
             self.cipher.release(self.connection, scope.tenant)
         return written
 
+    def erase_elsewhere(
+        self, scope: Scope, reason: str, *, exact: bool, now: int, words: Pseudonyms | None
+    ) -> int:
+        """Erase in all other collections of the file; return how many documents they had. Who has them in memory sees
+        the commit."""
+        n_gone = 0
+        for tables in schema.all_tables(self.connection):
+            if tables.suffix != self.tables.suffix:
+                other = Transaction(self.connection, tables, digests=self.digests)
+                n_gone += sum(
+                    one.documents_before for one in other.erase(scope, reason, exact=exact, now=now)
+                )
+                if words is not None:
+                    other.forget_names(scope, words)
+        return n_gone
+
     def forget_names(self, scope: Scope, words: Pseudonyms) -> None:
         """Replace the names of every scope that agrees with `scope`, all of them empty, by pseudonyms.
 
@@ -408,6 +424,15 @@ class Transaction:
             f"DELETE FROM {t.image} AS i WHERE version < (SELECT horizon FROM {t.scope} s WHERE s.key = i.scope)"
         )
         return int(n)
+
+    def forget_deleted(self) -> None:
+        """Drop the ids of deleted documents of every collection: the file is rewritten as a whole."""
+        for tables in schema.all_tables(self.connection):
+            Transaction(self.connection, tables).forget_tombstones()
+
+    def forget_stale_pending(self) -> None:
+        """Drop notes of pending documents that are none any more."""
+        pending.forget_stale(self.connection, self.tables)
 
     def drop_image(self, key: int) -> None:
         """Delete a scope's images."""

@@ -21,8 +21,7 @@ from scrubjay.store.protocol import Identity, NewRow, RowId, StoredDocument, Sto
 from scrubjay.store.pseudonyms import Pseudonyms
 from scrubjay.store.residency import Residency
 from scrubjay.store.scopes import exactly
-from scrubjay.store.sqlite import SqliteStore
-from scrubjay.store.transaction import Transaction
+from scrubjay.store.seam import Store, Transaction
 from scrubjay.store.vectors import encode_many
 
 __all__ = ["WritingEngine", "checked_id", "checked_reason", "checked_scopes"]
@@ -31,7 +30,7 @@ __all__ = ["WritingEngine", "checked_id", "checked_reason", "checked_scopes"]
 class WritingEngine:
     """The half of a durable engine that writes. See the native Engine for the arguments."""
 
-    store: SqliteStore
+    store: Store
     residency: Residency
     model: Callable[[], str | None]
     clock: Callable[[], int]
@@ -138,7 +137,7 @@ class WritingEngine:
             self.native.validate([id], [""], scope=[scope], vectors=[change.vector], payloads=[None])
         if self.store.cipher.ring is not None:
             self.store.cipher.require({scope.tenant})
-        with self.store.writing("patching") as transaction:
+        with self.store.writing("patching", scopes=[scope]) as transaction:
             now = self.clock()
             found = self.store.get(id, exactly([scope]), now=now)
             if found is None or version not in (None, found[0].seq):
@@ -189,7 +188,7 @@ class WritingEngine:
         now = self.clock()
         if self.store.cipher.ring is not None:
             self.store.cipher.require({row.scope.tenant for row in rows})
-        with self.store.writing("writing") as transaction:
+        with self.store.writing("writing", scopes=dict.fromkeys(scopes)) as transaction:
             self._settle(transaction, rows, many)
             written = transaction.upsert(rows, now=now)
             by_scope: dict[Scope, list[NewRow]] = {}
@@ -317,7 +316,7 @@ class WritingEngine:
         if self.store.cipher.ring is not None:  # asked before the writer's turn
             for tenant in {one.tenant for one in by_scope}:
                 self.store.cipher.readable(tenant)
-        with self.store.writing("deleting") as transaction:
+        with self.store.writing("deleting", scopes=by_scope) as transaction:
             written = self._delete(transaction, by_scope, reason, now=self.clock())
             if written:
                 self._commit(transaction, written)
@@ -362,7 +361,7 @@ class WritingEngine:
                 "exact: expected False with names=True, which are those of the users, too; got True"
             )
         words = Pseudonyms(scope) if names else None
-        with self.store.writing("erasing") as transaction:
+        with self.store.writing("erasing", scopes=[scope]) as transaction:
             n_elsewhere, written = self._erase(
                 transaction,
                 scope,
@@ -390,14 +389,8 @@ class WritingEngine:
         """Erase rows; return how many in other collections, and what was done to this one."""
         checked_reason(reason)
         n_elsewhere = 0
-        if everywhere:  # who has them in memory sees the commit
-            for tables in self.store.all_tables():
-                if tables.suffix != self.store.tables.suffix:
-                    other = Transaction(transaction.connection, tables, digests=transaction.digests)
-                    gone = other.erase(scope, reason, exact=exact, now=now)
-                    n_elsewhere += sum(one.documents_before for one in gone)
-                    if words is not None:
-                        other.forget_names(scope, words)
+        if everywhere:
+            n_elsewhere = transaction.erase_elsewhere(scope, reason, exact=exact, now=now, words=words)
         written = transaction.erase(scope, reason, exact=exact, now=now)
         if words is not None:
             transaction.forget_names(scope, words)
@@ -425,7 +418,7 @@ class WritingEngine:
         """Raise ClosedError if that is so."""
         if self._closed:
             raise ClosedError(
-                f"the index is closed, or was opened before this process forked: {self.store.path}"
+                f"the index is closed, or was opened before this process forked: {self.store.place}"
             )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from scrubjay.backend import Backend
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.index import Index
 from scrubjay.memory.exchange.files import Files
@@ -50,6 +51,8 @@ class Parts:
     """
 
     def __init__(self, index: Index, settings: Settings, retriever: Callable[[Index], Retriever]) -> None:
+        if isinstance(index, Index):
+            Backend.of(index).need_file("Memory")
         if not isinstance(index, Index) or index.path is None:
             raise TypeError("index: expected an Index with a file; open one with Index.open(path)")
         context = self.context = MemoryContext(index, settings)

@@ -1,0 +1,69 @@
+"""Addresses of databases: postgresql://user@host/database, and what of one may be shown."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlsplit
+
+from scrubjay.errors import MissingExtraError, StoreFormatError
+
+__all__ = ["Address", "is_address"]
+
+_SCHEMES = ("postgresql://", "postgres://")
+
+
+def is_address(path: object) -> bool:
+    """Whether an index of this name is in a database, not in a file.
+
+    >>> is_address("postgresql://localhost/memories"), is_address("memories.scrubjay")
+    (True, False)
+    """
+    return isinstance(path, str) and path.startswith(_SCHEMES)
+
+
+class Address:
+    """Where a database is.
+
+    Args:
+        url: as libpq takes it: postgresql://[user[:password]@][host][:port][/database][?parameter=value].
+
+    Raises:
+        MissingExtraError: psycopg is not installed.
+        StoreFormatError: it cannot be read.
+    """
+
+    __slots__ = ("place", "url")
+
+    def __init__(self, url: str) -> None:
+        psycopg = psycopg_module()
+        try:
+            parts = psycopg.conninfo.conninfo_to_dict(url)
+        except psycopg.Error as error:
+            raise StoreFormatError(
+                f"path: expected postgresql://user@host:port/database, got what libpq cannot read: "
+                f"{_without_secrets(str(error), url)}"
+            ) from None
+        host, port = parts.get("host", "localhost"), parts.get("port")
+        self.url = url
+        self.place = f"postgresql://{host}{'' if port is None else f':{port}'}/{parts.get('dbname', '')}"
+        """The address without user and password."""
+
+    def __repr__(self) -> str:
+        return f"<Address {self.place}>"
+
+
+def psycopg_module() -> Any:
+    """Return psycopg, or raise MissingExtraError."""
+    try:
+        import psycopg
+    except ImportError:
+        raise MissingExtraError("an index over PostgreSQL", "postgres", "psycopg") from None
+    return psycopg
+
+
+def _without_secrets(message: str, url: str) -> str:
+    try:
+        password = urlsplit(url).password
+    except ValueError:
+        return "invalid URL"
+    return "invalid URL" if url in message or (password and password in message) else message.strip()

@@ -1,0 +1,54 @@
+"""A database as one process has it open: its connections and its feed, shared by the collections."""
+
+from __future__ import annotations
+
+import threading
+
+from scrubjay.store.postgres.address import Address
+from scrubjay.store.postgres.feed import Feed
+from scrubjay.store.postgres.server import Server
+from scrubjay.store.postgres.store import PostgresStore
+from scrubjay.store.protocol import Identity
+
+__all__ = ["Database"]
+
+
+class Database:
+    """Opens the collections of one database. Thread-safe.
+
+    Args:
+        url: postgresql://...
+        max_stale: seconds for which a search may rely on what was last heard of other processes; 0: it asks each time.
+
+    Raises:
+        MissingExtraError: psycopg is not installed.
+        StoreFormatError: the address cannot be read.
+    """
+
+    def __init__(self, url: str, *, max_stale: float = 1.0) -> None:
+        if (
+            isinstance(max_stale, bool)
+            or not isinstance(max_stale, (int, float))
+            or not 0 <= max_stale <= 3600
+        ):
+            raise ValueError(f"max_stale: expected 0 to 3600 seconds, got {max_stale!r}")
+        self.address = Address(url)
+        self.max_stale = float(max_stale)
+        self._lock = threading.Lock()
+        self._shared: tuple[Server, Feed] | None = None
+
+    def __str__(self) -> str:
+        return self.address.place
+
+    def open(
+        self, collection: str, identity: Identity, *, durability: str, busy_seconds: float, read_only: bool
+    ) -> PostgresStore:
+        """Open a collection, which is made as `identity` if there is none; all with the same options."""
+        with self._lock:
+            if self._shared is None:
+                server = Server(
+                    self.address, busy_seconds=busy_seconds, durability=durability, read_only=read_only
+                )
+                self._shared = server, Feed(server, self.max_stale)
+            server, feed = self._shared
+        return PostgresStore(server, feed, identity, collection=collection, max_stale=self.max_stale)

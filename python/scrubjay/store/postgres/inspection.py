@@ -1,0 +1,99 @@
+"""The check of the rows in a database: counts, names, every row's hash and the size of its vector."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from scrubjay.errors import CorruptIndexError
+from scrubjay.store.decoding import scope_of
+from scrubjay.store.inspection import CheckReport
+from scrubjay.store.vectors import n_bytes
+
+if TYPE_CHECKING:
+    from scrubjay.store.postgres.reading import PostgresReader
+
+__all__ = ["inspect_rows"]
+
+_OF = "{0}.home = s.home AND {0}.collection = s.collection AND {0}.scope = s.key"
+
+# What is counted -> the question, for one collection.
+_CONTRADICTIONS = {
+    "documents of a scope that does not exist": (
+        "SELECT count(*) FROM sj_document d LEFT JOIN sj_scope s ON "
+        + _OF.format("d")
+        + " WHERE d.collection = %s "
+        "AND s.key IS NULL"
+    ),
+    "images without a scope": (
+        "SELECT count(*) FROM sj_image i LEFT JOIN sj_scope s ON "
+        + _OF.format("i")
+        + " WHERE i.collection = %s "
+        "AND s.key IS NULL"
+    ),
+    "scopes whose count of documents is wrong": (
+        "SELECT count(*) FROM sj_scope s WHERE s.collection = %s AND documents <> "
+        "(SELECT count(*) FROM sj_document d WHERE " + _OF.format("d") + ")"
+    ),
+    "scopes whose count of vectors is wrong": (
+        "SELECT count(*) FROM sj_scope s WHERE s.collection = %s AND vectors <> "
+        "(SELECT count(vector) FROM sj_document d WHERE " + _OF.format("d") + ")"
+    ),
+    "documents newer than their scope": (
+        "SELECT count(*) FROM sj_document d JOIN sj_scope s ON "
+        + _OF.format("d")
+        + " WHERE d.collection = %s "
+        "AND d.seq > s.version"
+    ),
+    "notes of feedback on no document": (
+        "SELECT count(*) FROM sj_feedback s WHERE s.collection = %s AND NOT EXISTS("
+        "SELECT 1 FROM sj_document d WHERE d.home = s.home AND d.collection = s.collection AND d.scope = s.scope "
+        "AND d.id = s.id)"
+    ),
+    "images newer than their scope": (
+        "SELECT count(*) FROM sj_image i JOIN sj_scope s ON " + _OF.format("i") + " WHERE i.collection = %s "
+        "AND i.version > s.version"
+    ),
+    "scopes newer than their home": (
+        "SELECT count(*) FROM sj_scope s LEFT JOIN sj_home h ON h.home = s.home WHERE s.collection = %s "
+        "AND s.version > coalesce(h.last, -1)"
+    ),
+}
+
+
+def inspect_rows(store: PostgresReader, report: CheckReport) -> None:
+    """Check the rows of a collection; in a snapshot."""
+    for what, question in _CONTRADICTIONS.items():
+        (n,) = store.ask(question, (store.number,), doing="checking")[0]
+        if n:
+            report.add(f"{n} {what}")
+    for tenant, user, agent, home in store.ask(
+        "SELECT tenant, usr, agent, home FROM sj_scope WHERE collection = %s",
+        (store.number,),
+        doing="checking",
+    ):
+        try:
+            if scope_of(tenant, user, agent).tenant != home:
+                report.add(
+                    f"scope ({tenant!r}, {user!r}, {agent!r}): expected the home {tenant!r}, got {home!r}"
+                )
+        except CorruptIndexError as error:
+            report.add(error.what)
+    identity = store.identity()
+    expected = None if identity.dim is None else n_bytes(identity.dim, identity.dtype)
+    for page in store.walk(now=0):
+        for entry in page:
+            report.documents += 1
+            try:
+                found = entry.load()
+            except CorruptIndexError as error:
+                report.add(f"document {entry.id!r}: {error.what}")
+                continue
+            if found is None:
+                continue
+            row, scope = found
+            if row.damage is not None:
+                report.add(f"document {entry.id!r} of {scope!r}: {row.damage}")
+            if row.vector is not None and len(row.vector) != expected:
+                report.add(
+                    f"document {entry.id!r} of {scope!r}: its vector has {len(row.vector)} bytes, expected {expected}"
+                )

@@ -1,0 +1,48 @@
+"""Feedback on hits in a database: :mod:`scrubjay.store.feedback` says what is promised of a note.
+
+A note changes no version. It goes with its document and with the scope that asked, in the same transaction.
+"""
+
+from __future__ import annotations
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError
+from scrubjay.store.decoding import scope_of
+from scrubjay.store.feedback import Feedback
+from scrubjay.store.listing import warn_of
+from scrubjay.store.postgres.keys import Unreadable, can_hold, id_of
+from scrubjay.store.postgres.reading import PostgresReader, agreeing
+
+__all__ = ["read_notes"]
+
+
+def read_notes(store: PostgresReader, scope: Scope | None, *, now: int) -> list[Feedback]:
+    """Return the notes on documents that are still there, oldest first; with `scope` those asked from within it."""
+    if scope is not None and not can_hold(scope):
+        return []
+    condition, names = agreeing(scope, table="f")
+    found = store.ask(
+        "SELECT f.number, f.query, f.id, f.used, f.lexical_rank, f.vector_rank, f.score, f.at, f.tenant, "
+        "f.usr, f.agent, s.tenant, s.usr, s.agent FROM sj_feedback f JOIN sj_scope s ON s.home = f.home AND "
+        f"s.collection = f.collection AND s.key = f.scope WHERE f.collection = %s AND {condition} "
+        "AND EXISTS(SELECT 1 FROM sj_document d WHERE d.home = f.home AND d.collection = f.collection AND d.id = f.id "
+        "AND d.scope = f.scope AND (d.expires_at IS NULL OR d.expires_at > %s)) ORDER BY f.number, f.home",
+        (store.number, *names, now),
+    )
+    kind = store.identity().id_kind
+    notes: list[Feedback] = []
+    damaged: list[str] = []
+    for row in found:
+        number, query, data, used, lexical, vector, score, at = row[:8]
+        id = id_of(data, kind)
+        try:
+            if isinstance(id, Unreadable):
+                raise CorruptIndexError("its document cannot be read")
+            asker, own = scope_of(*row[8:11]), scope_of(*row[11:])
+        except CorruptIndexError as error:
+            damaged.append(f"note {number}: {error.what}")
+            continue
+        text = None if query is None else query.decode("utf-8", "replace")
+        notes.append(Feedback(id, used, text, lexical, vector, score, at / 1e6, asker, own))
+    warn_of(damaged, store.place)
+    return notes

@@ -1,0 +1,504 @@
+"""Queries over the rows of one collection. A thread reads on a connection of its own for as long as a call takes, or on
+that of its snapshot or transaction."""
+
+from __future__ import annotations
+
+import heapq
+import threading
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError
+from scrubjay.store.decoding import Undecodable, row_reader, scope_of, unmarked
+from scrubjay.store.postgres import schema
+from scrubjay.store.postgres.errors import is_away, translated
+from scrubjay.store.postgres.keys import Key, Plain, Unreadable, can_hold, home_of, id_of, key_of, stored_id
+from scrubjay.store.postgres.server import Server
+from scrubjay.store.protocol import Changes, Entry, Event, Identity, RowId, ScopeState, StoredRow
+from scrubjay.store.scopes import Sight, names_of
+
+__all__ = ["PostgresReader"]
+
+_PAGE, _FIRST_PAGE = 5_000, 200  # rows in one answer
+_LIVE = "(expires_at IS NULL OR expires_at > %s)"
+_STATE = "key, version, horizon, documents, vectors"
+
+
+class PostgresReader:
+    """The half of a store that reads; see :mod:`scrubjay.store.seam` for what the questions mean."""
+
+    def __init__(self, server: Server, collection: int, identity: Identity) -> None:
+        self.server = server
+        self.number = collection
+        self.cipher = Plain()
+        self._id_kind = identity.id_kind
+        self._local = threading.local()  # .connection: of this thread's snapshot or transaction
+
+    path = None
+
+    @property
+    def place(self) -> str:
+        """The address without user and password."""
+        return self.server.place
+
+    # ------------------------------------------------------------------ asking
+
+    def ask(
+        self, query: str, parameters: Sequence[Any] = (), *, doing: str = "reading"
+    ) -> list[tuple[Any, ...]]:
+        """Return the rows of one statement, on this thread's connection if it has one."""
+        current = getattr(self._local, "connection", None)
+        with translated(self.place, doing):
+            if current is not None:
+                return list(current.execute(query, parameters, binary=True).fetchall())
+            return list(self._ask_once(query, parameters))
+
+    def _ask_once(self, query: str, parameters: Sequence[Any]) -> list[tuple[Any, ...]]:
+        connection = self.server.take()
+        try:
+            found: list[tuple[Any, ...]] = connection.execute(query, parameters, binary=True).fetchall()
+            return found
+        except Exception as error:
+            if not is_away(error):
+                raise
+            self.server.forget_resting()
+        finally:
+            self.server.give(connection)
+        connection = self.server.take(fresh=True)  # the other one may have rested since before a restart
+        try:
+            again: list[tuple[Any, ...]] = connection.execute(query, parameters, binary=True).fetchall()
+            return again
+        finally:
+            self.server.give(connection)
+
+    @contextmanager
+    def snapshot(self) -> Iterator[None]:
+        """Let every read of this thread inside see one state; inside of a transaction, what that sees."""
+        if getattr(self._local, "connection", None) is not None:
+            yield
+            return
+        with translated(self.place, "reading"):
+            connection = self._begun()
+            self._local.connection = connection
+            try:
+                yield
+            finally:
+                self._local.connection = None
+                with suppress(Exception):
+                    connection.execute("ROLLBACK")
+                self.server.give(connection)
+
+    def _begun(self) -> Any:
+        begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
+        connection = self.server.take()
+        try:
+            connection.execute(begin)
+            return connection
+        except Exception as error:
+            self.server.give(connection)
+            if not is_away(error):
+                raise
+            self.server.forget_resting()
+        connection = self.server.take(fresh=True)
+        try:
+            connection.execute(begin)
+            return connection
+        except Exception:
+            self.server.give(connection)
+            raise
+
+    # ------------------------------------------------------------------ what it is, scopes
+
+    def identity(self) -> Identity:
+        """Return what the collection is made of, as of now."""
+        current = getattr(self._local, "connection", None)
+        with translated(self.place, "reading"):
+            if current is not None:
+                found = schema.read_identity(current, self.number)
+            else:
+                connection = self.server.take()
+                try:
+                    found = schema.read_identity(connection, self.number)
+                finally:
+                    self.server.give(connection)
+        self._id_kind = found.id_kind
+        return found
+
+    def _kind(self) -> str | None:
+        if self._id_kind is None:
+            self.identity()
+        return self._id_kind
+
+    def scope_state(self, scope: Scope) -> ScopeState | None:
+        """Return the state of exactly this scope; None if nothing was ever written to it."""
+        if not can_hold(scope):
+            return None
+        key = key_of(scope)
+        found = self.ask(
+            f"SELECT {_STATE} FROM sj_scope WHERE home = %s AND collection = %s AND key = %s "
+            "AND tenant = %s AND usr = %s AND agent = %s",
+            (key.home, self.number, key.number, *names_of(scope)),
+        )
+        return ScopeState(key, *found[0][1:]) if found else None
+
+    def scopes(self) -> list[tuple[Scope, ScopeState]]:
+        """Return every scope that has documents."""
+        found = self.ask(
+            f"SELECT tenant, usr, agent, home, {_STATE} FROM sj_scope WHERE collection = %s AND documents > 0",
+            (self.number,),
+        )
+        return [(scope_of(*row[:3]), ScopeState(Key(row[3], row[4]), *row[5:])) for row in found]
+
+    def living_scopes(self, within: Scope | None, *, now: int) -> list[Scope]:
+        """Return every scope that has unexpired documents and agrees with `within`."""
+        condition, names = agreeing(within, table="s")
+        if within is not None and not can_hold(within):
+            return []
+        found = self.ask(
+            "SELECT tenant, usr, agent FROM sj_scope s WHERE collection = %s AND documents > 0 "
+            f"AND {condition} AND EXISTS(SELECT 1 FROM sj_document d WHERE d.home = s.home AND "
+            f"d.collection = s.collection AND d.scope = s.key AND {_LIVE})",
+            (self.number, *names, now),
+        )
+        return [scope_of(*row) for row in found]
+
+    def stale_scopes(self) -> list[Scope]:
+        """Return scopes with documents whose images are missing or older than the last write."""
+        found = self.ask(
+            "SELECT tenant, usr, agent FROM sj_scope s WHERE collection = %s AND documents > 0 AND NOT EXISTS("
+            "SELECT 1 FROM sj_image i WHERE i.home = s.home AND i.collection = s.collection AND i.scope = s.key "
+            "AND i.version = s.version)",
+            (self.number,),
+        )
+        return [scope_of(*row) for row in found]
+
+    def count(self, scopes: Sequence[Scope] | None, *, now: int) -> int:
+        """Return how many unexpired documents the exact scopes have together; None: all scopes."""
+        if scopes is None:
+            condition, parameters = "collection = %s", [self.number]
+            (total,) = self.ask(
+                f"SELECT (SELECT coalesce(sum(documents), 0)::bigint FROM sj_scope WHERE {condition}) - "
+                f"(SELECT count(*) FROM sj_document WHERE {condition} AND expires_at <= %s)",
+                (*parameters, *parameters, now),
+            )[0]
+            return int(total)
+        n = 0
+        for home, group in _by_home(scopes):
+            keys = [key.number for key in group]
+            (part,) = self.ask(
+                "SELECT (SELECT coalesce(sum(documents), 0)::bigint FROM sj_scope WHERE home = %s AND collection = %s "
+                "AND key = ANY(%s)) - (SELECT count(*) FROM sj_document WHERE home = %s AND collection = %s "
+                "AND scope = ANY(%s) AND expires_at <= %s)",
+                (home, self.number, keys, home, self.number, keys, now),
+            )[0]
+            n += int(part)
+        return n
+
+    # ------------------------------------------------------------------ documents
+
+    def _row(self, scope: Scope) -> Any:
+        """Return what makes rows of this scope of (seq, id, text, payload, vector, hash) as they are stored."""
+        read, kind = row_reader(scope, None, lambda: None, self.place), self._kind()
+
+        def row(stored: Sequence[Any]) -> StoredRow:
+            seq, data, text, payload, vector, checksum = stored
+            id = id_of(data, kind)
+            if isinstance(id, Unreadable):
+                return StoredRow(
+                    seq, repr(bytes(data)), "", None, None, "its id is not what was written", False
+                )
+            return read((seq, id, _text(text), payload, vector, checksum))
+
+        return row
+
+    def rows(self, scope: Scope, *, now: int) -> Iterator[StoredRow]:
+        """Yield the unexpired documents of exactly this scope in order of writing; in a snapshot."""
+        if not can_hold(scope):
+            return
+        key, opened, after = key_of(scope), self._row(scope), -1
+        while True:
+            page = self.ask(
+                "SELECT seq, id, text, payload, vector, hash FROM sj_document WHERE home = %s AND collection = %s "
+                f"AND scope = %s AND seq > %s AND {_LIVE} ORDER BY seq LIMIT {_PAGE}",
+                (key.home, self.number, key.number, after, now),
+            )
+            yield from map(opened, page)
+            if len(page) < _PAGE:
+                return
+            after = page[-1][0]
+
+    def rows_in(
+        self,
+        scopes: Sequence[Scope],
+        *,
+        now: int,
+        newest: bool,
+        ids: Collection[RowId] | None = None,
+        after: int = 0,
+    ) -> Iterator[tuple[StoredRow, Scope]]:
+        """Yield the unexpired documents of the exact scopes, without vectors, in order of writing or the reverse."""
+        wanted = None if ids is None else [stored_id(id) for id in ids]
+        one_by_one = [self._rows_of(scope, now, newest, wanted, after) for scope in scopes if can_hold(scope)]
+        return heapq.merge(*one_by_one, key=lambda pair: pair[0].seq, reverse=newest)
+
+    def _rows_of(
+        self, scope: Scope, now: int, newest: bool, ids: list[bytes] | None, after: int
+    ) -> Iterator[tuple[StoredRow, Scope]]:
+        key, opened, size = key_of(scope), self._row(scope), _FIRST_PAGE
+        position = after or (None if newest else -1)
+        while True:
+            conditions, parameters = ["home = %s", "collection = %s", "scope = %s", _LIVE], []
+            parameters += [key.home, self.number, key.number, now]
+            if position is not None:
+                conditions.append(f"seq {'<' if newest else '>'} %s")
+                parameters.append(position)
+            if ids is not None:
+                conditions.append("id = ANY(%s)")
+                parameters.append(ids)
+            page = self.ask(
+                f"SELECT seq, id, text, payload, NULL::bytea, hash FROM sj_document WHERE {' AND '.join(conditions)} "
+                f"ORDER BY seq {'DESC' if newest else 'ASC'} LIMIT {size}",
+                parameters,
+            )
+            for row in page:
+                yield opened(row), scope
+            if len(page) < size:
+                return
+            position, size = page[-1][0], _PAGE
+
+    def changes(self, key: Any, after: int, *, now: int, digest: Any = None) -> Changes:
+        """Return what happened to the scope with this key after version `after`; in a snapshot."""
+        if not key:
+            return Changes([], [])
+        scope, kind = self._scope(key), self._kind()
+        place = (key.home, self.number, key.number)
+        gone = self.ask(
+            "SELECT id FROM sj_tombstone WHERE home = %s AND collection = %s AND scope = %s AND seq > %s UNION ALL "
+            "SELECT id FROM sj_document WHERE home = %s AND collection = %s AND scope = %s AND seq > %s "
+            "AND expires_at <= %s",
+            (*place, after, *place, after, now),
+        )
+        rows = self.ask(
+            "SELECT seq, id, text, payload, vector, hash FROM sj_document WHERE home = %s AND collection = %s "
+            f"AND scope = %s AND seq > %s AND {_LIVE} ORDER BY seq",
+            (*place, after, now),
+        )
+        ids = (id_of(data, kind) for (data,) in gone)
+        opened = self._row(scope)
+        return Changes([id for id in ids if not isinstance(id, Unreadable)], [opened(row) for row in rows])
+
+    def _scope(self, key: Key) -> Scope:
+        found = self.ask(
+            "SELECT tenant, usr, agent FROM sj_scope WHERE home = %s AND collection = %s AND key = %s",
+            (key.home, self.number, key.number),
+        )
+        if not found:
+            raise CorruptIndexError(f"scope {key} is not in the database")
+        return scope_of(*found[0])
+
+    def get(self, id: RowId, sight: Sight, *, now: int) -> tuple[StoredRow, Scope] | None:
+        """Return the unexpired document with this id of the first scope that has one, all of the same tenant."""
+        scopes = [scope for scope in sight.scopes if can_hold(scope)]
+        if not scopes:
+            return None
+        keys = [key_of(scope) for scope in scopes]
+        found = self.ask(
+            "SELECT scope, seq, id, text, payload, vector, hash FROM sj_document WHERE home = %s AND collection = %s "
+            f"AND id = %s AND scope = ANY(%s) AND {_LIVE}",
+            (keys[0].home, self.number, stored_id(id), [key.number for key in keys], now),
+        )
+        by_key = {row[0]: row[1:] for row in found}
+        for key, scope in zip(keys, scopes, strict=True):
+            if key.number in by_key:
+                return self._sound(by_key[key.number], scope)
+        return None
+
+    def find(self, id: RowId, within: Scope, *, now: int) -> list[tuple[StoredRow, Scope]]:
+        """Return the documents with this id in scopes that agree with `within`, in order of scope, without vectors."""
+        if not can_hold(within):
+            return []
+        condition, names = agreeing(within, table="s")
+        found = self.ask(
+            "SELECT d.seq, d.id, d.text, d.payload, NULL::bytea, d.hash, s.tenant, s.usr, s.agent FROM sj_document d "
+            "JOIN sj_scope s ON s.home = d.home AND s.collection = d.collection AND s.key = d.scope "
+            f"WHERE d.home = %s AND d.collection = %s AND d.id = %s AND {condition} AND {_LIVE}",
+            (home_of(within), self.number, stored_id(id), *names, now),
+        )
+        rows = [(row[:6], scope_of(*row[6:])) for row in found]
+        return [self._sound(row, scope) for row, scope in sorted(rows, key=itemgetter(1))]
+
+    def _sound(self, row: Sequence[Any], scope: Scope) -> tuple[StoredRow, Scope]:
+        opened = self._row(scope)(row)
+        if not opened.usable:
+            raise CorruptIndexError(str(opened.damage), id=opened.id, scope=scope)
+        return opened, scope
+
+    def walk(self, *, now: int) -> Iterator[list[Entry]]:
+        """Yield the unexpired documents of all tenants in order of writing, some at a time; in a snapshot."""
+        after: tuple[int, str, int] = (-1, "", 0)
+        openers: dict[Scope, Any] = {}
+        kind = self._kind()
+        while True:
+            page = self.ask(
+                "SELECT d.seq, d.home, d.scope, d.id, d.text, d.payload, d.vector, d.hash, s.tenant, s.usr, s.agent "
+                "FROM sj_document d LEFT JOIN sj_scope s ON s.home = d.home AND s.collection = d.collection "
+                "AND s.key = d.scope WHERE d.collection = %s AND (d.seq, d.home, d.scope) > (%s, %s, %s) "
+                f"AND {_LIVE.replace('expires_at', 'd.expires_at')} ORDER BY d.seq, d.home, d.scope LIMIT {_PAGE}",
+                (self.number, *after, now),
+            )
+            if page:
+                yield [self._entry(row, kind, openers) for row in page]
+            if len(page) < _PAGE:
+                return
+            after = page[-1][:3]
+
+    def _entry(self, row: Sequence[Any], kind: str | None, openers: dict[Scope, Any]) -> Entry:
+        id = id_of(row[3], kind)
+
+        def load() -> tuple[StoredRow, Scope] | None:
+            if row[8] is None:
+                raise CorruptIndexError(f"its scope {row[2]} is not in the database", id=id)
+            scope = scope_of(*row[8:])
+            opened = openers.get(scope)
+            if opened is None:
+                opened = openers[scope] = self._row(scope)
+            found = opened((row[0], *row[3:8]))
+            if not found.usable:
+                raise CorruptIndexError(str(found.damage), id=id, scope=scope)
+            return found, scope
+
+        return Entry(id, load)
+
+    def next_expiry(self, key: Any, *, now: int) -> int | None:
+        """Return when the next document of the scope with this key expires."""
+        if not key:
+            return None
+        found: int | None = self.ask(
+            "SELECT min(expires_at) FROM sj_document WHERE home = %s AND collection = %s AND scope = %s "
+            "AND expires_at > %s",
+            (key.home, self.number, key.number, now),
+        )[0][0]
+        return found
+
+    def expired_ids(self, key: Any, *, now: int) -> list[RowId]:
+        """Return the ids of a scope's documents that have expired and were not swept yet."""
+        if not key:
+            return []
+        found = self.ask(
+            "SELECT id FROM sj_document WHERE home = %s AND collection = %s AND scope = %s AND expires_at <= %s",
+            (key.home, self.number, key.number, now),
+        )
+        ids = (id_of(data, self._kind()) for (data,) in found)
+        return [id for id in ids if not isinstance(id, Unreadable)]
+
+    def tenants_without_key(self) -> set[str]:
+        """Nothing is encrypted here."""
+        return set()
+
+    def digest(self, scope: Scope, state: ScopeState) -> None:
+        """Nothing is encrypted here."""
+
+    # ------------------------------------------------------------------ beside the documents
+
+    def events(self) -> list[Event]:
+        """Return the deletion events, oldest first."""
+        found = self.ask(
+            "SELECT e.at, e.reason, s.tenant, s.usr, s.agent, e.documents FROM sj_event e JOIN sj_scope s ON "
+            "s.home = e.home AND s.collection = e.collection AND s.key = e.scope WHERE e.collection = %s "
+            "ORDER BY e.version, e.home, e.scope",
+            (self.number,),
+        )
+        return [Event(row[0], row[1].decode(), scope_of(*row[2:5]), row[5]) for row in found]
+
+    def image(self, key: Any) -> tuple[int, list[bytes]] | None:
+        """Return (version, chunks) of a scope's image; None if there is none, or a part is missing."""
+        if not key:
+            return None
+        found = self.ask(
+            "SELECT ordinal, n_chunks, version, data FROM sj_image WHERE home = %s AND collection = %s AND scope = %s "
+            "ORDER BY ordinal",
+            (key.home, self.number, key.number),
+        )
+        if not found or any(row[:3] != (i, len(found), found[0][2]) for i, row in enumerate(found)):
+            return None
+        version: int = found[0][2]
+        chunks = unmarked(self._scope(key), version, [row[3] for row in found])
+        return version, [bytes(chunk) for chunk in chunks]
+
+    @contextmanager
+    def image_views(self, key: Any) -> Iterator[tuple[int, Sequence[bytes | memoryview]] | None]:
+        """Give what :meth:`image` returns."""
+        yield self.image(key)
+
+    def pending_count(self, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
+        """Return how many unexpired documents wait for their vectors, of these exact scopes or of all."""
+        if scopes is None:
+            (n,) = self.ask(
+                f"SELECT count(*) FROM sj_document WHERE collection = %s AND pending AND {_LIVE}",
+                (self.number, now),
+            )[0]
+            return int(n)
+        total = 0
+        for home, group in _by_home(scopes):
+            (n,) = self.ask(
+                "SELECT count(*) FROM sj_document WHERE home = %s AND collection = %s AND scope = ANY(%s) AND pending "
+                f"AND {_LIVE}",
+                (home, self.number, [key.number for key in group], now),
+            )[0]
+            total += int(n)
+        return total
+
+    def pending_pages(self, size: int, *, now: int) -> Iterator[list[tuple[StoredRow, Scope]]]:
+        """Yield documents that wait for their vectors in order of writing, `size` at a time; damaged ones are passed
+        over."""
+        after: tuple[int, str, int] = (-1, "", 0)
+        while True:
+            found = self.ask(
+                "SELECT d.seq, d.home, d.scope, d.id, d.text, d.payload, d.vector, d.hash, s.tenant, s.usr, s.agent "
+                "FROM sj_document d JOIN sj_scope s ON s.home = d.home AND s.collection = d.collection "
+                "AND s.key = d.scope WHERE d.collection = %s AND d.pending AND (d.seq, d.home, d.scope) > (%s, %s, %s) "
+                "AND (d.expires_at IS NULL OR d.expires_at > %s) ORDER BY d.seq, d.home, d.scope LIMIT %s",
+                (self.number, *after, now, size),
+            )
+            if not found:
+                return
+            after = found[-1][:3]
+            page = []
+            for row in found:
+                with suppress(CorruptIndexError):
+                    page.append(self._sound((row[0], *row[3:8]), scope_of(*row[8:])))
+            yield page
+
+
+def agreeing(scope: Scope | None, *, exact: bool = False, table: str = "") -> tuple[str, tuple[str, ...]]:
+    """Return the condition that a row's home and names agree with each component that `scope` names (None: any), and
+    its parameters; with `exact` that they are precisely the scope's.
+
+    >>> agreeing(Scope("acme", agent="coder"), table="s")
+    ('s.home = %s AND s.tenant = %s AND s.agent = %s', ('acme', 'acme', 'coder'))
+    """
+    if scope is None:
+        return "true", ()
+    given = {"tenant": scope.tenant, "usr": scope.user, "agent": scope.agent}
+    named = {"home": home_of(scope)} | {
+        column: name or "" for column, name in given.items() if exact or name is not None
+    }
+    prefix = f"{table}." if table else ""
+    return " AND ".join(f"{prefix}{column} = %s" for column in named), tuple(named.values())
+
+
+def _by_home(scopes: Sequence[Scope]) -> Iterator[tuple[str, list[Key]]]:
+    keys = sorted(key_of(scope) for scope in scopes if can_hold(scope))
+    for home, group in groupby(keys, key=itemgetter(0)):
+        yield home, list(group)
+
+
+def _text(data: bytes) -> str | Undecodable:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return Undecodable(data)

@@ -1,0 +1,209 @@
+"""The tables in the database, and how they are made and changed.
+
+`home` begins every key of what belongs to a tenant; no trigger, sequence or default that is not a constant. Two small
+tables have no home: servers that shard keep them whole everywhere. Ids, texts and metadata are bytes, because a text of
+PostgreSQL cannot hold every character that a document may.
+"""
+
+from __future__ import annotations
+
+import secrets
+from dataclasses import replace
+from typing import Any
+
+from scrubjay.errors import CorruptIndexError, StoreFormatError
+from scrubjay.store.protocol import Identity
+from scrubjay.store.schema import is_collection_name, is_identity
+
+__all__ = [
+    "TABLES",
+    "VERSION",
+    "WINDOW_SECONDS",
+    "collection_names",
+    "find_collection",
+    "find_or_create",
+    "prepare",
+    "read_identity",
+]
+
+VERSION = 1
+WINDOW_SECONDS = 10.0
+"""How long after its stamp (`sj_scope.changed`) a write may become visible without being missed by a feed."""
+_LOCK = 0x534A4159  # "SJAY": of advisory locks, for whoever changes tables or collections
+
+TABLES = ("sj_scope", "sj_document", "sj_tombstone", "sj_event", "sj_image", "sj_feedback")
+"""Those that hold what belongs to a tenant, besides `sj_home`."""
+
+_SCRIPT = """
+CREATE TABLE sj_schema(
+  one int PRIMARY KEY CHECK (one = 1), version int NOT NULL, name text NOT NULL, last_collection int NOT NULL);
+
+CREATE TABLE sj_collection(
+  collection int PRIMARY KEY, name text NOT NULL UNIQUE, dim int, metric text NOT NULL, dtype text NOT NULL,
+  analyzer text NOT NULL, model text, id_kind text, generation int NOT NULL);
+
+-- Every write locks the row of its home first: the writer's turn. `last` is the number of the home's last write; a
+-- number is the server's time in microseconds, or the next one, so that numbers of one home ascend in order of writing
+-- and those of different homes are in order of time.
+CREATE TABLE sj_home(home text PRIMARY KEY, last bigint NOT NULL);
+
+-- One row for every scope that was ever written to, kept after erasure so that versions never go back. '' is "none".
+CREATE TABLE sj_scope(
+  home text NOT NULL, collection int NOT NULL, key bigint NOT NULL,   -- key: a hash of the names
+  tenant text NOT NULL, usr text NOT NULL, agent text NOT NULL,
+  version bigint NOT NULL,                -- the last write that touched it
+  horizon bigint NOT NULL,                -- what is older than this must be read anew, it cannot be caught up
+  documents bigint NOT NULL, vectors bigint NOT NULL,
+  lineage text NOT NULL,                  -- the history that gave the version
+  changed timestamptz NOT NULL,           -- the feed: the server's time just before the commit
+  PRIMARY KEY (home, collection, key), UNIQUE (home, collection, tenant, usr, agent));
+CREATE INDEX sj_scope_changed ON sj_scope(changed);
+
+CREATE TABLE sj_document(
+  home text NOT NULL, collection int NOT NULL, scope bigint NOT NULL, seq bigint NOT NULL,
+  id bytea NOT NULL, text bytea NOT NULL, payload bytea, vector bytea,
+  created_at bigint, updated_at bigint NOT NULL, expires_at bigint, hash bytea NOT NULL, pending boolean NOT NULL,
+  PRIMARY KEY (home, collection, scope, seq), UNIQUE (home, collection, id, scope));
+CREATE INDEX sj_document_expiry ON sj_document(home, collection, scope, expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX sj_document_pending ON sj_document(home, collection, scope) WHERE pending;
+ALTER TABLE sj_document ALTER vector SET STORAGE EXTERNAL;
+
+CREATE TABLE sj_tombstone(
+  home text NOT NULL, collection int NOT NULL, scope bigint NOT NULL, seq bigint NOT NULL, id bytea NOT NULL,
+  PRIMARY KEY (home, collection, scope, seq));
+
+CREATE TABLE sj_event(
+  home text NOT NULL, collection int NOT NULL, scope bigint NOT NULL, version bigint NOT NULL,
+  at bigint NOT NULL, reason bytea NOT NULL, documents bigint NOT NULL, PRIMARY KEY (home, collection, scope, version));
+
+-- Native chunks as of a version of their scope. Never needed, only faster.
+CREATE TABLE sj_image(
+  home text NOT NULL, collection int NOT NULL, scope bigint NOT NULL, ordinal int NOT NULL,
+  n_chunks int NOT NULL, version bigint NOT NULL, data bytea NOT NULL, PRIMARY KEY (home, collection, scope, ordinal));
+ALTER TABLE sj_image ALTER data SET STORAGE EXTERNAL;
+
+-- number: of the home's writes; tenant, usr, agent: who asked; scope, id: of the document.
+CREATE TABLE sj_feedback(
+  home text NOT NULL, collection int NOT NULL, number bigint NOT NULL, at bigint NOT NULL,
+  tenant text NOT NULL, usr text NOT NULL, agent text NOT NULL, scope bigint NOT NULL, id bytea NOT NULL,
+  used boolean NOT NULL, query bytea, lexical_rank int, vector_rank int, score double precision,
+  PRIMARY KEY (home, collection, number));
+CREATE INDEX sj_feedback_document ON sj_feedback(home, collection, scope, id);
+"""
+
+_MIGRATIONS: dict[int, str] = {}
+"""Version -> the statements that lead to it from the one before."""
+
+
+def prepare(connection: Any, *, read_only: bool, place: str) -> str:
+    """Make the tables, or bring them up to date; return the random name of the index.
+
+    Raises:
+        StoreFormatError: they are of a newer Scrubjay; or missing or older, and the index is opened for reading only.
+    """
+    found = _version(connection)
+    if found is None or found[0] < VERSION:
+        if read_only:
+            what = "no index" if found is None else f"tables of version {found[0]}"
+            raise StoreFormatError(
+                f"path: expected tables of version {VERSION}, got {what}; open it once for writing: {place}"
+            )
+        with connection.transaction():
+            connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+            found = _version(connection)  # another process may have been first
+            if found is None:
+                connection.execute(_SCRIPT)
+                connection.execute(
+                    "INSERT INTO sj_schema VALUES (1, %s, %s, 0)", (VERSION, secrets.token_hex(16))
+                )
+            else:
+                for version in range(found[0] + 1, VERSION + 1):
+                    connection.execute(_MIGRATIONS[version])
+                    connection.execute("UPDATE sj_schema SET version = %s", (version,))
+            found = _version(connection)
+    if found is None:
+        raise CorruptIndexError("sj_schema: expected one row, got none")
+    version, name = found
+    if version > VERSION:
+        raise StoreFormatError(
+            f"path: expected tables of version {VERSION} or older, got {version} of a newer Scrubjay: {place}"
+        )
+    return name
+
+
+def _version(connection: Any) -> tuple[int, str] | None:
+    """Return (version, name of the index); None: there are no tables."""
+    (table,) = connection.execute("SELECT to_regclass('sj_schema')").fetchone()
+    if table is None:
+        return None
+    found: tuple[int, str] | None = connection.execute("SELECT version, name FROM sj_schema").fetchone()
+    if found is None:
+        raise CorruptIndexError("sj_schema: expected one row, got none")
+    return found
+
+
+def find_collection(connection: Any, name: str) -> int | None:
+    """Return the number of a collection, or None."""
+    found = connection.execute("SELECT collection FROM sj_collection WHERE name = %s", (name,)).fetchone()
+    return None if found is None else int(found[0])
+
+
+def find_or_create(connection: Any, name: str, identity: Identity, *, read_only: bool, place: str) -> int:
+    """Return the number of a collection, which is made as `identity` if there is none; the one without a name, which
+    every index has, is made along with it.
+
+    Raises:
+        StoreFormatError: there is none, and the index is opened for reading only.
+    """
+    number = find_collection(connection, name)
+    if number is not None:
+        return number
+    if read_only:
+        raise StoreFormatError(f"collection: there is no {name!r}: {place}")
+    with connection.transaction():
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        if name and find_collection(connection, "") is None:
+            _create(connection, "", replace(identity, dim=None, model=None))
+        number = find_collection(connection, name)
+        return _create(connection, name, identity) if number is None else number
+
+
+def _create(connection: Any, name: str, identity: Identity) -> int:
+    (number,) = connection.execute(  # never given again, so that none is mistaken for a dropped one
+        "UPDATE sj_schema SET last_collection = last_collection + 1 RETURNING last_collection"
+    ).fetchone()
+    connection.execute(
+        "INSERT INTO sj_collection VALUES (%s, %s, %s, %s, %s, %s, %s, NULL, 0)",
+        (number, name, identity.dim, identity.metric, identity.dtype, identity.analyzer, identity.model),
+    )
+    return int(number)
+
+
+def collection_names(connection: Any) -> list[str]:
+    """Return the names of the collections that have one, in alphabetical order."""
+    found = connection.execute("SELECT name FROM sj_collection WHERE name <> ''").fetchall()
+    names = sorted(name for (name,) in found)
+    for name in names:
+        if not is_collection_name(name):
+            raise CorruptIndexError(
+                f"sj_collection.name: expected 1 to 200 printable characters, got {name!r}"
+            )
+    return names
+
+
+_FIELDS = ("dim", "metric", "dtype", "analyzer", "model", "id_kind", "generation")
+
+
+def read_identity(connection: Any, collection: int, *, for_update: bool = False) -> Identity:
+    """Read what a collection is made of; with `for_update` nobody else settles it before the transaction ends."""
+    found = connection.execute(
+        f"SELECT {', '.join(_FIELDS)} FROM sj_collection WHERE collection = %s{' FOR UPDATE' if for_update else ''}",
+        (collection,),
+    ).fetchone()
+    if found is None:
+        raise StoreFormatError("collection: it was dropped by another process")
+    values = dict(zip(_FIELDS, found, strict=True))
+    for name, value in values.items():
+        if not is_identity(name, value):
+            raise CorruptIndexError(f"sj_collection.{name}: expected what an index is made of, got {value!r}")
+    return Identity(**values)

@@ -1,0 +1,194 @@
+"""Connections to one database, and which history of it they show.
+
+A connection is taken for a call or a transaction and given back. One that broke is thrown away together with all that
+rest: after a restart of the server they are all dead. `lineage` names the history: the cluster and its timeline, which
+a standby that takes over changes. A connection with another lineage tells everybody who listens.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+from scrubjay.errors import ClosedError, StoreFormatError
+from scrubjay.locks import renew_in_children
+from scrubjay.store.postgres.address import Address, psycopg_module
+from scrubjay.store.postgres.errors import translated
+
+__all__ = ["Server"]
+
+_LEAST_VERSION = 130_000
+_MOST_RESTING = 16
+_CONNECT_SECONDS = 5
+_IDLE_SECONDS = 60  # that a writer may be silent within a transaction before the server ends it
+
+_LINEAGE = (
+    "SELECT CASE WHEN pg_is_in_recovery() THEN 'standby' ELSE substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8) END"
+    " || '-' || (SELECT system_identifier FROM pg_control_system())"
+)
+
+
+class Server:
+    """A database as one process uses it. Thread-safe.
+
+    Args:
+        address: of the database.
+        busy_seconds: how long to wait for another writer.
+        durability: "full": a commit waits for the disk; "normal": it does not.
+        read_only: the server refuses every write.
+    """
+
+    def __init__(
+        self, address: Address, *, busy_seconds: float, durability: str = "full", read_only: bool = False
+    ) -> None:
+        self.place = address.place
+        self.busy_seconds = busy_seconds
+        self.read_only = read_only
+        self.lineage = ""
+        """Of the newest connection; "" before the first."""
+        self._url = address.url
+        self._durability = durability
+        self._lock = threading.Lock()
+        renew_in_children(self, "_lock")
+        self._resting: list[Any] = []
+        self._all: set[Any] = set()  # also those in use: after a fork they are neither closed nor collected
+        self._listeners: list[Callable[[], None]] = []
+        self._n_users = 0
+        self._closed = False
+        self._pid = os.getpid()
+
+    # ------------------------------------------------------------------ connections
+
+    def take(self, *, fresh: bool = False) -> Any:
+        """Return a connection for one thread, outside of any transaction; to be given back.
+
+        Raises:
+            StoreUnavailableError, StoreError: none can be had.
+        """
+        self.check_open()
+        with self._lock:
+            while self._resting and not fresh:
+                connection = self._resting.pop()
+                if not connection.closed:
+                    return connection
+                self._all.discard(connection)
+        return self._connect()
+
+    def give(self, connection: Any) -> None:
+        """Give a connection back; one that is broken or in a transaction is closed."""
+        idle = psycopg_module().pq.TransactionStatus.IDLE
+        sound = not connection.closed and connection.info.transaction_status == idle
+        with self._lock:
+            if sound and not self._closed and len(self._resting) < _MOST_RESTING:
+                self._resting.append(connection)
+                return
+            self._all.discard(connection)
+        with suppress(Exception):
+            connection.close()
+
+    def forget_resting(self) -> None:
+        """A connection broke: those that rest are likely to be dead, too."""
+        with self._lock:
+            resting, self._resting = self._resting, []
+            self._all.difference_update(resting)
+        for connection in resting:
+            with suppress(Exception):
+                connection.close()
+
+    def _connect(self) -> Any:
+        psycopg = psycopg_module()
+        with translated(self.place, "connecting"):
+            parameters = {"connect_timeout": _CONNECT_SECONDS, **psycopg.conninfo.conninfo_to_dict(self._url)}
+            parameters.setdefault("application_name", "scrubjay")
+            parameters["client_encoding"] = "UTF8"
+            connection = psycopg.connect(**parameters, autocommit=True)
+            try:
+                self._prepare(connection)
+            except BaseException:
+                connection.close()
+                raise
+        with self._lock:
+            self._all.add(connection)
+        return connection
+
+    def _prepare(self, connection: Any) -> None:
+        milliseconds = max(int(self.busy_seconds * 1000), 1)
+        version, encoding = connection.execute(
+            "SELECT current_setting('server_version_num')::int, current_setting('server_encoding')"
+        ).fetchone()
+        if version < _LEAST_VERSION:
+            raise StoreFormatError(
+                f"path: expected PostgreSQL {_LEAST_VERSION // 10_000} or newer, got {version // 10_000}: {self.place}"
+            )
+        if encoding != "UTF8":
+            raise StoreFormatError(
+                f"path: expected a database with the encoding UTF8, got {encoding}; make one with "
+                f"createdb -E UTF8 -T template0: {self.place}"
+            )
+        connection.execute(
+            "SELECT set_config('synchronous_commit', %s, false), set_config('lock_timeout', %s, false), "
+            "set_config('idle_in_transaction_session_timeout', %s, false), "
+            "set_config('default_transaction_read_only', %s, false)",
+            (
+                "on" if self._durability == "full" else "off",
+                str(milliseconds),
+                str(_IDLE_SECONDS * 1000),
+                "on" if self.read_only else "off",
+            ),
+        )
+        self._look_at_lineage(connection)
+
+    def _look_at_lineage(self, connection: Any) -> None:
+        psycopg = psycopg_module()
+        try:
+            (found,) = connection.execute(_LINEAGE).fetchone()
+        except (
+            psycopg.errors.InsufficientPrivilege,
+            psycopg.errors.UndefinedFunction,
+            psycopg.errors.FeatureNotSupported,
+        ):
+            found = "shared"  # storage that all servers share has one history
+        with self._lock:
+            is_other = self.lineage not in ("", found)
+            self.lineage = found
+            listeners = list(self._listeners) if is_other else []
+        for listener in listeners:
+            listener()
+
+    # ------------------------------------------------------------------ who uses it
+
+    def listen(self, on_other_history: Callable[[], None]) -> None:
+        """Have a function called, from any thread, when the database has another history than before."""
+        with self._lock:
+            self._listeners.append(on_other_history)
+
+    def use(self) -> None:
+        """A collection uses it from now on."""
+        with self._lock:
+            self._n_users += 1
+
+    def leave(self) -> bool:
+        """A collection uses it no longer; the last one closes it. Whether that was the last one."""
+        with self._lock:
+            self._n_users -= 1
+            if self._n_users > 0:
+                return False
+            self._closed = True
+            resting, self._resting = self._resting, []
+            self._all.difference_update(resting)
+        for connection in resting:
+            with suppress(Exception):
+                connection.close()
+        return True
+
+    def check_open(self) -> None:
+        """Raise ClosedError if it was closed, or is another process's."""
+        if self._closed or self._pid != os.getpid():
+            raise ClosedError(f"the index is closed, or was opened before this process forked: {self.place}")
+
+    def abandon(self) -> None:
+        """After a fork, in the child: the connections are the parent's."""
+        self._closed = True

@@ -1,0 +1,373 @@
+"""The seam between the index and its rows: what every store does, and nothing that only one of them could.
+
+:class:`Store` and :class:`Transaction` are all that the engine over rows knows of SQLite or PostgreSQL. What only a
+file has (its bytes, keys, tables of layers above) is asked of :meth:`DurableEngine.file`, which another store refuses
+with :class:`scrubjay.UnsupportedError`.
+
+Coherence: the writes of a scope have ascending numbers, and the scope's `version` is the number of its last one. A
+partition in memory that has applied everything up to its scope's version is current. Within a tenant numbers are never
+equal and ascend in the order of writing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Any, Protocol
+
+from scrubjay._native import Scope
+from scrubjay.store.digests import ScopeDigest
+from scrubjay.store.encryption import Box, KeyRing
+from scrubjay.store.feedback import Feedback
+from scrubjay.store.inspection import CheckReport
+from scrubjay.store.protocol import (
+    Changes,
+    Entry,
+    Event,
+    Identity,
+    NewRow,
+    Noticed,
+    RowId,
+    ScopeState,
+    StoredRow,
+    Written,
+)
+from scrubjay.store.pseudonyms import Pseudonyms
+from scrubjay.store.scopes import Sight
+
+__all__ = ["Keys", "Store", "Transaction"]
+
+
+class Keys(Protocol):
+    """What the engine asks about the keys of encrypted tenants."""
+
+    @property
+    def ring(self) -> KeyRing | None:
+        """The keys; None: nothing is encrypted or can be opened."""
+        ...
+
+    def readable(self, tenant: str) -> bool:
+        """Whether the tenant's key was not destroyed; raises EncryptionError if it cannot be had."""
+        ...
+
+    def openable(self, tenant: str) -> bool:
+        """Whether what the tenant has can be read here."""
+        ...
+
+    def require(self, tenants: Iterable[str]) -> None:
+        """Raise EncryptionError unless the keys of tenants that write are to be had."""
+        ...
+
+
+class Transaction(Protocol):
+    """What can be written at once, all or nothing. Not for several threads."""
+
+    @property
+    def committed(self) -> bool:
+        """Whether it was committed."""
+        ...
+
+    @property
+    def connection(self) -> Any:
+        """The connection, for rows of tables beside the documents; raises UnsupportedError where there are none."""
+        ...
+
+    def commit(self) -> None:
+        """Commit now; what follows in the block runs outside of the transaction."""
+        ...
+
+    def identity(self) -> Identity:
+        """Return what the index is made of."""
+        ...
+
+    def settle(self, **values: object) -> None:
+        """Write values of the identity."""
+        ...
+
+    def has_vectors(self) -> bool:
+        """Whether any vector is stored."""
+        ...
+
+    def upsert(self, rows: Sequence[NewRow], *, now: int) -> list[Written]:
+        """Write rows with distinct keys; raises VersionConflictError where a row's condition does not hold."""
+        ...
+
+    def delete(self, scope: Scope, ids: Iterable[RowId], reason: str, *, now: int) -> Written | None:
+        """Delete documents of exactly this scope; None: it has none of them."""
+        ...
+
+    def sweep(self, within: Scope | None, *, leaving: Collection[str], now: int) -> list[Written]:
+        """Delete the documents that have expired, but for those of the tenants in `leaving`."""
+        ...
+
+    def erase(self, scope: Scope, reason: str, *, exact: bool, now: int) -> list[Written]:
+        """Delete every document whose scope agrees with `scope`, and all traces of them."""
+        ...
+
+    def erase_elsewhere(
+        self, scope: Scope, reason: str, *, exact: bool, now: int, words: Pseudonyms | None
+    ) -> int:
+        """Do the same in all other collections; return how many documents they had."""
+        ...
+
+    def forget_names(self, scope: Scope, words: Pseudonyms) -> None:
+        """Replace the names of every scope that agrees with `scope`, all of them empty, by pseudonyms."""
+        ...
+
+    def write_image(
+        self, scope: Scope, version: int, chunks: Sequence[bytes], *, replace: bool = False
+    ) -> None:
+        """Keep a scope's image of `version`, unless a newer one is there or it is of no use any more."""
+        ...
+
+    def drop_image(self, key: Any) -> None:
+        """Delete the image of the scope with this key (:class:`ScopeState`)."""
+        ...
+
+    def forget_deleted(self) -> None:
+        """Drop the ids of deleted documents of all collections, and every image that needs them."""
+        ...
+
+    def forget_stale_pending(self) -> None:
+        """Drop notes of pending documents that are none any more."""
+        ...
+
+
+class Store(Protocol):
+    """The rows of one collection. Any thread may use it; readers never wait for a writer.
+
+    Raises (all methods):
+        ClosedError: it was closed, or belongs to the process that this one was forked from.
+        StoreError: the rows cannot be read or written; StoreUnavailableError: their server does not answer.
+        CorruptIndexError: what was read is not what was written.
+    """
+
+    @property
+    def path(self) -> Path | None:
+        """The file, if the store is one."""
+        ...
+
+    @property
+    def place(self) -> str:
+        """Where the rows are, for messages: without secrets."""
+        ...
+
+    @property
+    def cipher(self) -> Keys:
+        """The keys of encrypted tenants."""
+        ...
+
+    # ------------------------------------------------------------------ what changed
+
+    def identity(self) -> Identity:
+        """Return what the collection is made of, as of now."""
+        ...
+
+    def generation(self) -> int:
+        """Return how often the model was changed."""
+        ...
+
+    def glance(self) -> object:
+        """Return what differs whenever anything may have been committed. Before each search: a look at local memory."""
+        ...
+
+    @property
+    def asks_each_time(self) -> bool:
+        """Whether :meth:`glance` asks a server each time."""
+        ...
+
+    def freshness(self) -> tuple[float, bool]:
+        """Return for how many seconds what others wrote may be unknown, and whether that is longer than promised."""
+        ...
+
+    def mark(self) -> object:
+        """Return a mark of now, for :meth:`noticed`."""
+        ...
+
+    def noticed(self, mark: Any) -> Noticed:
+        """Return the scopes that were written to since a mark, and the next mark."""
+        ...
+
+    def lineage(self) -> str | None:
+        """Return a name of this history of this collection; None if it has none yet and cannot get one now."""
+        ...
+
+    def shared_name(self) -> str | None:
+        """Return what is equal in all processes that have this collection open and in no others, or None as above."""
+        ...
+
+    # ------------------------------------------------------------------ scopes
+
+    def scope_state(self, scope: Scope) -> ScopeState | None:
+        """Return the state of exactly this scope; None if nothing was ever written to it."""
+        ...
+
+    def scopes(self) -> list[tuple[Scope, ScopeState]]:
+        """Return every scope that has documents."""
+        ...
+
+    def living_scopes(self, within: Scope | None, *, now: int) -> list[Scope]:
+        """Return every scope that has unexpired documents and agrees with `within`."""
+        ...
+
+    def stale_scopes(self) -> list[Scope]:
+        """Return scopes with documents whose images are missing or older than the last write."""
+        ...
+
+    def count(self, scopes: Sequence[Scope] | None, *, now: int) -> int:
+        """Return how many unexpired documents the exact scopes have together; None: all scopes."""
+        ...
+
+    # ------------------------------------------------------------------ documents
+
+    def snapshot(self) -> AbstractContextManager[None]:
+        """Let every read of this thread inside see one state; inside of :meth:`writing`, that of the transaction."""
+        ...
+
+    def rows(self, scope: Scope, *, now: int) -> Iterator[StoredRow]:
+        """Yield the unexpired documents of exactly this scope in order of writing; in a snapshot."""
+        ...
+
+    def rows_in(
+        self,
+        scopes: Sequence[Scope],
+        *,
+        now: int,
+        newest: bool,
+        ids: Collection[RowId] | None = None,
+        after: int = 0,
+    ) -> Iterator[tuple[StoredRow, Scope]]:
+        """Yield the unexpired documents of exact scopes of one tenant, without vectors, in order of writing or the
+        reverse; in a snapshot. With `ids` only those; with `after` only what comes behind that number."""
+        ...
+
+    def changes(
+        self, key: Any, after: int, *, now: int, digest: tuple[Box, ScopeDigest] | None = None
+    ) -> Changes:
+        """Return what happened to the scope with this key after version `after`; in a snapshot."""
+        ...
+
+    def get(self, id: RowId, sight: Sight, *, now: int) -> tuple[StoredRow, Scope] | None:
+        """Return the unexpired document with this id of the first scope of one tenant that has it."""
+        ...
+
+    def find(self, id: RowId, within: Scope, *, now: int) -> list[tuple[StoredRow, Scope]]:
+        """Return the documents with this id in scopes that agree with `within`, in order of scope, without vectors."""
+        ...
+
+    def walk(self, *, now: int) -> Iterator[list[Entry]]:
+        """Yield the unexpired documents of all tenants in order of writing, some at a time; in a snapshot."""
+        ...
+
+    def next_expiry(self, key: Any, *, now: int) -> int | None:
+        """Return when the next document of the scope with this key expires (microseconds since 1970)."""
+        ...
+
+    def expired_ids(self, key: Any, *, now: int) -> list[RowId]:
+        """Return the ids of a scope's documents that have expired and were not swept yet."""
+        ...
+
+    def tenants_without_key(self) -> set[str]:
+        """Return the encrypted tenants whose keys cannot be had now; not those whose keys were destroyed."""
+        ...
+
+    def digest(self, scope: Scope, state: ScopeState) -> tuple[Box, ScopeDigest] | None:
+        """Return the digest of an encrypted scope in a state that was read; None: it has none."""
+        ...
+
+    # ------------------------------------------------------------------ beside the documents
+
+    def events(self) -> list[Event]:
+        """Return the deletion events, oldest first."""
+        ...
+
+    def image(self, key: Any) -> tuple[int, list[bytes]] | None:
+        """Return (version, chunks) of a scope's image; None if there is none, or a part is missing."""
+        ...
+
+    def image_views(
+        self, key: Any
+    ) -> AbstractContextManager[tuple[int, Sequence[bytes | memoryview]] | None]:
+        """Give what :meth:`image` returns for the duration of a block, if possible in memory that is used again."""
+        ...
+
+    def pending_count(self, *, now: int, scopes: Sequence[Scope] | None = None) -> int:
+        """Return how many unexpired documents wait for their vectors, of these exact scopes or of all."""
+        ...
+
+    def pending_pages(self, size: int, *, now: int) -> Iterator[list[tuple[StoredRow, Scope]]]:
+        """Yield these documents in order of writing, `size` at a time, what comes meanwhile included."""
+        ...
+
+    def write_note(self, note: Feedback, *, now: int) -> bool:
+        """Write a note on a document; False if its asker sees no such document."""
+        ...
+
+    def read_notes(self, scope: Scope | None, *, now: int) -> list[Feedback]:
+        """Return the notes on documents that are there, oldest first."""
+        ...
+
+    def has_layer(self, table: str) -> bool:
+        """Whether the layer above that this table belongs to keeps its rows beside the documents."""
+        ...
+
+    # ------------------------------------------------------------------ writing and care
+
+    def writing(
+        self,
+        doing: str,
+        *,
+        scopes: Iterable[Scope] | None = None,
+        wait: bool = True,
+        in_background: bool = False,
+    ) -> AbstractContextManager[Transaction]:
+        """Take the writer's turn and a transaction: committed at the end, rolled back if anything is raised.
+
+        Args:
+            doing: what is being done, for the message of an error.
+            scopes: whose rows are read and written; a store in which tenants do not wait for each other takes the turn
+                of these. None: what is written decides.
+            wait: for another writer, as long as the index waits.
+            in_background: this is not the caller's write; foreground writers wait for its end.
+
+        Raises:
+            StoreBusyError: another writer was at work for longer than the index waits.
+        """
+        ...
+
+    def is_writing_here(self) -> bool:
+        """Whether this thread has the writer's turn."""
+        ...
+
+    def inspect(self, report: CheckReport) -> None:
+        """Check the rows, and add what is wrong to the report; in a snapshot."""
+        ...
+
+    def collection_names(self) -> list[str]:
+        """Return the names of the collections beside the one without a name, in alphabetical order."""
+        ...
+
+    def drop_collection(self, name: str, *, now: int) -> int:
+        """Drop a collection, and leave an event for each scope that had documents; how many those were."""
+        ...
+
+    def rewrite(self) -> None:
+        """Give back the space of what was deleted, where the store has to be told to."""
+        ...
+
+    def size_bytes(self) -> int:
+        """Return how many bytes the rows and images take where they are kept."""
+        ...
+
+    def check_open(self) -> None:
+        """Raise ClosedError if the store was closed."""
+        ...
+
+    def close(self) -> None:
+        """Close it. Safe to call twice, and from anywhere."""
+        ...
+
+    def abandon(self) -> None:
+        """After a fork, in the child: connections are the parent's, and are neither used nor closed here."""
+        ...

@@ -1,0 +1,145 @@
+"""A PostgreSQL server for the tests: that of SCRUBJAY_TEST_POSTGRES, or one of the packages of Debian, started in a
+temporary folder on a socket and stopped at the end.
+
+The server refuses to run as root, so for root it runs as `postgres` or `nobody`. Each index gets a schema of its own.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import pwd
+import secrets
+import shutil
+import subprocess
+import tempfile
+from functools import lru_cache
+from pathlib import Path
+from urllib.parse import quote
+
+__all__ = ["Cluster", "cluster", "new_cluster", "new_url"]
+
+_PORT = 54329
+
+
+class Cluster:
+    """One server. `stop` and `kill` and `start` are for tests that take it away."""
+
+    def __init__(self, programs: Path) -> None:
+        self._programs = programs
+        self.folder = Path(tempfile.mkdtemp(prefix="scrubjay-pg-"))
+        self._user = (
+            next(name for name in ("postgres", "nobody") if _has_user(name)) if os.geteuid() == 0 else None
+        )
+        if self._user is not None:
+            shutil.chown(self.folder, self._user)
+        self.folder.chmod(0o755)
+        self._run(
+            "initdb", "-D", self._data, "-A", "trust", "-U", "tests", "-E", "UTF8", "--locale=C", "--no-sync"
+        )
+        self.start()
+
+    @property
+    def _data(self) -> str:
+        return str(self.folder / "data")
+
+    def _run(self, program: str, *arguments: str) -> None:
+        command = [str(self._programs / program), *arguments]
+        if self._user is not None:
+            command = ["runuser", "-u", self._user, "--", *command]
+        done = subprocess.run(command, capture_output=True, text=True, cwd="/", check=False)
+        if done.returncode != 0:
+            raise RuntimeError(f"{program}: {done.stdout}{done.stderr}")
+
+    def start(self) -> None:
+        """Start the server and wait until it answers."""
+        options = f"-k {self.folder} -p {_PORT} -c listen_addresses='' -c max_connections=200"
+        log = str(self.folder / "log")
+        self._run("pg_ctl", "-D", self._data, "-l", log, "-o", options, "-w", "-t", "60", "start")
+
+    def stop(self, how: str = "fast") -> None:
+        """Stop it: "fast" ends every connection, "immediate" is like a crash."""
+        self._run("pg_ctl", "-D", self._data, "-m", how, "-w", "stop")
+
+    def fork_from_copy(self, copy: Path) -> None:
+        """Let a stopped server go on from a copy of its folder, as a standby that was behind takes over."""
+        shutil.rmtree(self._data)
+        shutil.copytree(copy, self._data, symlinks=True)
+        (Path(self._data) / "standby.signal").touch()
+        if self._user is not None:
+            subprocess.run(["chown", "-R", self._user, self._data], check=True)
+        self.start()
+        self._run("pg_ctl", "-D", self._data, "-w", "promote")
+
+    def copy_to(self, copy: Path) -> None:
+        """Copy the folder of a stopped server."""
+        shutil.copytree(self._data, copy, symlinks=True)
+
+    def remove(self) -> None:
+        """Stop it for good."""
+        try:
+            self.stop("immediate")
+        except RuntimeError:
+            pass  # it was stopped
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    @property
+    def url(self) -> str:
+        """The address of its database."""
+        return f"postgresql://tests@/postgres?host={quote(str(self.folder), safe='')}&port={_PORT}"
+
+
+def _has_user(name: str) -> bool:
+    try:
+        pwd.getpwnam(name)
+    except KeyError:
+        return False
+    return True
+
+
+def _programs() -> Path | None:
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[4]))
+    if found:
+        return found[-1].parent
+    program = shutil.which("initdb")
+    return None if program is None else Path(program).parent
+
+
+@lru_cache(maxsize=1)
+def cluster() -> Cluster | str:
+    """Return the server that all tests of this process share, or why there is none."""
+    return new_cluster()
+
+
+def new_cluster() -> Cluster | str:
+    """Return a server of one's own, to be taken away and given back, or why there is none."""
+    try:
+        import psycopg  # noqa: F401
+    except ImportError:
+        return "psycopg is not installed (extra postgres)"
+    programs = _programs()
+    if programs is None:
+        return "no PostgreSQL is installed here"
+    if os.geteuid() == 0 and not (_has_user("postgres") or _has_user("nobody")):
+        return "PostgreSQL refuses root, and there is no other user"
+    made = Cluster(programs)
+    atexit.register(made.remove)
+    return made
+
+
+def new_url(base: str | None = None) -> str:
+    """Return the address of an empty schema; skip the test where there is no server."""
+    import pytest
+
+    base = base or os.environ.get("SCRUBJAY_TEST_POSTGRES")
+    if base is None:
+        found = cluster()
+        if isinstance(found, str):
+            pytest.skip(found)
+        base = found.url
+    import psycopg
+
+    name = f"t{secrets.token_hex(6)}"
+    with psycopg.connect(base, autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {name}")
+    return f"{base}{'&' if '?' in base else '?'}options=-csearch_path%3D{name}"
