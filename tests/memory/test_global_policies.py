@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 from scrubjay import KeyErasedError, Scope
-from scrubjay.memory import FactCandidate, Memory, schema
+from scrubjay.memory import FactCandidate, Memory
+from scrubjay.memory.ledger import schema
 from tests.memory.setting import ACME, CODER, DAY, EVERYWHERE, GLOBEX, JANE, START, Clock, open_memory
 
 

@@ -12,7 +12,8 @@ import scrubjay
 from scrubjay import Index, Query, payload
 from scrubjay.backend import Backend
 from scrubjay.embedders import Function
-from scrubjay.memory import FactCandidate, Memory, Provenance, schema
+from scrubjay.memory import FactCandidate, Memory, Provenance
+from scrubjay.memory.ledger import schema
 from tests.memory.setting import ACME, JANE, JOE, Clock, by_ann, lives, open_memory, row_count, texts
 
 FACT = {
