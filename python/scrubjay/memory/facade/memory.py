@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from scrubjay._native import Scope
-from scrubjay.embedders.protocol import Embedder
+from scrubjay.embedders.accepted import EmbedderLike
 from scrubjay.fusion import Query, Relevance
 from scrubjay.index import Index
 from scrubjay.index.documented import documented
@@ -99,7 +99,7 @@ class Memory:
     @classmethod
     @documented(open_parts)
     def open(
-        cls: type[Self], path: str | Path, embedder: Embedder | None = None, *,
+        cls: type[Self], path: str | Path, embedder: EmbedderLike | None = None, *,
         clock: Callable[[], int] | None = None, judge: Judge | None = None, decay: Decay | None = None,
         retention_days: float = 90.0, history_days: float | None = None,
         retriever: Callable[[Index], Retriever] = Retriever, validate: Validators | None = None,

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from scrubjay.backend import Backend
-from scrubjay.embedders.protocol import Embedder
+from scrubjay.embedders.accepted import EmbedderLike
 from scrubjay.index import Index
 from scrubjay.memory.exchange.files import Files
 from scrubjay.memory.exchange.markdown import Verbs
@@ -99,7 +99,7 @@ class Parts:
 
 def open_parts(
     path: str | Path,
-    embedder: Embedder | None,
+    embedder: EmbedderLike | None,
     settings: Settings,
     retriever: Callable[[Index], Retriever],
     options: Mapping[str, Any],
