@@ -20,7 +20,7 @@ from scrubjay.memory import MemoryAdmin
 
 PACKAGE = Path(scrubjay.__file__).parent
 
-FACADES = {"index/facade.py": 350, "memory/facade/memory.py": 380}
+FACADES = {"index/facade.py": 350, "memory/facade/memory.py": 350}
 """File of a facade -> how many lines it may have."""
 
 PUBLIC_MEMBERS = {Index: 25, Memory: 35}
@@ -133,7 +133,7 @@ def _check_errors(cls: type, made: Any) -> None:
         static = inspect.getattr_static(cls, name)
         if isinstance(static, property):
             continue
-        with pytest.raises(TypeError, match=rf"{cls.__name__}\.{name.replace('asearch', 'search')}\(\)"):
+        with pytest.raises(TypeError, match=rf"{cls.__name__}\.{name.replace('asearch', 'a?search')}\(\)"):
             _call(getattr(made, name))
         n_tried += 1
     assert n_tried >= 13
