@@ -90,7 +90,7 @@ class QuickScope {
     PyObject* given[3] = {Py_None, Py_None, Py_None};
     if (reinterpret_cast<PyTypeObject*>(type) == type_ && read(arguments, n_positional, keywords, given)) {
       try {
-        return Instances<Scope>::make(make_scope(given[0], given[1], given[2])).release().ptr();
+        return Instances<Scope>::construct(make_scope(given[0], given[1], given[2])).release().ptr();
       } catch (...) {
         PyErr_Clear();  // the usual way says what is wrong
       }
