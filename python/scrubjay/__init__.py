@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 try:
@@ -65,7 +66,6 @@ from scrubjay.fusion import (
 from scrubjay.index import Admin, AsyncIndex, BackfillReport, Hit, Hits, Index, ScopeView, ScoreParts
 from scrubjay.initialised import guard_exports
 from scrubjay.records import Cursor, Page, Record, Stamp
-from scrubjay.retrieval import Retriever
 from scrubjay.stemming import snowball
 
 if TYPE_CHECKING:
@@ -79,6 +79,7 @@ if TYPE_CHECKING:
         PreferenceCandidate,
         Provenance,
     )
+    from scrubjay.retrieval import Retriever
 
 __version__: str = _native.show_config_dict()["version"]
 
@@ -168,7 +169,12 @@ _OF_MEMORY = frozenset(
 
 
 def __getattr__(name: str) -> Any:
-    """The names of memory are imported on first use: searching alone imports in a third of the time."""
+    """The names of memory and retrieval are imported on first use: searching alone imports in a third of the time."""
+    if name in ("backend", "memory", "retrieval"):
+        return importlib.import_module(f"scrubjay.{name}")
+    if name == "Retriever":
+        globals()[name] = found = importlib.import_module("scrubjay.retrieval").Retriever
+        return found
     if name not in _OF_MEMORY:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from scrubjay import memory
@@ -178,4 +184,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_OF_MEMORY})
+    return sorted({*globals(), *_OF_MEMORY, "Retriever"})

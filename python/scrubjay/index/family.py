@@ -6,12 +6,14 @@ import threading
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 from scrubjay.errors import ClosedError
 from scrubjay.locks import renew_in_children
-from scrubjay.store.postgres.database import Database
 from scrubjay.store.schema import is_collection_name
+
+if TYPE_CHECKING:
+    from scrubjay.store.postgres.database import Database
 
 __all__ = ["Family", "checked_name"]
 

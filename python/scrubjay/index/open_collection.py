@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from scrubjay._native import Scope
 from scrubjay.embedders.accepted import AUTO, Given, embedder_of_model
@@ -24,9 +24,11 @@ from scrubjay.store.feedback import FeedbackLog
 from scrubjay.store.local import LocalEngine
 from scrubjay.store.open import checked_budget, open_engine
 from scrubjay.store.postgres.address import is_address
-from scrubjay.store.postgres.database import Database
 from scrubjay.store.protocol import Identity
 from scrubjay.store.residency import Residency
+
+if TYPE_CHECKING:
+    from scrubjay.store.postgres.database import Database
 
 __all__ = [
     "OpenCollection",
@@ -280,7 +282,7 @@ def open_root(
     """
     options = dict(options)
     max_stale = options.pop("max_stale", 1.0)
-    place = Database(str(path), max_stale=max_stale) if is_address(path) else Path(path)
+    place: Path | Database = Path(path) if not is_address(path) else _database(str(path), max_stale)
     family: Family[OpenCollection] = Family(place, query_cache, options, checked_policy(on_embedder_error))
     name = "" if collection is None else checked_name(collection)
     if embedder == AUTO:
@@ -295,6 +297,12 @@ def open_root(
     opened.is_root = True
     family.add_root(opened)
     return opened
+
+
+def _database(address: str, max_stale: float) -> Database:
+    from scrubjay.store.postgres.database import Database  # a tenth of the time of `import scrubjay`
+
+    return Database(address, max_stale=max_stale)
 
 
 def make_root(

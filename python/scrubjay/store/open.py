@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from scrubjay._native import Engine
 from scrubjay.errors import StoreFormatError, UnsupportedError
@@ -12,10 +12,12 @@ from scrubjay.stemming import stemmer_of
 from scrubjay.store.budget import Budget
 from scrubjay.store.encryption import KeyRing
 from scrubjay.store.engine import DurableEngine
-from scrubjay.store.postgres.database import Database
 from scrubjay.store.protocol import Identity
 from scrubjay.store.seam import Store
 from scrubjay.store.sqlite import SqliteStore, check_identity
+
+if TYPE_CHECKING:
+    from scrubjay.store.postgres.database import Database
 
 __all__ = ["checked_budget", "open_engine"]
 
