@@ -84,6 +84,7 @@ class Backend:
         Raises:
             UnsupportedError: they are.
         """
+        self._collection.check_open()
         engine = self._collection.engine
         if isinstance(engine, DurableEngine):
             engine.file(doing)
