@@ -56,7 +56,9 @@ SUITES = {
     "postgres": Suite(
         ("tests/test_store.py", "tests/test_async_store.py"),
         "langgraph-checkpoint-postgres",
-        {"omit_expired": _SQL, "large_batches": _SQL, "pool": _SQL, "test_no_running_loop": _ON_LOOP},
+        {"omit_expired": _SQL, "test_no_running_loop": _ON_LOOP},
+        # Async tests of a pool of connections, and of more batches than it has, wait for a server.
+        ("-k", "not large_batches and not (test_async_store and pool)"),
     ),
     "langchain": Suite(("tests/adapters/test_langchain_suite.py",)),
     "haystack": Suite(("tests/adapters/test_haystack_suite.py",)),
