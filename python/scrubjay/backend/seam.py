@@ -95,6 +95,12 @@ class Backend:
         return self._collection.is_closed
 
     @property
+    def is_durable(self) -> bool:
+        """Whether it is in a file or a database, which other processes may have open as well."""
+        self._collection.check_open()
+        return isinstance(self._collection.engine, DurableEngine)
+
+    @property
     def dim(self) -> int | None:
         """The dimension of the vectors; None until the first one decides."""
         return self._collection.engine.dim
