@@ -83,6 +83,23 @@ class TestAway:
             assert words(index) == {*range(30), 100, 101} - {1}
             assert index.admin.check().clean
 
+    def test_what_is_known_to_be_behind_is_searched_as_it_was(self, server: Cluster, url: str) -> None:
+        with Index.open(url, max_stale=0.3) as index, Index.open(url) as other:
+            index.upsert(1, "oak", scope=JANE)
+            assert words(index) == {1}
+            other.upsert(2, "oak", scope=JANE)
+            store: Any = Backend.of(index).engine.store  # type: ignore[union-attr]
+            until(lambda: JANE in store._behind and store._behind[JANE] == other.admin.stamp(JANE).version)
+            server.stop("immediate")
+            try:
+                hits = index.search("oak", scope=JANE)
+                assert hits.ids.tolist() == [1]
+                assert any(reason.startswith("stale: ") for reason in hits.degraded)
+            finally:
+                server.start()
+            until(lambda: words(index) == {1, 2})
+            until(lambda: not any(r.startswith("stale: ") for r in index.search("oak", scope=JANE).degraded))
+
     def test_what_expires_meanwhile_is_not_found(self, server: Cluster, url: str) -> None:
         with Index.open(url, max_stale=0.3) as index:
             now = [1_000_000_000.0]
