@@ -293,6 +293,7 @@ MAKERS: dict[str, Callable[[World], Any]] = {
     "ScoreParts": lambda world: _hits(world)[0].parts,
     "Record": lambda _: Record("m1", "text", JANE),
     "Page": lambda world: world.index_in_memory().scroll(scope=JANE),
+    "Stamp": lambda world: world.index_in_memory().admin.stamp(JANE),
     "Query": lambda _: fusion.Query(),
     "RRF": lambda _: fusion.RRF(),
     "Auto": lambda _: fusion.Auto(),

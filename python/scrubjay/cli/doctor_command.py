@@ -44,6 +44,11 @@ EXTRAS = {
     "strands": ("strands",),
     "crewai": ("crewai",),
     "agent-framework": ("agent_framework",),
+    "agno": ("agno",),
+    "anthropic": ("anthropic",),
+    "cognee": ("cognee",),
+    "pydantic-ai": ("pydantic_ai",),
+    "smolagents": ("smolagents",),
 }
 """Extra -> the modules that it brings."""
 
