@@ -239,7 +239,7 @@ MUTANTS: dict[str, Mutant] = {
     ),
     "rejections": Mutant(
         "rejections are recorded",
-        _M + "gate.gate:Gate._reject",
+        _M + "ledger.rejections:write_rejection",
         "connection.execute(",
         "(lambda *given: None)(",
         f"{GATE}::test_what_is_unfit_is_rejected_and_recorded",

@@ -35,8 +35,8 @@ from scrubjay.memory.gate.standing import Standing
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.documents import Embedded
 from scrubjay.memory.ledger.making import as_moment
+from scrubjay.memory.ledger.rejections import write_rejection
 from scrubjay.memory.ledger.rows import hash_in, value_hash_in
-from scrubjay.memory.ledger.sealing import next_number, sealed_values, settle
 from scrubjay.memory.ledger.statements import topics_in
 from scrubjay.memory.model.candidates import (
     Candidate,
@@ -52,7 +52,6 @@ from scrubjay.memory.model.ruling import tenant_of
 from scrubjay.memory.model.sensitivity import classified
 from scrubjay.memory.model.values import fault, said, with_text
 from scrubjay.payload import CreatedAt
-from scrubjay.store.reading import names_of
 from scrubjay.store.together import Change
 
 __all__ = ["Gate", "Proposed"]
@@ -337,27 +336,8 @@ class Gate:
             return self._reject(change, one, str(unfit))
 
     def _reject(self, change: Change, one: Proposal, reason: str) -> Outcome:
-        connection, (tenant, *names) = change.connection, names_of(one.scope)
-        said = {"reason": reason, "content": as_kept(content_of(one.kind, one.candidate))}
-        number = next_number(connection, "memory_rejection", wanted=settle(connection, tenant))
-        said = sealed_values(connection, "memory_rejection", tenant, number, names, said)
-        connection.execute(
-            "INSERT INTO memory_rejection"
-            "(number, at, tenant, user, agent, kind, reason, content, source_run, source_turn, author) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-            (
-                number,
-                change.now,
-                tenant,
-                *names,
-                one.kind,
-                said["reason"],
-                said["content"],
-                one.source.run,
-                one.source.turn,
-                one.source.author,
-            ),
-        )
+        content = as_kept(content_of(one.kind, one.candidate))
+        write_rejection(change, one.scope, one.kind, reason, content, one.source)
         return Outcome("rejected", one.kind, None, reason, active=False)
 
 

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.errors import CorruptIndexError
 from scrubjay.memory.ledger.context import MemoryContext, checked_scope
 from scrubjay.memory.ledger.making import record_of
+from scrubjay.memory.ledger.rejections import rejections_of
 from scrubjay.memory.ledger.rows import FactRow, Row, find_row, is_visible
 from scrubjay.memory.ledger.schema import KINDS
 from scrubjay.memory.ledger.sealing import opened_in, place_in
 from scrubjay.memory.model.answers import Event, Rejection, Why
 from scrubjay.memory.model.decoding import are_texts, as_moment, decoded
-from scrubjay.store.decoding import optional_integer, scope_of
+from scrubjay.store.decoding import scope_of
 from scrubjay.store.listing import checked_count
-from scrubjay.store.reading import names_of
 
 __all__ = ["ProvenanceReader"]
 
@@ -98,32 +97,7 @@ class ProvenanceReader:
         if not self._context.is_readable(scope):
             return []
         with self._context.reading() as connection:
-            found = connection.execute(
-                "SELECT number, at, kind, reason, content, source_run, source_turn, author FROM memory_rejection "
-                "WHERE tenant = ? AND user = ? AND agent = ? ORDER BY number DESC LIMIT ?",
-                (*names_of(scope), limit),
-            ).fetchall()
-            return [
-                decoded(f"rejection {row[0]}", None, partial(self._rejection, scope, row)) for row in found
-            ]
-
-    def _rejection(self, scope: Scope, row: Any) -> Rejection:
-        number, at, kind, reason, content, run, turn, author = row
-        _, user, agent = names_of(scope)
-        said = [
-            opened_in(
-                self._context.store.cipher,
-                scope.tenant,
-                place_in("memory_rejection", column, number, (user, agent)),
-                kept,
-            )
-            for column, kept in (("reason", reason), ("content", content))
-        ]
-        if not are_texts(kind, *said) or not are_texts(run, author, optional=True):
-            raise CorruptIndexError("its texts cannot be read")
-        return Rejection(
-            as_moment(at), scope, kind, said[0], said[1], run, optional_integer(turn, "its turn"), author
-        )
+            return rejections_of(connection, self._context.store.cipher, scope, limit)
 
     def _detail(self, tenant: str, number: int, kept: Any) -> Any:
         return opened_in(

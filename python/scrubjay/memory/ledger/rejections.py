@@ -1,0 +1,78 @@
+"""What the gate refused (table `memory_rejection`), with the reason; kept for a while to be asked about."""
+
+from __future__ import annotations
+
+import sqlite3
+from functools import partial
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.errors import CorruptIndexError
+from scrubjay.memory.ledger.sealing import next_number, opened_in, place_in, sealed_values, settle
+from scrubjay.memory.model.answers import Rejection
+from scrubjay.memory.model.candidates import Provenance
+from scrubjay.memory.model.decoding import are_texts, as_moment, decoded
+from scrubjay.store.cipher import Cipher
+from scrubjay.store.decoding import optional_integer
+from scrubjay.store.reading import names_of
+from scrubjay.store.together import Change
+
+__all__ = ["rejections_of", "write_rejection"]
+
+
+def write_rejection(
+    change: Change, scope: Scope, kind: str, reason: str, content: str, source: Provenance
+) -> None:
+    """Note what was refused of a scope. Reason and content are sealed as the tenant is."""
+    connection, (tenant, *names) = change.connection, names_of(scope)
+    number = next_number(connection, "memory_rejection", wanted=settle(connection, tenant))
+    said = sealed_values(
+        connection, "memory_rejection", tenant, number, names, {"reason": reason, "content": content}
+    )
+    connection.execute(
+        "INSERT INTO memory_rejection"
+        "(number, at, tenant, user, agent, kind, reason, content, source_run, source_turn, author) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (
+            number,
+            change.now,
+            tenant,
+            *names,
+            kind,
+            said["reason"],
+            said["content"],
+            source.run,
+            source.turn,
+            source.author,
+        ),
+    )
+
+
+def rejections_of(
+    connection: sqlite3.Connection, cipher: Cipher, scope: Scope, limit: int
+) -> list[Rejection]:
+    """Return what was refused in exactly a scope, newest first.
+
+    Raises:
+        CorruptIndexError: a row is not what was written.
+    """
+    found = connection.execute(
+        "SELECT number, at, kind, reason, content, source_run, source_turn, author FROM memory_rejection "
+        "WHERE tenant = ? AND user = ? AND agent = ? ORDER BY number DESC LIMIT ?",
+        (*names_of(scope), limit),
+    ).fetchall()
+    return [decoded(f"rejection {row[0]}", None, partial(_rejection, cipher, scope, row)) for row in found]
+
+
+def _rejection(cipher: Cipher, scope: Scope, row: Any) -> Rejection:
+    number, at, kind, reason, content, run, turn, author = row
+    _, user, agent = names_of(scope)
+    said = [
+        opened_in(cipher, scope.tenant, place_in("memory_rejection", column, number, (user, agent)), kept)
+        for column, kept in (("reason", reason), ("content", content))
+    ]
+    if not are_texts(kind, *said) or not are_texts(run, author, optional=True):
+        raise CorruptIndexError("its texts cannot be read")
+    return Rejection(
+        as_moment(at), scope, kind, said[0], said[1], run, optional_integer(turn, "its turn"), author
+    )
