@@ -43,6 +43,15 @@ def count_cases() -> dict[str, int] | None:
 
 def counted(names: Sequence[str], child: str) -> dict[str, int] | None:
     """Runs a call of this module under callgrind, which has to run `measured` on as many calls."""
+    dumps = dumped(len(names), f"from benchmarks.micro import instructions as i; i.{child}")
+    if dumps is None:
+        return None
+    nothing, *each = map(total_of, dumps)
+    return {name: total - nothing for name, total in zip(names, each, strict=True)}
+
+
+def dumped(n_calls: int, code: str) -> list[str] | None:
+    """Callgrind's dumps of an empty pair of markers and of each call that a child makes; None without valgrind."""
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         return None
@@ -50,26 +59,25 @@ def counted(names: Sequence[str], child: str) -> dict[str, int] | None:
         out = Path(folder) / "counts"
         command = [valgrind, "--tool=callgrind", f"--callgrind-out-file={out}"]
         command += [f"--zero-before={BEGIN}", f"--dump-before={END}"]
-        command += [sys.executable, "-c", f"from benchmarks.micro import instructions as i; i.{child}"]
-        environment = {
-            **os.environ,
-            "PYTHONHASHSEED": "0",
-            "SCRUBJAY_HASH_SEED": "1",
-            "SCRUBJAY_SIMD": simd_level(),
-        }
-        finished = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+        command += [sys.executable, "-c", code]
+        finished = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
         if finished.returncode:
             raise RuntimeError(finished.stderr[-2_000:])
-        totals = [total_of(Path(f"{out}.{number}")) for number in range(1, len(names) + 3)]
-    _, nothing, *each = totals
-    return {name: total - nothing for name, total in zip(names, each, strict=True)}
+        # the first dump is of what came before, and of the markers that bind themselves
+        return [Path(f"{out}.{number}").read_text(errors="replace") for number in range(2, n_calls + 3)]
 
 
-def total_of(dump: Path) -> int:
+def environment() -> dict[str, str]:
+    """Of a child whose instructions are to be the same every time."""
+    fixed = {"PYTHONHASHSEED": "0", "SCRUBJAY_HASH_SEED": "1", "SCRUBJAY_SIMD": simd_level()}
+    return {**os.environ, **fixed}
+
+
+def total_of(dump: str) -> int:
     """The instructions of one dump."""
-    found = re.search(r"^(?:totals|summary): (\d+)", dump.read_text(), re.MULTILINE)
+    found = re.search(r"^(?:totals|summary): (\d+)", dump, re.MULTILINE)
     if found is None:
-        raise RuntimeError(f"{dump.name}: expected a line of totals, got none")
+        raise RuntimeError("expected a line of totals in callgrind's dump, got none")
     return int(found[1])
 
 

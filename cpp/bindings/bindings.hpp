@@ -25,6 +25,7 @@ void register_query(pybind11::module_& module);
 void register_scope(pybind11::module_& module);
 void register_embedder(pybind11::module_& module);
 void register_result(pybind11::module_& module);
+void register_hits(pybind11::module_& module);
 void register_engine(pybind11::module_& module);
 void register_search(EngineClass& type);
 void register_lookup(EngineClass& type);

@@ -36,17 +36,9 @@ class Instances {
 
   // A new object that owns the value. Not in pybind11's list of objects, in which only those are looked up
   // that C++ hands to Python a second time.
-  [[nodiscard]] static pybind11::object make(std::unique_ptr<T> value) {
-    auto object = pybind11::reinterpret_steal<pybind11::object>(type_->tp_alloc(type_, 0));
-    if (!object) throw pybind11::error_already_set();
-    auto* instance = reinterpret_cast<Instance*>(object.ptr());
-    instance->simple_layout = true;
-    instance->owned = true;
-    instance->simple_value_holder[0] = value.get();
-    new (&instance->simple_value_holder[1]) std::unique_ptr<T>(std::move(value));
-    instance->simple_holder_constructed = true;
-    return object;
-  }
+  [[nodiscard]] static pybind11::object make(std::unique_ptr<T> value) { return own(std::move(value)); }
+  // The same of a class whose holder is a std::shared_ptr.
+  [[nodiscard]] static pybind11::object make(std::shared_ptr<T> value) { return own(std::move(value)); }
 
   // Lets objects of make() die without a look-up, too.
   static void dispose_quickly() noexcept {
@@ -64,6 +56,20 @@ class Instances {
 
  private:
   using Instance = pybind11::detail::instance;
+
+  template <class Holder>
+  [[nodiscard]] static pybind11::object own(Holder value) {
+    auto object = pybind11::reinterpret_steal<pybind11::object>(type_->tp_alloc(type_, 0));
+    if (!object) throw pybind11::error_already_set();
+    auto* instance = reinterpret_cast<Instance*>(object.ptr());
+    instance->simple_layout = true;
+    instance->owned = true;
+    instance->simple_value_holder[0] = value.get();
+    new (&instance->simple_value_holder[1]) Holder(std::move(value));
+    instance->simple_holder_constructed = true;
+    return object;
+  }
+
   static inline PyTypeObject* type_ = nullptr;
   static inline destructor usual_dispose_ = nullptr;
 };

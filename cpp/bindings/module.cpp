@@ -39,6 +39,7 @@ PYBIND11_MODULE(_native, module, pybind11::mod_gil_not_used()) {
   scrubjay::bindings::register_embedder(module);
   scrubjay::bindings::register_filter(module);
   scrubjay::bindings::register_result(module);
+  scrubjay::bindings::register_hits(module);
   scrubjay::bindings::register_ranking(module);
   scrubjay::bindings::register_query(module);
   scrubjay::bindings::register_engine(module);

@@ -1,6 +1,9 @@
 #include "engine/scope.hpp"
 
 #include <pybind11/typing.h>
+#include <structmember.h>
+
+#include <cstddef>
 
 #include "bindings.hpp"
 #include "classes.hpp"
@@ -53,6 +56,84 @@ py::typing::List<Scope> visible(const Scope& scope) {
   return scopes;
 }
 
+// Scope(...) without pybind11's dispatcher, since many searches make a scope of their own. What is unusual, and every
+// error, goes the usual way; nothing is done twice but looking at the components.
+class QuickScope {
+ public:
+  // pybind11's metaclass calls its classes by tuples and dicts only; this one, of Scope alone, looks first whether a
+  // class has a way of its own.
+  [[nodiscard]] static py::object metaclass() {
+    PyTypeObject* usual = py::detail::get_internals().default_metaclass;
+    static PyMemberDef members[] = {
+        {"__vectorcalloffset__", T_PYSSIZET, offsetof(PyTypeObject, tp_vectorcall), READONLY, nullptr},
+        {nullptr, 0, 0, 0, nullptr}};
+    PyType_Slot slots[] = {{Py_tp_base, usual},
+                           {Py_tp_call, reinterpret_cast<void*>(usual->tp_call)},
+                           {Py_tp_members, members},
+                           {0, nullptr}};
+    PyType_Spec specification = {"scrubjay._native.ScopeType", 0, 0,
+                                 Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_VECTORCALL, slots};
+    auto type = py::reinterpret_steal<py::object>(PyType_FromSpec(&specification));
+    if (!type) throw py::error_already_set();
+    return type;
+  }
+  static void install(py::handle type) {
+    type_ = reinterpret_cast<PyTypeObject*>(type.ptr());
+    constexpr const char* kNames[] = {"tenant", "user", "agent"};
+    for (size_t i = 0; i < 3; ++i) names_[i] = PyUnicode_InternFromString(kNames[i]);
+    type_->tp_vectorcall = &construct;
+  }
+
+ private:
+  static PyObject* construct(PyObject* type, PyObject* const* arguments, size_t n, PyObject* keywords) {
+    const auto n_positional = static_cast<size_t>(PyVectorcall_NARGS(n));
+    PyObject* given[3] = {Py_None, Py_None, Py_None};
+    if (reinterpret_cast<PyTypeObject*>(type) == type_ && read(arguments, n_positional, keywords, given)) {
+      try {
+        return Instances<Scope>::make(make_scope(given[0], given[1], given[2])).release().ptr();
+      } catch (...) {
+        PyErr_Clear();  // the usual way says what is wrong
+      }
+    }
+    return construct_slowly(type, arguments, n_positional, keywords);
+  }
+  // False: not a usual call.
+  static bool read(PyObject* const* arguments, size_t n_positional, PyObject* keywords,
+                   PyObject* (&given)[3]) noexcept {
+    const size_t n_keywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+    if (n_positional + n_keywords > 3) return false;
+    for (size_t i = 0; i < n_positional; ++i) given[i] = arguments[i];
+    for (size_t i = 0; i < n_keywords; ++i) {
+      const PyObject* name = PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i));
+      size_t parameter = n_positional;
+      while (parameter < 3 && names_[parameter] != name) ++parameter;
+      if (parameter == 3) return false;
+      given[parameter] = arguments[n_positional + i];
+    }
+    return PyUnicode_Check(given[0]) != 0;
+  }
+  static PyObject* construct_slowly(PyObject* type, PyObject* const* arguments, size_t n_positional,
+                                    PyObject* keywords) {
+    try {
+      py::tuple positional(n_positional);
+      for (size_t i = 0; i < n_positional; ++i)
+        positional[i] = py::reinterpret_borrow<py::object>(arguments[i]);
+      py::dict named;
+      const size_t n_keywords = keywords ? static_cast<size_t>(PyTuple_GET_SIZE(keywords)) : 0;
+      for (size_t i = 0; i < n_keywords; ++i)
+        named[PyTuple_GET_ITEM(keywords, static_cast<Py_ssize_t>(i))] =
+            py::reinterpret_borrow<py::object>(arguments[n_positional + i]);
+      return Py_TYPE(type)->tp_call(type, positional.ptr(), named.ptr());
+    } catch (py::error_already_set& error) {
+      error.restore();
+      return nullptr;
+    }
+  }
+
+  static inline PyTypeObject* type_ = nullptr;
+  static inline PyObject* names_[3] = {};
+};
+
 std::string repr_scope(const Scope& scope) {
   std::string text = "Scope(" + py::cast<std::string>(py::repr(from_text(scope.tenant())));
   if (scope.user()) text += ", user=" + py::cast<std::string>(py::repr(from_text(*scope.user())));
@@ -63,7 +144,7 @@ std::string repr_scope(const Scope& scope) {
 }  // namespace
 
 void register_scope(py::module_& module) {
-  auto type = export_class<Scope, std::shared_ptr<Scope>>(
+  py::class_<Scope, std::shared_ptr<Scope>> type(
       module, "Scope", R"(Whose memory this is: a tenant, and optionally a user and an agent of it.
 
 A missing user or agent means "shared by all users / agents of the tenant". A search from a scope sees its own memories
@@ -86,8 +167,11 @@ Scope('acme', user='jane')
 True
 >>> Scope("acme").contains(Scope("acme", user="jane"))
 True
-)");
+)",
+      py::metaclass(QuickScope::metaclass().release().ptr()));
+  Uninitialised<Scope>::refuse(type, "Scope");
   Instances<Scope>::remember(type);
+  QuickScope::install(type);
   type.def(py::init([](py::object tenant, py::object user, py::object agent) {
              return make_scope(tenant, user, agent);
            }),

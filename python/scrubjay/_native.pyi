@@ -7,7 +7,7 @@ import collections.abc
 import numpy
 import numpy.typing
 import typing
-__all__: list[str] = ['CompiledQuery', 'CompiledRanking', 'Document', 'Engine', 'Filter', 'PreparedDocuments', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'porter2', 'sanitize_utf8', 'show_config_dict']
+__all__: list[str] = ['CompiledQuery', 'CompiledRanking', 'Document', 'Engine', 'Filter', 'HitView', 'PreparedDocuments', 'Result', 'Scope', 'StaticEmbedder', 'analyze', 'analyze_throughput', 'hits_of', 'porter2', 'sanitize_utf8', 'show_config_dict']
 class Scope:
     """
     Whose memory this is: a tenant, and optionally a user and an agent of it.
@@ -37,7 +37,7 @@ class Scope:
         ...
     def __hash__(self) -> int:
         ...
-    def __init__(self, tenant: typing.Any, user: typing.Any = None, agent: typing.Any = None) -> None:
+    def __init__(self, tenant: str, user: str | None = None, agent: str | None = None) -> None:
         ...
     def __lt__(self, other: Scope) -> bool:
         """
@@ -273,6 +273,21 @@ class Result:
         of the graphs that were searched instead, and in_view, how many those searches kept in view (the ef of HNSW);
         graphs_given_up, graphs that were asked in vain, so that what they hold was scanned.
         """
+class HitView:
+    """
+    A place in a Result: what scrubjay.Hit derives from.
+    """
+    def __init__(self, hits: object, result: typing.Any, position: int) -> None:
+        ...
+    @property
+    def id(self) -> int | str:
+        ...
+    @property
+    def score(self) -> float:
+        ...
+    @property
+    def text(self) -> str:
+        ...
 class CompiledRanking:
     """
     How a search ranks, in the engine's own form. Immutable; a scrubjay.Query makes it once.
@@ -379,7 +394,7 @@ class Engine:
         """
         Gives memory that was freed in this process back to the system, where the C library can.
         """
-    def __init__(self, dim: typing.Any = None, metric: str = 'cosine', *, dtype: str = 'f16', analyzer: str = 'english', stemmer: typing.Any = None, k1: typing.SupportsFloat | typing.SupportsIndex | None = None, b: typing.SupportsFloat | typing.SupportsIndex | None = None, chunk_docs: typing.SupportsInt | typing.SupportsIndex = 65536, vector_plan: str = 'auto', background: bool = True) -> None:
+    def __init__(self, dim: typing.SupportsIndex | None = None, metric: typing.Literal['cosine', 'ip', 'l2'] = 'cosine', *, dtype: typing.Literal['f16', 'f32'] = 'f16', analyzer: str = 'english', stemmer: collections.abc.Callable[[str], str] | None = None, k1: typing.SupportsFloat | typing.SupportsIndex | None = None, b: typing.SupportsFloat | typing.SupportsIndex | None = None, chunk_docs: typing.SupportsInt | typing.SupportsIndex = 65536, vector_plan: typing.Literal['auto', 'rows', 'codes', 'graph'] = 'auto', background: bool = True) -> None:
         ...
     def __len__(self) -> int:
         ...
@@ -403,49 +418,49 @@ class Engine:
         """
         Rewrites chunks that hold deleted documents, beside searches and writes, gives their memory back, and returns how many went.
         """
-    def count(self, scope: typing.Any = None, *, filter: typing.Any = None, ids: typing.Any = None, exclude: typing.Any = None) -> int:
+    def count(self, scope: Scope | None = None, *, filter: typing.Any = None, ids: collections.abc.Iterable[str | int] | numpy.typing.NDArray[typing.Any] | None = None, exclude: typing.Any = None) -> int:
         """
         How many documents a search from `scope` would see, of those that the filter admits (see search()); without a scope, all.
         """
-    def delete(self, id: typing.Any, *, scope: typing.Any) -> bool:
+    def delete(self, id: str | typing.SupportsIndex, *, scope: Scope) -> bool:
         """
         Deletes the document of exactly this scope from every projection at once; returns whether it existed.
         """
-    def delete_many(self, ids: typing.Any, *, scope: typing.Any, versions: typing.Any = None) -> int:
+    def delete_many(self, ids: collections.abc.Iterable[str | int] | numpy.typing.NDArray[typing.Any], *, scope: Scope | collections.abc.Sequence[Scope], versions: typing.Any = None) -> int:
         """
         Deletes documents of exactly this scope, or of one each of a sequence of scopes; returns how many existed. With `versions`, one for each id, a document that has another version stays.
         """
-    def digest(self, scope: typing.Any) -> dict:
+    def digest(self, scope: Scope) -> dict:
         """
         Counts and order-sensitive hashes of what the partition of exactly this scope holds: equal for equal documents in equal
         order, whatever was deleted before. `miscounted` is 0 unless a counter disagrees with its list.
         """
-    def erase(self, scope: typing.Any, *, exact: bool = False) -> int:
+    def erase(self, scope: Scope, *, exact: bool = False) -> int:
         """
         Erases every document whose scope agrees with all components of `scope` (a tenant: everything of it); with
         `exact` only those of exactly this scope. Returns how many.
         """
-    def find_substring(self, text: typing.Any, *, scope: typing.Any, k: typing.Any = 10) -> Result:
+    def find_substring(self, text: str | bytes, *, scope: Scope, k: typing.SupportsIndex = 10) -> Result:
         """
         The visible documents whose text contains `text` (ASCII letters in either case), by looking at each.
 
         The last resort of a search. Mode 'substring'; the score is the share of the text that is `text`, so short documents
         come first; ties as in search(). ValueError: an empty text.
         """
-    def generation(self, scope: typing.Any) -> int:
+    def generation(self, scope: Scope) -> int:
         """
         A number that changes with every write that a search from `scope` could notice. Equal numbers: nothing was written in between (up to a collision of 64 bits).
         """
-    def get(self, id: typing.Any, *, scope: typing.Any) -> Document | None:
+    def get(self, id: str | typing.SupportsIndex, *, scope: Scope) -> Document | None:
         """
         The most specific of the documents with this id that `scope` sees, or None: its own before those that are shared with it (a user's before an agent's).
         """
-    def graph_state(self, scope: typing.Any) -> str:
+    def graph_state(self, scope: Scope) -> str:
         """
         Of the partition of exactly this scope: 'built' if it has a graph, 'growing' if upkeep is due or under way that takes into it
         what was written beside it, 'coming' while upkeep is due or under way that may build one, 'none' otherwise.
         """
-    def load_partition(self, scope: typing.Any, images: list) -> int:
+    def load_partition(self, scope: Scope, images: list) -> int:
         """
         Takes the documents of save_partition()'s images (bytes, or other buffers of bytes) as the partition of `scope`; returns how many.
 
@@ -453,26 +468,26 @@ class Engine:
         documents of exactly this scope; nothing is changed then. A graph that is damaged, or belongs to other images, is no error: it is
         left aside (graph_state() tells), and built again.
         """
-    def partition_bytes(self, scope: typing.Any) -> int:
+    def partition_bytes(self, scope: Scope) -> int:
         """
         The memory of the partition of exactly this scope, its share of the id map included.
         """
-    def prepare(self, ids: typing.Any, texts: typing.Any, *, scope: typing.Any, vectors: typing.Any = None, payloads: typing.Any = None) -> PreparedDocuments:
+    def prepare(self, ids: collections.abc.Iterable[str | int] | numpy.typing.NDArray[typing.Any], texts: collections.abc.Sequence[str | bytes | None], *, scope: Scope | collections.abc.Sequence[Scope], vectors: typing.Any = None, payloads: typing.Any = None) -> PreparedDocuments:
         """
         The part of upsert_many() that needs no writer's turn: checks, copies and analyses documents; apply() does the rest.
 
         Raises what upsert_many() raises. Nothing is written yet, and whoever writes meanwhile is not held up.
         """
-    def save_partition(self, scope: typing.Any) -> list:
+    def save_partition(self, scope: Scope) -> list:
         """
         The images of the partition of exactly this scope: one bytes object a chunk, of its live documents only; [] if it has none. If
         the partition has a graph, its image comes last (is_graph_image()).
         """
-    def scopes(self, within: typing.Any = None) -> list[Scope]:
+    def scopes(self, within: Scope | None = None) -> list[Scope]:
         """
         The exact scopes that hold documents, or those of them that agree with `within`; in no order.
         """
-    def scroll(self, scope: typing.Any, *, filter: typing.Any = None, ids: typing.Any = None, exclude: typing.Any = None, exact: bool = False, newest: bool = True, after: typing.Any = 0, skip: typing.Any = 0, limit: typing.Any = None) -> Result:
+    def scroll(self, scope: Scope, *, filter: typing.Any = None, ids: collections.abc.Iterable[str | int] | numpy.typing.NDArray[typing.Any] | None = None, exclude: typing.Any = None, exact: bool = False, newest: bool = True, after: typing.SupportsIndex = 0, skip: typing.SupportsIndex = 0, limit: typing.SupportsIndex | None = None) -> Result:
         """
         The documents that a search from `scope` sees, without ranking them, in the order of their last writes.
 
@@ -494,7 +509,7 @@ class Engine:
         >>> page.ids.tolist(), engine.scroll(Scope("acme"), after=page.cursor).ids.tolist()
         ([3, 2], [1])
         """
-    def search(self, text: typing.Any = None, *, scope: typing.Any, k: typing.Any = 10, filter: typing.Any = None, vector: typing.Any = None, query: typing.Any = None, explain: bool = False, embedder: typing.Any = None, entities: typing.Any = None) -> Result:
+    def search(self, text: str | bytes | None = None, *, scope: Scope, k: typing.SupportsIndex = 10, filter: typing.Any = None, vector: numpy.typing.ArrayLike | None = None, query: typing.Any = None, explain: bool = False, embedder: typing.Any = None, entities: typing.Any = None) -> Result:
         """
         The best k visible documents, by one native call without the GIL.
 
@@ -519,15 +534,15 @@ class Engine:
             ValueError: neither text nor vector, k < 1, a vector of the wrong dimension, not finite or all zeros, and so on.
             TypeError: a wrong type, or no scope.
         """
-    def search_batch(self, texts: typing.Any = None, *, scope: typing.Any, k: typing.Any = 10, filter: typing.Any = None, vectors: typing.Any = None, query: typing.Any = None, explain: bool = False, threads: typing.Any = None, embedder: typing.Any = None, entities: typing.Any = None) -> list[Result]:
+    def search_batch(self, texts: collections.abc.Sequence[str | bytes | None] | None = None, *, scope: Scope | collections.abc.Sequence[Scope], k: typing.SupportsIndex = 10, filter: typing.Any = None, vectors: typing.Any = None, query: typing.Any = None, explain: bool = False, threads: typing.SupportsIndex | None = None, embedder: typing.Any = None, entities: typing.Any = None) -> list[Result]:
         """
         n searches on `threads` threads (None: as many as the machine has cores, which is also the most); texts (n,), vectors (n, dim), one scope or n, one query or n. See search().
         """
-    def stats(self, scope: typing.Any = None) -> dict:
+    def stats(self, scope: Scope | None = None) -> dict:
         """
         Counts and bytes: documents, dead, vectors, partitions, chunks, terms, postings, memory_bytes, text_bytes, vector_bytes, posting_bytes, graphs, graph_bytes, graph_vectors (that they hold), graph_extensions (since they were built).
         """
-    def upsert(self, id: typing.Any, text: typing.Any, *, scope: typing.Any, vector: typing.Any = None, payload: typing.Any = None) -> None:
+    def upsert(self, id: str | typing.SupportsIndex, text: str | bytes, *, scope: Scope, vector: numpy.typing.ArrayLike | None = None, payload: bytes | None = None) -> None:
         """
         Inserts a document or replaces the one of this scope with this id; visible to the next search of any thread.
 
@@ -535,21 +550,21 @@ class Engine:
 
         Raises: ValueError or TypeError for bad arguments; nothing is changed then.
         """
-    def upsert_many(self, ids: typing.Any, texts: typing.Any, *, scope: typing.Any, vectors: typing.Any = None, payloads: typing.Any = None) -> int:
+    def upsert_many(self, ids: collections.abc.Iterable[str | int] | numpy.typing.NDArray[typing.Any], texts: collections.abc.Sequence[str | bytes | None], *, scope: Scope | collections.abc.Sequence[Scope], vectors: typing.Any = None, payloads: typing.Any = None) -> int:
         """
         Upserts n documents in order: ids (n,), texts (n,), one scope or n, vectors (n, dim) or n vectors and Nones.
 
         All or nothing, whatever fails: everything is checked before anything is written, and what was prepared is taken back. Of
         equal (scope, id) the last counts. Documents that are new to their partition appear at once. Returns how many distinct ones were written.
         """
-    def upsert_versioned(self, ids: typing.Any, texts: typing.Any, *, scope: typing.Any, versions: typing.Any, vectors: typing.Any = None, payloads: typing.Any = None) -> list[int]:
+    def upsert_versioned(self, ids: collections.abc.Iterable[str | int] | numpy.typing.NDArray[typing.Any], texts: collections.abc.Sequence[str | bytes | None], *, scope: Scope | collections.abc.Sequence[Scope], versions: typing.Any, vectors: typing.Any = None, payloads: typing.Any = None) -> list[int]:
         """
         upsert_many() under conditions: `versions` has for each document the version that it must have now, 0 if there must be
         none, None for no condition (of equal (scope, id) the last one's counts). Returns the versions of the distinct documents that were written.
 
         Raises: VersionConflictError for the first condition that does not hold; nothing is written then. Checked in the writer's turn.
         """
-    def validate(self, ids: typing.Any, texts: typing.Any, *, scope: typing.Any, vectors: typing.Any = None, payloads: typing.Any = None) -> None:
+    def validate(self, ids: collections.abc.Iterable[str | int] | numpy.typing.NDArray[typing.Any], texts: collections.abc.Sequence[str | bytes | None], *, scope: Scope | collections.abc.Sequence[Scope], vectors: typing.Any = None, payloads: typing.Any = None) -> None:
         """
         Raises what upsert_many() would raise for the documents themselves; writes nothing.
         """
@@ -621,6 +636,10 @@ def analyze_throughput(texts: list[str | bytes], analyzer: str = 'english', *, p
     (12, 5)
 
     Raises ValueError for an unknown analyzer, passes < 1 or a lone surrogate, TypeError for another type.
+    """
+def hits_of(type: type, hits: typing.Any, result: typing.Any) -> list:
+    """
+    The hits of a Result as a list of new objects of a class that derives from HitView, which need no __init__.
     """
 def porter2(word: str) -> str:
     """

@@ -10,8 +10,10 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from datetime import datetime, timedelta, timezone
+from datetime import date, datetime, timedelta, timezone
 from typing import Any
+
+import numpy as np
 
 from scrubjay.errors import CorruptIndexError
 
@@ -33,8 +35,9 @@ __all__ = [
     "with_pending",
 ]
 
-CreatedAt = datetime | str | int | float
-"""What `created_at` accepts: a datetime, an ISO 8601 string, or seconds since 1970-01-01T00:00:00Z."""
+CreatedAt = datetime | date | str | int | float | np.datetime64
+"""What `created_at` accepts: a datetime (also NumPy's), a date (its midnight in UTC), an ISO 8601 string, or seconds
+since 1970-01-01T00:00:00Z."""
 
 DAMAGED = b"\xff"
 """Begins what the engine is given for a payload that the file does not have any more; the path of the file follows."""
@@ -69,9 +72,15 @@ def to_utc(value: CreatedAt | None, name: str = "created_at") -> datetime | None
             moment = datetime.fromisoformat(value[:-1] + "+00:00" if value.endswith(("Z", "z")) else value)
         except ValueError:
             raise ValueError(f"{name}: expected an ISO 8601 time, got {value!r}") from None
-    elif isinstance(value, (int, float)) and not isinstance(value, bool):
+    elif isinstance(value, date):
+        moment = datetime(value.year, value.month, value.day)
+    elif isinstance(value, np.datetime64):
+        if np.isnat(value):
+            return None
+        moment = _EPOCH + timedelta(microseconds=int(value.astype("datetime64[us]").astype(np.int64)))
+    elif isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool):
         try:
-            return _EPOCH + timedelta(seconds=value)
+            return _EPOCH + timedelta(seconds=float(value))
         except (OverflowError, ValueError):
             raise ValueError(f"{name}: expected seconds since 1970 (UTC), got {value!r}") from None
     else:
@@ -223,7 +232,7 @@ def times_of(payload: bytes | None) -> tuple[int | None, int | None]:
     if payload is None or b'_at"' not in payload:  # most have neither: no need to parse
         return None, None
     try:
-        fields = json.loads(payload)
+        fields = _decode_json(payload.decode("utf-8", "surrogatepass"))[0]
         created, expires = (
             None if fields.get(name) is None else microseconds(_moment(fields[name]))
             for name in ("created_at", "expires_at")
@@ -297,6 +306,15 @@ def _checked(value: Any, path: str, depth: int) -> Any:
         return {key: _checked(item, f"{path}[{key!r}]", depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_checked(item, f"{path}[{i}]", depth + 1) for i, item in enumerate(value)]
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, np.datetime64):
+        moment = to_utc(value, path)
+        return None if moment is None else moment.isoformat()
+    if isinstance(value, np.generic) and value.dtype.kind in "biufU":
+        return _checked(value.item(), path, depth)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "biufU":
+        return _checked(value.tolist(), path, depth)
     raise TypeError(
         f"{path}: expected a JSON value or datetime (str, int, float, bool, None, list or mapping), "
         f"got {type(value).__name__}"

@@ -1,11 +1,19 @@
-"""A tqdm progress bar on standard error, by default only if that is a terminal."""
+"""Progress on standard error: a tqdm bar where tqdm is installed (extra "progress"), else a line that is rewritten.
+
+By default only if that is a terminal, and only for what takes longer than a second (where it is asked for, a fifth of
+one).
+"""
 
 from __future__ import annotations
 
 import sys
-from typing import Protocol
+import time
+from typing import Protocol, TextIO
 
 __all__ = ["Progress", "open_progress"]
+
+_DELAY_S, _ASKED_DELAY_S = 1.0, 0.2
+_EVERY_S = 0.1
 
 
 class Progress(Protocol):
@@ -28,14 +36,59 @@ class _Silent:
         pass
 
 
+class _Line:
+    """A line with a count, a share and a rate; it vanishes at the end."""
+
+    def __init__(self, stream: TextIO, total: int | None, what: str, unit: str, delay_s: float) -> None:
+        self._stream, self._total, self._what, self._unit = stream, total, what, unit
+        self._begun = time.monotonic()
+        self._next = self._begun + delay_s
+        self._n = self._width = 0
+
+    def update(self, n: int) -> None:
+        self._n += n
+        now = time.monotonic()
+        if now < self._next:
+            return
+        self._next = now + _EVERY_S
+        rate = self._n / (now - self._begun)
+        line = f"{self._what}: {self._n:,} {self._unit}, {rate:,.0f} a second"
+        if self._total:
+            left_s = (self._total - self._n) / rate if rate else 0.0
+            line = (
+                f"{self._what}: {self._n / self._total:.0%} of {self._total:,} {self._unit}, {rate:,.0f} a second, "
+                f"{left_s:,.0f} s left"
+            )
+        self._write("\r" + line.ljust(self._width))
+        self._width = len(line)
+
+    def close(self) -> None:
+        if self._width:
+            self._write("\r" + " " * self._width + "\r")
+            self._width = 0
+
+    def _write(self, text: str) -> None:
+        try:
+            self._stream.write(text)
+            self._stream.flush()
+        except (OSError, ValueError):  # the terminal is gone: no reason to stop the work
+            self._next = float("inf")
+
+
 def open_progress(wanted: bool | None, *, total: int | None, what: str, unit: str) -> Progress:
-    """Open a bar over `total` units, None if that is unknown. `wanted` None means: if standard error is a terminal."""
+    """Open a bar over `total` units (None: that is not known). `wanted` None means: if standard error is a
+    terminal."""
+    delay_s = _DELAY_S if wanted is None else _ASKED_DELAY_S
     if wanted is None:
         wanted = sys.stderr is not None and sys.stderr.isatty()
-    if not wanted or total == 0:
+    if not wanted or total == 0 or sys.stderr is None:
         return _Silent()
-    from tqdm import tqdm
-
+    try:
+        from tqdm import tqdm
+    except ImportError:
+        return _Line(sys.stderr, total, what, unit, delay_s)
     # a bar that would vanish before it is read is not drawn at all
-    bar: Progress = tqdm(total=total, desc=what, unit=f" {unit}", delay=0.2, leave=False, dynamic_ncols=True)
+    bar: Progress = tqdm(
+        total=total, desc=what, unit=f" {unit}", delay=delay_s, leave=False, dynamic_ncols=True
+    )
     return bar

@@ -19,6 +19,7 @@ from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.entities import with_entities
 from scrubjay.errors import CorruptIndexError
+from scrubjay.tables import as_html, is_table, rows_of, to_arrow, to_pandas
 
 __all__ = [
     "Cursor",
@@ -29,6 +30,7 @@ __all__ = [
     "VectorRule",
     "as_scope",
     "as_text",
+    "as_vector",
     "check_row",
     "checked_ids",
     "checked_scope",
@@ -58,6 +60,22 @@ class Record:
     expires_at: payload.CreatedAt | None = None
     version: int | None = dataclasses.field(default=None, compare=False, repr=False)
     pending: bool = dataclasses.field(default=False, compare=False, repr=False)
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows."""
+        return as_html("1 memory", _SHOWN, [[_cells(self)[name] for name in _SHOWN]])
+
+
+_COLUMNS = ("id", "text", "tenant", "user", "agent", "metadata", "created_at", "expires_at", "version")
+_SHOWN = ("id", "text", "user", "agent", "metadata", "created_at")
+
+
+def _cells(record: Record) -> dict[str, Any]:
+    """The fields of a record, its scope in three columns; no vector."""
+    scope = record.scope
+    cells = {name: getattr(record, name) for name in ("id", "text", "created_at", "expires_at", "version")}
+    names = {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent}
+    return {**cells, **names, "metadata": dict(record.metadata or {})}
 
 
 Cursor = NewType("Cursor", str)
@@ -103,6 +121,38 @@ class Page:
 
     records: list[Record]
     cursor: Cursor | None = None
+
+    @property
+    def texts(self) -> list[str]:
+        """The texts, in order."""
+        return [record.text for record in self.records]
+
+    def to_pandas(self) -> Any:
+        """Return the page as a pandas.DataFrame (extra "tables"), one row a memory.
+
+        Columns: id, text, tenant, user, agent, metadata (dicts), created_at, expires_at, version.
+        `Index.upsert_many` takes it.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return to_pandas([_cells(record) for record in self.records], _COLUMNS)
+
+    def to_arrow(self) -> Any:
+        """Return the page as a pyarrow.Table with the columns of :meth:`to_pandas`; metadata is JSON.
+
+        Raises:
+            MissingExtraError: pyarrow is not installed.
+        """
+        return to_arrow([_cells(record) for record in self.records], _COLUMNS)
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows."""
+        more = ", more to come" if self.cursor is not None else ""
+        caption = f"{len(self)} {'memory' if len(self) == 1 else 'memories'}{more}"
+        return as_html(
+            caption, _SHOWN, ([_cells(record)[name] for name in _SHOWN] for record in self.records)
+        )
 
     def __iter__(self) -> Iterator[Record]:
         return iter(self.records)
@@ -270,6 +320,8 @@ def read_record(record: Any, default_scope: Scope | None, rule: VectorRule) -> R
 
 def read_rows(records: Iterable[Any], default_scope: Scope | None, rule: VectorRule) -> list[Row]:
     """Read all records, or raise what is wrong with the first bad one, its position put before the message."""
+    if is_table(records):
+        records = rows_of(records)
     if isinstance(records, (Mapping, str, bytes)) or not isinstance(records, Iterable):
         raise TypeError(
             f"records: expected an iterable of mappings or dataclasses, got {type(records).__name__}"
@@ -310,6 +362,7 @@ def to_record(document: Any) -> Record:
 def checked_vector(vector: ArrayLike, rule: VectorRule) -> NDArray[Any]:
     """Return a copy of a vector that an index of this rule can hold, or raise TypeError or ValueError."""
     dim = rule.dim
+    vector = as_vector(vector)
     try:
         array = np.array(vector)  # a copy, so that later changes of the caller's array have no effect
     except ValueError as error:  # ragged nested lists
@@ -323,6 +376,27 @@ def checked_vector(vector: ArrayLike, rule: VectorRule) -> NDArray[Any]:
     if rule.metric == "cosine" and not array.any():
         raise ValueError("vector: expected a direction (metric cosine), got only zeros")
     return array
+
+
+def as_vector(vector: Any) -> Any:
+    """Return a vector that knows only DLPack as NumPy's array, any other one as it is.
+
+    Raises:
+        TypeError: NumPy cannot read it: it lies on a GPU, say.
+    """
+    if hasattr(vector, "__array__") or not hasattr(vector, "__dlpack__"):
+        return vector
+    try:
+        return np.from_dlpack(vector)
+    except (
+        BufferError,
+        RuntimeError,
+        TypeError,
+        ValueError,
+    ) as error:  # on a GPU, or of a type that NumPy lacks
+        raise TypeError(
+            f"vector: expected numbers that NumPy can read, got {type(vector).__name__}: {error}; copy it to the CPU"
+        ) from None
 
 
 def _shape(dim: int | None) -> str:

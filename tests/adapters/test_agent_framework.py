@@ -265,7 +265,7 @@ def test_the_models_tools_remember_and_search(memory: Memory) -> None:
 
 def test_half_a_character_costs_no_turn(memory: Memory) -> None:
     run(ScrubjayContextProvider(memory, scope=JANE), "The key is sk-stg-0041 \ud83d")
-    assert memory.index.list(JANE)[0].text in ("Noted.", "The key is sk-stg-0041 ?")
+    assert memory.index.list(JANE)[0].text in ("Noted.", "The key is sk-stg-0041 \ufffd")
 
 
 # ------------------------------------------------------------------ whose it is
@@ -377,7 +377,7 @@ def test_providers_of_one_path_share_the_file(tmp_path: Path) -> None:
     assert "prefix is" in told(other, "sk-stg-0041?")
     other.close()
     with Index.open(path) as index:
-        assert index.count(JANE) == 4
+        assert index.count(JANE) == 3  # what only asks is no note
 
 
 def test_a_memory_that_was_given_stays_open(memory: Memory) -> None:

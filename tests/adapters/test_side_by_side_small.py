@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import json
 from typing import Any
 
@@ -62,3 +63,12 @@ def test_agno(capsys: pytest.CaptureFixture[str]) -> None:
     first = {row["store"]: row["found_first"] for row in json.loads(capsys.readouterr().out.split("\n")[-2])}
     assert first["LanceDb, hybrid"] < 0.9
     assert first["Scrubjay in memory, hybrid"] == first["Scrubjay on a file, hybrid"] == 1.0
+
+
+@pytest.mark.skipif(importlib.util.find_spec("cognee") is None, reason="could not import 'cognee'")
+def test_cognee(capsys: pytest.CaptureFixture[str]) -> None:
+    comparison = importlib.import_module("benchmarks.adapters.cognee")
+    assert comparison.main(["--notes", "240", "--questions", "25", "--json"]) == 0
+    stock, ours, by_distance = json.loads(capsys.readouterr().out)
+    assert ours["found_first"] == 1.0 and [row["foreign"] for row in (stock, ours, by_distance)] == [0, 0, 0]
+    assert stock["found_first"] < 0.9 and abs(stock["found"] - by_distance["found"]) < 0.2

@@ -166,7 +166,7 @@ def test_readme_begins_with_its_two_commands() -> None:
     """.ci/run runs these two in fresh environments."""
     first = next(markdown.blocks((ROOT / "README.md").read_text(encoding="utf-8")))
     lines = [line.partition("#")[0].strip() for line in first.code.splitlines()]
-    assert lines == ["pip install . && scrubjay demo", 'pip install ".[test]" && pytest']
+    assert lines == ['pip install ".[wordllama]" && scrubjay demo', 'pip install ".[test]" && pytest']
 
 
 @pytest.mark.parametrize(
@@ -214,6 +214,12 @@ def test_examples_run(script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPa
         runpy.run_path(str(script), run_name="__main__")
     except scrubjay.MissingExtraError as missing:
         pytest.skip(str(missing))
+
+
+def test_a_newcomer_needs_forty_lines() -> None:
+    """From nothing to an agent with memory over a file, HTTP and MCP; it runs as the other examples do."""
+    lines = (ROOT / "examples" / "newcomer.py").read_text(encoding="utf-8").splitlines()
+    assert len([line for line in lines if line.strip()]) <= 40
 
 
 def public_objects() -> list[tuple[str, Any]]:

@@ -50,6 +50,7 @@ PYTHON_HEIGHT = {
     "endpoints": 0,
     "_http": 1,
     "entities": 1,
+    "tables": 1,
     "filters": 1,
     "config": 1,
     "stemming": 1,

@@ -224,7 +224,7 @@ def test_errors_arrive_either_way(spy: Spy) -> None:
         ({"scope": JANE, "k": 0}, "k: expected"),
         ({"scope": JANE, "vector": [1.0]}, "vector: expected"),
         ({"scope": "acme"}, "scope: expected"),
-        ({"scope": JANE, "unheard_of": 1}, r"Index.search\(\) got an unexpected keyword argument"),
+        ({"scope": JANE, "unheard_of": 1}, r"Index.asearch\(\) got an unexpected keyword argument"),
         ({"scope": JANE, "query": "rrf"}, "query: expected"),
     ):
         with pytest.raises((TypeError, ValueError), match=message):

@@ -36,7 +36,13 @@ def test_json_lines(tmp_path: Path) -> None:
             "metadata": {"lang": "en", "speaker": "Ann"},
             "created_at": "2026-01-01",
         },
-        {"id": "x:2", "text": "no id", "scope": LOCAL, "metadata": {}, "created_at": 5},
+        {
+            "id": f"{tmp_path.as_posix()}/x.jsonl:2",
+            "text": "no id",
+            "scope": LOCAL,
+            "metadata": {},
+            "created_at": 5,
+        },
     ]
 
 
@@ -78,7 +84,8 @@ def test_a_list_of_role_and_content(tmp_path: Path) -> None:
             ("My locker is 118.", {"role": "user", "turn": 0}),
             ("Noted.", {"role": "assistant", "turn": 1}),
         ]
-        assert [record["id"] for record in records] == [f"{name[0]}:1/0", f"{name[0]}:1/1"]
+        where = (tmp_path / name).as_posix()
+        assert [record["id"] for record in records] == [f"{where}:1/0", f"{where}:1/1"]
 
 
 def test_an_export_of_chatgpt_follows_the_branch_that_was_seen_last(tmp_path: Path) -> None:
@@ -166,7 +173,7 @@ def test_folders_give_their_markdown_and_text(tmp_path: Path) -> None:
         (tmp_path / name).write_text(name)
     assert [record["text"] for record in read(tmp_path)] == ["a.txt", "b.md", "sub/c.markdown"]
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="expected Markdown or text files"):
+    with pytest.raises(InputError, match="there are none"):
         read(tmp_path / "empty")
 
 

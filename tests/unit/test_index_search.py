@@ -213,7 +213,9 @@ def test_another_model_is_refused_with_the_remedy(index: Index) -> None:
     with pytest.raises(scrubjay.EmbedderMismatchError, match="dimension 3, 'meaning' makes 4"):
         index.embedder = Function(meaning, dim=4, name="meaning")
     with pytest.raises(TypeError, match="embedder: expected an object with name, dim"):
-        index.embedder = "meaning"  # type: ignore[assignment]
+        index.embedder = 7  # type: ignore[assignment]
+    with pytest.raises(ValueError, match=r"embedder: expected default, none, .*, got 'meaning'"):
+        index.embedder = "meaning"
     with pytest.raises(scrubjay.EmbedderMismatchError):
         Index(Embedder(), dim=4)
     index.embedder = Embedder()

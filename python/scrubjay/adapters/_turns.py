@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Sequence
 from concurrent.futures import Future
 from datetime import datetime, timezone
@@ -25,7 +26,17 @@ from scrubjay.memory.lines import dated
 from scrubjay.memory.session import Session
 from scrubjay.memory.stabilise import Transcript
 
-__all__ = ["NOTED", "Extract", "Said", "TurnMemory", "Where", "block_of", "origins_of", "writable"]
+__all__ = [
+    "NOTED",
+    "Extract",
+    "Said",
+    "TurnMemory",
+    "Where",
+    "block_of",
+    "only_asks",
+    "origins_of",
+    "writable",
+]
 
 Where: TypeAlias = "Memory | Index | str | os.PathLike[str]"
 Extract: TypeAlias = "Extractor | Callable[[Transcript], Any]"
@@ -35,6 +46,10 @@ NOTED = ("user", "model")
 SESSION = "session_id"
 """The field of a note's metadata that names the run that it is from."""
 _SPEAKER = "speaker"
+
+_SAYS = re.compile(r"[.!\u3002\uff01]\s|\n")
+
+_HALF = re.compile("[\ud800-\udfff]")
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +71,8 @@ class TurnMemory:
         budget_tokens: of policies, preferences and recalled records of one turn together.
         item_tokens: of one recalled record; a longer one is left out whole.
         floor: how relevant the best record must be for any to go in, as for :meth:`Memory.assemble`.
-        noted: the kinds of messages that are kept as notes; () for none.
+        noted: the kinds of messages that are kept as notes; () for none. What a user only asks is not: later it would
+            be recalled in place of the answer.
         extractor: reads a run after each of its turns, on a thread in the background; what it returns passes the gate.
         options: of :meth:`Index.open`, for a path.
     """
@@ -89,7 +105,7 @@ class TurnMemory:
             except BaseException:
                 self._lease.close()
                 raise
-        self._budget = {"budget_tokens": budget_tokens, "item_tokens": item_tokens}
+        self._budget: dict[str, Any] = {"budget_tokens": budget_tokens, "item_tokens": item_tokens}
         self._floor, self._noted, self._extractor = floor, frozenset(noted), extractor
 
     def before(self, scope: Scope, run_id: str, question: str) -> tuple[Session, Assembled]:
@@ -108,6 +124,11 @@ class TurnMemory:
         )
         return session, made
 
+    def known(self, scope: Scope) -> str:
+        """Return the policies and preferences in force, as a prompt has them; empty if there are none."""
+        made = self.memory.assemble("", scope, floor=self._floor, **self._budget)
+        return made.prefix.strip("\n")
+
     def after(self, session: Session, messages: Iterable[Said]) -> None:
         """Keep a turn; it is durable when this returns. The prompt that `session` assembled is recorded with it."""
         said = [Said(kind, author, writable(text)) for kind, author, text in messages if text.strip()]
@@ -125,7 +146,7 @@ class TurnMemory:
                 "created_at": now,
             }
             for one, event in zip(said, events, strict=True)
-            if one.kind in self._noted
+            if one.kind in self._noted and not (one.kind == "user" and only_asks(one.text))
         ]
         if notes:
             self.memory.index.upsert_many(notes, progress=False)
@@ -150,13 +171,22 @@ def block_of(made: Assembled, name: str = "memories") -> str:
     return found.partition("\n")[2].strip("\n")
 
 
-def writable(text: str) -> str:
-    """Return a text without halves of surrogate pairs, which no file can hold.
+def only_asks(text: str) -> bool:
+    """Return whether a text is one question, and says nothing beside it.
 
-    >>> writable("caf\\u00e9 \\ud800")
-    'café ?'
+    >>> [only_asks(text) for text in ("What is in setup.py?", "I moved to Oslo. Where is the office?", "Hello")]
+    [True, False, False]
     """
-    return text.encode("utf-8", "replace").decode()
+    return text.rstrip().endswith(("?", "\uff1f", "\u061f")) and not _SAYS.search(text.strip())
+
+
+def writable(text: str) -> str:
+    """Return a text with U+FFFD in the place of halves of surrogate pairs, which no file can hold.
+
+    >>> writable("caf\\u00e9 \\ud800") == "caf\\u00e9 \\ufffd"
+    True
+    """
+    return _HALF.sub("\ufffd", text)
 
 
 def origins_of(made: Assembled) -> Sequence[str]:

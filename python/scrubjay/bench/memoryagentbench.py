@@ -125,7 +125,7 @@ def _rows(file: Path) -> Iterator[Row]:
         parquet = importlib.import_module("pyarrow.parquet")
         arrow = importlib.import_module("pyarrow")
     except ImportError:
-        raise MissingExtraError("reading .parquet files", None, "pyarrow") from None
+        raise MissingExtraError("reading .parquet files", "readers", "pyarrow") from None
     try:
         number = 0
         with parquet.ParquetFile(file) as opened:

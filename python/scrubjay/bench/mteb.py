@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,7 +75,8 @@ class ScrubjaySearchIndex:
         if len(vectors) != len(idxs):
             raise ValueError(f"idxs: expected {len(vectors)}, as there are embeddings, got {len(idxs)}")
         if self._engine is None:
-            self._engine = Engine(vectors.shape[1], self._metric, dtype=self._dtype)
+            metric, dtype = cast(Any, self._metric), cast(Any, self._dtype)  # the engine checks them
+            self._engine = Engine(vectors.shape[1], metric, dtype=dtype)
         first = len(self._ids)
         self._ids.extend(idxs)
         rows = np.flatnonzero(self._has_direction(vectors))

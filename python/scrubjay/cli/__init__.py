@@ -1,44 +1,45 @@
-"""The command `scrubjay`: demo, search, index, import, stats; tune, bench; memory; check, compact, backup, export; mcp,
-serve. `scrubjay --help` says the rest."""
+"""The command `scrubjay`: add, search, list, get, rm, stats, import, export on an index in a file; memory; check,
+compact, backup; serve, mcp; demo, index, tune, bench, doctor, completion. `scrubjay --help` says the rest."""
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import io
+import json
 import os
 import sys
 from collections.abc import Sequence
 
-from scrubjay.cli import (
-    bench_command,
-    demo_command,
-    file_commands,
-    memory_commands,
-    server_commands,
-    store_commands,
-    tune_command,
-)
 from scrubjay.cli.arguments import make_parser
 from scrubjay.cli.outputs import said_by_system
-from scrubjay.cli.readers import InputError
+from scrubjay.cli.reading import InputError
 from scrubjay.config import show_config
 from scrubjay.errors import Error
 
 __all__ = ["main"]
 
-_COMMANDS = {
-    "demo": demo_command.run,
-    "search": file_commands.run_search,
-    "index": file_commands.run_index,
-    "import": file_commands.run_import,
-    "stats": file_commands.run_stats,
-    "tune": tune_command.run_tune,
-    "bench": bench_command.run_bench,
-    "check": store_commands.run_check,
-    "compact": store_commands.run_compact,
-    "backup": store_commands.run_backup,
-    "export": store_commands.run_export,
-    "mcp": server_commands.run_mcp,
-    "serve": server_commands.run_serve,
-    "memory": memory_commands.run_memory,
+_COMMANDS = {  # imported when they are called: none needs what all others need
+    "add": "adding.run_add",
+    "list": "record_commands.run_list",
+    "get": "record_commands.run_get",
+    "rm": "record_commands.run_rm",
+    "doctor": "doctor_command.run_doctor",
+    "completion": "completion_command.run_completion",
+    "demo": "demo_command.run",
+    "search": "file_commands.run_search",
+    "index": "file_commands.run_index",
+    "import": "file_commands.run_import",
+    "stats": "file_commands.run_stats",
+    "tune": "tune_command.run_tune",
+    "bench": "bench_command.run_bench",
+    "check": "store_commands.run_check",
+    "compact": "store_commands.run_compact",
+    "backup": "store_commands.run_backup",
+    "export": "store_commands.run_export",
+    "mcp": "server_commands.run_mcp",
+    "serve": "server_commands.run_serve",
+    "memory": "memory_commands.run_memory",
 }
 
 
@@ -47,10 +48,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     0 found or done, 1 nothing found, 2 wrong usage or bad input, 130 interrupted.
     """
+    given = list(sys.argv[1:] if argv is None else argv)
+    as_json = "--json" in given
     parser = make_parser()
+    said = io.StringIO()
     try:
-        arguments = parser.parse_args(argv)
+        with contextlib.redirect_stderr(said) if as_json else contextlib.nullcontext():
+            arguments = parser.parse_args(given)
     except SystemExit as stop:  # argparse printed why; 0 after --help
+        if as_json and stop.code:
+            _say("", "UsageError", said.getvalue().rpartition("error: ")[2].strip(), 2, as_json)
         return stop.code if isinstance(stop.code, int) else 2
     if arguments.version:
         show_config()
@@ -59,18 +66,29 @@ def main(argv: Sequence[str] | None = None) -> int:
         parser.print_help(sys.stderr)
         return 2
     try:
-        code = _COMMANDS[arguments.command](arguments)
+        module, _, function = _COMMANDS[arguments.command].partition(".")
+        code: int = getattr(importlib.import_module(f"scrubjay.cli.{module}"), function)(arguments)
         sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader of a pipe has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
-    except OSError as error:
-        print(f"scrubjay {arguments.command}: {said_by_system(error)}", file=sys.stderr)
-        return 2
-    except (InputError, Error, ValueError) as error:
-        print(f"scrubjay {arguments.command}: {error}", file=sys.stderr)
-        return 2
+    except (InputError, Error, OSError, ValueError) as error:
+        message = (
+            said_by_system(error)
+            if type(error).__module__ == "builtins" and isinstance(error, OSError)
+            else str(error)
+        )
+        return _say(arguments.command, type(error).__name__, message, 2, as_json)
     except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        return 130
+        return _say("", "KeyboardInterrupt", "interrupted", 130, as_json)
+
+
+def _say(command: str, kind: str, message: str, code: int, as_json: bool) -> int:
+    """Print an error on standard error, with --json as one line of JSON; return the exit code."""
+    if as_json:
+        error = {"type": kind, "message": message, "exit_code": code}
+        print(json.dumps({"error": error}, ensure_ascii=False), file=sys.stderr)
+    else:
+        print(f"scrubjay {command}: {message}" if command else message, file=sys.stderr)
+    return code

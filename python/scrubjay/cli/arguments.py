@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import argparse
-import math
 
-from scrubjay._native import Scope
+from scrubjay.cli.bench_arguments import add_bench
+from scrubjay.cli.options import (
+    EXIT_CODES,
+    add_common,
+    add_force,
+    add_scope,
+    add_served,
+    command_of,
+    count,
+    positive,
+    seconds,
+)
+from scrubjay.cli.record_arguments import add_record_commands, add_tools
 
-__all__ = ["make_parser", "scope_of"]
-
-_EXIT_CODES = """\
-exit codes: 0 found (or done), 1 nothing found, 2 wrong usage or bad input, 130 interrupted"""
+__all__ = ["make_parser"]
 
 _INDEX = """
 
 A single FILE may also be an index, one that Index.open() or `scrubjay index --out` made: nothing in it is changed."""
 
 _FILES = """\
-FILE is JSON Lines (text, and perhaps id, tenant, user, agent, metadata, created_at, vector), a chat export
-(conversations.json of ChatGPT or Claude, or lists of role and content), Markdown, plain text, a folder of
-these two, or - for JSON Lines on standard input. A record that names its scope keeps it; the others get that
+FILE is anything that `scrubjay add` reads (see its help): JSON Lines, CSV, Markdown, exports of chats, a folder or
+zip archive of these, or - for JSON Lines on standard input. A record that names its scope keeps it; the others get that
 of --tenant, --user and --agent, from which the search is made, too."""
 
 _MEMORY = """\
@@ -33,40 +40,40 @@ SOURCE is a folder with corpus.jsonl, queries.jsonl and qrels.tsv, or an index f
 default, and what --out gets is the choice if that gain is beyond noise, else the default. Read it with
 scrubjay.fusion.load(FILE), or with search --fusion FILE."""
 
-_BENCH = """\
-SOURCE is a data set as its project publishes it: a BEIR folder (corpus.jsonl, queries.jsonl, qrels), LoCoMo's or
-LongMemEval's JSON, MemoryAgentBench's Parquet or JSON, or a folder as `scrubjay tune` reads it. Every question is
-asked from its own history; recall, nDCG and MRR are means over the questions with judged documents, answer@k is
-the share of questions of which an accepted answer stands in what was found. Times are those of a search with ids
-and texts read; embedding the question stands beside them."""
-
 
 def make_parser() -> argparse.ArgumentParser:
     """Return the parser of `scrubjay`; each command's name is in `command`."""
     parser = argparse.ArgumentParser(
         prog="scrubjay",
         description="Keyword and vector search over the memories of agents, scoped before ranked.",
-        epilog=_EXIT_CODES,
+        epilog=EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="store_true", help="print the version and what runs here")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
 
-    demo = _command(
+    demo = command_of(
         commands, "demo", "ask a sample of agent memories, and see what each kind of search finds", ""
     )
     demo.add_argument("--ask", metavar="TEXT", help="ask this instead of the prepared questions")
-    _add_scope(demo, tenant="acme", user="jane")
-    _add_common(demo, k=3)
+    add_scope(demo, tenant="acme", user="jane")
+    add_common(demo, k=3)
 
-    search = _command(commands, "search", "read files and ask them one question", _FILES + _INDEX)
+    add_record_commands(commands)
+
+    search = command_of(
+        commands,
+        "search",
+        "ask an index in a file, or files, one question",
+        "scrubjay search INDEX QUESTION is understood, too.\n\n" + _FILES + _INDEX,
+    )
     search.add_argument("question", metavar="QUESTION")
     search.add_argument("files", metavar="FILE", nargs="+")
     _add_search(search)
-    _add_scope(search)
-    _add_common(search, k=10)
+    add_scope(search)
+    add_common(search, k=10)
 
-    index = _command(
+    index = command_of(
         commands,
         "index",
         "read files, embed and index them; then ask questions, or write them with their vectors",
@@ -82,13 +89,13 @@ def make_parser() -> argparse.ArgumentParser:
         metavar="FILE",
         help="a new FILE.scrubjay, an index, or FILE.jsonl, JSON Lines (- for standard output)",
     )
-    _add_force(index)
+    add_force(index)
     index.add_argument("--search", metavar="QUESTION", help="ask this")
     _add_search(index)
-    _add_scope(index)
-    _add_common(index, k=10)
+    add_scope(index)
+    add_common(index, k=10)
 
-    fill = _command(
+    fill = command_of(
         commands,
         "import",
         "write the memories of files into an index in a file",
@@ -98,33 +105,29 @@ def make_parser() -> argparse.ArgumentParser:
     fill.add_argument("index", metavar="INDEX")
     fill.add_argument("files", metavar="FILE", nargs="+")
     fill.add_argument("--collection", metavar="NAME", help="of the index; default: the one without a name")
-    _add_scope(fill)
-    _add_common(fill, k=None)
+    add_scope(fill)
+    add_common(fill, k=None)
 
-    stats = _command(commands, "stats", "read files and say what is in the index of them", _FILES + _INDEX)
+    stats = command_of(commands, "stats", "read files and say what is in the index of them", _FILES + _INDEX)
     stats.add_argument("files", metavar="FILE", nargs="+")
-    _add_scope(stats)
-    _add_common(stats, k=None)
+    add_scope(stats)
+    add_common(stats, k=None)
 
     _add_tune(
-        _command(commands, "tune", "find the fusion and weights that rank best for judged questions", _TUNE)
+        command_of(commands, "tune", "find the fusion and weights that rank best for judged questions", _TUNE)
     )
-    _add_bench(
-        _command(
-            commands, "bench", "measure retrieval, by category, on a public data set of questions", _BENCH
-        )
-    )
+    add_bench(commands)
     for name, help, target in (
         ("check", "compare rows, images and both retrievers of an index in a file", None),
         ("compact", "make what was deleted disappear from an index's files, and make opening fast", None),
         ("backup", "copy an index as of now, while it is in use", "a new file"),
         ("export", "write the memories of an index as JSON Lines", "a new .jsonl file"),
     ):
-        command = _command(commands, name, help, "INDEX is a file that Index.open() made.")
+        command = command_of(commands, name, help, "INDEX is a file that Index.open() made.")
         command.add_argument("index", metavar="INDEX")
         if target is not None:
             command.add_argument("target", metavar="TARGET", help=target)
-            _add_force(command)
+            add_force(command)
         if name == "check":
             command.add_argument(
                 "--repair",
@@ -139,13 +142,20 @@ def make_parser() -> argparse.ArgumentParser:
                 help="write what can be read of a file that is too damaged to be opened, every collection and table of "
                 "it; exit code 3 (as without --salvage): something was left out",
             )
+        if name == "export":
+            group = command.add_argument_group(
+                "scope: only what is within it, as plain JSON Lines without vectors"
+            )
+            for part in ("tenant", "user", "agent"):
+                group.add_argument(f"--{part}", help="default: all")
         command.add_argument("--json", action="store_true", help="print JSON")
         command.add_argument(
             "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
         )
     _add_memory(commands)
+    add_tools(commands)
 
-    mcp = _command(
+    mcp = command_of(
         commands,
         "mcp",
         "serve the memories of one scope to an MCP client on standard input and output",
@@ -154,9 +164,9 @@ def make_parser() -> argparse.ArgumentParser:
     )
     mcp.add_argument("--read-only", action="store_true", help="offer no tool that changes anything")
     mcp.add_argument("index", metavar="INDEX")
-    _add_served(mcp, tenant="local")
+    add_served(mcp, tenant="local")
 
-    serve = _command(
+    serve = command_of(
         commands,
         "serve",
         "serve an index over HTTP, with a page that shows why a memory was found",
@@ -188,11 +198,9 @@ def make_parser() -> argparse.ArgumentParser:
         help="of that endpoint (default: https://api.openai.com/v1)",
     )
     serve.add_argument(
-        "--max-body", type=_positive, default=4 << 20, metavar="BYTES", help="of a request (default: 4 MiB)"
+        "--max-body", type=positive, default=4 << 20, metavar="BYTES", help="of a request (default: 4 MiB)"
     )
-    serve.add_argument(
-        "--max-k", type=_positive, default=100, metavar="N", help="hits at most (default: 100)"
-    )
+    serve.add_argument("--max-k", type=positive, default=100, metavar="N", help="hits at most (default: 100)")
     serve.add_argument(
         "--rate",
         type=float,
@@ -201,30 +209,25 @@ def make_parser() -> argparse.ArgumentParser:
         help="requests a second per token; 0: any (default: 1000)",
     )
     for option, kind, default, unit, help in (
-        ("--max-connections", _positive, 512, "N", "in all; the one that waits longest makes room"),
-        ("--max-per-peer", _count, 256, "N", "connections from one address; 0, behind a proxy: any number"),
-        ("--max-header", _positive, 16 << 10, "BYTES", "of a request's headers"),
-        ("--header-timeout", _seconds, 10.0, "SECONDS", "to send the headers of a request"),
-        ("--body-timeout", _seconds, 30.0, "SECONDS", "to send the body"),
-        ("--request-timeout", _seconds, 120.0, "SECONDS", "from the headers to the answer"),
-        ("--send-timeout", _seconds, 60.0, "SECONDS", "to read the answer"),
-        ("--idle-timeout", _seconds, 65.0, "SECONDS", "between two requests of a connection"),
+        ("--max-connections", positive, 512, "N", "in all; the one that waits longest makes room"),
+        ("--max-per-peer", count, 256, "N", "connections from one address; 0, behind a proxy: any number"),
+        ("--max-header", positive, 16 << 10, "BYTES", "of a request's headers"),
+        ("--header-timeout", seconds, 10.0, "SECONDS", "to send the headers of a request"),
+        ("--body-timeout", seconds, 30.0, "SECONDS", "to send the body"),
+        ("--request-timeout", seconds, 120.0, "SECONDS", "from the headers to the answer"),
+        ("--send-timeout", seconds, 60.0, "SECONDS", "to read the answer"),
+        ("--idle-timeout", seconds, 65.0, "SECONDS", "between two requests of a connection"),
     ):
         serve.add_argument(
             option, type=kind, default=default, metavar=unit, help=f"{help} (default: {default:g})"
         )
-    _add_served(serve, tenant=None)
+    add_served(serve, tenant=None)
     return parser
-
-
-def scope_of(arguments: argparse.Namespace) -> Scope:
-    """Return the scope that --tenant, --user and --agent name."""
-    return Scope(arguments.tenant, arguments.user or None, arguments.agent or None)
 
 
 def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """The commands below `scrubjay memory`; the name of each is in `memory_command`."""
-    memory = _command(
+    memory = command_of(
         commands, "memory", "what an agent remembers, in a file: add, recall, forget and more", _MEMORY
     )
     below = memory.add_subparsers(dest="memory_command", metavar="COMMAND", required=True)
@@ -232,12 +235,12 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     def command(
         name: str, help: str, *what: tuple[str, str], k: int | None = None
     ) -> argparse.ArgumentParser:
-        one = _command(below, name, help, "FILE is one that Memory.open() made.")
+        one = command_of(below, name, help, "FILE is one that Memory.open() made.")
         one.add_argument("file", metavar="FILE")
         for argument, meaning in what:
             one.add_argument(argument, metavar=argument.upper(), help=meaning)
-        _add_scope(one)
-        _add_common(one, k=k)
+        add_scope(one)
+        add_common(one, k=k)
         return one
 
     add = command("add", "remember something; the file is made if there is none")
@@ -288,7 +291,7 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
     replay.add_argument("--prompts", action="store_true", help="show the prompts, made again from the trace")
     command("sweep", "delete what is past its time for good")
     out = command("export", "write the memory of a scope to a file", ("out", "the file, a new one"))
-    _add_force(out)
+    add_force(out)
     back = command("import", "read what export wrote, perhaps edited by hand", ("source", "the file"))
     for one in (out, back):
         one.add_argument(
@@ -311,28 +314,10 @@ def _add_memory(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -
         "--since", type=int, default=0, metavar="CURSOR", help="only what came after this one"
     )
     changes.add_argument(
-        "--limit", type=_positive, default=100, metavar="N", help="how many at most (default: 100)"
+        "--limit", type=positive, default=100, metavar="N", help="how many at most (default: 100)"
     )
     changes.add_argument(
         "--within", action="store_true", help="of everything within the scope: users and agents"
-    )
-
-
-def _command(
-    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, help: str, more: str
-) -> argparse.ArgumentParser:
-    return commands.add_parser(
-        name,
-        help=help,
-        description=f"{help[0].upper()}{help[1:]}.\n\n{more}".strip(),
-        epilog=_EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-
-
-def _add_force(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--force", action="store_true", help="replace the file that is written if it is there"
     )
 
 
@@ -340,7 +325,7 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--mode", choices=("hybrid", "lexical", "keyword", "vector", "semantic"))
     parser.add_argument("--keywords", metavar="TEXT", help="replaces the question for the keyword ranking")
     parser.add_argument(
-        "--candidates", type=_positive, metavar="N", help="of each ranking (default: 100 or -k)"
+        "--candidates", type=positive, metavar="N", help="of each ranking (default: 100 or -k)"
     )
     parser.add_argument(
         "--rrf-k", type=float, metavar="N", help="plain rank fusion, without the identifier tier"
@@ -356,19 +341,19 @@ def _add_search(parser: argparse.ArgumentParser) -> None:
 def _add_tune(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", metavar="SOURCE")
     parser.add_argument("--out", metavar="FILE.json", help="write the settings there, to a new file")
-    _add_force(parser)
+    add_force(parser)
     parser.add_argument(
         "--winner", action="store_true", help="write the choice even if its gain is within noise"
     )
     parser.add_argument("--metric", choices=("ndcg@10", "recall@5", "recall@10", "mrr@10"), default="ndcg@10")
     parser.add_argument(
-        "--folds", type=_positive, default=5, metavar="N", help="of cross-validation (default: 5)"
+        "--folds", type=positive, default=5, metavar="N", help="of cross-validation (default: 5)"
     )
     parser.add_argument(
         "--seed", type=int, default=0, metavar="N", help="of cuts and resampling (default: 0)"
     )
-    parser.add_argument("--candidates", type=_positive, metavar="N", help="of each ranking (default: 100)")
-    parser.add_argument("--rows", type=_positive, default=12, metavar="N", help="of the table (default: 12)")
+    parser.add_argument("--candidates", type=positive, metavar="N", help="of each ranking (default: 100)")
+    parser.add_argument("--rows", type=positive, default=12, metavar="N", help="of the table (default: 12)")
     parser.add_argument(
         "--vectors",
         metavar="NAME",
@@ -378,122 +363,4 @@ def _add_tune(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("scope: only feedback that was asked from within it")
     for name in ("tenant", "user", "agent"):
         group.add_argument(f"--{name}", help="default: any")
-    _add_common(parser, k=None)
-
-
-def _add_bench(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("source", metavar="SOURCE")
-    parser.add_argument(
-        "--format",
-        choices=("beir", "judged", "locomo", "longmemeval", "memoryagentbench"),
-        help="default: what the files look like",
-    )
-    parser.add_argument(
-        "--limit", type=_positive, metavar="N", help="cases (histories, conversations) at most"
-    )
-    parser.add_argument(
-        "--passes", type=_count, default=3, metavar="N", help="timed searches of each question (default: 3)"
-    )
-    parser.add_argument(
-        "--mode", choices=("hybrid", "lexical", "vector"), default="hybrid", help="default: hybrid"
-    )
-    parser.add_argument(
-        "--fusion",
-        default="auto",
-        metavar="NAME",
-        help="auto, rrf, rrf:K, weighted, boost, production, or a file of settings (default: auto)",
-    )
-    parser.add_argument("--split", metavar="NAME", help="of qrels/NAME.tsv (default: test)")
-    parser.add_argument(
-        "--vectors", metavar="NAME", help="of NAME.docs.npy and NAME.queries.npy, in place of an embedder"
-    )
-    parser.add_argument(
-        "--granularity", choices=("turn", "session"), help="of LongMemEval's documents (default: turn)"
-    )
-    parser.add_argument(
-        "--roles",
-        nargs="+",
-        choices=("user", "assistant"),
-        help="whose turns of LongMemEval are documents (default: both; the paper: user)",
-    )
-    parser.add_argument(
-        "--chunk-words", type=_positive, metavar="N", help="of MemoryAgentBench's documents (default: 400)"
-    )
-    parser.add_argument(
-        "--sources", nargs="+", metavar="NAME", help="of MemoryAgentBench's rows, by their beginning"
-    )
-    parser.add_argument(
-        "--answerer",
-        metavar="MODULE:FUNCTION",
-        help="called with each question and what was found; gives answers",
-    )
-    parser.add_argument(
-        "--hypotheses",
-        metavar="FILE.jsonl",
-        help="write the answers there, as LongMemEval's evaluation reads them",
-    )
-    _add_force(parser)
-    _add_common(parser, k=10)
-
-
-def _add_scope(
-    parser: argparse.ArgumentParser, tenant: str | None = "local", user: str | None = None
-) -> None:
-    group = parser.add_argument_group(
-        "scope: whose memories (a search sees its own and those shared with it)"
-    )
-    group.add_argument("--tenant", default=tenant, help=f"default: {tenant or 'none'}")
-    group.add_argument(
-        "--user", default=user, help=f"default: {user or 'none, the memories that all users share'}"
-    )
-    group.add_argument("--agent", help="default: none")
-
-
-def _add_common(parser: argparse.ArgumentParser, k: int | None) -> None:
-    if k is not None:
-        parser.add_argument("-k", type=_positive, default=k, metavar="N", help=f"hits at most (default: {k})")
-    _add_embedder(parser)
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument(
-        "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
-    )
-
-
-def _add_embedder(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--embedder",
-        default="default",
-        metavar="SPEC",
-        help="default (offline), none, onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, fastembed:NAME or "
-        "openai:MODEL[@URL[#VARIABLE]] (whose key the environment's VARIABLE holds)",
-    )
-
-
-def _add_served(parser: argparse.ArgumentParser, tenant: str | None) -> None:
-    parser.add_argument("--collection", metavar="NAME", help="of the file; default: the one without a name")
-    _add_scope(parser, tenant=tenant)
-    _add_embedder(parser)
-
-
-def _seconds(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        number = 0.0
-    if not 0 < number < math.inf:
-        raise argparse.ArgumentTypeError(f"expected seconds above 0, got {text!r}")
-    return number
-
-
-def _count(text: str) -> int:
-    return 0 if text == "0" else _positive(text)
-
-
-def _positive(text: str) -> int:
-    try:
-        number = int(text)
-    except ValueError:
-        number = 0
-    if number < 1:
-        raise argparse.ArgumentTypeError(f"expected a positive int, got {text!r}")
-    return number
+    add_common(parser, k=None)

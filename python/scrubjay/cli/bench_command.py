@@ -15,7 +15,7 @@ from scrubjay.bench.answering import Answerer
 from scrubjay.bench.datasets import Dataset
 from scrubjay.bench.figures import Figures
 from scrubjay.cli.outputs import check_output
-from scrubjay.cli.readers import InputError
+from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import dim, render_table
 from scrubjay.cli.tune_command import as_query
 from scrubjay.embedders.spec import from_spec
@@ -40,7 +40,8 @@ def run_bench(arguments: argparse.Namespace) -> int:
         if answerer is None:
             raise InputError("--hypotheses: expected an --answerer, which gives the answers")
         check_output(arguments.hypotheses, force=arguments.force, reads=[Path(arguments.source)])
-    embedder = None if arguments.vectors is not None else from_spec(arguments.embedder)
+    spec = "default" if arguments.embedder == "auto" else arguments.embedder
+    embedder = None if arguments.vectors is not None else from_spec(spec)
     query = as_query(arguments.fusion).replace(mode=arguments.mode)
     report = run(
         dataset,

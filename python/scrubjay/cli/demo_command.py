@@ -9,7 +9,7 @@ import time
 from typing import Any
 
 from scrubjay import demo
-from scrubjay.cli.arguments import scope_of
+from scrubjay.cli.options import scope_of
 from scrubjay.cli.show import evidence, ranks
 from scrubjay.cli.terminal import bold, clean, dim, fit, green, mark, terminal_width, width_of
 from scrubjay.embedders.spec import from_spec
@@ -23,7 +23,7 @@ _NAMES = {"lexical": "keywords alone", "vector": "vectors alone", "hybrid": "bot
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; return its exit code."""
     start = time.perf_counter()
-    embedder = from_spec(arguments.embedder)
+    embedder = from_spec("default" if arguments.embedder == "auto" else arguments.embedder)
     loaded_s = time.perf_counter() - start
     start = time.perf_counter()
     index = demo.make_index(embedder, progress=False if arguments.no_progress else None)

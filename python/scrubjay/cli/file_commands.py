@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import sys
 import time
 from collections import Counter
@@ -17,16 +16,14 @@ from typing import Any, TextIO
 import numpy as np
 
 from scrubjay._native import Scope
-from scrubjay.cli.arguments import scope_of
-from scrubjay.cli.outputs import check_output, is_index, open_index, written
-from scrubjay.cli.readers import InputError, is_export, paths_below, read_paths
+from scrubjay.cli.options import scope_of
+from scrubjay.cli.outputs import check_output, is_index, new_index, open_index, say_skipped, written
+from scrubjay.cli.readers import InputError, Reading, is_export, paths_below, read_paths
 from scrubjay.cli.show import hits_table, way
 from scrubjay.cli.terminal import bold, clean, dim, render_table
 from scrubjay.cli.tune_command import as_query
-from scrubjay.embedders.spec import from_spec
 from scrubjay.fusion import RRF, Query
 from scrubjay.index import Index
-from scrubjay.whole_files import beside
 
 __all__ = ["run_import", "run_index", "run_search", "run_stats"]
 
@@ -37,6 +34,9 @@ _Key = tuple[Scope, str]
 
 def run_search(arguments: argparse.Namespace) -> int:
     """Run `scrubjay search`; return its exit code."""
+    asked, files = arguments.question, arguments.files
+    if len(files) == 1 and is_index(asked) and not Path(files[0]).exists():  # FILE QUESTION
+        arguments.question, arguments.files = files[0], [asked]
     with _asked(arguments) as (index, _):
         return _answer(index, arguments.question, arguments)
 
@@ -70,13 +70,13 @@ def run_import(arguments: argparse.Namespace) -> int:
             raise InputError(f"{source}: expected another file than the index that is written")
     if target.exists():
         with open_index(
-            arguments.index, from_spec(arguments.embedder), collection=arguments.collection, writes=True
+            arguments.index, arguments.embedder, collection=arguments.collection, writes=True
         ) as index:
             n_written = _fill(index, arguments)
     else:
         if not target.parent.is_dir():
             raise InputError(f"{target}: No such file or directory: make the folder {target.parent} first")
-        with _new_index(target, arguments) as index:
+        with new_index(target, arguments) as index:
             n_written = _fill(index, arguments)
     if arguments.json:
         print(json.dumps({"memories": n_written, "to": arguments.index}, ensure_ascii=False, indent=2))
@@ -97,7 +97,7 @@ def _asked(arguments: argparse.Namespace) -> Iterator[tuple[Index, list[_Key] | 
         raise InputError(
             f"{indexes[0]}: expected an index alone, it came with {len(arguments.files) - 1} other files"
         )
-    with open_index(indexes[0], from_spec(arguments.embedder)) as index:
+    with open_index(indexes[0], arguments.embedder) as index:
         yield index, None
 
 
@@ -113,20 +113,6 @@ def _fill(index: Index, arguments: argparse.Namespace) -> int:
         while batch := list(islice(records, _BATCH)):
             n_written += _upsert(index, batch, arguments)
     return n_written
-
-
-@contextlib.contextmanager
-def _new_index(target: Path, arguments: argparse.Namespace, *, force: bool = False) -> Iterator[Index]:
-    """An empty index in a file that takes its name when it is complete."""
-    try:
-        with beside(Path(os.path.realpath(target)), replace=force) as fresh:
-            collection = getattr(arguments, "collection", None)
-            with Index.open(fresh, from_spec(arguments.embedder), collection=collection) as index:
-                yield index
-    except FileExistsError:  # since it was looked for
-        raise InputError(
-            f"{target}: the file exists; name another one, or say --force to replace it"
-        ) from None
 
 
 def _describe(index: Index, scopes: list[tuple[Scope, int]], arguments: argparse.Namespace) -> int:
@@ -159,7 +145,7 @@ def _load(arguments: argparse.Namespace) -> tuple[Index, list[_Key]]:
             raise InputError(
                 f"{name}: expected files of memories, this is an index; search and stats take it alone"
             )
-    index = Index(from_spec(arguments.embedder))
+    index = Index(arguments.embedder)
     rows = _records(arguments.files, index, arguments)
     _upsert(index, list(rows.values()), arguments)
     return index, list(rows)
@@ -169,7 +155,8 @@ def _records(files: list[str], index: Index, arguments: argparse.Namespace) -> d
     """Read the records of files, by scope and id in order of writing."""
     model = None if index.embedder is None else index.embedder.name
     records: dict[_Key, Mapping[str, Any]] = {}
-    for record in read_paths(files, scope_of(arguments)):
+    reading = Reading(scope_of(arguments))
+    for record in read_paths(files, reading):
         made_by = record.pop("embedder", None)
         if "vector" in record and made_by is not None and made_by != model and model is not None:
             raise InputError(
@@ -181,6 +168,7 @@ def _records(files: list[str], index: Index, arguments: argparse.Namespace) -> d
         key = (record["scope"], record["id"])
         records.pop(key, None)
         records[key] = record
+    say_skipped(reading.skips, arguments)
     return records
 
 
@@ -278,7 +266,7 @@ def _write(index: Index, keys: list[_Key], arguments: argparse.Namespace) -> Non
         _write_records(index, keys, sys.stdout)
         return
     if Path(out).suffix.lower() == ".scrubjay":
-        with _new_index(Path(out), arguments, force=arguments.force) as durable:
+        with new_index(Path(out), arguments, force=arguments.force) as durable:
             left = (record for scope, id in keys if (record := index.get(id, scope=scope)) is not None)
             while batch := list(islice(left, _BATCH)):
                 durable.upsert_many(batch, progress=False)

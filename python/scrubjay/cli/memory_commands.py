@@ -6,14 +6,16 @@ import argparse
 import dataclasses
 import json
 import logging
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from scrubjay.cli.arguments import scope_of
+from scrubjay.cli.options import scope_of
 from scrubjay.cli.outputs import check_output, open_index
-from scrubjay.cli.readers import InputError
+from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import bold, clean, dim, render_table
-from scrubjay.embedders.spec import from_spec
+from scrubjay.embedders import Embedder
+from scrubjay.embedders.accepted import AUTO, as_embedder, embedder_of_model
 from scrubjay.memory import (
     EpisodeCandidate,
     FactCandidate,
@@ -305,12 +307,24 @@ def _is_markdown(arguments: argparse.Namespace, name: str) -> bool:
 
 def _open(arguments: argparse.Namespace, *, new: bool = False) -> Memory:
     if new and not Path(arguments.file).exists():
-        return Memory.open(arguments.file, from_spec(arguments.embedder))
+        return Memory.open(arguments.file, _embedder(arguments, {}))
     with open_index(arguments.file) as index:  # opening a memory would make its tables
-        if not new and COLLECTION not in index.admin.collections():
+        has_memory = COLLECTION in index.admin.collections()
+        if not new and not has_memory:
             raise InputError(f"{arguments.file}: no memory in this file; `scrubjay memory add` makes one")
+        holder = index.collection(COLLECTION) if has_memory else index
+        stats = holder.admin.stats()
+        if stats["embedder"] is None and stats["dim"] is None:
+            stats = index.admin.stats()
     writes = arguments.memory_command in _WRITE
-    return Memory.open(arguments.file, from_spec(arguments.embedder), read_only=not writes)
+    return Memory.open(arguments.file, _embedder(arguments, stats), read_only=not writes)
+
+
+def _embedder(arguments: argparse.Namespace, stored: Mapping[str, Any]) -> Embedder | None:
+    """The embedder that --embedder names; by default the one whose vectors the file has."""
+    if arguments.embedder != AUTO:
+        return as_embedder(arguments.embedder)
+    return embedder_of_model(stored.get("embedder"), stored.get("dim"))
 
 
 def _json(given: str) -> Any:

@@ -6,18 +6,21 @@ that only reads opens an index read-only.
 
 from __future__ import annotations
 
+import argparse
 import os
+import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TextIO
 
-from scrubjay.cli.readers import InputError
-from scrubjay.embedders.protocol import Embedder
+from scrubjay.cli.reading import InputError, Skips
+from scrubjay.cli.terminal import clean, dim
+from scrubjay.embedders import EmbedderLike
 from scrubjay.index import Index
-from scrubjay.whole_files import whole_file
+from scrubjay.whole_files import beside, whole_file
 
-__all__ = ["check_output", "is_index", "open_index", "said_by_system", "written"]
+__all__ = ["check_output", "is_index", "new_index", "open_index", "said_by_system", "say_skipped", "written"]
 
 _SQLITE = b"SQLite format 3\0"
 
@@ -35,7 +38,7 @@ def is_index(name: str | Path) -> bool:
 
 
 def open_index(
-    name: str, embedder: Embedder | None = None, *, collection: str | None = None, writes: bool = False
+    name: str, embedder: EmbedderLike | None = None, *, collection: str | None = None, writes: bool = False
 ) -> Index:
     """Open an index that is there; without `writes` nothing in it can change.
 
@@ -46,10 +49,22 @@ def open_index(
     if not path.exists():
         raise InputError(f"{name}: no such file")
     if not path.is_file() or not is_index(path):
-        raise InputError(
-            f"{name}: expected an index, a file that Index.open() or `scrubjay index --out` made"
-        )
+        raise InputError(f"{name}: expected an index, a file that Index.open() or `scrubjay add` made")
     return Index.open(path, embedder, collection=collection, read_only=not writes)
+
+
+@contextmanager
+def new_index(target: Path, arguments: argparse.Namespace, *, force: bool = False) -> Iterator[Index]:
+    """An empty index in a file that takes its name when it is complete."""
+    try:
+        with beside(Path(os.path.realpath(target)), replace=force) as fresh:
+            collection = getattr(arguments, "collection", None)
+            with Index.open(fresh, arguments.embedder, collection=collection) as index:
+                yield index
+    except FileExistsError:  # since it was looked for
+        raise InputError(
+            f"{target}: the file exists; name another one, or say --force to replace it"
+        ) from None
 
 
 def check_output(name: str, *, force: bool, reads: Iterable[str | Path] = ()) -> None:
@@ -82,6 +97,17 @@ def written(name: str, *, force: bool) -> Iterator[TextIO]:
             yield file
     except FileExistsError:  # since it was looked for
         raise InputError(f"{name}: the file exists; name another one, or say --force to replace it") from None
+
+
+def say_skipped(skips: Skips, arguments: argparse.Namespace, most: int = 20) -> None:
+    """Say on standard error what the readers passed over, and why; nothing with --json."""
+    if arguments.json:
+        return
+    lines = skips.lines()
+    for line in lines[:most]:
+        print(dim(f"skipped {clean(line)}"), file=sys.stderr)
+    if len(lines) > most:
+        print(dim(f"... and {len(lines) - most:,} more; --json names all"), file=sys.stderr)
 
 
 def said_by_system(error: OSError) -> str:

@@ -8,9 +8,8 @@ import dataclasses
 import sys
 from collections.abc import Iterator
 
-from scrubjay.cli.arguments import scope_of
-from scrubjay.cli.readers import InputError
-from scrubjay.embedders.spec import from_spec
+from scrubjay.cli.options import scope_of
+from scrubjay.cli.reading import InputError
 from scrubjay.index import Index
 from scrubjay.memory.extractors import OpenAIExtractor
 
@@ -82,8 +81,6 @@ def run_serve(arguments: argparse.Namespace) -> int:
 def _index(arguments: argparse.Namespace) -> Iterator[Index]:
     """The index that the command line names; what libraries print while a model loads goes to standard error."""
     with contextlib.redirect_stdout(sys.stderr):
-        index = Index.open(
-            arguments.index, from_spec(arguments.embedder), collection=arguments.collection or None
-        )
+        index = Index.open(arguments.index, arguments.embedder, collection=arguments.collection or None)
     with index:
         yield index

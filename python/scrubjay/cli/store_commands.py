@@ -8,8 +8,9 @@ import time
 import warnings
 from pathlib import Path
 
-from scrubjay.cli.outputs import check_output, open_index
-from scrubjay.cli.readers import InputError
+from scrubjay._native import Scope
+from scrubjay.cli.outputs import check_output, open_index, written
+from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import clean
 from scrubjay.errors import CorruptDataWarning
 from scrubjay.index import Admin
@@ -82,6 +83,8 @@ def run_export(arguments: argparse.Namespace) -> int:
     start = time.perf_counter()
     check_output(arguments.target, force=arguments.force, reads=[arguments.index])
     left_out: list[str] = []
+    if arguments.tenant is not None or arguments.user is not None or arguments.agent is not None:
+        return _export_scope(arguments, start)
     if arguments.salvage:
         _need_file(arguments.index)
         report = Admin.salvage(arguments.index, arguments.target)
@@ -102,6 +105,32 @@ def run_export(arguments: argparse.Namespace) -> int:
         facts["files"] = files
     _say(arguments, facts, time.perf_counter() - start)
     return 3 if left_out else 0
+
+
+def _export_scope(arguments: argparse.Namespace, start: float) -> int:
+    """Write what is within a scope as JSON Lines, without vectors: `scrubjay add` and `import` read them."""
+    if arguments.tenant is None or arguments.salvage:
+        raise InputError("--user, --agent: expected a --tenant beside them, and no --salvage")
+    within = Scope(arguments.tenant, arguments.user or None, arguments.agent or None)
+    n_written = 0
+    with open_index(arguments.index) as index, written(arguments.target, force=arguments.force) as file:
+        for scope in index.scopes(within):
+            cursor = None
+            while True:
+                page = index.scroll(scope=scope, exact=True, limit=1000, cursor=cursor)
+                for record in page:
+                    names = {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent}
+                    times = {"created_at": record.created_at, "expires_at": record.expires_at}
+                    row = {"id": record.id, "text": record.text, "metadata": record.metadata or None, **names}
+                    row |= {name: str(time) for name, time in times.items() if time is not None}
+                    given = {name: value for name, value in row.items() if value is not None}
+                    file.write(json.dumps(given, ensure_ascii=False) + "\n")
+                    n_written += 1
+                cursor = page.cursor
+                if cursor is None:
+                    break
+    _say(arguments, {"memories": n_written, "to": arguments.target}, time.perf_counter() - start)
+    return 0
 
 
 def _need_file(path: str) -> None:

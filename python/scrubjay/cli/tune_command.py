@@ -6,13 +6,13 @@ import argparse
 import json
 import sys
 from pathlib import Path
+from typing import Any, cast
 
 from scrubjay import fusion
 from scrubjay._native import Scope
 from scrubjay.cli.outputs import check_output, open_index
-from scrubjay.cli.readers import InputError
+from scrubjay.cli.reading import InputError
 from scrubjay.cli.terminal import bold, dim, mark, render_table
-from scrubjay.embedders.spec import from_spec
 from scrubjay.fusion import RRF, Query
 from scrubjay.index import Index
 from scrubjay.retrieval.judged import JudgedQuery, from_feedback, read_judged
@@ -26,7 +26,7 @@ _NAMES = ("auto", "rrf", "weighted", "boost", "production")
 def as_query(spec: str) -> Query:
     """Return what --fusion names: a method, rrf:K, or the settings in a file."""
     if spec in _NAMES:
-        return Query(spec)
+        return Query(cast(Any, spec))
     if spec.startswith("rrf:"):
         try:
             return Query(RRF(float(spec[4:])))
@@ -86,14 +86,14 @@ def _read(arguments: argparse.Namespace, bar: bool | None) -> tuple[Index, list[
         if scope is not None or arguments.collection is not None:
             raise InputError("--tenant, --user, --agent, --collection: expected an index file as SOURCE")
         judged = read_judged(source, arguments.vectors)
-        index = Index(None if arguments.vectors is not None else from_spec(arguments.embedder))
+        index = Index(None if arguments.vectors is not None else arguments.embedder)
         index.upsert_many(judged.records, progress=bar)
         return index, judged.queries
     if not source.exists():
         raise InputError(f"{source}: expected a folder or an index file, there is neither")
     if arguments.vectors is not None:
         raise InputError("--vectors: expected a folder as SOURCE")
-    index = open_index(arguments.source, from_spec(arguments.embedder), collection=arguments.collection)
+    index = open_index(arguments.source, arguments.embedder, collection=arguments.collection)
     try:
         return index, from_feedback(index, scope)
     except BaseException:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrubjay.embedders.accepted import EmbedderLike, as_embedder
 from scrubjay.embedders.cache import QueryCache
+from scrubjay.embedders.client import OpenAIClient
 from scrubjay.embedders.function import Function
 from scrubjay.embedders.libraries import FastEmbed, Model2Vec, SentenceTransformers
 from scrubjay.embedders.onnx import OnnxFolder
@@ -23,15 +25,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Embedder",
+    "EmbedderLike",
     "FastEmbed",
     "Function",
     "Model2Vec",
     "OnnxFolder",
+    "OpenAIClient",
     "OpenAICompatible",
     "QueryCache",
     "SentenceTransformers",
     "Truncated",
     "WordLlama",
+    "as_embedder",
     "default",
     "from_spec",
 ]

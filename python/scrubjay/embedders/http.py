@@ -46,6 +46,7 @@ class OpenAICompatible:
             Retry-After says, at most 30 s.
         query_prefix, document_prefix: put before the texts.
         headers: sent along.
+        name: what the index remembers in place of "openai/" and the model; a document prefix is added to it.
 
     Raises (in its methods):
         EmbedderError: the endpoint refuses, does not answer, or answers something else.
@@ -66,6 +67,7 @@ class OpenAICompatible:
         query_prefix: str = "",
         document_prefix: str = "",
         headers: Mapping[str, str] | None = None,
+        name: str | None = None,
     ) -> None:
         endpoint = Endpoint("base_url", base_url.rstrip("/") + "/embeddings", api_key, headers)
         if batch_size < 1:
@@ -73,7 +75,7 @@ class OpenAICompatible:
         if retries < 0:
             raise ValueError(f"retries: expected 0 or more, got {retries}")
         self.name = model_identity(
-            f"openai/{model}" + (f"-{dimensions}" if dimensions else ""), document_prefix
+            name or f"openai/{model}" + (f"-{dimensions}" if dimensions else ""), document_prefix
         )
         self._model = model
         self._endpoint = endpoint

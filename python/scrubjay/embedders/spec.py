@@ -25,6 +25,7 @@ def from_spec(spec: str) -> Embedder | None:
     ``fastembed:NAME``                      :class:`FastEmbed`
     ``openai:MODEL`` or ``openai:MODEL@URL``  :class:`OpenAICompatible`
     ``openai:MODEL@URL#VARIABLE``           the same with the key that the environment's VARIABLE holds
+    ``ollama:MODEL`` or ``ollama:MODEL@URL``  :class:`OpenAICompatible`, of an Ollama on this machine
     ======================================  ======================================
 
     Without VARIABLE no key is sent to an address but that of a provider whose own key the environment holds.
@@ -40,10 +41,10 @@ def from_spec(spec: str) -> Embedder | None:
         if argument:
             raise ValueError(f"embedder: {kind!r} takes no argument, got {spec!r}")
         return default() if kind == "default" else None
-    if kind not in ("onnx", "model2vec", "sentence-transformers", "fastembed", "openai"):
+    if kind not in ("onnx", "model2vec", "sentence-transformers", "fastembed", "openai", "ollama"):
         raise ValueError(
-            "embedder: expected default, none, onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, fastembed:NAME "
-            f"or openai:MODEL[@URL[#VARIABLE]], got {spec!r}"
+            "embedder: expected default, none, onnx:FOLDER, model2vec:NAME, sentence-transformers:NAME, "
+            f"fastembed:NAME, ollama:MODEL[@URL] or openai:MODEL[@URL[#VARIABLE]], got {spec!r}"
         )
     if not argument:
         raise ValueError(f"embedder: expected {kind}:NAME, got {spec!r}")
@@ -58,6 +59,9 @@ def from_spec(spec: str) -> Embedder | None:
     from scrubjay.embedders.http import OpenAICompatible
 
     model, at, url = argument.partition("@http")
+    if kind == "ollama":
+        address = ("http" + url).rstrip("/").removesuffix("/v1") if at else "http://127.0.0.1:11434"
+        return OpenAICompatible(model, base_url=f"{address}/v1", api_key="", name=f"ollama/{model}")
     if not at:
         return OpenAICompatible(model)
     url, hash, variable = ("http" + url).partition("#")

@@ -22,6 +22,8 @@ __all__ = ["Entry", "Query", "load", "save"]
 Entry: TypeAlias = "str | int | tuple[Scope, str | int]"
 """A document in a ranking of the caller's: an id, or the key of a document."""
 
+FusionName: TypeAlias = Literal["auto", "rrf", "weighted", "boost", "production"]
+Tier: TypeAlias = Literal["high", "standard", "low"]
 Mode: TypeAlias = Literal["hybrid", "lexical", "keyword", "vector", "semantic"]
 
 
@@ -79,7 +81,7 @@ class Query:
     Query(mode='lexical', candidates=(50, 200))
     """
 
-    fusion: Fusion | str = Auto()  # noqa: RUF009 - frozen
+    fusion: Fusion | FusionName = Auto()  # noqa: RUF009 - frozen
     _: KW_ONLY
     mode: Mode = "hybrid"
     candidates: int | tuple[int, int] | None = None
@@ -94,7 +96,7 @@ class Query:
     prior: Prior | bool | None = None
     mmr: float | None = None
     min_score: float | None = None
-    relevance: Relevance | str | None = None
+    relevance: Relevance | Tier | None = None
     keywords: str | bytes | None = None
     ids: Ids | None = None
     exclude: Ids | None = None

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, TypeAlias, TypeVar
 
 from numpy.typing import ArrayLike
 
 from scrubjay._native import Scope
+from scrubjay.embedders.accepted import EmbedderLike, as_embedder, given_embedder
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.filters import FilterLike, Ids
 from scrubjay.fusion import Query
@@ -43,6 +44,9 @@ from scrubjay.store.protocol import Identity
 __all__ = ["Index"]
 
 Self = TypeVar("Self", bound="Index")
+Metric: TypeAlias = Literal["cosine", "ip", "l2"]
+DType: TypeAlias = Literal["f16", "f32"]
+OnError: TypeAlias = Literal["pending", "raise"]
 
 
 class Index:
@@ -50,8 +54,9 @@ class Index:
     scope, fused in native code.
 
     Args:
-        embedder: turns texts into vectors (see :mod:`scrubjay.embedders`). None: vectors are the caller's, and without
-            them the index answers by keywords alone and says so.
+        embedder: turns texts into vectors (see :mod:`scrubjay.embedders`): an embedder, a name ("default"), a function,
+            or a model of another library (:func:`scrubjay.embedders.as_embedder`). None: vectors are the caller's, and
+            without them the index answers by keywords alone and says so.
         dim: length of the vectors; by default the embedder's, or that of the first vector written.
         metric: "cosine", "ip" (inner product) or "l2" (similarities are negated squared distances).
         dtype: how vectors are stored, "f16" or "f32".
@@ -87,29 +92,34 @@ class Index:
         return index
 
     def __init__(
-        self, embedder: Embedder | None = None, *, dim: int | None = None, metric: str = "cosine", dtype: str = "f16",
-        analyzer: str = "english", stemmer: Callable[[str], str] | None = None, k1: float | None = None,
-        b: float | None = None, query_cache: int = 1024, on_embedder_error: str = "pending",
+        self, embedder: EmbedderLike | None = None, *, dim: int | None = None, metric: Metric = "cosine",
+        dtype: DType = "f16", analyzer: str = "english", stemmer: Callable[[str], str] | None = None,
+        k1: float | None = None, b: float | None = None, query_cache: int = 1024,
+        on_embedder_error: OnError = "pending",
     ) -> None:  # fmt: skip
         identity, options = Identity(dim, metric, dtype, analyzer), {"stemmer": stemmer, "k1": k1, "b": b}
-        self._stand_for(make_root(embedder, identity, query_cache, options, on_embedder_error))
+        self._stand_for(
+            make_root(given_embedder(embedder), identity, query_cache, options, on_embedder_error)
+        )
 
     @classmethod
     @documented(open_root)
     def open(
-        cls: type[Self], path: str | Path, embedder: Embedder | None = None, *, dim: int | None = None,
-        metric: str | None = None, dtype: str | None = None, analyzer: str | None = None,
+        cls: type[Self], path: str | Path, embedder: EmbedderLike | None = None, *, dim: int | None = None,
+        metric: Metric | None = None, dtype: DType | None = None, analyzer: str | None = None,
         stemmer: Callable[[str], str] | None = None, k1: float | None = None, b: float | None = None,
-        query_cache: int = 1024, durability: str = "full", busy_timeout: float = 5.0,
+        query_cache: int = 1024, durability: Literal["full", "normal"] = "full", busy_timeout: float = 5.0,
         memory_budget: int | None = None, collection: str | None = None, keys: KeyProvider | None = None,
-        encryption: str = "sealed", read_only: bool = False, on_embedder_error: str = "pending", max_stale: float = 1.0,
+        encryption: Literal["sealed", "mixed", "strict"] = "sealed", read_only: bool = False,
+        on_embedder_error: OnError = "pending", max_stale: float = 1.0,
     ) -> Self:  # fmt: skip
         """Open the index in a file or a database, or create it; what is written survives."""
-        asked = asked_identity(embedder, dim, metric, dtype, analyzer)
+        given = given_embedder(embedder)
+        asked = asked_identity(given, dim, metric, dtype, analyzer)
         options = file_options(
             stemmer, k1, b, durability, busy_timeout, memory_budget, keys, encryption, read_only, max_stale
         )
-        return cls._of(open_root(path, embedder, collection, asked, query_cache, options, on_embedder_error))
+        return cls._of(open_root(path, given, collection, asked, query_cache, options, on_embedder_error))
 
     @classmethod
     def _of(cls: type[Self], collection: OpenCollection) -> Self:
@@ -153,8 +163,8 @@ class Index:
         return self._collection.embedder
 
     @embedder.setter
-    def embedder(self, embedder: Embedder | None) -> None:
-        self._collection.use(embedder)
+    def embedder(self, embedder: EmbedderLike | None) -> None:
+        self._collection.use(as_embedder(embedder))
 
     def scope(self, tenant: str | Scope, *, user: str | None = None, agent: str | None = None) -> ScopeView:
         """Return the index as one scope has it: the same verbs, the scope said once (:class:`ScopeView`)."""
@@ -163,11 +173,11 @@ class Index:
 
     @documented(Collections.open)
     def collection(
-        self: Self, name: str, *, embedder: Embedder | None = None, dim: int | None = None, metric: str | None = None,
-        dtype: str | None = None, analyzer: str | None = None,
+        self: Self, name: str, *, embedder: EmbedderLike | None = None, dim: int | None = None,
+        metric: str | None = None, dtype: str | None = None, analyzer: str | None = None,
     ) -> Self:  # fmt: skip
         """Return the index of another collection of this file; it is made if there is none."""
-        return self._of(self._collections.open(name, embedder, dim, metric, dtype, analyzer))
+        return self._of(self._collections.open(name, as_embedder(embedder), dim, metric, dtype, analyzer))
 
     # ------------------------------------------------------------------ searching
 
@@ -179,7 +189,10 @@ class Index:
         """Return the k best memories that `scope` may see: its own and those shared with it."""
         return self._searcher.search(text, scope, k, filter, vector, query, explain, after)
 
-    async def asearch(self, text: str | bytes | None = None, **options: Any) -> Hits:
+    async def asearch(
+        self, text: str | bytes | None = None, *, scope: Scope, k: int = 10, filter: FilterLike | None = None,
+        vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False, after: Stamp | None = None,
+    ) -> Hits:  # fmt: skip
         """Search as :meth:`search` does, without keeping the event loop waiting; takes and raises the same.
 
         Where nothing would wait it is a plain call: up to 20,000 memories, in memory and up to date, and a text whose
@@ -192,12 +205,7 @@ class Index:
         >>> asyncio.run(index.asearch("train", scope=Scope("acme")))[0].id
         'm1'
         """
-        hits = self._searcher.search_now(text, options)
-        if hits is not None:
-            return hits
-        import asyncio  # a third of the time of `import scrubjay`
-
-        return await asyncio.to_thread(self.search, text, **options)
+        return await self._searcher.asearch(text, scope, k, filter, vector, query, explain, after)
 
     @documented(Searcher.search_batch)
     def search_batch(

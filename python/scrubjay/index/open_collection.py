@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from scrubjay._native import Scope
+from scrubjay.embedders.accepted import AUTO, Given, embedder_of_model
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.errors import ClosedError, CorruptIndexError, StoreError
 from scrubjay.index.backfill import Backfill
@@ -209,7 +210,7 @@ class OpenCollection:
 
 def open_root(
     path: str | Path,
-    embedder: Embedder | None,
+    embedder: Given,
     collection: str | None,
     asked: Identity,
     query_cache: int,
@@ -225,6 +226,8 @@ def open_root(
             "postgresql://user@host/database" (extra `postgres`), for processes on many machines: docs/fleet.md says
             which verbs it has.
         embedder: as in the constructor; it must be the model whose vectors the file holds (see :meth:`Admin.reembed`).
+            "auto": that model, if it can be made here without asking anybody (WordLlama, Ollama's), otherwise none,
+            with a warning in the log `scrubjay.embedders` that names it; in a new file the default one.
         dim, metric, dtype, analyzer: of a new index, by default as in the constructor; of an existing one they are
             known, and what is given must agree.
         stemmer, k1, b, query_cache: as in the constructor; a custom stemmer must be given every time.
@@ -280,14 +283,22 @@ def open_root(
     place = Database(str(path), max_stale=max_stale) if is_address(path) else Path(path)
     family: Family[OpenCollection] = Family(place, query_cache, options, checked_policy(on_embedder_error))
     name = "" if collection is None else checked_name(collection)
-    opened = open_in_file(family, name, asked, embedder, _NEW)
+    if embedder == AUTO:
+        opened = open_in_file(family, name, asked, None, _NEW)
+        try:
+            opened.use(embedder_of_model(opened.identity.model, opened.identity.dim))
+        except BaseException:
+            opened.close()
+            raise
+    else:
+        opened = open_in_file(family, name, asked, embedder, _NEW)
     opened.is_root = True
     family.add_root(opened)
     return opened
 
 
 def make_root(
-    embedder: Embedder | None,
+    embedder: Given,
     identity: Identity,
     query_cache: int,
     options: Mapping[str, Any],
@@ -295,14 +306,15 @@ def make_root(
 ) -> OpenCollection:
     """Make an index in memory; see :class:`scrubjay.Index`."""
     family: Family[OpenCollection] = Family(None, query_cache, options, checked_policy(on_embedder_error))
-    opened = make_in_memory(family, "", identity, embedder)
+    made = embedder_of_model(None, identity.dim) if embedder == AUTO else embedder
+    opened = make_in_memory(family, "", identity, made)
     opened.is_root = True
     family.add_root(opened)
     return opened
 
 
 def asked_identity(
-    embedder: Embedder | None,
+    embedder: Given,
     dim: int | None,
     metric: str | None,
     dtype: str | None,
@@ -313,9 +325,10 @@ def asked_identity(
     Raises:
         TypeError, ValueError: the embedder is none, or of another dimension.
     """
-    if embedder is not None:
-        checked_embedder(embedder)
-    if embedder is not None and dim is not None and dim != embedder.dim:
+    if embedder is None or embedder == AUTO:
+        return Identity(dim, metric or "", dtype or "", analyzer or "")
+    checked_embedder(embedder)
+    if dim is not None and dim != embedder.dim:
         raise ValueError(f"dim: expected the embedder's {embedder.dim}, got {dim}")
     return Identity(dim, metric or "", dtype or "", analyzer or "")
 
@@ -390,5 +403,6 @@ def make_in_memory(
     semantics = Semantics(embedder, identity.dim, family.query_cache, family.on_embedder_error)
     dim = identity.dim if embedder is None else embedder.dim
     options = {**family.options, "stemmer": stemmer_of(identity.analyzer, family.options["stemmer"])}
-    engine = LocalEngine(dim, identity.metric, dtype=identity.dtype, analyzer=identity.analyzer, **options)
+    metric, dtype = cast(Any, identity.metric), cast(Any, identity.dtype)  # the engine checks them
+    engine = LocalEngine(dim, metric, dtype=dtype, analyzer=identity.analyzer, **options)
     return OpenCollection(family, name, engine, semantics)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from scrubjay._native import Result
+from scrubjay.index.frozen import FrozenResult
 
 __all__ = [
     "TIERS",
@@ -124,9 +125,10 @@ def best_of(tiers: Iterable[str]) -> str:
     return max(tiers, key=TIERS.index, default="none")
 
 
-def evidence(result: Result) -> list[RelevanceParts]:
+def evidence(result: Result | FrozenResult) -> list[RelevanceParts]:
     """Return the evidence for each hit of a search that explained."""
-    n_documents, mean, deviation = result.admitted, *result.similarity_spread
+    n_documents: int = result.admitted
+    mean, deviation = result.similarity_spread
     if result.mode == "substring":
         tier = tier_of(_SUBSTRING)
         return [RelevanceParts(None, None, None, n_documents, False, _SUBSTRING, tier)] * len(result)

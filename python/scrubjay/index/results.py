@@ -10,16 +10,23 @@ import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from scrubjay import payload
-from scrubjay._native import Result, Scope
+from scrubjay._native import HitView, Result, Scope, hits_of
 from scrubjay.embedders.protocol import ZERO_VECTOR
 from scrubjay.errors import CorruptIndexError
+from scrubjay.index.frozen import FrozenResult, freeze
 from scrubjay.index.relevance import RelevanceParts, best_of, evidence
+from scrubjay.tables import as_html, to_arrow, to_pandas
+
+_COLUMNS = (
+    "id", "score", "text", "tenant", "user", "agent", "created_at", "metadata", "lexical_rank", "vector_rank",
+)  # fmt: skip
+_EVIDENCE = ("bm25", "similarity", "coverage", "matched_terms", "relevance")
 
 __all__ = ["Hit", "Hits", "RelevanceParts", "ScoreParts"]
 
@@ -71,7 +78,7 @@ class Hits:
 
     def __init__(
         self,
-        result: Result,
+        result: Result | FrozenResult,
         degraded: tuple[str, ...] = (),
         explained: bool = False,
         freshness: float = 0.0,
@@ -160,6 +167,41 @@ class Hits:
             found = self._columns["relevance"] = evidence(self._result)
         return found
 
+    @property
+    def texts(self) -> list[str]:
+        """The texts, best first."""
+        return [self._result.text(position) for position in range(len(self._result))]
+
+    def to_pandas(self) -> Any:
+        """Return the hits as a pandas.DataFrame, one row a hit, best first (extra "tables").
+
+        Columns: id, score, text, tenant, user, agent, created_at, metadata (dicts), lexical_rank, vector_rank; of a
+        search that explained also bm25, similarity, coverage, matched_terms, relevance.
+
+        Raises:
+            MissingExtraError: pandas is not installed.
+        """
+        return to_pandas(self._rows(), self._names())
+
+    def to_arrow(self) -> Any:
+        """Return the hits as a pyarrow.Table with the columns of :meth:`to_pandas`; metadata is JSON.
+
+        Raises:
+            MissingExtraError: pyarrow is not installed.
+        """
+        return to_arrow(self._rows(), self._names())
+
+    def _names(self) -> tuple[str, ...]:
+        return (*_COLUMNS, *_EVIDENCE) if self._explained else _COLUMNS
+
+    def _rows(self) -> list[dict[str, Any]]:
+        rows = []
+        for hit in self:
+            scope = hit.scope
+            row: dict[str, Any] = {"tenant": scope.tenant, "user": scope.user, "agent": scope.agent}
+            rows.append({**row, **{name: getattr(hit, name) for name in self._names() if name not in row}})
+        return rows
+
     def to_dicts(self) -> list[dict[str, Any]]:
         """Return the hits as JSON-serialisable dicts (see :meth:`Hit.to_dict`)."""
         return [hit.to_dict() for hit in self]
@@ -177,8 +219,7 @@ class Hits:
         return len(self._result)
 
     def __iter__(self) -> Iterator[Hit]:
-        for position in range(len(self._result)):
-            yield Hit(self, position)
+        return iter(hits_of(Hit, self, self._result))
 
     @overload
     def __getitem__(self, position: int) -> Hit: ...
@@ -192,6 +233,21 @@ class Hits:
             raise IndexError(f"position: expected -{n_hits} to {n_hits - 1}, got {position}")
         return Hit(self, position % n_hits)
 
+    def __reduce__(self) -> tuple[Any, ...]:  # without the engine: texts, metadata and evidence are copied
+        return Hits, (freeze(self._result, self._explained), self._degraded, self._explained, self._freshness)
+
+    def _repr_html_(self) -> str:
+        """The table that a notebook shows."""
+        n_hits = len(self)
+        caption = f"{n_hits} {'hit' if n_hits == 1 else 'hits'}, {self.mode}" + "".join(
+            f"; {reason}" for reason in self.degraded
+        )
+        rows = [
+            [i, hit.id, hit.score, hit.text, hit.lexical_rank, hit.vector_rank]
+            for i, hit in enumerate(self, start=1)
+        ]
+        return as_html(caption, ["", "id", "score", "text", "words", "meaning"], rows)
+
     def __repr__(self) -> str:
         n_hits = len(self)
         head = f"<scrubjay.Hits {n_hits} {'hit' if n_hits == 1 else 'hits'}, {self.mode}"
@@ -203,26 +259,23 @@ class Hits:
         return "\n".join([head + ">", *lines])
 
 
-class Hit:
-    """One hit: a view of its place in a result. Text and metadata are those of the document when it was found."""
+class Hit(HitView):
+    """One hit: a view of its place in a result. Text and metadata are those of the document when it was found.
 
-    __slots__ = ("_hits", "_payload", "_position")
+    `id` is the caller's id, `score` what ordered it (see :attr:`Hits.scores` for what it means), `text` the text as it
+    was written. They are read natively, and made anew at each access.
+    """
+
+    __slots__ = ()
 
     def __init__(self, hits: Hits, position: int) -> None:
-        self._hits = hits
-        self._position = position
-        self._payload: tuple[dict[str, Any], datetime | None] | None = None
+        super().__init__(hits, hits._result, position)
 
-    @property
-    def id(self) -> str | int:
-        """The caller's id."""
-        value = self._hits.ids[self._position]
-        return value if isinstance(value, str) else int(value)
-
-    @property
-    def score(self) -> float:
-        """The score that ordered it; see :attr:`Hits.scores` for what it means."""
-        return float(self._hits.scores[self._position])
+    if TYPE_CHECKING:
+        _hits: Hits
+        _result: Result | FrozenResult
+        _position: int
+        _payload: tuple[dict[str, Any], datetime | None] | None
 
     @property
     def lexical_rank(self) -> int | None:
@@ -240,14 +293,9 @@ class Hit:
         return bool(self._hits._column("identifiers")[self._position])
 
     @property
-    def text(self) -> str:
-        """The text as it was written."""
-        return self._hits._result.text(self._position)
-
-    @property
     def scope(self) -> Scope:
         """The exact scope that the document was written in."""
-        return self._hits._result.scope(self._position)
+        return self._result.scope(self._position)
 
     @property
     def metadata(self) -> dict[str, Any]:
@@ -266,7 +314,7 @@ class Hit:
     @property
     def pending(self) -> bool:
         """Whether its text was still to be embedded when it was found: only words can have found it."""
-        return payload.is_pending(self._hits._result.payload(self._position))
+        return payload.is_pending(self._result.payload(self._position))
 
     @property
     def bm25(self) -> float | None:
@@ -290,7 +338,7 @@ class Hit:
     def matched_terms(self) -> list[str]:
         """The query's terms that the document holds, as analysed (stemmed, folded). Needs explain=True."""
         self._need_explain("matched_terms")
-        return self._hits._result.matched_terms(self._position)
+        return self._result.matched_terms(self._position)
 
     @property
     def coverage(self) -> float | None:
@@ -315,7 +363,7 @@ class Hit:
     def parts(self) -> ScoreParts:
         """What its score is made of: words, meaning, recency, boosts and so on. Needs explain=True."""
         self._need_explain("parts")
-        return ScoreParts(**self._hits._result.parts(self._position), final=self.score)
+        return ScoreParts(**self._result.parts(self._position), final=self.score)
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything known about the hit in JSON's own types; the evidence is in it if the search explained,
@@ -348,10 +396,13 @@ class Hit:
     def __repr__(self) -> str:
         return f"<scrubjay.Hit {_line(self)}>"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Hit, (self._hits, self._position)
+
     def _decoded(self) -> tuple[dict[str, Any], datetime | None]:
         if self._payload is None:
             try:
-                self._payload = payload.decode(self._hits._result.payload(self._position))
+                self._payload = payload.decode(self._result.payload(self._position))
             except CorruptIndexError as error:
                 raise error.located(id=self.id, scope=self.scope) from None
         return self._payload

@@ -6,6 +6,7 @@ A failing embedder is a reason to degrade while searching; while writing either 
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -28,6 +29,8 @@ from scrubjay.progress import Progress
 from scrubjay.records import as_text
 
 __all__ = ["Embedded", "Semantics", "checked_embedder", "checked_policy"]
+
+_log = logging.getLogger(__name__)
 
 _NO_EMBEDDER = "no_embedder: the index has no embedder and the search gave no vector"
 
@@ -58,6 +61,7 @@ class Semantics:
         self._embedder: Embedder | None = None
         self._native: StaticEmbedder | None = None
         self._native_name: str | None = None
+        self._queries_fail = False
         self._written_by: str | None = None  # the name of the embedder whose vectors are stored
         if embedder is not None:
             self.use(embedder, dim)
@@ -177,11 +181,17 @@ class Semantics:
         """Forget the model: no vector is stored any more."""
         self._written_by = None
 
+    def _no_embedder(self) -> str:
+        """Say that there is no embedder, and which one the stored vectors need."""
+        if self._written_by is None:
+            return _NO_EMBEDDER
+        return f"{_NO_EMBEDDER}; its vectors are of {self._written_by!r}: {_remedy(self._written_by)}"
+
     def known_query(self, text: str | bytes) -> tuple[Vectors | None, tuple[str, ...]] | None:
         """Return what :meth:`query` does, or None if the embedder would have to be called."""
         embedder = self._embedder
         if embedder is None:
-            return None, (_NO_EMBEDDER,)
+            return None, (self._no_embedder(),)
         if self._written_by is not None and self._written_by != embedder.name:
             return None, (_other_model(embedder, self._written_by),)
         vector = self.cache.get(as_text(text))
@@ -191,7 +201,7 @@ class Semantics:
         """Return (vector, ()) or (None, reasons); never raises what the embedder raises."""
         embedder = self._embedder
         if embedder is None:
-            return None, (_NO_EMBEDDER,)
+            return None, (self._no_embedder(),)
         if self._written_by is not None and self._written_by != embedder.name:
             return None, (_other_model(embedder, self._written_by),)
         key = as_text(text)
@@ -200,19 +210,29 @@ class Semantics:
             try:
                 vector = checked_vector(embedder.embed_query(key), embedder)
             except Exception as error:  # noqa: BLE001 - whatever it is, keywords still answer
-                return None, (_failed(embedder, error),)
+                return None, (self._query_failed(embedder, error),)
+            self._queries_fail = False
             self.outage.answered()
             if not vector.any():
                 return None, (ZERO_VECTOR,)
             self.cache.put(key, vector)
         return vector, ()
 
+    def _query_failed(self, embedder: Embedder, error: Exception) -> str:
+        """Return the reason; it is logged once until the embedder answers again, then as debugging."""
+        reason = _failed(embedder, error)
+        _log.log(
+            logging.DEBUG if self._queries_fail else logging.WARNING, "%s; words alone are searched", reason
+        )
+        self._queries_fail = True
+        return reason
+
     def queries(self, texts: Sequence[str | bytes | None]) -> list[tuple[Vectors | None, tuple[str, ...]]]:
         """The same for several texts, those not cached in one call of the embedder; a None has no vector, no reason."""
         embedder = self._embedder
         keys = [None if text is None else as_text(text) for text in texts]
         if embedder is None:
-            return [(None, () if key is None else (_NO_EMBEDDER,)) for key in keys]
+            return [(None, () if key is None else (self._no_embedder(),)) for key in keys]
         if self._written_by is not None and self._written_by != embedder.name:
             reasons = (_other_model(embedder, self._written_by),)
             return [(None, () if key is None else reasons) for key in keys]
@@ -226,8 +246,9 @@ class Semantics:
             try:
                 matrix: NDArray[Any] | None = embed_queries(embedder, missing)
             except Exception as error:  # noqa: BLE001 - whatever it is, keywords still answer
-                matrix, failure = None, _failed(embedder, error)
+                matrix, failure = None, self._query_failed(embedder, error)
             if matrix is not None:
+                self._queries_fail = False
                 self.outage.answered()
                 for key, row in zip(missing, matrix, strict=True):
                     if row.any():
@@ -255,6 +276,15 @@ def checked_policy(on_embedder_error: str) -> str:
     if on_embedder_error not in ("pending", "raise"):
         raise ValueError(f"on_embedder_error: expected 'pending' or 'raise', got {on_embedder_error!r}")
     return on_embedder_error
+
+
+def _remedy(model: str) -> str:
+    """Return how to get the embedder of a model."""
+    if model.startswith(("wordllama/", "ollama/")):
+        return 'Index.open(path, "auto") loads it' + (
+            ' (pip install "scrubjay[wordllama]")' if model.startswith("wordllama/") else ""
+        )
+    return "give that embedder to Index.open"
 
 
 def _other_model(embedder: Embedder, model: str) -> str:

@@ -54,7 +54,7 @@ def import_collection(
                 f"embedder: the export's vectors are of {made_by!r}, the index's of {model!r}"
             )
         writer = Writer(collection)
-        bar = open_progress(progress, total=1 << 40, what="importing", unit="memories")
+        bar = open_progress(progress, total=None, what="importing", unit="memories")
         n_written = 0
         try:
             while batch := list(islice(lines, batch_size)):

@@ -13,13 +13,18 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
 
+from numpy.typing import ArrayLike
+
 from scrubjay._native import Scope
-from scrubjay.embedders.protocol import Embedder
+from scrubjay.embedders.accepted import EmbedderLike
+from scrubjay.filters import FilterLike
+from scrubjay.fusion import Query
 from scrubjay.index.admin import Admin
 from scrubjay.index.facade import Index
 from scrubjay.index.results import Hits
 from scrubjay.index.view import ScopeView
 from scrubjay.initialised import guarded
+from scrubjay.records import Stamp
 
 __all__ = ["AsyncAdmin", "AsyncIndex", "AsyncScopeView", "Twinned", "loose_twin", "twin"]
 
@@ -88,9 +93,15 @@ class AsyncScopeView(Twinned[ScopeView]):
         """The scope."""
         return self._sync.exact_scope
 
-    async def search(self, text: str | bytes | None = None, **options: Any) -> Hits:
+    async def search(
+        self, text: str | bytes | None = None, *, k: int = 10, filter: FilterLike | None = None,
+        vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False,
+        after: Stamp | None = None,
+    ) -> Hits:  # fmt: skip
         """Await what :meth:`ScopeView.asearch` does."""
-        return await self._sync.asearch(text, **options)
+        return await self._sync.asearch(
+            text, k=k, filter=filter, vector=vector, query=query, explain=explain, after=after
+        )
 
     search_batch = loose_twin(ScopeView.search_batch)
     get = loose_twin(ScopeView.get)
@@ -165,7 +176,7 @@ class AsyncIndex(Twinned[Index]):
         super().__init__(index)
 
     @classmethod
-    async def open(cls, path: str | Path, embedder: Embedder | None = None, **options: Any) -> AsyncIndex:
+    async def open(cls, path: str | Path, embedder: EmbedderLike | None = None, **options: Any) -> AsyncIndex:
         """Await what :meth:`Index.open` does; ``async with await AsyncIndex.open(path) as index`` closes it again."""
         import asyncio
 
@@ -193,15 +204,21 @@ class AsyncIndex(Twinned[Index]):
 
         return AsyncIndex(await asyncio.to_thread(self._sync.collection, name, **options))
 
-    async def use(self, embedder: Embedder | None) -> None:
+    async def use(self, embedder: EmbedderLike | None) -> None:
         """Await what assigning :attr:`Index.embedder` does."""
         import asyncio
 
         await asyncio.to_thread(setattr, self._sync, "embedder", embedder)
 
-    async def search(self, text: str | bytes | None = None, **options: Any) -> Hits:
+    async def search(
+        self, text: str | bytes | None = None, *, scope: Scope, k: int = 10, filter: FilterLike | None = None,
+        vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False,
+        after: Stamp | None = None,
+    ) -> Hits:  # fmt: skip
         """Await what :meth:`Index.asearch` does."""
-        return await self._sync.asearch(text, **options)
+        return await self._sync.asearch(
+            text, scope=scope, k=k, filter=filter, vector=vector, query=query, explain=explain, after=after
+        )
 
     search_batch = twin(Index.search_batch)
     feedback = twin(Index.feedback)

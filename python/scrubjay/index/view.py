@@ -6,9 +6,13 @@ import builtins
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, Protocol
 
+from numpy.typing import ArrayLike
+
 from scrubjay._native import Scope
+from scrubjay.filters import FilterLike
+from scrubjay.fusion import Query
 from scrubjay.index.results import Hit, Hits
-from scrubjay.records import Page, Record, as_scope
+from scrubjay.records import Page, Record, Stamp, as_scope
 from scrubjay.store.facets import Value
 
 __all__ = ["ScopeView", "as_view_scope"]
@@ -85,13 +89,41 @@ class ScopeView:
 
     # ------------------------------------------------------------------ reading
 
-    def search(self, text: str | bytes | None = None, **options: Any) -> Hits:
+    def search(
+        self, text: str | bytes | None = None, *, k: int = 10, filter: FilterLike | None = None,
+        vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False,
+        after: Stamp | None = None,
+    ) -> Hits:  # fmt: skip
         """Search; see :meth:`scrubjay.Index.search`."""
-        return self._index.search(text, scope=self._scope, **options)
+        hits: Hits = self._index.search(
+            text,
+            scope=self._scope,
+            k=k,
+            filter=filter,
+            vector=vector,
+            query=query,
+            explain=explain,
+            after=after,
+        )
+        return hits
 
-    async def asearch(self, text: str | bytes | None = None, **options: Any) -> Hits:
+    async def asearch(
+        self, text: str | bytes | None = None, *, k: int = 10, filter: FilterLike | None = None,
+        vector: ArrayLike | None = None, query: Query | None = None, explain: bool = False,
+        after: Stamp | None = None,
+    ) -> Hits:  # fmt: skip
         """Search; see :meth:`scrubjay.Index.asearch`."""
-        return await self._index.asearch(text, scope=self._scope, **options)
+        hits: Hits = await self._index.asearch(
+            text,
+            scope=self._scope,
+            k=k,
+            filter=filter,
+            vector=vector,
+            query=query,
+            explain=explain,
+            after=after,
+        )
+        return hits
 
     def search_batch(self, texts: Any = None, **options: Any) -> builtins.list[Hits]:
         """Search for several questions at once; see :meth:`scrubjay.Index.search_batch`."""

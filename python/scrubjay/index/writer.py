@@ -132,12 +132,13 @@ class Writer:
         """Write many memories: all, or none whatever fails.
 
         Args:
-            records: mappings or dataclass instances (:class:`Record`, or one of yours) with the fields of
-                :meth:`Index.upsert`: id, text, scope, vector, metadata, created_at, expires_at, ttl, entities. A
-                mapping's `scope` may itself be a mapping of tenant, user, agent; its `version` is a condition as for
-                :meth:`Index.upsert`, that of a dataclass is not (`vars(record)` of a :class:`Record` that was read is
-                the mapping that is written only if the memory is unchanged since). Of several records of one scope with
-                one id the last one counts, its `version` too.
+            records: a pandas or polars DataFrame or an Arrow table (columns as fields, `tenant`, `user` and `agent` for
+                the scope, others in the metadata); or an iterable of mappings or dataclass instances (:class:`Record`,
+                or one of yours) with the fields of :meth:`Index.upsert`: id, text, scope, vector, metadata, created_at,
+                expires_at, ttl, entities. A mapping's `scope` may itself be a mapping of tenant, user, agent; its
+                `version` is a condition as for :meth:`Index.upsert`, that of a dataclass is not (`vars(record)` of a
+                :class:`Record` that was read is the mapping that is written only if the memory is unchanged since). Of
+                several records of one scope with one id the last one counts, its `version` too.
             scope: for the records that have none.
             progress: show a bar on standard error; None: if that is a terminal.
             batch_size: texts the embedder gets at a time.

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from scrubjay._native import Scope
 from scrubjay.index import Hit, Hits
 from scrubjay.index.relevance import best_of
+from scrubjay.initialised import guarded
 from scrubjay.retrieval.trace import Trace
 
 __all__ = ["Retrieved", "RetrievedHit"]
 
 
+@guarded
 class RetrievedHit(Hit):
     """A hit and its scores from the stages after the search."""
 

@@ -335,7 +335,7 @@ def describe(query: Query) -> str:
     if query == Query():
         return f"{query.fusion!r} (default)"
     said, usual = query.to_dict(), Query().to_dict()
-    kind = type(query.fusion)
+    kind: Any = type(query.fusion)
     values = [value for name, value in said.pop("fusion").items() if name != "method"]
     usually = [value for name, value in Query(kind()).to_dict()["fusion"].items() if name != "method"]
     while values and values[-1] == usually[len(values) - 1]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, cast
 
 from scrubjay._native import Engine
 from scrubjay.errors import StoreFormatError, UnsupportedError
@@ -46,7 +47,8 @@ def open_engine(
         raise ValueError(f"busy_timeout: expected 0 to 86400 seconds, got {busy_timeout!r}")
     # Bad arguments are reported before a file is made.
     of_new = stemmer_of(new.analyzer, stemmer)
-    Engine(new.dim, new.metric, dtype=new.dtype, analyzer=new.analyzer, stemmer=of_new, k1=k1, b=b)
+    metric, dtype = cast(Any, new.metric), cast(Any, new.dtype)  # the engine checks them
+    Engine(new.dim, metric, dtype=dtype, analyzer=new.analyzer, stemmer=of_new, k1=k1, b=b)
     store: Store
     if isinstance(place, Path):
         store = SqliteStore(
@@ -72,8 +74,8 @@ def open_engine(
             try:
                 return Engine(
                     dim,
-                    stored.metric,
-                    dtype=stored.dtype,
+                    cast(Any, stored.metric),
+                    dtype=cast(Any, stored.dtype),
                     analyzer=stored.analyzer,
                     stemmer=stemmer_of(stored.analyzer, stemmer),
                     k1=k1,

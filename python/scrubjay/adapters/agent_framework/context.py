@@ -37,7 +37,7 @@ class ScrubjayContextProvider(ContextProvider):
         budget_tokens: of policies, preferences and memories of one run together.
         item_tokens: of one memory; a longer one is left out whole.
         floor: how relevant the best memory must be for any to be shown, as for :meth:`scrubjay.Memory.assemble`.
-        noted: whose messages are noted: "user", "model", "tool"; () for none.
+        noted: whose messages are noted: "user", "model", "tool"; () for none. What a user only asks is not.
         extractor: of facts, as for :meth:`scrubjay.Memory.distil`; reads the session after each run, in the background.
         embedder: of a path or an index; without one memories are found by words.
         options: of :meth:`scrubjay.Index.open`, for a path.

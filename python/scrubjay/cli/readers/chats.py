@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from scrubjay._native import Scope
+from scrubjay.cli.reading import Reading
 
 __all__ = ["is_conversation", "is_messages", "read"]
 
@@ -29,8 +29,10 @@ def is_messages(value: Any) -> bool:
     )
 
 
-def read(conversation: Mapping[str, Any], fallback_id: str, scope: Scope) -> Iterator[dict[str, Any]]:
-    """Yield one record for each turn of a speaker; system and tool messages are left out.
+def read(
+    conversation: Mapping[str, Any], fallback_id: str, file: str, reading: Reading
+) -> Iterator[dict[str, Any]]:
+    """Yield one record for each turn of a speaker; system and tool messages, and turns without text, are skipped.
 
     Ids are "conversation/turn"; the metadata hold role, turn (from 0) and the conversation's title, if it has one.
     """
@@ -42,7 +44,13 @@ def read(conversation: Mapping[str, Any], fallback_id: str, scope: Scope) -> Ite
     for message in _messages(conversation):
         role = _role(message)
         text = _text(message.get("content", message.get("text"))) or _text(message.get("text"))
-        if role not in _SPOKEN or not text.strip():
+        if role not in _SPOKEN:
+            reading.skips.add(
+                file, f"a message of {role or 'nobody'}, who does not speak in the conversation"
+            )
+            continue
+        if not text.strip():
+            reading.skips.add(file, "a turn without text (an image or a call)")
             continue
         metadata: dict[str, Any] = {"role": role, "turn": turn}
         if isinstance(title, str):
@@ -50,7 +58,7 @@ def read(conversation: Mapping[str, Any], fallback_id: str, scope: Scope) -> Ite
         yield {
             "id": f"{name}/{turn}",
             "text": text,
-            "scope": scope,
+            "scope": reading.scope,
             "metadata": metadata,
             "created_at": next(
                 (message[key] for key in ("create_time", "created_at", "timestamp") if message.get(key)), None

@@ -1,0 +1,200 @@
+// HitView: what a caller reads of a hit, without a Python frame or pybind11's dispatcher between.
+//
+// Reading ten hits through properties of Python took as long as the search that found them. A view is a place in a
+// Result; id, score and text are made when they are read. `scrubjay.Hit` derives from it and adds the rest.
+#include <structmember.h>
+
+#include <cstddef>
+
+#include "base/epoch.hpp"
+#include "bindings.hpp"
+#include "convert.hpp"
+#include "instances.hpp"
+#include "result.hpp"
+
+namespace py = pybind11;
+
+namespace scrubjay::bindings {
+namespace {
+
+using engine::Hit;
+
+struct HitView {
+  PyObject_HEAD PyObject* hits;  // what it is one of: a scrubjay.Hits
+  PyObject* result;              // a Result; null until __init__ has run
+  PyObject* payload;             // decoded by Python, or null
+  Py_ssize_t position;
+};
+
+PyTypeObject* view_type = nullptr;
+
+HitView* as_view(PyObject* object) noexcept { return reinterpret_cast<HitView*>(object); }
+
+PyObject* raise_uninitialised(PyObject* self) {
+  return PyErr_Format(PyExc_TypeError, "%s: __init__() was not called on this object",
+                      Py_TYPE(self)->tp_name);
+}
+
+// Calls read(result, hit) for the hit behind a view. A result that was pickled is an object of Python: it has the
+// methods of the same names.
+template <class Read>
+PyObject* read_hit(PyObject* self, const char* method, Read&& read) {
+  const HitView* view = as_view(self);
+  if (!view->result) return raise_uninitialised(self);
+  const Result* result = Instances<Result>::behind(view->result);
+  if (!result) return PyObject_CallMethod(view->result, method, "n", view->position);
+  try {
+    const base::EpochGuard guard;
+    return read(*result, result->found.hits[static_cast<size_t>(view->position)]).release().ptr();
+  } catch (py::error_already_set& error) {
+    error.restore();
+  } catch (...) {
+    py::detail::try_translate_exceptions();
+  }
+  return nullptr;
+}
+
+PyObject* get_id(PyObject* self, void*) {
+  return read_hit(self, "id", [](const Result& result, const Hit& hit) {
+    return from_id(result.found.chunk_of(hit).id(hit.offset));
+  });
+}
+PyObject* get_score(PyObject* self, void*) {
+  return read_hit(self, "score",
+                  [](const Result&, const Hit& hit) { return py::object(py::float_(hit.score)); });
+}
+PyObject* get_text(PyObject* self, void*) {
+  return read_hit(self, "text", [](const Result& result, const Hit& hit) {
+    return py::object(from_text(result.found.chunk_of(hit).text(hit.offset)));
+  });
+}
+PyObject* get_hits(PyObject* self, void*) {
+  if (!as_view(self)->hits) return raise_uninitialised(self);
+  return Py_NewRef(as_view(self)->hits);
+}
+PyObject* get_result(PyObject* self, void*) {
+  if (!as_view(self)->result) return raise_uninitialised(self);
+  return Py_NewRef(as_view(self)->result);
+}
+PyObject* get_position(PyObject* self, void*) {
+  if (!as_view(self)->result) return raise_uninitialised(self);
+  return PyLong_FromSsize_t(as_view(self)->position);
+}
+PyGetSetDef accessors[] = {
+    {"id", get_id, nullptr, "The caller's id.", nullptr},
+    {"score", get_score, nullptr, "The score that ordered it; see Hits.scores for what it means.", nullptr},
+    {"text", get_text, nullptr, "The text as it was written.", nullptr},
+    {"_hits", get_hits, nullptr, nullptr, nullptr},
+    {"_result", get_result, nullptr, nullptr, nullptr},
+    {"_position", get_position, nullptr, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+
+PyMemberDef members[] = {{"_payload", T_OBJECT, offsetof(HitView, payload), 0, nullptr},
+                         {nullptr, 0, 0, 0, nullptr}};
+
+void place(HitView* view, PyObject* hits, PyObject* result, Py_ssize_t position) noexcept {
+  Py_XSETREF(view->hits, Py_NewRef(hits));
+  Py_XSETREF(view->result, Py_NewRef(result));
+  view->position = position;
+}
+
+// How many hits a Result or a pickled one has; -1 with an error.
+Py_ssize_t size_of(PyObject* result) {
+  if (const Result* found = Instances<Result>::behind(result))
+    return static_cast<Py_ssize_t>(found->found.hits.size());
+  if (PyObject_HasAttrString(result, "matched_terms")) return PyObject_Size(result);
+  PyErr_Format(PyExc_TypeError, "result: expected a Result, got %s", Py_TYPE(result)->tp_name);
+  return -1;
+}
+
+int init(PyObject* self, PyObject* arguments, PyObject* keywords) {
+  PyObject *hits, *result;
+  Py_ssize_t position;
+  if (keywords && PyDict_GET_SIZE(keywords) != 0) {
+    PyErr_SetString(PyExc_TypeError, "HitView: expected no keyword arguments");
+    return -1;
+  }
+  if (!PyArg_ParseTuple(arguments, "OOn:HitView", &hits, &result, &position)) return -1;
+  const Py_ssize_t n_hits = size_of(result);
+  if (n_hits < 0) return -1;
+  if (position < 0 || position >= n_hits) {
+    PyErr_Format(PyExc_IndexError, "position: expected 0 to %zd, got %zd", n_hits - 1, position);
+    return -1;
+  }
+  place(as_view(self), hits, result, position);
+  return 0;
+}
+
+int traverse(PyObject* self, visitproc visit, void* arg) {
+  Py_VISIT(as_view(self)->hits);
+  Py_VISIT(as_view(self)->result);
+  Py_VISIT(as_view(self)->payload);
+  Py_VISIT(Py_TYPE(self));
+  return 0;
+}
+int clear(PyObject* self) {
+  Py_CLEAR(as_view(self)->hits);
+  Py_CLEAR(as_view(self)->result);
+  Py_CLEAR(as_view(self)->payload);
+  return 0;
+}
+void dispose(PyObject* self) {
+  PyTypeObject* type = Py_TYPE(self);
+  PyObject_GC_UnTrack(self);
+  clear(self);
+  type->tp_free(self);
+  Py_DECREF(type);
+}
+
+// The hits of a result from `start` in steps: a list of new objects of `type`, a class that derives from HitView.
+PyObject* views_of(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
+  if (n != 3) return PyErr_Format(PyExc_TypeError, "hits_of: expected type, hits, result, got %zd", n);
+  PyObject *type = arguments[0], *hits = arguments[1], *result = arguments[2];
+  if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), view_type))
+    return PyErr_Format(PyExc_TypeError, "type: expected a class derived from HitView");
+  auto* made = reinterpret_cast<PyTypeObject*>(type);
+  const Py_ssize_t n_hits = size_of(result);
+  if (n_hits < 0) return nullptr;
+  PyObject* list = PyList_New(n_hits);
+  for (Py_ssize_t i = 0; list && i < n_hits; ++i) {
+    PyObject* view = made->tp_alloc(made, 0);
+    if (!view) {
+      Py_CLEAR(list);
+      break;
+    }
+    place(as_view(view), hits, result, i);
+    PyList_SET_ITEM(list, i, view);
+  }
+  return list;
+}
+
+PyType_Slot slots[] = {{Py_tp_doc, const_cast<char*>("A place in a Result: what scrubjay.Hit derives from.")},
+                       {Py_tp_new, reinterpret_cast<void*>(&PyType_GenericNew)},
+                       {Py_tp_init, reinterpret_cast<void*>(&init)},
+                       {Py_tp_dealloc, reinterpret_cast<void*>(&dispose)},
+                       {Py_tp_traverse, reinterpret_cast<void*>(&traverse)},
+                       {Py_tp_clear, reinterpret_cast<void*>(&clear)},
+                       {Py_tp_getset, accessors},
+                       {Py_tp_members, members},
+                       {0, nullptr}};
+PyType_Spec specification = {"scrubjay._native.HitView", sizeof(HitView), 0,
+                             Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC, slots};
+
+PyMethodDef views_definition = {
+    "hits_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&views_of)), METH_FASTCALL,
+    "hits_of(type: type, hits: object, result: typing.Any) -> list\n\nThe hits of a Result as a "
+    "list of "
+    "new objects of a class that derives from HitView, which need no __init__."};
+
+}  // namespace
+
+void register_hits(py::module_& module) {
+  auto type = py::reinterpret_steal<py::object>(PyType_FromSpec(&specification));
+  if (!type) throw py::error_already_set();
+  view_type = reinterpret_cast<PyTypeObject*>(type.ptr());
+  module.attr("HitView") = type;
+  module.attr("hits_of") = py::reinterpret_steal<py::object>(
+      PyCFunction_NewEx(&views_definition, nullptr, module.attr("__name__").ptr()));
+}
+
+}  // namespace scrubjay::bindings

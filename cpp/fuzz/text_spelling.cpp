@@ -1,0 +1,63 @@
+// Are the words that may be misspelt whole words of the text, whatever its bytes, and is each edit one edit away?
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "hostile_text.hpp"
+#include "text/spelling.hpp"
+
+namespace {
+
+using namespace scrubjay::text;
+
+void require(bool holds) {
+  if (!holds) std::abort();
+}
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// Whether one insertion, deletion, substitution or exchange of neighbours turns one into the other.
+bool is_one_edit(std::string_view a, std::string_view b) {
+  size_t front = 0;
+  while (front < a.size() && front < b.size() && a[front] == b[front]) ++front;
+  const std::string_view x = a.substr(front), y = b.substr(front);
+  if (x.size() == y.size() + 1) return x.substr(1) == y;
+  if (y.size() == x.size() + 1) return y.substr(1) == x;
+  if (x.size() != y.size() || x.empty()) return false;
+  if (x.substr(1) == y.substr(1)) return true;
+  return x.size() >= 2 && x[0] == y[1] && x[1] == y[0] && x.substr(2) == y.substr(2);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  static std::vector<SpelledWord> words;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  find_spelled_words(text, words);
+  size_t end = 0;
+  for (const SpelledWord& word : words) {
+    require(word.at >= end && word.n_bytes >= kLeastSpelledBytes && word.n_bytes <= kMostSpelledBytes);
+    end = word.at + word.n_bytes;
+    require(end <= size);
+    require(word.at == 0 || !is_letter(text[word.at - 1]));
+    require(end == size || !is_letter(text[end]));
+    std::string lower(text.substr(word.at, word.n_bytes));
+    for (char& c : lower) {
+      require(is_letter(c));
+      c = static_cast<char>(c | 0x20);
+    }
+    size_t n = 0;
+    if (&word != words.data()) continue;  // the edits of one word are enough
+    visit_edits(lower, [&](std::string_view other) {
+      ++n;
+      require(is_one_edit(lower, other));
+    });
+    require(n <= 54 * lower.size() + 25 + lower.size());
+  }
+  return 0;
+}
+
+extern "C" size_t LLVMFuzzerCustomMutator(uint8_t* data, size_t size, size_t max_size, unsigned int seed) {
+  return hostile::mutate(data, size, max_size, seed);
+}

@@ -1,0 +1,293 @@
+"""cognee's `VectorDBInterface`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from cognee.infrastructure.databases.exceptions import MissingQueryParameterError
+from cognee.infrastructure.databases.vector.stored_vector_size import choose_stored_vector_size
+from cognee.infrastructure.databases.vector.vector_db_interface import VectorDBInterface
+
+from scrubjay.adapters.cognee.collections import Collections
+from scrubjay.adapters.cognee.datasets import FILE, scope_of
+from scrubjay.adapters.cognee.points import TAGS, IndexSchema, payload_of, text_of
+from scrubjay.adapters.cognee.vectors import Vectors
+from scrubjay.backend import as_query, lease, valid_ids
+from scrubjay.fusion import Query
+from scrubjay.index import Index
+
+__all__ = ["ScrubjayAdapter"]
+
+T = TypeVar("T")
+
+_STOCK = ".lancedb"  # what cognee's own default for VECTOR_DB_URL ends with
+_OF_COLLECTIONS = ("dtype", "analyzer")
+
+
+class ScrubjayAdapter(VectorDBInterface):
+    """The vectors of one dataset, found by words and meaning. cognee makes it; :func:`register` says how.
+
+    A search for a text is hybrid: a chunk that holds a rare identifier of the question comes first. Scores are cosine
+    distances, as cognee has them; what words put before nearer results gets the distance of the nearest behind it, so
+    that the order is that of the scores (:func:`scrubjay.adapters.cognee.points.ascending`). A search for a vector,
+    and `score_by_ids`, are by distance alone.
+
+    Args:
+        url: `VECTOR_DB_URL`, the path of a file; cognee's own default, a LanceDB folder, stands for "cognee.scrubjay"
+            beside it.
+        embedding_engine: cognee's.
+        database_name: of the dataset, where each has vectors of its own; one sees nothing of another.
+        path: of the file, in place of `url`.
+        query: how searches for a text rank; None: ``scrubjay.Query()``. ``Query(mode="vector")`` is by distance alone.
+        dtype, analyzer: of the collections.
+        options: of :meth:`scrubjay.Index.open`; what cognee passes on for servers is taken and not used.
+
+    Raises:
+        TypeError, ValueError: no path was given, or an argument is wrong.
+    """
+
+    name = "Scrubjay"
+    supports_payload_update = True
+
+    def __init__(
+        self,
+        url: str | None = None,
+        api_key: str | None = None,
+        embedding_engine: Any = None,
+        database_name: str = "",
+        *,
+        path: str | None = None,
+        query: Query | None = None,
+        vector_db_host: str = "",
+        vector_db_port: str = "",
+        vector_db_username: str = "",
+        vector_db_password: str = "",
+        **options: Any,
+    ) -> None:
+        self._place = _place(path or url)
+        self.embedding_engine = embedding_engine
+        of_collections = {name: options.pop(name) for name in _OF_COLLECTIONS if name in options}
+        scope = scope_of(database_name)
+        self._held = lease(self._place, **options)
+        self._collections = Collections(self._held, scope, of_collections)
+        self._vectors = Vectors(self._collections, as_query(query))
+
+    # ------------------------------------------------------------------ collections
+
+    async def has_collection(self, collection_name: str) -> bool:
+        """Whether this dataset has a collection of this name."""
+        return await self._run(self._collections.find, collection_name) is not None
+
+    async def create_collection(self, collection_name: str, payload_schema: Any = None) -> None:
+        """Make a collection unless it is there. Payloads of any schema may be mixed in it."""
+        await self._run(self._collections.make, collection_name, self.embedding_engine.get_vector_size())
+
+    async def get_collection(self, collection_name: str) -> Index:
+        """Return the collection of the file; what it holds of other datasets is in other scopes."""
+        return await self._run(self._collections.get, collection_name)
+
+    async def get_connection(self) -> Index:
+        """Return the index of the file."""
+        return self._held.root
+
+    async def create_vector_index(self, index_name: str, index_property_name: str) -> None:
+        """Make the collection for one field of a type of data points."""
+        await self.create_collection(f"{index_name}_{index_property_name}")
+
+    async def get_stored_vector_size(self) -> int | None:
+        """Return the dimension of what this dataset holds; None if nothing."""
+        size: int | None = choose_stored_vector_size(await self._run(self._collections.dims), self.name)
+        return size
+
+    async def prune(self) -> None:
+        """Delete everything of this dataset, in one transaction. Other datasets keep theirs."""
+        await self._run(self._collections.clear)
+
+    # ------------------------------------------------------------------ writing
+
+    async def embed_data(self, data: list[str]) -> list[list[float]]:
+        """Return what cognee's embedding engine makes of texts."""
+        vectors: list[list[float]] = await self.embedding_engine.embed_text(data)
+        return vectors
+
+    async def create_data_points(self, collection_name: str, data_points: Sequence[Any]) -> None:
+        """Write data points, all or none; one that is there is replaced, and stays in the sets that it was in."""
+        if not data_points:
+            return
+        texts = [text_of(point) for point in data_points]
+        vectors = await self.embed_data(texts)
+        if len(vectors) != len(texts):
+            raise ValueError(f"embedding_engine: expected {len(texts)} vectors, got {len(vectors)}")
+        payloads = [payload_of(point) for point in data_points]
+        rows = [
+            (str(point.id), text, vector, payload)
+            for point, text, vector, payload in zip(data_points, texts, vectors, payloads, strict=True)
+        ]
+        await self._run(self._vectors.write, collection_name, rows)
+
+    async def index_data_points(
+        self, index_name: str, index_property_name: str, data_points: Sequence[Any]
+    ) -> None:
+        """Write what is kept of data points for one of their fields."""
+        kept = [IndexSchema.of(point) for point in data_points]
+        await self.create_data_points(f"{index_name}_{index_property_name}", kept)
+
+    async def upsert_raw_vectors(
+        self, collection_name: str, points: Sequence[Mapping[str, Any]], payload_schema: Any = None
+    ) -> None:
+        """Write vectors that are made already, each a mapping with id, vector and payload; found by vectors alone.
+
+        Raises:
+            TypeError, ValueError: a point lacks its id or vector, or a vector has another dimension.
+        """
+        if not points:
+            return
+        rows = []
+        for position, point in enumerate(points):
+            for field in ("id", "vector"):
+                if point.get(field) is None:
+                    raise ValueError(f"points[{position}].{field}: expected a value, it is missing")
+            payload = point.get("payload") or {}
+            if payload_schema is not None:
+                payload = payload_schema.model_validate(payload).model_dump(mode="json")
+            rows.append((str(point["id"]), "", point["vector"], dict(payload)))
+        await self._run(self._vectors.write, collection_name, rows)
+
+    async def update_payload(
+        self, collection_name: str, payload_updates: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        """Change fields of payloads, all or none; nothing is embedded. Ids that are not there are passed over."""
+        if payload_updates:
+            await self._run(self._vectors.update, collection_name, payload_updates)
+
+    async def delete_data_points(self, collection_name: str, data_point_ids: Sequence[Any]) -> None:
+        """Delete data points in one transaction; what is not there is passed over."""
+        ids = valid_ids([str(id) for id in data_point_ids])
+        await self._run(self._vectors.delete, collection_name, ids)
+
+    async def remove_belongs_to_set_tags(
+        self, tags: Sequence[str], node_ids: Sequence[Any] | None = None
+    ) -> None:
+        """Take data points out of sets, in all collections; those that are in no set then are deleted.
+
+        Args:
+            tags: names of the sets.
+            node_ids: only data points with these ids; None: all.
+        """
+        if tags and (node_ids is None or node_ids):
+            ids = None if node_ids is None else set(valid_ids([str(id) for id in node_ids]))
+            await self._run(self._vectors.untag, list(tags), ids)
+
+    # ------------------------------------------------------------------ reading
+
+    async def retrieve(self, collection_name: str, data_point_ids: Sequence[Any]) -> list[Any]:
+        """Return data points by their ids, in that order; those that are not there are left out."""
+        ids = list(dict.fromkeys(valid_ids([str(id) for id in data_point_ids])))
+        return await self._run(self._vectors.retrieve, collection_name, ids)
+
+    async def score_by_ids(
+        self, collection_name: str, data_point_ids: Sequence[Any], query_vector: Sequence[float]
+    ) -> list[Any]:
+        """Return how far the data points with these ids are, nearest first, without payloads.
+
+        Raises:
+            CollectionNotFoundError: there is no such collection.
+        """
+        ids = list(dict.fromkeys(valid_ids([str(id) for id in data_point_ids])))
+        return await self._run(self._vectors.score, collection_name, ids, query_vector)
+
+    async def search(
+        self,
+        collection_name: str,
+        query_text: str | None = None,
+        query_vector: Sequence[float] | None = None,
+        limit: int | None = 15,
+        with_vector: bool = False,
+        include_payload: bool = False,
+        node_name: Sequence[str] | None = None,
+        node_name_filter_operator: str = "OR",
+    ) -> list[Any]:
+        """Return the best data points for a text, or the nearest to a vector; scores are distances, ascending.
+
+        Args:
+            collection_name: where.
+            query_text, query_vector: one of them; a vector beside a text stands for its embedding.
+            limit: how many at most; None: all.
+            with_vector: without effect, as with cognee's LanceDB.
+            include_payload: whether payloads come back.
+            node_name: only data points in these sets.
+            node_name_filter_operator: "OR": in one of them; "AND": in all.
+
+        Raises:
+            MissingQueryParameterError: neither text nor vector.
+            CollectionNotFoundError: there is no such collection.
+        """
+        if query_text is None and query_vector is None:
+            raise MissingQueryParameterError()
+        if query_vector is None or len(query_vector) == 0:
+            query_vector = (await self.embed_data([query_text or ""]))[0]
+        found = await self._run(
+            self._vectors.search,
+            collection_name,
+            [(query_text, query_vector)],
+            limit,
+            include_payload,
+            _tagged(node_name, node_name_filter_operator),
+        )
+        return found[0]
+
+    async def batch_search(
+        self,
+        collection_name: str,
+        query_texts: Sequence[str],
+        limit: int | None = None,
+        with_vectors: bool = False,
+        include_payload: bool = False,
+        node_name: Sequence[str] | None = None,
+    ) -> list[list[Any]]:
+        """Return what :meth:`search` returns for each text; embedded and searched together."""
+        if not query_texts:
+            return []
+        vectors = await self.embed_data(list(query_texts))
+        questions = list(zip(query_texts, vectors, strict=True))
+        tagged = _tagged(node_name, "OR")
+        return await self._run(
+            self._vectors.search, collection_name, questions, limit, include_payload, tagged
+        )
+
+    async def close(self) -> None:
+        """Give the file back; the last adapter that uses it closes it."""
+        await asyncio.to_thread(self._held.close)
+
+    def __repr__(self) -> str:
+        dataset = self._collections.scope.user
+        return f"<scrubjay.adapters.cognee.ScrubjayAdapter of dataset {dataset!r}: {self._place}>"
+
+    async def _run(self, call: Callable[..., T], *arguments: Any) -> T:
+        return await asyncio.to_thread(call, *arguments)
+
+
+def _place(url: Any) -> Path:
+    if not isinstance(url, (str, os.PathLike)) or not str(url):
+        raise ValueError(f"vector_db_url: expected the path of a file, got {url!r}")
+    if "://" in str(url):
+        raise ValueError(f"vector_db_url: expected the path of a file, got the address {url!r}")
+    path = Path(url)
+    if path.name.endswith(_STOCK):
+        path = path.with_name(FILE)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _tagged(names: Sequence[str] | None, operator: str) -> dict[str, Any] | None:
+    if operator not in ("OR", "AND"):
+        raise ValueError(f'node_name_filter_operator: expected "OR" or "AND", got {operator!r}')
+    if not names:
+        return None
+    if operator == "AND":
+        return {"$and": [{TAGS: {"$contains": name}} for name in names]}
+    return {TAGS: {"$in": list(names)}}

@@ -1,0 +1,119 @@
+"""What several commands take: a scope, an embedder, JSON, files."""
+
+from __future__ import annotations
+
+import argparse
+import math
+
+from scrubjay._native import Scope
+
+__all__ = [
+    "EXIT_CODES",
+    "add_common",
+    "add_embedder",
+    "add_force",
+    "add_scope",
+    "add_served",
+    "command_of",
+    "count",
+    "positive",
+    "scope_of",
+    "seconds",
+]
+
+EXIT_CODES = """\
+exit codes: 0 found (or done), 1 nothing found, 2 wrong usage or bad input, 130 interrupted"""
+
+
+def scope_of(arguments: argparse.Namespace) -> Scope:
+    """Return the scope that --tenant, --user and --agent name."""
+    return Scope(arguments.tenant, arguments.user or None, arguments.agent or None)
+
+
+def command_of(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, help: str, more: str
+) -> argparse.ArgumentParser:
+    """Add a command below `commands`; return its parser."""
+    return commands.add_parser(
+        name,
+        help=help,
+        description=f"{help[0].upper()}{help[1:]}.\n\n{more}".strip(),
+        epilog=EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
+def add_force(parser: argparse.ArgumentParser) -> None:
+    """Add --force."""
+    parser.add_argument(
+        "--force", action="store_true", help="replace the file that is written if it is there"
+    )
+
+
+def add_scope(parser: argparse.ArgumentParser, tenant: str | None = "local", user: str | None = None) -> None:
+    """Add --tenant, --user and --agent with these defaults."""
+    group = parser.add_argument_group(
+        "scope: whose memories (a search sees its own and those shared with it)"
+    )
+    group.add_argument("--tenant", default=tenant, help=f"default: {tenant or 'none'}")
+    group.add_argument(
+        "--user", default=user, help=f"default: {user or 'none, the memories that all users share'}"
+    )
+    group.add_argument("--agent", help="default: none")
+
+
+def add_common(parser: argparse.ArgumentParser, k: int | None) -> None:
+    """Add -k (if it has a default), --embedder, --json and --no-progress."""
+    if k is not None:
+        parser.add_argument("-k", type=positive, default=k, metavar="N", help=f"hits at most (default: {k})")
+    add_embedder(parser)
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
+    )
+
+
+def add_embedder(parser: argparse.ArgumentParser) -> None:
+    """Add --embedder."""
+    parser.add_argument(
+        "--embedder",
+        default="auto",
+        metavar="SPEC",
+        help="auto (of an index its own model, otherwise the default one), default (offline), none, onnx:FOLDER, "
+        "model2vec:NAME, sentence-transformers:NAME, fastembed:NAME, "
+        "ollama:MODEL or openai:MODEL[@URL[#VARIABLE]] (whose key the environment's VARIABLE holds)",
+    )
+
+
+def add_served(parser: argparse.ArgumentParser, tenant: str | None) -> None:
+    """Add what `serve` and `mcp` have in common."""
+    parser.add_argument("--collection", metavar="NAME", help="of the file; default: the one without a name")
+    add_scope(parser, tenant=tenant)
+    add_embedder(parser)
+
+
+def seconds(text: str) -> float:
+    """Parse a number of seconds above 0."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = 0.0
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"expected seconds above 0, got {text!r}")
+    return number
+
+
+def count(text: str) -> int:
+    """Parse an int of 0 or more."""
+    return 0 if text == "0" else positive(text)
+
+
+def positive(text: str) -> int:
+    """Parse an int of 1 or more."""
+    try:
+        number = int(text)
+    except ValueError:
+        number = 0
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"expected a positive int, got {text!r}")
+    return number

@@ -1,0 +1,24 @@
+"""Reads memories from files of other programs, recognised by suffix and content.
+
+JSON and JSON Lines, CSV, Parquet and Arrow, Markdown and text, HTML, PDF and docx, exports of ChatGPT, Claude, Slack
+and WhatsApp, mbox; folders and zip archives of these. What is passed over is counted with its reason (:class:`Skips`).
+A record that names a tenant, user, agent or scope keeps it; the others get the scope of the command line. Ids become
+str.
+"""
+
+from __future__ import annotations
+
+from scrubjay.cli.readers.select import is_export, paths_below, read_paths, read_sources
+from scrubjay.cli.readers.sources import Source
+from scrubjay.cli.reading import InputError, Reading, Skips
+
+__all__ = [
+    "InputError",
+    "Reading",
+    "Skips",
+    "Source",
+    "is_export",
+    "paths_below",
+    "read_paths",
+    "read_sources",
+]

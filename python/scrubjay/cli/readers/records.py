@@ -1,0 +1,120 @@
+"""Turns an object of JSON, or a row of a table, into a record for `Index.upsert_many`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.cli.readers import chats
+from scrubjay.cli.reading import InputError, Reading
+
+__all__ = ["ID_FIELDS", "TEXT_FIELDS", "TIME_FIELDS", "read_object"]
+
+TEXT_FIELDS = ("text", "content", "memory", "message", "body")
+TIME_FIELDS = ("created_at", "timestamp", "ts", "time", "date", "create_time")
+ID_FIELDS = ("id",)
+_META_FIELDS = ("metadata", "meta")
+_SCOPE_FIELDS = ("scope", "tenant", "user", "agent")
+_EMBEDDING = "embedding"  # of an unknown model: vectors of two models cannot be compared
+_SECONDS = re.compile(r"\d{9,10}(\.\d+)?\Z")
+
+
+def read_object(
+    value: Mapping[str, Any], fallback_id: str, where: str, file: str, reading: Reading
+) -> Iterator[dict[str, Any]]:
+    """Yield the record of an object, or one for each turn of a conversation.
+
+    Args:
+        value: what was read.
+        fallback_id: its id if it has none.
+        where: names file and line, in messages.
+        file: that skipped turns and empty texts are counted under.
+
+    Raises:
+        InputError: it has no text, or a scope that is none.
+    """
+    value = _renamed(value, where, reading)
+    if chats.is_conversation(value):
+        yield from chats.read(value, fallback_id, file, reading)
+        return
+    text = next((value[field] for field in TEXT_FIELDS if isinstance(value.get(field), str)), None)
+    if text is None:
+        raise InputError(f"{where}: expected a text under one of {', '.join(TEXT_FIELDS)}, or a conversation")
+    vector = value.get("vector")
+    if value.get(_EMBEDDING) is not None:
+        reading.skips.add(file, "a field embedding: vectors are made anew, a field vector would be kept")
+    if not text.strip() and vector is None:
+        reading.skips.add(file, "an empty text")
+        return
+    nested: Mapping[str, Any] = next(
+        (value[field] for field in _META_FIELDS if isinstance(value.get(field), Mapping)), {}
+    )
+    known = ("id", "vector", _EMBEDDING, "embedder", "text", *_META_FIELDS, *_SCOPE_FIELDS, *TIME_FIELDS)
+    record: dict[str, Any] = {
+        "id": str(value["id"]) if value.get("id") is not None else fallback_id,
+        "text": text,
+        "scope": _scope_of(value, nested, where, reading.scope),
+        "metadata": {
+            **{key: item for key, item in value.items() if key not in known and item is not text},
+            **{key: item for key, item in nested.items() if key not in (*_SCOPE_FIELDS, *TIME_FIELDS)},
+        },
+        "created_at": _moment(_first(value, nested, TIME_FIELDS)),
+    }
+    if vector is not None:
+        record["vector"] = vector
+    if value.get("embedder") is not None:
+        record["embedder"] = value["embedder"]
+    yield record
+
+
+def _renamed(value: Mapping[str, Any], where: str, reading: Reading) -> Mapping[str, Any]:
+    """The object with the names that we know for the fields that the command line names."""
+    for wanted, given in reading.columns.items():
+        if given == wanted:
+            continue
+        if not given:
+            value = {key: item for key, item in value.items() if key != wanted}
+            continue
+        if given not in value:
+            raise InputError(
+                f"{where}: expected a field {given!r}, got {', '.join(map(repr, value)) or 'none'}"
+            )
+        value = {
+            wanted: value[given],
+            **{key: item for key, item in value.items() if key not in (given, wanted)},
+        }
+    return value
+
+
+def _moment(value: Any) -> Any:
+    """Seconds since 1970 that were written as a text are a number."""
+    return float(value) if isinstance(value, str) and _SECONDS.match(value) else value
+
+
+def _scope_of(value: Mapping[str, Any], nested: Mapping[str, Any], where: str, scope: Scope) -> Scope:
+    """The scope that the record names, otherwise that of the command line. A scope that is a str names a user."""
+    named = {field: _first(value, nested, (field,)) for field in _SCOPE_FIELDS}
+    if all(item is None for item in named.values()):
+        return scope
+    whole = named.pop("scope")
+    if isinstance(whole, Mapping):
+        named = {field: whole.get(field) for field in named}
+    elif whole is not None:
+        named["user"] = whole
+    for field, item in named.items():
+        if item is not None and not isinstance(item, str):
+            raise InputError(f"{where}: {field}: expected a str, got {item!r}")
+    try:
+        return Scope(named["tenant"] or scope.tenant, named["user"] or None, named["agent"] or None)
+    except ValueError as error:
+        raise InputError(f"{where}: {error}") from None
+
+
+def _first(value: Mapping[str, Any], nested: Mapping[str, Any], fields: tuple[str, ...]) -> Any:
+    for field in fields:
+        for source in (value, nested):
+            if source.get(field) is not None:
+                return source[field]
+    return None

@@ -1,0 +1,126 @@
+"""Chooses the reader of each file, and walks what the command line names."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.cli.readers import jsons, mail, papers, prose, tables, whatsapp
+from scrubjay.cli.readers.sources import Source, files_below, find
+from scrubjay.cli.reading import InputError, Reading, decode
+from scrubjay.errors import MissingExtraError
+
+__all__ = ["is_export", "paths_below", "read_paths", "read_sources"]
+
+
+def _read_text(source: Source, reading: Reading) -> Iterator[dict[str, Any]]:
+    content = decode(source.read(), source.name, reading.skips)
+    if whatsapp.is_chat(content):
+        yield from whatsapp.read(content, source.name, reading)
+    else:
+        yield from prose.passages(content, source.name, reading, markdown=False)
+
+
+_READERS: Mapping[str, Callable[[Source, Reading], Iterator[dict[str, Any]]]] = {
+    ".jsonl": jsons.read_lines,
+    ".ndjson": jsons.read_lines,
+    ".json": jsons.read_json,
+    ".csv": tables.read_csv,
+    ".tsv": tables.read_csv,
+    ".parquet": tables.read_arrow,
+    ".arrow": tables.read_arrow,
+    ".feather": tables.read_arrow,
+    ".md": prose.read_markdown,
+    ".markdown": prose.read_markdown,
+    ".txt": _read_text,
+    ".html": prose.read_html,
+    ".htm": prose.read_html,
+    ".mbox": mail.read_mbox,
+    ".eml": mail.read_eml,
+    ".pdf": papers.read_pdf,
+    ".docx": papers.read_docx,
+}
+
+
+def read_sources(
+    names: list[str], reading: Reading, base: Path | None = None
+) -> Iterator[tuple[Source, list[dict[str, Any]] | None]]:
+    """Yield every file behind the arguments with its records; None: it could not be read, and why was noted.
+
+    Args:
+        names: files, folders, zip archives; "-" is JSON Lines on standard input.
+        reading: whose memories they are, and where skipped things are noted.
+        base: files are named relative to this folder; None: as they were given.
+
+    Raises:
+        InputError: a file that was named is missing, or is not what its name says.
+        MissingExtraError: it needs a library that is not installed.
+    """
+    for name in names:
+        if name == "-":
+            source = Source("standard input", lambda: sys.stdin.read().encode("utf-8", "surrogatepass"))
+            yield source, list(jsons.read_lines(source, reading))
+            continue
+        for source in find(Path(name), base, reading.skips):
+            yield source, _records(source, reading)
+
+
+def read_paths(paths: list[str], reading: Reading | Scope) -> Iterator[dict[str, Any]]:
+    """Yield records for `Index.upsert_many` from files and folders, as :func:`read_sources` does.
+
+    An `embedder` that a record names (`scrubjay index --out` writes it beside the vector) stays in it.
+
+    Raises:
+        InputError: as :func:`read_sources`; or a folder or archive has no file that can be read.
+    """
+    if isinstance(reading, Scope):
+        reading = Reading(reading)
+    for name in paths:
+        n_read = 0
+        for _, records in read_sources([name], reading):
+            n_read += records is not None
+            yield from records or ()
+        if not n_read:
+            raise InputError(f"{name}: expected {_kinds()} files in it, there are none")
+
+
+def paths_below(names: list[str]) -> Iterator[Path]:
+    """Yield the files that :func:`read_paths` would read."""
+    for name in names:
+        path = Path(name)
+        if path.is_dir():
+            yield from files_below(path)
+        elif name != "-":
+            yield path
+
+
+def is_export(path: Path) -> bool:
+    """Whether a file is what `Admin.export` wrote: its first line says so."""
+    try:
+        with path.open("rb") as file:
+            return b'"scrubjay_export"' in file.readline(1000)
+    except OSError:
+        return False
+
+
+def _records(source: Source, reading: Reading) -> list[dict[str, Any]] | None:
+    reader = _READERS.get(source.suffix)
+    try:
+        if reader is None:
+            raise InputError(f"{source.name}: expected a folder or a {_kinds()} file")
+        return list(reader(source, reading))
+    except (InputError, MissingExtraError) as error:
+        if not source.found:
+            raise
+        kind = source.suffix or "no suffix"
+        why = f"not a kind of file that is read ({kind})" if reader is None else str(error)
+        reading.skips.add(source.name, why.removeprefix(f"{source.name}: "))
+        return None
+
+
+def _kinds() -> str:
+    kinds = [*_READERS, ".zip"]
+    return f"{', '.join(kinds[:-1])} or {kinds[-1]}"

@@ -1,0 +1,120 @@
+"""Reads a chat that WhatsApp exported as text.
+
+Lines are "[31/12/2025, 21:04:05] Ann: ..." or "12/31/25, 9:04 PM - Ann: ...", as the phone's language has it. Whether
+the day or the month comes first is seen from the dates of the whole chat; where none tells, the month comes first
+beside AM and PM only. The export has no time zone: times are taken as UTC.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from typing import Any, NamedTuple
+
+from scrubjay.cli.reading import Reading
+
+__all__ = ["is_chat", "read"]
+
+_LINE = re.compile(
+    r"\[?(?P<a>\d{1,4})[./-](?P<b>\d{1,2})[./-](?P<c>\d{1,4}),?\s+(?P<hour>\d{1,2})[:.](?P<minute>\d{2})"
+    r"(?:[:.](?P<second>\d{2}))?\s*(?P<half>[AaPp]\.?\s?[Mm]\.?)?(?:\]\s*|\s+[-\u2013]\s+)(?P<rest>.*)\Z"
+)
+_SAID = re.compile(r"(?P<author>[^:]{1,100}):\s(?P<text>.*)\Z")
+_MEDIA = re.compile(
+    r"<[^<>]{1,60}>\Z|\u200e?(?:image|video|audio|sticker|GIF|document|Contact card) omitted\Z", re.IGNORECASE
+)
+_MARKS = {ord(mark): None for mark in "\u200e\u200f\u202a\u202c\ufeff"} | {
+    ord(space): " " for space in "\u202f\u00a0"
+}
+
+
+class _Message(NamedTuple):
+    when: re.Match[str]
+    author: str | None
+    text: str
+
+
+def is_chat(content: str) -> bool:
+    """Whether a text is such an export: its first line and many more begin with a time, and some with a name."""
+    lines = [line.translate(_MARKS) for line in content[:20000].split("\n") if line.strip()][:40]
+    matches = [match for line in lines if (match := _LINE.match(line.strip("\r")))]
+    if not lines or not matches or _LINE.match(lines[0].strip("\r")) is None:
+        return False
+    return any(_SAID.match(match["rest"]) for match in matches) and 4 * len(matches) >= len(lines)
+
+
+def read(content: str, name: str, reading: Reading) -> Iterator[dict[str, Any]]:
+    """Yield one record a message, its id "file#number"; what nobody said, and media without text, is skipped."""
+    messages = list(_messages(content))
+    order = _order([one.when for one in messages])
+    chat = re.sub(r"\A.*WhatsApp Chat (?:with|-)\s*", "", re.sub(r"\.txt\Z", "", name.rpartition("/")[2]))
+    number = 0
+    for message in messages:
+        if message.author is None:
+            reading.skips.add(name, "a line that nobody said, of WhatsApp itself")
+            continue
+        number += 1  # of media, too: what follows keeps its id when they are exported along
+        if _MEDIA.match(message.text.strip()):
+            reading.skips.add(name, "media without text")
+            continue
+        try:
+            created_at = _time(message.when, order)
+        except ValueError:
+            reading.skips.add(name, f"a time that is none: {message.when[0][:20]}")
+            continue
+        yield {
+            "id": f"{name}#{number}",
+            "text": message.text.strip(),
+            "scope": reading.scope,
+            "metadata": {"author": message.author, "chat": chat},
+            "created_at": created_at,
+        }
+
+
+def _messages(content: str) -> Iterator[_Message]:
+    last: _Message | None = None
+    for line in content.replace("\r\n", "\n").split("\n"):
+        found = _LINE.match(line.translate(_MARKS))
+        if found is None:
+            if last is not None:
+                last = last._replace(text=f"{last.text}\n{line}")
+            continue
+        if last is not None:
+            yield last
+        said = _SAID.match(found["rest"])
+        last = (
+            _Message(found, None, found["rest"])
+            if said is None
+            else _Message(found, said["author"].strip(), said["text"])
+        )
+    if last is not None:
+        yield last
+
+
+def _order(times: list[re.Match[str]]) -> str:
+    """Return "ymd", "dmy" or "mdy"."""
+    if any(len(time["a"]) == 4 for time in times):
+        return "ymd"
+    if any(int(time["a"]) > 12 for time in times):
+        return "dmy"
+    if any(int(time["b"]) > 12 for time in times):
+        return "mdy"
+    return "mdy" if any(time["half"] for time in times) else "dmy"
+
+
+def _time(found: re.Match[str], order: str) -> datetime:
+    parts = dict(zip(order, (int(found["a"]), int(found["b"]), int(found["c"])), strict=True))
+    hour = int(found["hour"])
+    if found["half"]:
+        hour = hour % 12 + (12 if found["half"][0] in "Pp" else 0)
+    year = parts["y"] + (2000 if parts["y"] < 100 else 0)
+    return datetime(
+        year,
+        parts["m"],
+        parts["d"],
+        hour,
+        int(found["minute"]),
+        int(found["second"] or 0),
+        tzinfo=timezone.utc,
+    )

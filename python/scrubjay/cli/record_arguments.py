@@ -1,0 +1,117 @@
+"""The arguments of the commands on one file: add, list, get, rm; and of doctor and completion."""
+
+from __future__ import annotations
+
+import argparse
+
+from scrubjay.cli.options import add_common, add_scope, command_of, positive
+
+__all__ = ["add_record_commands", "add_tools"]
+
+_ADD = """\
+INDEX is made if there is none. FILE is a folder, a zip archive, or a file of one of these kinds:
+
+  .jsonl .ndjson .json      a text, and perhaps id, tenant, user, agent, metadata, created_at, vector; conversations of
+                            ChatGPT and Claude; messages of Slack
+  .csv .tsv                 a column text, or the one that --text names; every other one is metadata
+  .parquet .arrow .feather  the same (extra "readers")
+  .md .txt .html            a memory a passage; a chat that WhatsApp exported a memory a message
+  .mbox .eml                a memory a passage
+  .pdf .docx                a memory a passage (extra "readers")
+
+What is passed over is said with its reason. Added again, what is unchanged is neither embedded nor written, and what a
+file does not hold any more is deleted. Each memory has its file's name in its metadata (file), relative to the folder
+of INDEX."""
+
+
+def add_record_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the commands that write and read the memories of one file."""
+    add = command_of(commands, "add", "add files to an index in a file; unchanged ones cost nothing", _ADD)
+    add.add_argument("index", metavar="INDEX")
+    add.add_argument("files", metavar="FILE", nargs="+", help="- for JSON Lines on standard input")
+    add.add_argument(
+        "--prune",
+        action="store_true",
+        help="delete what came from files that are gone: below the folders that are given, or given themselves",
+    )
+    add.add_argument("--text", metavar="COLUMN", help="the column or field that holds the text")
+    add.add_argument("--id", metavar="COLUMN", help="the column or field that holds the id")
+    add.add_argument(
+        "--number",
+        action="store_true",
+        help="ids are the file's name and the position, also where the file has ids",
+    )
+    add.add_argument("--time", metavar="COLUMN", help="the column or field that holds the time")
+    _add_collection(add)
+    add_scope(add)
+    add_common(add, k=None)
+
+    listing = command_of(commands, "list", "list the memories of an index in a file, the newest first", "")
+    listing.add_argument("index", metavar="INDEX")
+    listing.add_argument("--limit", type=positive, default=20, metavar="N", help="of one page (default: 20)")
+    listing.add_argument("--cursor", metavar="CURSOR", help="where the page begins, as the page before says")
+    listing.add_argument(
+        "--order-by", metavar="FIELD", help="created_at, expires_at or a key of the metadata"
+    )
+    listing.add_argument("--ascending", action="store_true", help="the oldest, or the smallest, first")
+    listing.add_argument(
+        "--exact", action="store_true", help="only of this scope, not what is shared with it"
+    )
+    _add_filter(listing)
+    _add_on_file(listing)
+
+    get = command_of(commands, "get", "show memories of an index in a file, whole", "")
+    get.add_argument("index", metavar="INDEX")
+    get.add_argument("ids", metavar="ID", nargs="+")
+    _add_on_file(get)
+
+    rm = command_of(
+        commands, "rm", "delete memories of an index in a file", "Of exactly the scope that is named."
+    )
+    rm.add_argument("index", metavar="INDEX")
+    rm.add_argument("ids", metavar="ID", nargs="*")
+    rm.add_argument("--file", metavar="NAME", help="all that `add` read from this file, as `list` names it")
+    _add_filter(rm)
+    rm.add_argument("--yes", action="store_true", help="with --file or --filter: do it, do not only count")
+    rm.add_argument("--reason", default="scrubjay rm", help="kept in the deletion event")
+    _add_on_file(rm)
+
+
+def add_tools(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add `doctor` and `completion`."""
+    doctor = command_of(commands, "doctor", "say what runs here, and whether a file is sound", "")
+    doctor.add_argument("index", metavar="INDEX", nargs="?")
+    _add_collection(doctor)
+    _add_output(doctor)
+    completion = command_of(
+        commands,
+        "completion",
+        "print a script that completes commands and options",
+        'bash:  eval "$(scrubjay completion bash)"  in ~/.bashrc\n'
+        'zsh:   eval "$(scrubjay completion zsh)"   in ~/.zshrc, after compinit\n'
+        "fish:  scrubjay completion fish > ~/.config/fish/completions/scrubjay.fish",
+    )
+    completion.add_argument("shell", choices=("bash", "zsh", "fish"))
+
+
+def _add_on_file(parser: argparse.ArgumentParser) -> None:
+    _add_collection(parser)
+    add_scope(parser)
+    _add_output(parser)
+
+
+def _add_collection(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--collection", metavar="NAME", help="of the index; default: the one without a name")
+
+
+def _add_filter(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--filter", metavar="JSON", help='conditions on metadata and times, such as \'{"kind": "keys"}\''
+    )
+
+
+def _add_output(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument(
+        "--no-progress", action="store_true", help="no progress bar (there is none without a terminal)"
+    )

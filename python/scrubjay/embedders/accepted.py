@@ -1,0 +1,178 @@
+"""What is accepted where an embedder is asked for: an embedder, a name, a function, or an object of another library."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+
+from scrubjay.embedders.function import Function
+from scrubjay.embedders.libraries import FastEmbed, Model2Vec, SentenceTransformers
+from scrubjay.embedders.protocol import Embedder
+from scrubjay.embedders.spec import from_spec
+from scrubjay.errors import MissingExtraError
+
+__all__ = [
+    "AUTO",
+    "EmbedderLike",
+    "EmbeddingFunctions",
+    "Given",
+    "as_embedder",
+    "embedder_of_model",
+    "given_embedder",
+]
+
+AUTO: Literal["auto"] = "auto"
+"""Names the model whose vectors a file holds; in a new file the default one."""
+
+_log = logging.getLogger("scrubjay.embedders")
+
+
+@runtime_checkable
+class EmbeddingFunctions(Protocol):
+    """The two methods of LangChain's `Embeddings`, which many libraries have taken over."""
+
+    def embed_documents(self, texts: list[str]) -> Sequence[Sequence[float]]:
+        """Return a vector for each text."""
+        ...
+
+    def embed_query(self, text: str) -> Sequence[float]:
+        """Return a vector."""
+        ...
+
+
+EmbedderLike: TypeAlias = Embedder | EmbeddingFunctions | Callable[[list[str]], Any] | str
+"""An embedder, or what :func:`as_embedder` makes one of."""
+
+Given: TypeAlias = Embedder | Literal["auto"] | None
+"""What an index is opened with."""
+
+
+def given_embedder(given: EmbedderLike | None) -> Given:
+    """Return an embedder, None or "auto" (see :func:`as_embedder`)."""
+    return AUTO if isinstance(given, str) and given == AUTO else as_embedder(given)
+
+
+def as_embedder(given: EmbedderLike | None) -> Embedder | None:
+    """Return `given` as an embedder.
+
+    ==============================================  ==========================================================
+    given                                           embedder
+    ==============================================  ==========================================================
+    None                                            None: the caller's vectors, or keywords only
+    an :class:`Embedder`                            itself
+    "default", "ollama:nomic-embed-text", ...       what :func:`from_spec` makes
+    a function of a list of texts                   :class:`Function`, named after it
+    LangChain's `Embeddings`, or an object like it  :class:`Function`, named after its class and model
+    a `SentenceTransformer`                         :class:`SentenceTransformers`
+    a Model2Vec `StaticModel`                       :class:`Model2Vec`
+    fastembed's `TextEmbedding`                     :class:`FastEmbed`
+    ==============================================  ==========================================================
+
+    A function and an object of LangChain are called once with one text, to learn the dimension.
+
+    Raises:
+        TypeError: it is something else; a client of OpenAI's library is told which line makes an embedder of it.
+        ValueError: the name is unknown, or the object has no name to be remembered by.
+
+    >>> def letters(texts):
+    ...     return [[text.count("a") + 1.0, text.count("b") + 1.0] for text in texts]
+    >>> as_embedder(letters)
+    <scrubjay.embedders.Function '...letters', dim 2>
+    """
+    if given is None:
+        return None
+    if isinstance(given, str):
+        return from_spec(given)
+    if isinstance(given, type):
+        raise TypeError(f"embedder: expected an object, got the class {given.__name__}: call it first")
+    if isinstance(given, Embedder):
+        return given
+    if hasattr(given, "encode") and hasattr(given, "get_sentence_embedding_dimension"):
+        return SentenceTransformers(given, name=f"sentence-transformers/{_model_name(given)}")
+    if hasattr(given, "encode") and hasattr(given, "dim"):
+        return Model2Vec(given, name=f"model2vec/{_model_name(given)}")
+    if hasattr(given, "query_embed") and hasattr(given, "embed"):
+        return FastEmbed(given, name=f"fastembed/{_model_name(given)}")
+    if isinstance(given, EmbeddingFunctions):
+        return _of_functions(given)
+    if hasattr(getattr(given, "embeddings", None), "create"):
+        raise TypeError(
+            "embedder: expected to be told the model of a client as well: "
+            'embedder=scrubjay.embedders.OpenAIClient(client, "text-embedding-3-small")'
+        )
+    if callable(given):
+        return _of_callable(given)
+    raise TypeError(
+        "embedder: expected an object with name, dim, embed_documents and embed_query, a name such as 'default', a "
+        f"function, or a model of a library that scrubjay knows, got {type(given).__name__}"
+    )
+
+
+def embedder_of_model(model: str | None, dim: int | None) -> Embedder | None:
+    """Return the embedder whose vectors, of `dim` numbers, are stored.
+
+    That is the one of this name, if it can be made here without asking anybody; None, and a warning that says what to
+    do, if not. Vectors of no model are the caller's: None. Where no vector is stored the default embedder.
+
+    Raises:
+        MissingExtraError: it is the default one, whose package is not installed, and the file is new.
+    """
+    from scrubjay.embedders.wordllama import WordLlama, default
+
+    if model is None:
+        return default() if dim is None else None
+    kind, _, name = model.partition("/")
+    try:
+        if model == WordLlama.name:
+            return default()
+        if kind == "ollama" and ":" not in name.partition(":")[2]:
+            return from_spec(f"ollama:{name}")
+    except MissingExtraError as missing:
+        _log.warning("the vectors are of %r: %s; words alone are searched", model, missing)
+        return None
+    _log.warning("the vectors are of %r; give that embedder: words alone are searched", model)
+    return None
+
+
+def _of_functions(given: EmbeddingFunctions) -> Embedder:
+    dim = len(given.embed_query("dimension"))
+
+    def queries(texts: list[str]) -> Any:
+        return [given.embed_query(text) for text in texts]
+
+    name = f"{type(given).__module__.partition('.')[0]}/{_model_name(given, optional=True) or type(given).__qualname__}"
+    return Function(given.embed_documents, dim=dim, name=name, query=queries)
+
+
+def _of_callable(given: Callable[[list[str]], Any]) -> Embedder:
+    name = getattr(given, "__qualname__", None)
+    if name is None or "<lambda>" in name:
+        raise ValueError(
+            "embedder: expected a function with a name, because the index remembers it: "
+            "scrubjay.embedders.Function(function, dim=..., name=...)"
+        )
+    shape = np.shape(given(["dimension"]))
+    if len(shape) != 2 or shape[0] != 1:
+        raise ValueError(
+            f"embedder: expected {name} to return (n, dim) numbers for n texts, got shape {shape} for 1"
+        )
+    return Function(given, dim=int(shape[1]), name=f"{given.__module__}.{name}")
+
+
+def _model_name(model: Any, *, optional: bool = False) -> str:
+    """The name of a model object in the words of its library: it must not depend on where a folder lies."""
+    card = getattr(model, "model_card_data", None)
+    for owner in (model, card):
+        for attribute in ("model_name", "base_model_name", "base_model", "model_id", "model", "deployment"):
+            name = getattr(owner, attribute, None)
+            if isinstance(name, str) and name:
+                return name.replace("\\", "/").rstrip("/").rsplit("/", 1)[-1]
+    if optional:
+        return ""
+    raise ValueError(
+        f"embedder: expected a {type(model).__name__} that knows its name, because the index remembers it; "
+        "wrap it in its class of scrubjay.embedders with name=..."
+    )

@@ -1,0 +1,86 @@
+"""A client of the `openai` library, or of one with the same methods, as an embedder."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from scrubjay.embedders.protocol import Vectors, as_list, as_vectors
+
+__all__ = ["OpenAIClient"]
+
+
+class OpenAIClient:
+    """Embeds through `client.embeddings.create(model=, input=)`: `openai.OpenAI`, `AzureOpenAI` and the like.
+
+    Retries, time-outs and keys are the client's. :class:`OpenAICompatible` needs no library.
+
+    Args:
+        client: not an asynchronous one.
+        model: as the endpoint knows it.
+        dimensions: asks for shorter vectors, where the model can do that.
+        batch_size: texts a request.
+        name: what the index remembers; by default "openai/" and the model, as :class:`OpenAICompatible` has it.
+
+    Raises:
+        TypeError: `client` has no `embeddings.create`, or is asynchronous.
+
+    The dimension is asked of the endpoint once, when it is first needed.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        model: str,
+        *,
+        dimensions: int | None = None,
+        batch_size: int = 64,
+        name: str | None = None,
+    ) -> None:
+        create = getattr(getattr(client, "embeddings", None), "create", None)
+        if not callable(create):
+            raise TypeError(f"client: expected one with embeddings.create, got {type(client).__name__}")
+        if type(client).__name__.startswith("Async"):
+            raise TypeError(f"client: expected one that is not asynchronous, got {type(client).__name__}")
+        if batch_size < 1:
+            raise ValueError(f"batch_size: expected 1 or more, got {batch_size}")
+        self.name = name or f"openai/{model}" + (f"-{dimensions}" if dimensions else "")
+        self._create = create
+        self._options: dict[str, Any] = {"model": model}
+        if dimensions is not None:
+            self._options["dimensions"] = dimensions
+        self._dim = dimensions
+        self._batch_size = batch_size
+
+    @property
+    def dim(self) -> int:
+        """The vectors' length; asks the endpoint if it is not known yet."""
+        if self._dim is None:
+            self._dim = int(np.shape(self._embed(["dimension"]))[1])
+        return self._dim
+
+    def embed_documents(self, texts: list[str]) -> Vectors:
+        """Return float32 (n, dim), in requests of `batch_size` texts."""
+        texts = as_list(texts)
+        if not texts:
+            return np.empty((0, self.dim), dtype=np.float32)
+        vectors: Vectors = as_vectors(self._embed(texts))
+        return vectors
+
+    embed_queries = embed_documents
+
+    def embed_query(self, text: str) -> Vectors:
+        """Return float32 (dim,)."""
+        vector: Vectors = self.embed_documents([text])[0]
+        return vector
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.embedders.OpenAIClient {self.name!r}>"
+
+    def _embed(self, texts: list[str]) -> list[Any]:
+        vectors = []
+        for start in range(0, len(texts), self._batch_size):
+            answer = self._create(input=texts[start : start + self._batch_size], **self._options)
+            vectors += [item.embedding for item in sorted(answer.data, key=lambda item: item.index)]
+        return vectors

@@ -1,0 +1,75 @@
+"""Does a type checker find the mistakes of a user, and nothing to complain of in what is right?"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+RIGHT = """\
+import asyncio
+import numpy as np
+import scrubjay
+from scrubjay import Engine, Index, Query, Scope
+
+
+def embed(texts: list[str]) -> list[list[float]]:
+    return [[1.0, float(len(text))] for text in texts]
+
+
+jane = Scope("acme", user="jane")
+index = Index(embed, metric="cosine")
+index = Index(scrubjay.embedders.default())
+index.upsert("m1", "oak", scope=jane, metadata={"n": 1}, vector=np.ones(256))
+hits = index.search("oak", scope=jane, query=Query("rrf", mode="lexical", relevance="low"))
+first: str = hits[0].text
+asyncio.run(index.asearch("oak", scope=jane, k=3))
+engine = Engine(2)
+engine.upsert(1, "oak", scope=jane, vector=[1.0, 0.0])
+engine.upsert_many([1, 2], ["oak", "elm"], scope=[jane, jane])
+engine.search("oak", scope=jane, k=np.int64(3))
+"""
+MISTAKES = (
+    'Query(mode="keywordz")',
+    'Query(fusion="rff")',
+    'index.asearch("oak", scope=jane, kk=3)',
+    'engine.upsert(1, 2, scope="no")',
+    'engine.search("oak", scope=jane, k="three")',
+    'index.search("oak", scope="acme")',
+    'index.scope("acme").search("oak", kk=3)',
+    'Index(metric="cosin")',
+    "Scope(7)",
+    "engine.search('oak')",
+)
+
+
+def errors_of(program: Path) -> dict[int, str]:
+    """What mypy --strict says of a program, by line."""
+    pytest.importorskip("mypy", reason="mypy is not installed (extra: dev)")
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--strict", "--config-file", "", "--no-incremental", "--no-error-summary",
+         "--follow-imports=silent", "--python-version", "3.10", str(program)],
+        capture_output=True, text=True, check=False, cwd=program.parent,
+        env={**__import__("os").environ, "MYPYPATH": str(ROOT / "python")},
+    )  # fmt: skip
+    assert done.stderr == "", done.stderr
+    found: dict[int, str] = {}
+    for line in done.stdout.splitlines():
+        file, number, kind, said = line.split(":", 3)
+        if kind.strip() == "error":
+            assert Path(file).name == program.name, line
+            found.setdefault(int(number), said.strip())
+    return found
+
+
+@pytest.mark.slow
+def test_mypy_finds_every_mistake_and_nothing_else(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(RIGHT + "\n".join(MISTAKES) + "\n")
+    found = errors_of(program)
+    first = RIGHT.count("\n") + 1
+    assert sorted(found) == list(range(first, first + len(MISTAKES))), found
