@@ -6,11 +6,12 @@ the vectors or the value of the matching words, whichever is greater.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 from scrubjay._native import Scope
+from scrubjay.adapters._similarity import similarity as similarity_of_vectors
+from scrubjay.adapters._similarity import worth
 from scrubjay.adapters.mem0.filters import payload_of
 from scrubjay.index import Hit
 from scrubjay.records import Record
@@ -19,8 +20,6 @@ __all__ = ["MemoryId", "OutputData", "best", "similarity"]
 
 # What a keyword match is worth as a similarity, at most. Below 0.95, from which on mem0 takes two entities for one.
 _CEILING = 0.9
-# At a BM25 of this the match is worth half of that: two documents in three have the word where it is near 1.
-_HALF_BM25 = 2.0
 
 
 class MemoryId(str):
@@ -47,18 +46,7 @@ class OutputData:
 
 def similarity(hit: Hit, metric: str) -> float:
     """Return how similar a hit of an explained search is, from 0 to 1, words counted."""
-    value = hit.similarity
-    if value is None:
-        similar = 0.0
-    elif metric == "l2":
-        similar = 1.0 / (1.0 + math.sqrt(max(0.0, -value)))
-    else:
-        similar = min(1.0, max(0.0, value))
-    bm25 = hit.bm25
-    if not bm25:
-        return similar
-    worth = 1.0 if hit.identifier else math.sqrt(hit.coverage or 0.0) * bm25 / (bm25 + _HALF_BM25)
-    return max(similar, _CEILING * worth)
+    return max(similarity_of_vectors(hit, metric), _CEILING * worth(hit))
 
 
 def best(scored: list[tuple[float, Hit]], k: int) -> list[OutputData]:

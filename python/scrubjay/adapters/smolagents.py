@@ -1,0 +1,98 @@
+"""Tools for smolagents: remember, recall and forget, over a memory in a scope.
+
+>>> import tempfile
+>>> from scrubjay import Memory, Scope
+>>> folder = tempfile.TemporaryDirectory()
+>>> with Memory.open(folder.name + "/agent.scrubjay") as memory:
+...     remember, recall, forget = memory_tools(memory, scope=Scope("acme", user="jane"))
+...     said = remember("The staging key prefix is sk-stg-0041.")
+...     found = recall("what is sk-stg-0041?")
+>>> found.startswith("- The staging key prefix is sk-stg-0041. [")
+True
+>>> folder.cleanup()
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from scrubjay._native import Scope
+from scrubjay.adapters._remembering import FORGET, RECALL, REMEMBER, Remembering
+from scrubjay.errors import MissingExtraError
+from scrubjay.memory import Memory
+
+try:
+    from smolagents import Tool
+except ImportError:
+    raise MissingExtraError("scrubjay.adapters.smolagents", "smolagents", "smolagents") from None
+
+__all__ = ["ForgetTool", "RecallTool", "RememberTool", "memory_tools"]
+
+
+def memory_tools(memory: Memory, *, scope: Scope, k: int = 10, run: str = "agent") -> list[Any]:
+    """Return the three tools for `ToolCallingAgent(tools=[...])` or `CodeAgent(tools=[...])`.
+
+    Args:
+        memory: an open one, which stays open.
+        scope: whose memories; fixed here, out of the model's reach.
+        k: how many memories a search shows at most.
+        run: noted as the source of what is remembered.
+
+    What a tool cannot take (an empty text) raises ValueError, which smolagents tells the model.
+
+    Raises:
+        TypeError, ValueError: an argument is something else.
+    """
+    remembering = Remembering(memory, scope, k, run)
+    return [RememberTool(remembering), RecallTool(remembering), ForgetTool(remembering)]
+
+
+class RememberTool(Tool):
+    """Remembers a fact; made by :func:`memory_tools`."""
+
+    name = "remember"
+    description = REMEMBER
+    inputs = {"content": {"type": "string", "description": "One statement that is true later, too."}}  # noqa: RUF012
+    output_type = "string"
+
+    def __init__(self, remembering: Remembering) -> None:
+        super().__init__()
+        self._remembering = remembering
+
+    def forward(self, content: str) -> str:
+        """Remember a fact and return what became of it."""
+        return self._remembering.remember(content)
+
+
+class RecallTool(Tool):
+    """Searches what is remembered; made by :func:`memory_tools`."""
+
+    name = "recall"
+    description = RECALL
+    inputs = {"query": {"type": "string", "description": "Words, names or identifiers to look for."}}  # noqa: RUF012
+    output_type = "string"
+
+    def __init__(self, remembering: Remembering) -> None:
+        super().__init__()
+        self._remembering = remembering
+
+    def forward(self, query: str) -> str:
+        """Return what has to do with a question, a line each."""
+        return self._remembering.recall(query)
+
+
+class ForgetTool(Tool):
+    """Forgets a memory; made by :func:`memory_tools`."""
+
+    name = "forget"
+    description = FORGET
+    inputs = {"id": {"type": "string", "description": "The id that stood in brackets."}}  # noqa: RUF012
+    output_type = "string"
+
+    def __init__(self, remembering: Remembering) -> None:
+        super().__init__()
+        self._remembering = remembering
+
+    def forward(self, id: str) -> str:
+        """Forget a memory and say so."""
+        return self._remembering.forget(id)
