@@ -232,7 +232,7 @@ def times_of(payload: bytes | None) -> tuple[int | None, int | None]:
     if payload is None or b'_at"' not in payload:  # most have neither: no need to parse
         return None, None
     try:
-        fields = json.loads(payload)
+        fields = _decode_json(payload.decode("utf-8", "surrogatepass"))[0]
         created, expires = (
             None if fields.get(name) is None else microseconds(_moment(fields[name]))
             for name in ("created_at", "expires_at")

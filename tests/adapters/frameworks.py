@@ -324,6 +324,39 @@ class CrewAi(Framework):
         return self.storage.delete(record_ids=[id])
 
 
+class Agno(Framework):
+    package = "agno.vectordb"
+    names_ids = False
+    mode = "lexical"
+    get = None
+
+    def open(self) -> None:
+        from agno.vectordb.search import SearchType
+
+        from scrubjay.adapters.agno import ScrubjayDb
+
+        self.db = ScrubjayDb(
+            self.index,
+            tenant=self.tenant,
+            collection="notes",
+            query=self.query,
+            search_type=SearchType.keyword,
+        )
+
+    def write(self, id: str, text: str) -> str:
+        from agno.knowledge.document import Document
+
+        document = Document(content=text, embedding=[])  # found by words alone, as what the others write here
+        self.db.insert(f"hash of {id}", [document], user_id=self.user)
+        return next(found.id for found in self.db.search(text, user_id=self.user) if found.content == text)
+
+    def found(self, query: str) -> dict[str, str]:
+        return {one.id: one.content for one in self.db.search(query, 10, user_id=self.user)}
+
+    def delete(self, id: str) -> Any:
+        return self.db.delete_by_id(id, user_id=self.user)
+
+
 def fields_of(query: Query | None) -> dict[str, Any]:
     """Return what a request over HTTP says of a query."""
     if query is None:
@@ -362,6 +395,7 @@ FRAMEWORKS: list[type[Framework]] = [
         GoogleAdk,
         Strands,
         CrewAi,
+        Agno,
     )
     if _is_installed(framework.package)
 ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import doctest
 import threading
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import scrubjay
+import scrubjay.adapters.haystack as haystack_adapter
 from scrubjay.adapters.haystack import (
     ScrubjayBM25Retriever,
     ScrubjayDocumentStore,
@@ -86,14 +88,14 @@ def test_an_indexing_pipeline() -> None:
     pipeline.add_component("writer", DocumentWriter(store, policy=DuplicatePolicy.SKIP))
     assert pipeline.run({"writer": {"documents": documents()}})["writer"]["documents_written"] == 4
     assert pipeline.run({"writer": {"documents": documents()}})["writer"]["documents_written"] == 0
-    copy = Pipeline.loads(pipeline.dumps(), allowed_modules=["scrubjay.*"])
+    copy = Pipeline.loads(pipeline.dumps())
     assert copy.to_dict() == pipeline.to_dict()
 
 
 def test_a_pipeline_read_from_yaml_finds_what_was_written(store: ScrubjayDocumentStore) -> None:
     pipeline = Pipeline()
     pipeline.add_component("retriever", ScrubjayHybridRetriever(store, top_k=2, scrubjay_query={"mmr": 0.9}))
-    copy = Pipeline.loads(pipeline.dumps(), allowed_modules=["scrubjay.*"])
+    copy = Pipeline.loads(pipeline.dumps())
     assert copy.to_dict() == pipeline.to_dict()
     found = copy.run({"retriever": {"query": "sk-stg-0041"}})["retriever"]["documents"]
     assert found[0].id == "0"
@@ -101,11 +103,34 @@ def test_a_pipeline_read_from_yaml_finds_what_was_written(store: ScrubjayDocumen
     assert store.count_documents() == 4  # the file is still ours
 
 
-def test_pipelines_are_not_read_unless_it_is_allowed(store: ScrubjayDocumentStore) -> None:
+def test_the_integrations_namespace_has_the_same_classes() -> None:
+    from haystack_integrations.components.retrievers import scrubjay as retrievers
+    from haystack_integrations.document_stores import scrubjay as stores
+
+    assert stores.ScrubjayDocumentStore is ScrubjayDocumentStore
+    assert [getattr(retrievers, kind.__name__) for kind in RETRIEVERS] == RETRIEVERS
+    for cls in (ScrubjayDocumentStore, *RETRIEVERS):
+        assert cls.__module__.startswith("haystack_integrations.")
+        for example in doctest.DocTestFinder().find(cls, cls.__name__, globs=vars(haystack_adapter).copy()):
+            example.globs.update(Document=Document)
+            assert doctest.DocTestRunner().run(example).failed == 0
+    project = (Path(__file__).resolve().parents[2] / "pyproject.toml").read_text(encoding="utf-8")
+    assert 'wheel.packages = ["python/scrubjay", "python/haystack_integrations"]' in project
+
+
+def test_pipelines_of_earlier_versions_are_read_if_it_is_allowed(store: ScrubjayDocumentStore) -> None:
     pipeline = Pipeline()
     pipeline.add_component("retriever", ScrubjayBM25Retriever(store))
+    text = pipeline.dumps()
+    before = text.replace(
+        "haystack_integrations.components.retrievers.scrubjay.", "scrubjay.adapters.haystack.retrievers."
+    ).replace("haystack_integrations.document_stores.scrubjay.", "scrubjay.adapters.haystack.store.")
+    assert before != text
     with pytest.raises(Exception, match="scrubjay"):
-        Pipeline.loads(pipeline.dumps())
+        Pipeline.loads(before)
+    copy = Pipeline.loads(before, allowed_modules=["scrubjay.*"])
+    assert copy.dumps() == text
+    copy.get_component("retriever").document_store.close()
 
 
 @pytest.mark.parametrize("kind", RETRIEVERS)
@@ -113,7 +138,7 @@ def test_components_come_back_from_their_dicts(kind: Any, store: ScrubjayDocumen
     filters = {"field": "meta.n", "operator": ">", "value": 1}
     retriever = kind(store, filters=filters, top_k=3, return_embedding=True, filter_policy=FilterPolicy.MERGE)
     data = retriever.to_dict()
-    assert data["type"] == f"scrubjay.adapters.haystack.retrievers.{kind.__name__}"
+    assert data["type"] == f"haystack_integrations.components.retrievers.scrubjay.{kind.__name__}"
     copy = kind.from_dict(data)
     assert copy.to_dict() == data == retriever.to_dict()
     assert copy.document_store.count_documents() == 4

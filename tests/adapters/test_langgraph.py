@@ -30,6 +30,7 @@ from langgraph.store.base import (
 
 from scrubjay import EmbedderError, EmbedderMismatchError, Index, Query, Scope
 from scrubjay.adapters.langgraph import ScrubjayStore
+from scrubjay.adapters.langgraph.items import value_of
 from scrubjay.adapters.langgraph.writes import refresh
 from scrubjay.embedders import Function
 
@@ -485,9 +486,9 @@ def test_processes_put_into_one_file(tmp_path: Path) -> None:
     with ScrubjayStore(tmp_path / "a") as store:
         assert sorted(keys(store.search(()))) == ["both", "one", "two"]
         both = store.get(JANE, "both").value
-        documents = store._index.list(Scope(".", user="."), filter={"key": "both"})
+        documents = store._index.list(Scope(".", user="memories.jane", agent="."), filter={"key": "both"})
         assert sorted(record.text for record in documents) == sorted(both["texts"] or [""])
-        assert all((record.metadata or {})["value"] == both for record in documents)
+        assert all(value_of(record) == both for record in documents)
 
 
 def test_the_sweeper_starts_and_stops(tmp_path: Path) -> None:
@@ -525,7 +526,7 @@ def test_an_open_index_is_shared(tmp_path: Path) -> None:
         store.put(JANE, "m1", {"text": "The staging key"})
         assert len(index) == 1
         store.close()
-        assert index.collection("langgraph").count() == 3
+        assert index.collection("langgraph").count() == 1
 
 
 def test_threads_put_and_search(where: Path | None) -> None:

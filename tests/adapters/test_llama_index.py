@@ -113,7 +113,12 @@ def test_nodes_come_back_whole(store: ScrubjayVectorStore) -> None:
 def test_the_modes(store: ScrubjayVectorStore) -> None:
     write(store, "key sk-stg-0041 for staging", "tea at five", "train at six")
     towards_train = {"query_embedding": [1.0, 2.0], "query_str": "sk-stg-0041"}
-    assert ask(store, **towards_train) == ["train", "tea", "key"]
+    assert (
+        ask(store, **towards_train)
+        == ["key", "train", "tea"]
+        == ask(store, **towards_train, mode=MODE.HYBRID)
+    )
+    assert ask(store, query_embedding=[1.0, 2.0]) == ["train", "tea", "key"]
     for mode in (MODE.SPARSE, MODE.TEXT_SEARCH):
         assert ask(store, query_str="sk-stg-0041", mode=mode) == ["key"]
         assert ask(store, query_str="at", mode=mode, sparse_top_k=1, similarity_top_k=5) in (
@@ -455,7 +460,8 @@ def test_under_the_frameworks_index(store: ScrubjayVectorStore) -> None:
     def texts(**options: Any) -> list[str]:
         return [found.text for found in index.as_retriever(**options).retrieve(question)]
 
-    assert "sk-stg-0041" not in texts(similarity_top_k=1)[0]
+    assert "sk-stg-0041" not in texts(similarity_top_k=1, vector_store_query_mode="mmr")[0]
+    assert "sk-stg-0041" in texts(similarity_top_k=1)[0]  # as everybody asks who chooses nothing
     assert "sk-stg-0041" in texts(similarity_top_k=1, vector_store_query_mode="hybrid")[0]
     keys = MetadataFilters(filters=[MetadataFilter(key="kind", value="key")])
     assert len(texts(similarity_top_k=5, filters=keys)) == 2
@@ -466,9 +472,9 @@ def test_under_the_frameworks_index(store: ScrubjayVectorStore) -> None:
     )
     assert sorted(node.ref_doc_id for node in store.get_nodes()) == ["d1", "d3"]  # type: ignore[type-var]
     again.insert(Document(id_="d4", text="tea at six"))
-    assert asyncio.run(again.as_retriever(similarity_top_k=5).aretrieve("tea"))[0].score == pytest.approx(
-        1.0, abs=2e-3
-    )
+    assert asyncio.run(again.as_retriever(vector_store_query_mode="mmr").aretrieve("tea"))[
+        0
+    ].score == pytest.approx(1.0, abs=2e-3)
 
 
 VERBS = {
@@ -521,3 +527,39 @@ def test_a_document_of_500_nodes_is_deleted_in_one_commit(tmp_path: Path, verb: 
         )
         assert left.count(Scope("acme", user="joe")) == left.count(Scope("acme")) + 1
         assert left.admin.check().problems == []
+
+
+def test_the_frameworks_default_retriever_finds_identifiers() -> None:
+    """`index.as_retriever()` asks for DEFAULT: vectors that know nothing of an identifier lose it, words find it."""
+    from llama_index.core.vector_stores.types import VectorStoreQuery, VectorStoreQueryMode
+
+    nodes = [
+        TextNode(id_=f"n{i}", text=f"The key of project {i} is sk-stg-{i:04}", embedding=[1.0, i / 1000])
+        for i in range(200)
+    ]
+    by_mode = {}
+    for mode in ("hybrid", "vector"):
+        store = ScrubjayVectorStore(tenant="acme", default_mode=mode)
+        store.add(nodes)
+        asked = VectorStoreQuery([1.0, 0.0], 1, query_str="sk-stg-0041")
+        assert asked.mode == VectorStoreQueryMode.DEFAULT
+        by_mode[mode] = store.query(asked).ids
+        assert store.query(VectorStoreQuery([1.0, 0.0], 1)).ids == ["n0"]  # no text: the nearest
+        assert ScrubjayVectorStore.from_dict(store.to_dict()).default_mode == mode
+    assert by_mode == {"hybrid": ["n41"], "vector": ["n0"]}
+    with pytest.raises(ValueError, match="default_mode"):
+        ScrubjayVectorStore(default_mode="words")
+
+
+def test_a_document_is_deleted_in_one_commit(tmp_path: Path) -> None:
+    store = ScrubjayVectorStore(tmp_path / "a", tenant="acme")
+    nodes = [TextNode(id_=f"n{i}", text=f"chunk {i}", embedding=[1.0, i / 1000]) for i in range(500)]
+    for node in nodes:
+        node.relationships[NodeRelationship.SOURCE] = RelatedNodeInfo(node_id="doc")
+    store.add(nodes)
+    before = len(store.client.admin.events())
+    store.delete("doc")
+    assert len(store.client) == 0 and len(store.client.admin.events()) == before + 1
+    store.add(nodes)
+    store.delete_nodes([node.node_id for node in nodes])
+    assert len(store.client) == 0 and len(store.client.admin.events()) == before + 2

@@ -122,9 +122,8 @@ def test_the_items_of_a_namespace_are_memories_of_its_scope(index: Index) -> Non
     notes = index.collection("notes")
     home = Scope("acme", user="users.jane", agent=".")
     (record,) = notes.list(home, exact=True)
-    (above,) = notes.list(Scope("acme", user="users"), exact=True)
     assert record.metadata is not None and record.metadata["key"] == "m1"
-    assert above.id == record.id  # one item, one id, in the scope of each prefix
+    assert len(notes) == 1  # one item, one document, whatever its prefixes
     notes.upsert("m2", "Trains for all.", scope=Scope("acme"))
     assert [item.key for item in store.search(("users",), query="trains")] == ["m1"]
     other = langgraph.ScrubjayStore(index, tenant="globex", collection="notes")

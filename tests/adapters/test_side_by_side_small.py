@@ -55,6 +55,16 @@ def test_agent_framework(capsys: pytest.CaptureFixture[str]) -> None:
         assert row["found_first"] == 1.0 and row["foreign"] == 0
 
 
+def test_agno(capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("agno.vectordb")
+    pytest.importorskip("lancedb")
+    comparison = importlib.import_module("benchmarks.adapters.agno")
+    assert comparison.main(["--notes", "240", "--questions", "25", "--json"]) == 0
+    first = {row["store"]: row["found_first"] for row in json.loads(capsys.readouterr().out.split("\n")[-2])}
+    assert first["LanceDb, hybrid"] < 0.9
+    assert first["Scrubjay in memory, hybrid"] == first["Scrubjay on a file, hybrid"] == 1.0
+
+
 @pytest.mark.skipif(importlib.util.find_spec("cognee") is None, reason="could not import 'cognee'")
 def test_cognee(capsys: pytest.CaptureFixture[str]) -> None:
     comparison = importlib.import_module("benchmarks.adapters.cognee")

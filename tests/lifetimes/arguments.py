@@ -454,6 +454,7 @@ VALUES: dict[str, Callable[[World, Any], Any]] = {
     "text": lambda *_: f"trains and planes {next(_numbers) % 11}",
     "texts": lambda *_: ["trains and planes"],
     "ttl": lambda *_: 60.0,
+    "users": lambda *_: ("a", "z"),
     "uses": lambda *_: 1,
     "vector": lambda *_: np.ones(DIM, np.float32),
     "vector_rank": lambda *_: 1,

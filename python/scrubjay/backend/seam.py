@@ -179,6 +179,12 @@ class Backend:
             or any(partition.n_lost for partition in view)
         )
 
+    def query_vector(self, text: str | bytes) -> NDArray[np.float32] | None:
+        """Return what the embedder makes of a question, kept for the next one like it; None if there is no embedder, it
+        fails, or it finds nothing."""
+        self._collection.check_open()
+        return self._collection.semantics.query(text)[0]
+
     def lend_query(self, text: str, to: Backend) -> None:
         """Give the vector of a question that this collection has just embedded to another one of the same model, so
         that it is not embedded twice. Without effect if there is none."""
@@ -188,6 +194,25 @@ class Backend:
             vector = own.cache.get(text)
             if vector is not None:
                 other.cache.put(text, vector)
+
+    def scopes_below(self, within: Scope, users: tuple[str, str]) -> list[Scope]:
+        """Return the exact scopes that hold memories, agree with `within`, and whose user is at or after the first of
+        two texts and before the second, by code point; in any order.
+
+        From a file that costs what is found, in memory what there is.
+
+        >>> from scrubjay import Index
+        >>> index = Index()
+        >>> for user in ("a.x", "a.y", "b.x"):
+        ...     index.upsert("m1", "A note", scope=Scope("acme", user=user))
+        >>> sorted(scope.user for scope in Backend.of(index).scopes_below(Scope("acme"), ("a.", "a/")))
+        ['a.x', 'a.y']
+        """
+        self._collection.expiry.remove_due()
+        engine = self._collection.engine
+        if isinstance(engine, DurableEngine):
+            return engine.scopes(within, users)
+        return [scope for scope in engine.scopes(within) if users[0] <= (scope.user or "") < users[1]]
 
     def find_substring(self, text: str, *, scope: Scope, k: int = 10) -> Hits:
         """Return the memories that `scope` sees and whose text holds `text` as it stands."""

@@ -8,6 +8,7 @@ ranked by the same query as if they were an index of their own.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from numpy.typing import ArrayLike
@@ -90,7 +91,14 @@ def search_together(
             **admitted.asked(query),
         )
         return admitted.of(hits, k)
-    found = _contributed(index, scopes, text, max(k, _LEAST_DEPTH), where or EVERYTHING, vector, query)
+    near = vector
+    if near is None and text is not None and query.mode != "lexical" and query.keywords is None:
+        near = Backend.of(index).query_vector(text)  # once for all scopes
+    ask = partial(_contributed, index, scopes, text, max(k, _LEAST_DEPTH), where or EVERYTHING, near)
+    # Reading unknown words as known ones costs more than all else in a small scope.
+    found = ask(query.replace(mmr=None, min_score=None, spelling=False))
+    if len(found) < k and query.spelling:
+        found = ask(query.replace(mmr=None, min_score=None))
     return _ranked(index, found, text, k, vector, query, explain)
 
 
@@ -103,8 +111,7 @@ def _contributed(
     vector: ArrayLike | None,
     query: Query,
 ) -> dict[Key, Hit]:
-    # What compares a memory with the others of its ranking comes when all of them are there.
-    alone = query.replace(mmr=None, min_score=None)
+    """Return the best of each scope. `query` compares no memory with others of its ranking: not all are there yet."""
     found: dict[Key, Hit] = {}
     for group, admitted in admit_each(index, scopes, where):
         n = len(group)
@@ -114,7 +121,7 @@ def _contributed(
             scope=group,
             k=depth + admitted.n_twins,
             threads=1 if n < _WORTH_THREADS else None,
-            **admitted.asked(alone),
+            **admitted.asked(query),
         )
         for hits in answers:
             for hit in admitted.of(hits, depth):

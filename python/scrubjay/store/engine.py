@@ -328,12 +328,16 @@ class DurableEngine(WritingEngine):
         """
         self.check_open()
         wanted = asked(scope, filter=filter, exact=exact, limit=limit, offset=offset, order=order)
-        checked = None if ids is None else {checked_id(id, self.identity.id_kind) for id in ids}
+        checked = None if ids is None else self._checked_ids(ids)
         damaged: list[str] = []
         with self.store.snapshot():
             found = list(islice(self._listed(wanted, checked, damaged), wanted.start, wanted.stop))
         warn_of(damaged, self.store.path)
         return found
+
+    def _checked_ids(self, ids: Ids) -> set[RowId]:
+        kind = self.identity.id_kind  # read from the file as long as it is not settled
+        return {checked_id(id, kind) for id in ids}
 
     def _listed(
         self, wanted: Asked, ids: set[RowId] | None, damaged: list[str], *, after: int = 0
@@ -403,7 +407,7 @@ class DurableEngine(WritingEngine):
         looked at.
         """
         self._check_scope(scope)
-        checked = None if ids is None else {checked_id(id, self.identity.id_kind) for id in ids}
+        checked = None if ids is None else self._checked_ids(ids)
         if self.store.cipher.ring is not None:  # asked before the writer's turn
             self.store.cipher.readable(scope.tenant)
         damaged: list[str] = []
@@ -421,10 +425,13 @@ class DurableEngine(WritingEngine):
         at = self.store.get(document.id, exactly([document.scope]), now=0)  # listed, so not expired
         return document if at is None else self.document(*at)
 
-    def scopes(self, within: Scope | None = None) -> list[Scope]:
-        """Return every scope that has documents which have not expired; see `erase` for `within`."""
+    def scopes(self, within: Scope | None = None, users: tuple[str, str] | None = None) -> list[Scope]:
+        """Return every scope that has documents which have not expired; see `erase` for `within`, and
+        `living_scopes` for `users`."""
         self.check_open()
-        return self.store.living_scopes(within, now=self.clock())
+        if users is None:
+            return self.store.living_scopes(within, now=self.clock())
+        return self.store.living_scopes(within, now=self.clock(), users=users)
 
     def stats(self, scope: Scope | None = None) -> dict[str, int | float | str]:
         """Return the native engine's counts (of what is in memory) and the store's."""

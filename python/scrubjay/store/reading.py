@@ -139,10 +139,18 @@ class ReadingStore:
                 scopes.append((scope_of(*row[:3]), _state(row[3:])))
         return scopes
 
-    def living_scopes(self, within: Scope | None, *, now: int) -> list[Scope]:
-        """Return every scope that has unexpired documents and agrees with each component that `within` names."""
+    def living_scopes(
+        self, within: Scope | None, *, now: int, users: tuple[str, str] | None = None
+    ) -> list[Scope]:
+        """Return every scope that has unexpired documents and agrees with each component that `within` names.
+
+        With `users` only those whose user is at or after the first text and before the second, by code point; together
+        with a tenant that costs what is found.
+        """
         t = self.tables
         condition, names = ("1", ()) if within is None else agreeing(within, table="s")
+        if users is not None:
+            condition, names = f"{condition} AND s.user >= ? AND s.user < ?", (*names, *users)
         with translated(self.path, "reading"):
             found = self._reader.execute(
                 f"SELECT tenant, user, agent FROM {t.scope} s WHERE documents > 0 AND {condition} AND EXISTS("

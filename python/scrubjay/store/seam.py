@@ -207,8 +207,11 @@ class Store(Protocol):
         """Return every scope that has documents."""
         ...
 
-    def living_scopes(self, within: Scope | None, *, now: int) -> list[Scope]:
-        """Return every scope that has unexpired documents and agrees with `within`."""
+    def living_scopes(
+        self, within: Scope | None, *, now: int, users: tuple[str, str] | None = None
+    ) -> list[Scope]:
+        """Return every scope that has unexpired documents and agrees with `within`; with `users` those whose user is
+        at or after the first text and before the second, by code point."""
         ...
 
     def stale_scopes(self) -> list[Scope]:

@@ -6,7 +6,6 @@ a record's path is normalised (`crew//a/` is `/crew/a`), so what lies at or belo
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 from typing import Any
@@ -15,7 +14,8 @@ import numpy as np
 from crewai.memory.types import MemoryRecord
 from crewai.memory.utils import normalize_scope_path
 
-from scrubjay.backend import EVERYTHING, All, Native, Node, Test, exists
+from scrubjay.adapters._equality import equal
+from scrubjay.backend import EVERYTHING, All, Native, Node
 from scrubjay.index import Hit
 from scrubjay.records import Record
 
@@ -38,9 +38,6 @@ LAST_ACCESSED = _RESERVED + "last_accessed"
 _IMPORTANCE = _RESERVED + "importance"
 _SOURCE = _RESERVED + "source"
 _PRIVATE = _RESERVED + "private"
-
-_OWN_TIMES = ("created_at", "expires_at")  # names that a filter takes for the document's times
-_EXACT = 2**53
 
 
 def path_of(scope: Any) -> str:
@@ -88,7 +85,10 @@ def conditions(
         parts.append(Native({CATEGORIES: {"$in": list(categories)}}))
     if metadata is not None and not isinstance(metadata, Mapping):
         raise TypeError(f"metadata_filter: expected a mapping, got {type(metadata).__name__}")
-    parts.extend(_equal(name, value) for name, value in (metadata or {}).items())
+    parts.extend(
+        equal(name, value, what="metadata_filter", absent_is_none=True)
+        for name, value in (metadata or {}).items()
+    )
     if older_than is not None:
         if not isinstance(older_than, datetime):
             raise TypeError(f"older_than: expected a datetime, got {type(older_than).__name__}")
@@ -155,19 +155,3 @@ def naive(moment: datetime) -> datetime:
 def _utc(moment: datetime) -> datetime:
     """Return an aware moment; CrewAI's naive ones are UTC."""
     return moment.replace(tzinfo=timezone.utc) if moment.tzinfo is None else moment.astimezone(timezone.utc)
-
-
-def _equal(name: Any, value: Any) -> Node:
-    """Return the condition `metadata.get(name) == value`, which is how CrewAI's own storages read a filter."""
-    if not isinstance(name, str):
-        raise TypeError(f"metadata_filter: expected keys of type str, got {type(name).__name__}")
-    if name and not name.startswith("$") and name not in _OWN_TIMES:
-        if value is None:
-            return Native({name: {"$exists": False}})
-        if isinstance(value, str):
-            return Native({name: value})
-        if isinstance(value, (bool, int, float)) and math.isfinite(value) and abs(value) < _EXACT:
-            same: list[Any] = [bool(value)] if value in (0, 1) else []
-            return Native({name: {"$in": [value + 0, *same]}})  # in Python, True == 1
-    where = {} if value is None or name in _OWN_TIMES or not name or name.startswith("$") else exists(name)
-    return Test(where, lambda record: dict(record.metadata or {}).get(name) == value)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timezone
@@ -13,6 +12,7 @@ from crewai.memory.storage.backend import EmbeddingDimensionMismatchError
 from crewai.memory.types import MemoryRecord, ScopeInfo
 
 from scrubjay._native import Scope
+from scrubjay.adapters._similarity import similarity, worth
 from scrubjay.adapters.crewai.embedding import text_of
 from scrubjay.adapters.crewai.records import (
     CATEGORIES,
@@ -35,7 +35,6 @@ __all__ = ["ScrubjayStorage"]
 # What matching words are worth as a similarity, at most: less than the .85 from which on CrewAI takes a new memory for
 # a version of an old one and asks a model about it.
 _WORDS = 0.8
-_HALF_BM25 = 2.0
 # By how much an identifier comes before what is more similar; in CrewAI's score four days of age weigh as much.
 _AHEAD = 0.05
 
@@ -286,21 +285,10 @@ def _checked(vector: Any, dim: int | None) -> int | None:
 
 def _scored(hits: Sequence[Hit], metric: str) -> list[tuple[Hit, float]]:
     """Return hits with their scores, the best first; of equal scores in the order of the search."""
-    similar = [_similarity(hit, metric) for hit in hits]
+    similar = [similarity(hit, metric) for hit in hits]
     ahead = min(1.0, max(similar, default=0.0) + _AHEAD)
     scored = []
     for hit, score in zip(hits, similar, strict=True):
-        if hit.identifier:
-            score = max(ahead, _WORDS)
-        elif hit.bm25:
-            worth = math.sqrt(hit.coverage or 0.0) * hit.bm25 / (hit.bm25 + _HALF_BM25)
-            score = max(score, _WORDS * worth)
-        scored.append((hit, score))
+        least = ahead if hit.identifier else 0.0
+        scored.append((hit, max(score, least, _WORDS * worth(hit))))
     return sorted(scored, key=lambda pair: -pair[1])
-
-
-def _similarity(hit: Hit, metric: str) -> float:
-    value = hit.similarity
-    if value is None:
-        return 0.0
-    return 1.0 / (1.0 + math.sqrt(max(0.0, -value))) if metric == "l2" else min(1.0, max(0.0, value))

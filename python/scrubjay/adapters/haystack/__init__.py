@@ -12,8 +12,10 @@
 >>> pipeline.run({"retriever": {"query": "what is sk-stg-0041?"}})["retriever"]["documents"][0].content
 'The staging key prefix is sk-stg-0041.'
 
-A pipeline is read from YAML with ``Pipeline.loads(text, allowed_modules=["scrubjay.*"])``: Haystack imports nothing
-that its user did not allow.
+The classes are those of ``haystack_integrations.document_stores.scrubjay`` and
+``haystack_integrations.components.retrievers.scrubjay``, and are serialised under these names, which Haystack reads
+without `allowed_modules`. Pipelines that were serialised as ``scrubjay.adapters.haystack...`` are still read, with
+``allowed_modules=["scrubjay.*"]``.
 """
 
 from __future__ import annotations

@@ -13,6 +13,11 @@ from scrubjay.fusion import Query
 
 __all__ = ["ScrubjayBM25Retriever", "ScrubjayEmbeddingRetriever", "ScrubjayHybridRetriever"]
 
+_MODULE = "haystack_integrations.components.retrievers.scrubjay"
+"""By which Haystack serialises the retrievers."""
+
+_MODULE_BEFORE = "scrubjay.adapters.haystack.retrievers"
+
 R = TypeVar("R", bound="_Retriever")
 Documents = list[Document]
 
@@ -70,7 +75,10 @@ class _Retriever:
         store = parameters.get("document_store")
         if isinstance(store, dict):  # known by its type; nothing is imported by a name from the data
             parameters["document_store"] = ScrubjayDocumentStore.from_dict(store)
-        return default_from_dict(cls, {**data, "init_parameters": parameters})
+        named = data.get("type")
+        if named == f"{_MODULE_BEFORE}.{cls.__name__}":
+            named = f"{cls.__module__}.{cls.__name__}"
+        return default_from_dict(cls, {**data, "type": named, "init_parameters": parameters})
 
     def _arguments(self, filters: dict[str, Any] | None, top_k: int | None, **given: Any) -> dict[str, Any]:
         """Arguments for the store: what was given now before what was given to the constructor."""
@@ -103,6 +111,8 @@ class ScrubjayBM25Retriever(_Retriever):
     >>> retriever.run("sk-stg-0041")["documents"][0].content
     'The staging key prefix is sk-stg-0041.'
     """
+
+    __module__ = _MODULE
 
     def __init__(
         self,
@@ -176,6 +186,8 @@ class ScrubjayEmbeddingRetriever(_Retriever):
     >>> ScrubjayEmbeddingRetriever(store).run([0.6, 0.8])["documents"][0].score
     0.6000000238418579
     """
+
+    __module__ = _MODULE
 
     def __init__(
         self,
@@ -261,6 +273,8 @@ class ScrubjayHybridRetriever(_Retriever):
     'Lies awake after espresso.'
     """
 
+    __module__ = _MODULE
+
     def __init__(
         self,
         document_store: ScrubjayDocumentStore,
@@ -313,3 +327,7 @@ class ScrubjayHybridRetriever(_Retriever):
         return {
             "documents": await self.document_store.hybrid_retrieval_async(query, query_embedding, **arguments)
         }
+
+
+for _retriever in (ScrubjayBM25Retriever, ScrubjayEmbeddingRetriever, ScrubjayHybridRetriever):
+    component.registry[f"{_MODULE_BEFORE}.{_retriever.__name__}"] = _retriever

@@ -30,6 +30,9 @@ logger = logging.getLogger(__name__)
 _METRICS = {"cosine": "cosine", "dot_product": "ip", "l2": "l2"}
 
 
+_TYPE_BEFORE = "scrubjay.adapters.haystack.store.ScrubjayDocumentStore"
+
+
 class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
     """Documents of one scope, in a file or in memory, found by keywords and by embedding.
 
@@ -62,6 +65,8 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
     >>> [found.id for found in store.filter_documents({"field": "meta.kind", "operator": "==", "value": "key"})]
     ['1']
     """
+
+    __module__ = "haystack_integrations.document_stores.scrubjay"  # by which Haystack serialises it
 
     def __init__(
         self,
@@ -136,7 +141,8 @@ class ScrubjayDocumentStore(Retrieval, MetadataQueries, AsyncDocumentStore):
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> ScrubjayDocumentStore:
         """Make a store of what :meth:`to_dict` returned."""
-        return default_from_dict(cls, data)
+        own = f"{cls.__module__}.{cls.__name__}"
+        return default_from_dict(cls, {**data, "type": own} if data.get("type") == _TYPE_BEFORE else data)
 
     def close(self) -> None:
         """Give the file back; the last store of a process that holds it closes it."""

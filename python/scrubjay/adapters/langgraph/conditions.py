@@ -7,12 +7,16 @@ value is kept in two columns of its document that make these comparisons the eng
 ``=key``  a text that is equal for values that are equal, and absent for None
 ``#key``  the value as a float, where it can be one
 
-What is left (mappings, which are compared key by key, lists that hold such, and the order of texts) is compared here,
-item by item, before anything is ranked.
+A key with periods, ``user.name``, is such a key of the value, or else a path into its mappings, as in LangGraph's SQL
+stores.
+
+What is left (paths, mappings, which are compared key by key, lists that hold such, and the order of texts) is compared
+here, item by item, before anything is ranked.
 """
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import json
 import math
@@ -25,7 +29,8 @@ from scrubjay.payload import to_utc
 
 __all__ = ["columns", "matches", "translated"]
 
-_LONG = 200  # characters of a value that is stored as it is; a longer one is hashed
+_LONG = 24  # characters of a value that is stored as it is; of a longer one 128 bits of a hash are
+_LONG_BEFORE = 200  # the same in documents of earlier versions, which have another hash
 _LONGEST_NUMBER = 400
 _NOTHING: dict[str, Any] = {"$or": []}
 _EVERYTHING: dict[str, Any] = {"$and": []}
@@ -76,10 +81,11 @@ def translated(filter: Mapping[str, Any] | None) -> tuple[dict[str, Any] | None,
 def matches(value: Any, filter: Mapping[str, Any]) -> bool:
     """Whether a value passes a filter that :func:`translated` took.
 
-    >>> matches({"user": {"name": "jane", "age": 30}}, {"user": {"name": "jane"}})
-    True
+    >>> jane = {"user": {"name": "jane", "age": 30}}
+    >>> matches(jane, {"user": {"name": "jane"}}), matches(jane, {"user.age": {"$gt": 30}})
+    (True, False)
     """
-    return all(_compare(value.get(key), _plain(wanted, key)) for key, wanted in filter.items())
+    return all(_compare(_at(value, key), _plain(wanted, key)) for key, wanted in filter.items())
 
 
 # ---------------------------------------------------------------------- one condition, natively
@@ -87,6 +93,10 @@ def matches(value: Any, filter: Mapping[str, Any]) -> bool:
 
 def _conditions(key: str, wanted: Any) -> list[tuple[dict[str, Any], bool]]:
     """Return conditions and whether each admits more than it should."""
+    if "." in key and not key.startswith(".") and not key.endswith("."):
+        absent = _compare(None, wanted)
+        either = [{"=" + name: {"$exists": True}} for name in (key, key.partition(".")[0])]
+        return [(_EVERYTHING if absent else {"$or": either}, True)]
     if not isinstance(wanted, dict):
         if _holds_mapping(wanted):
             return [({"=" + key: {"$exists": True}}, True)]
@@ -117,19 +127,32 @@ def _equals(key: str, wanted: Any) -> dict[str, Any]:
         return {"=" + key: {"$exists": False}}
     if isinstance(wanted, float) and math.isnan(wanted):
         return _NOTHING
-    return {"=" + key: {"$eq": _equal_text(wanted)}}
+    texts = list(dict.fromkeys((_equal_text(wanted), _equal_text_before(wanted))))
+    return {"=" + key: {"$eq": texts[0]} if len(texts) == 1 else {"$in": texts}}
 
 
 def _equal_text(value: Any) -> str:
-    if isinstance(value, str):
-        text = "s" + value
-    elif isinstance(value, (bool, int, float)):
-        text = "n" + _canonical_number(value)
-    else:
-        text = "j" + json.dumps(_canonical(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    """Return a text that is equal for equal values, and for no others (of long ones: as far as a hash tells)."""
+    text = _whole_text(value)
     if len(text) <= _LONG:
         return text
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()
+    return "b" + base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def _equal_text_before(value: Any) -> str:
+    text = _whole_text(value)
+    if len(text) <= _LONG_BEFORE:
+        return text
     return "h" + hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _whole_text(value: Any) -> str:
+    if isinstance(value, str):
+        return "s" + value
+    if isinstance(value, (bool, int, float)):
+        return "n" + _canonical_number(value)
+    return "j" + json.dumps(_canonical(value), sort_keys=True, ensure_ascii=False, separators=(",", ":"))
 
 
 def _canonical(value: Any) -> Any:
@@ -166,6 +189,15 @@ def _finite(number: float) -> float:
 
 
 # ---------------------------------------------------------------------- one value, in Python
+
+
+def _at(value: Any, key: str) -> Any:
+    """Return what a value has under a key, or else at the path that the key's periods make of it; None: nothing."""
+    if key in value or "." not in key:
+        return value.get(key)
+    for name in key.split("."):
+        value = value.get(name) if isinstance(value, dict) else None
+    return value
 
 
 def _compare(value: Any, wanted: Any) -> bool:

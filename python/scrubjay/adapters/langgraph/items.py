@@ -1,12 +1,12 @@
 """LangGraph's items as documents of the index, and back.
 
-One document for each of its indexed texts (the parts; an item without any has one part with an empty text) and each
-scope that its namespace is written to. Each of them carries the whole item, so that a hit is always complete
-and of one state.
+One document for each of its indexed texts: the parts, of which most items have one (an item without any has one part
+with an empty text). Each of them carries the whole item, so that a hit is always complete and of one state.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from langgraph.store.base import Item, PutOp, SearchItem, get_text_at_path
 from scrubjay import payload
 from scrubjay._native import Scope
 from scrubjay.adapters.langgraph import conditions
-from scrubjay.adapters.langgraph.namespaces import Namespace, document_id, scopes_of
+from scrubjay.adapters.langgraph.namespaces import Namespace, document_id, scope_of
 from scrubjay.index import Hit
 from scrubjay.records import Record
 
@@ -29,7 +29,9 @@ __all__ = [
     "deadline",
     "is_item",
     "item_key",
+    "n_parts",
     "put_of",
+    "value_of",
 ]
 
 FIRST_PART = {"part": 0}
@@ -56,34 +58,34 @@ class Put(NamedTuple):
     texts: list[str]
     ttl: float | None
 
-    def keys(self, tenant: str, part: int) -> list[tuple[Scope, str]]:
-        """Return scope and id of each of one part's documents."""
-        id = document_id(self.namespace, self.key, part)
-        return [(scope, id) for scope in scopes_of(tenant, self.namespace, part)]
+    def document_key(self, tenant: str, part: int) -> tuple[Scope, str]:
+        """Return scope and id of one part's document."""
+        return scope_of(tenant, self.namespace, part), document_id(self.namespace, self.key, part)
 
     def documents(
         self, tenant: str, vectors: Mapping[str, Any], created_at: datetime | None, now: datetime
     ) -> list[Document]:
         """Return the documents of an item that is not deleted."""
         assert self.value is not None
-        metadata = {
-            **conditions.columns(self.value),
-            "namespace": list(self.namespace),
-            "key": self.key,
-            "value": self.value,
-            "updated_at": now.isoformat(),
-            "parts": max(1, len(self.texts)),
-        }
+        metadata: dict[str, Any] = {**conditions.columns(self.value), "key": self.key}
+        if len(self.texts) > 1:
+            metadata["parts"] = len(self.texts)
+        if created_at is not None:
+            metadata["updated_at"] = now.isoformat()
         expires_at = None
         if self.ttl is not None:
             expires_at = deadline(now, self.ttl)
             metadata |= {"ttl": self.ttl, "ends": expires_at.isoformat()}
+        times = {"created_at": (created_at or now).isoformat()}
+        if expires_at is not None:
+            times["expires_at"] = expires_at.isoformat()
         found = []
         for part, text in enumerate(self.texts or [""]):
-            encoded = payload.encode({**metadata, "part": part}, created_at or now, expires_at)
+            own = {**metadata, **_without_text(self.value, text), "part": part}
+            encoded = payload.encode_fields({"metadata": own, **times})  # of JSON's types already
             vector = vectors.get(text)
-            for scope, id in self.keys(tenant, part):
-                found.append(Document(id, text, scope, vector, encoded, expires_at))
+            scope, id = self.document_key(tenant, part)
+            found.append(Document(id, text, scope, vector, encoded, expires_at))
         return found
 
 
@@ -97,7 +99,7 @@ def put_of(op: PutOp, namespace: Namespace, fields: list[str]) -> Put:
         return Put(namespace, op.key, None, [], None)
     if not isinstance(op.value, Mapping):
         raise TypeError(f"value: expected a mapping or None, got {type(op.value).__name__}")
-    plain = payload.decode(payload.encode({"value": op.value}, None))[0]["value"]
+    plain = _plain(op.value)
     paths = fields
     if op.index is False:
         paths = []
@@ -105,7 +107,7 @@ def put_of(op: PutOp, namespace: Namespace, fields: list[str]) -> Put:
         if isinstance(op.index, str) or not all(isinstance(path, str) for path in op.index):
             raise TypeError(f"index: expected False, None or a list of paths, got {op.index!r}")
         paths = list(op.index)
-    texts = dict.fromkeys(text for path in paths for text in get_text_at_path(plain, path) if text)
+    texts = dict.fromkeys(text for path in paths for text in _texts_at(plain, path) if text)
     ttl = op.ttl
     if ttl is not None:
         if isinstance(ttl, bool) or not isinstance(ttl, (int, float)):
@@ -113,6 +115,24 @@ def put_of(op: PutOp, namespace: Namespace, fields: list[str]) -> Put:
         ttl = float(ttl)
         deadline(datetime.now(timezone.utc), ttl)
     return Put(namespace, op.key, plain, list(texts), ttl)
+
+
+def _plain(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a value in JSON's types, as it is stored."""
+    if all(
+        type(key) is str and (one is None or type(one) is bool or (type(one) is str and _is_kept(one)))
+        for key, one in value.items()
+    ):
+        return dict(value)  # most values: what is encoded and decoded again is the same
+    plain: dict[str, Any] = payload.decode(payload.encode({"value": value}, None))[0]["value"]
+    return plain
+
+
+def _texts_at(value: dict[str, Any], path: str) -> list[str]:
+    """Return LangGraph's `get_text_at_path`, at once where the path is the key of a text."""
+    if path.isalnum() and isinstance(one := value.get(path), str):
+        return [one]
+    return list(get_text_at_path(value, path))
 
 
 def deadline(now: datetime, ttl: float) -> datetime:
@@ -129,13 +149,58 @@ def deadline(now: datetime, ttl: float) -> datetime:
 
 def is_item(found: Record | Hit) -> bool:
     """Whether this was written here: other documents of a shared collection are passed over."""
-    return isinstance(_metadata(found).get("namespace"), list) and "value" in _metadata(found)
+    metadata = _metadata(found)
+    return (
+        isinstance(metadata.get("key"), str)
+        and isinstance(metadata.get("part"), int)
+        and ("value" in metadata or metadata.get("json") is True)
+        and found.scope.user is not None
+    )
 
 
 def item_key(found: Record | Hit) -> tuple[Namespace, str]:
     """Return which item a document is of."""
     metadata = _metadata(found)
-    return tuple(metadata["namespace"]), metadata["key"]
+    named = metadata.get("namespace")  # in documents of earlier versions, whose scope may be that of a prefix
+    return tuple((found.scope.user or "").split(".") if named is None else named), metadata["key"]
+
+
+def n_parts(found: Record | Hit) -> int:
+    """Return how many documents its item has."""
+    return int(_metadata(found).get("parts", 1))
+
+
+def value_of(found: Record | Hit) -> dict[str, Any]:
+    """Return the value of the item that a document is of."""
+    metadata = _metadata(found)
+    if "value" not in metadata:
+        return dict(json.loads(found.text))
+    value, at = dict(metadata["value"]), metadata.get("at")
+    if at is not None:
+        value[at] = found.text
+    return value
+
+
+def _without_text(value: dict[str, Any], text: str) -> dict[str, Any]:
+    """Return the metadata from which, with the document's text, :func:`value_of` makes the value again."""
+    at = next((key for key, one in value.items() if isinstance(one, str) and one == text and text), None)
+    if at is not None and _is_kept(text):
+        return {"value": {**value, at: None}, "at": at}
+    if text.startswith("{") and _is_kept(text) and _is_json_of(text, value):
+        return {"json": True}
+    return {"value": value}
+
+
+def _is_kept(text: str) -> bool:
+    """Whether a text comes back from an index as it was: not if it has lone surrogates."""
+    return text.isascii() or text.encode(errors="ignore").decode() == text
+
+
+def _is_json_of(text: str, value: dict[str, Any]) -> bool:
+    try:
+        return bool(json.loads(text) == value)
+    except ValueError:
+        return False
 
 
 def as_item(found: Record | Hit) -> Item:
@@ -153,12 +218,12 @@ def _metadata(found: Record | Hit) -> Mapping[str, Any]:
 
 
 def _fields(found: Record | Hit) -> dict[str, Any]:
-    metadata = _metadata(found)
-    updated_at = datetime.fromisoformat(metadata["updated_at"])
+    (namespace, key), said = item_key(found), _metadata(found).get("updated_at")
+    updated_at = found.created_at if said is None else datetime.fromisoformat(said)
     return {
-        "namespace": tuple(metadata["namespace"]),
-        "key": metadata["key"],
-        "value": metadata["value"],
+        "namespace": namespace,
+        "key": key,
+        "value": value_of(found),
         "created_at": found.created_at or updated_at,
         "updated_at": updated_at,
     }

@@ -1,19 +1,18 @@
-"""Namespaces as scopes, so that a search below a prefix sees exactly what lies below it.
+"""Namespaces as scopes: the items of one namespace are one partition, and nothing else is in it.
 
-Scope comes first, and the statistics of BM25 are those of a scope; so every prefix is a scope of its own. An item of
-``("memories", "jane")`` is written to the scopes of ``()``, ``("memories",)`` and ``("memories", "jane")``: a search
-below a prefix looks at that prefix, costs what it holds, and what lies elsewhere (other users' memories) changes
-neither its scores nor its order. In the namespace itself the item stands beside those
-that came from below, in a partition that carries the mark of a home, which is how namespaces are listed.
+An item is stored once, in the scope of its namespace. A search in a namespace that has none below it is one native
+search, with the statistics of that namespace alone; what lies elsewhere (other users' memories) changes neither its
+scores nor its order nor its cost. A search below a prefix looks at the namespaces there
+(:mod:`scrubjay.adapters.langgraph.directory`) and ranks what they have together.
 
-Labels hold no period, so joined by periods they name a prefix unambiguously; ``.`` is the empty one.
+Labels hold no period, so joined by periods they name a namespace unambiguously; ``.`` is the empty prefix.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from langgraph.store.base import InvalidNamespaceError, ListNamespacesOp, MatchCondition
@@ -30,7 +29,8 @@ __all__ = [
     "home_of",
     "listed",
     "namespace_of",
-    "scopes_of",
+    "path_of",
+    "scope_of",
 ]
 
 Namespace = tuple[str, ...]
@@ -89,7 +89,7 @@ def checked_namespace(namespace: Any) -> Namespace:
 
 
 def home_of(tenant: str, namespace: Namespace) -> Scope:
-    """Return the scope from which a search sees what lies in or below a namespace or prefix.
+    """Return the scope from which a search sees the items of a namespace.
 
     >>> home_of("acme", ("memories", "jane"))
     Scope('acme', user='memories.jane', agent='.')
@@ -97,18 +97,16 @@ def home_of(tenant: str, namespace: Namespace) -> Scope:
     return Scope(tenant, user=".".join(namespace) or ".", agent=_HOME)
 
 
-def scopes_of(tenant: str, namespace: Namespace, part: int) -> list[Scope]:
-    """Return the scopes that a part of an item is written to, by the length of the prefix.
+def scope_of(tenant: str, namespace: Namespace, part: int) -> Scope:
+    """Return the scope that a part of an item is written to.
 
-    Only the first part lives in the home of the namespace, so that a home has as many documents as items.
+    Only the first part lives in the home of the namespace, so that a home has as many documents as items. The others
+    lie beside it, where the home sees them.
 
-    >>> scopes_of("acme", ("jane",), 0)
-    [Scope('acme', user='.'), Scope('acme', user='jane', agent='.')]
-    >>> scopes_of("acme", ("jane",), 1)
-    [Scope('acme', user='.'), Scope('acme', user='jane')]
+    >>> scope_of("acme", ("jane",), 0), scope_of("acme", ("jane",), 1)
+    (Scope('acme', user='jane', agent='.'), Scope('acme', user='jane'))
     """
-    prefixes = [Scope(tenant, user=".".join(namespace[:depth]) or ".") for depth in range(len(namespace) + 1)]
-    return prefixes if part else [*prefixes[:-1], home_of(tenant, namespace)]
+    return Scope(tenant, user=".".join(namespace)) if part else home_of(tenant, namespace)
 
 
 def all_homes(tenant: str) -> Scope:
@@ -117,7 +115,7 @@ def all_homes(tenant: str) -> Scope:
 
 
 def namespace_of(scope: Scope) -> Namespace | None:
-    """Return the namespace that a scope is the home of; None if it is the scope of a prefix.
+    """Return the namespace that a scope is the home of; None if it is no home.
 
     >>> namespace_of(Scope("acme", user="memories.jane", agent=".")), namespace_of(Scope("acme", user="memories"))
     (('memories', 'jane'), None)
@@ -126,10 +124,7 @@ def namespace_of(scope: Scope) -> Namespace | None:
 
 
 def document_id(namespace: Namespace, key: str, part: int) -> str:
-    """Return the id of a part of an item, the same in each of its scopes.
-
-    A key alone names no document: the scope of a prefix holds the items of all namespaces below it.
-    """
+    """Return the id of a part of an item: any text may be a key, and not all of them may be an id."""
     named = json.dumps([namespace, key]).encode()
     return f"{hashlib.blake2b(named, digest_size=20).hexdigest()}-{part}"
 
@@ -141,8 +136,21 @@ def listed(namespaces: Iterable[Namespace], op: ListNamespacesOp) -> list[Namesp
     return sorted(found)[op.offset : op.offset + op.limit]
 
 
+def path_of(condition: MatchCondition) -> Namespace:
+    """Return the labels of a condition; a str, as LangGraph's own tests have it, is one label.
+
+    Raises:
+        InvalidNamespaceError: a label is none.
+
+    >>> path_of(MatchCondition("suffix", "public"))
+    ('public',)
+    """
+    path: Any = condition.path
+    return checked_labels((path,) if isinstance(path, str) else path)
+
+
 def _matches(condition: MatchCondition, namespace: Namespace) -> bool:
-    path: Sequence[str] = condition.path
+    path = path_of(condition)
     if len(namespace) < len(path):
         return False
     labels = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
@@ -18,6 +19,7 @@ from langgraph.store.base import (
 
 from scrubjay._native import Scope
 from scrubjay.adapters.langgraph import conditions
+from scrubjay.adapters.langgraph.directory import Directory
 from scrubjay.adapters.langgraph.embedding import Embedding, embedder_of, using
 from scrubjay.adapters.langgraph.items import (
     FIRST_PART,
@@ -27,7 +29,9 @@ from scrubjay.adapters.langgraph.items import (
     is_item,
     item_key,
     put_of,
+    value_of,
 )
+from scrubjay.adapters.langgraph.migration import migrate
 from scrubjay.adapters.langgraph.namespaces import (
     NO_TENANT,
     Namespace,
@@ -38,10 +42,11 @@ from scrubjay.adapters.langgraph.namespaces import (
     home_of,
     listed,
     namespace_of,
+    path_of,
 )
 from scrubjay.adapters.langgraph.sweeper import Sweeper
 from scrubjay.adapters.langgraph.writes import refresh, write
-from scrubjay.backend import as_query, lease, narrowed
+from scrubjay.backend import EVERYTHING, Backend, Native, as_query, lease, narrowed, search_together
 from scrubjay.embedders.protocol import Embedder
 from scrubjay.filters import both
 from scrubjay.fusion import Query
@@ -72,9 +77,16 @@ class ScrubjayStore(BaseStore):
         collection: of the file; other adapters use others.
         options: further arguments of :meth:`Index.open` and :meth:`Index.collection`.
 
+    An item is one document (one for each of several indexed texts) in the scope of its namespace; what lies in other
+    namespaces influences no search there. Below a prefix the namespaces are searched each, and what they contribute is
+    ranked together: a search costs some 0.2 ms for each namespace that lies there. `async with` and `await
+    store.setup()` work as they do with other stores. Files of the first version, in which an item was written once for
+    each prefix, are converted when they are opened.
+
     Thread-safe. Differences from `InMemoryStore`: values come back as JSON has them; an update keeps `created_at`;
     without a query the newest come first; a namespace without items is not listed; empty texts are not embedded;
-    `$gt` and the like do not match other values than numbers instead of raising, and compare texts as texts.
+    `$gt` and the like do not match other values than numbers instead of raising, and compare texts as texts; a filter's
+    key with periods, if no item has it as it stands, is a path into nested mappings.
 
     Raises:
         TypeError, ValueError: an argument is wrong; the message names it.
@@ -124,6 +136,12 @@ class ScrubjayStore(BaseStore):
         self.ttl_config = None if ttl is None else dict(ttl)
         self._lease = lease(where, collection=collection, embedder=embedder, **options)
         self._index = self._lease.index
+        try:
+            migrate(self._lease, self._index, self._tenant)
+            self._directory = Directory(self._index, self._tenant)
+        except BaseException:
+            self._lease.close()
+            raise
         self._sweeper = Sweeper(self)
 
     @classmethod
@@ -187,8 +205,9 @@ class ScrubjayStore(BaseStore):
 
     # ------------------------------------------------------------------ the end
 
-    def setup(self) -> None:
-        """Do nothing: the file is ready. Other stores want this to be called once."""
+    def setup(self) -> Awaitable[None]:
+        """Do nothing: the file is ready. Other stores want this to be called once, or awaited."""
+        return _Done()
 
     def close(self) -> None:
         """Stop the sweeper and give the file back; the last store that uses it closes it."""
@@ -205,6 +224,12 @@ class ScrubjayStore(BaseStore):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    async def __aenter__(self) -> ScrubjayStore:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.to_thread(self.close)
 
     # ------------------------------------------------------------------ operations
 
@@ -225,7 +250,7 @@ class ScrubjayStore(BaseStore):
         if isinstance(op, ListNamespacesOp):
             _check_page(op)
             for condition in op.match_conditions or ():
-                checked_labels(condition.path)
+                path_of(condition)
                 if condition.match_type not in ("prefix", "suffix"):
                     raise ValueError(
                         f"match_type: expected 'prefix' or 'suffix', got {condition.match_type!r}"
@@ -258,6 +283,7 @@ class ScrubjayStore(BaseStore):
             refresh(self._lease, self._index, self._tenant, due)
         if puts:
             write(self._lease, self._index, self._tenant, puts)
+            self._directory.note({put.namespace for put in puts if put.value is not None})
         return results
 
     @staticmethod
@@ -274,50 +300,53 @@ class ScrubjayStore(BaseStore):
 
     def _search(self, op: SearchOp) -> list[tuple[Record | Hit, float | None]]:
         """Return a page of results with scores; None for items that the query does not rank."""
-        scope = home_of(self._tenant, op.namespace_prefix)
         need = op.offset + op.limit
-        if op.limit == 0:
+        homes = self._directory.below(op.namespace_prefix) if op.limit else []
+        if not homes:
             return []
         if need > _MANY:
-            need = min(need, self._index.count(scope))
+            need = min(need, sum(self._index.count(home) for home in homes))
         native, inexact = conditions.translated(op.filter)
         passing: list[Record] | None = None
         if inexact:  # looked at one by one, before anything is ranked
             assert op.filter is not None
-            admitted = self._index.list(scope, filter=native)
-            passing = [
-                r
-                for r in admitted
-                if is_item(r) and conditions.matches((r.metadata or {})["value"], op.filter)
-            ]
-        ranked = self._ranked(op.query, scope, native, passing, need) if op.query else {}
-        found: list[tuple[Record | Hit, float | None]] = [(hit, hit.score) for hit in ranked.values()]
+            admitted = (record for home in homes for record in self._index.list(home, filter=native))
+            passing = [r for r in admitted if is_item(r) and conditions.matches(value_of(r), op.filter)]
+        ranked = self._ranked(op.query, homes, native, passing, need) if op.query else {}
+        found: list[tuple[Record | Hit, float | None]] = [(hit, self._score(hit)) for hit in ranked.values()]
         if len(found) < need and (self._unranked or not op.query):
-            others: Iterable[Record]
             if passing is None:
-                others = self._listed(scope, native, need, len(ranked))
+                others = self._listed(homes, native, need, len(ranked))
             else:
-                others = (record for record in passing if (record.metadata or {})["part"] == 0)
+                others = _newest_first(record for record in passing if (record.metadata or {})["part"] == 0)
             found += [
                 (record, None) for record in others if is_item(record) and item_key(record) not in ranked
             ]
         return found[op.offset : need]
 
+    def _score(self, hit: Hit) -> float:
+        """Return its score; by vectors alone and l2 the negative distance, as in LangGraph's other stores."""
+        is_square = self._query.mode == "vector" and Backend.of(self._index).metric == "l2"
+        return -math.sqrt(max(0.0, -hit.score)) if is_square else hit.score
+
     def _listed(
-        self, scope: Scope, native: Mapping[str, Any] | None, need: int, n_ranked: int
+        self, homes: Sequence[Scope], native: Mapping[str, Any] | None, need: int, n_ranked: int
     ) -> list[Record]:
         """Return the newest items; none if they have all been ranked."""
         first_parts = both(native, FIRST_PART)
-        if native is not None:  # counted natively, which avoids reading all rows for nothing
-            need = min(need, self._index.count(scope, filter=first_parts))
-            if need <= n_ranked:
+        if native is not None or n_ranked:  # counted natively, which avoids reading all rows for nothing
+            n_items = sum(self._index.count(home, filter=first_parts) for home in homes)
+            if min(need, n_items) <= n_ranked:
                 return []
-        return self._index.list(scope, filter=first_parts, limit=need)
+        found = [self._index.list(home, filter=first_parts, limit=need) for home in homes]
+        return (
+            found[0] if len(found) == 1 else _newest_first(record for records in found for record in records)
+        )
 
     def _ranked(
         self,
         query: str,
-        scope: Scope,
+        homes: Sequence[Scope],
         native: Mapping[str, Any] | None,
         passing: list[Record] | None,
         need: int,
@@ -326,9 +355,10 @@ class ScrubjayStore(BaseStore):
         ids = None if passing is None else [record.id for record in passing]
         if ids is not None and not ids:
             return {}
+        where = EVERYTHING if native is None else Native(dict(native))
         k, asked = max(1, need), narrowed(self._query, ids)
         while True:
-            hits = self._index.search(query, scope=scope, k=k, filter=native, query=asked)
+            hits = search_together(self._index, homes, query, k=k, where=where, query=asked)
             best: dict[tuple[Namespace, str], Hit] = {}
             for hit in hits:
                 if is_item(hit):
@@ -336,6 +366,19 @@ class ScrubjayStore(BaseStore):
             if len(best) >= need or len(hits) < k:
                 return dict(list(best.items())[:need])
             k *= 2  # several parts of one item are among them
+
+
+def _newest_first(records: Iterable[Record]) -> list[Record]:
+    """Records of several scopes by when they were last written, as a listing of one scope has them."""
+    return sorted(records, key=lambda record: record.version or 0, reverse=True)
+
+
+class _Done:
+    """The result of what has nothing to wait for."""
+
+    def __await__(self) -> Generator[None, None, None]:
+        return
+        yield
 
 
 def _fields_of(config: Mapping[str, Any] | None) -> list[str]:

@@ -11,8 +11,8 @@ from typing import Any
 
 from scrubjay import payload
 from scrubjay._native import Scope
-from scrubjay.adapters.langgraph.items import Document, Put, deadline, item_key
-from scrubjay.adapters.langgraph.namespaces import document_id, home_of
+from scrubjay.adapters.langgraph.items import Document, Put, deadline, is_item, item_key, n_parts
+from scrubjay.adapters.langgraph.namespaces import Namespace, document_id, home_of
 from scrubjay.backend import Backend, Lease
 from scrubjay.index import Hit, Index
 from scrubjay.records import Record, Row
@@ -31,16 +31,15 @@ def write(lease: Lease, index: Index, tenant: str, puts: Sequence[Put]) -> None:
         now = datetime.now(timezone.utc)
         documents: list[Document] = []
         gone: list[tuple[Scope, str]] = []
+        known = _known(index, tenant, puts)
         for put in puts:
-            home = home_of(tenant, put.namespace)
-            old = index.get(document_id(put.namespace, put.key, 0), scope=home)
-            n_old, created_at = _known(old)
+            n_old, created_at = known.get((put.namespace, put.key), (0, None))
             n_new = 0
             if put.value is not None:
                 documents += put.documents(tenant, vectors, created_at, now)
                 n_new = max(1, len(put.texts))
             for part in range(n_new, n_old):
-                gone += put.keys(tenant, part)
+                gone.append(put.document_key(tenant, part))
         return documents, gone
 
     _change(lease, index, "putting items", changes)
@@ -60,26 +59,38 @@ def refresh(lease: Lease, index: Index, tenant: str, read: Iterable[Record | Hit
         documents = []
         for (namespace, key), found in due.items():
             put = Put(namespace, key, None, [], None)
-            for part in range((found.metadata or {})["parts"]):
-                for scope, id in put.keys(tenant, part):
-                    record = index.get(id, scope=scope)
-                    # An item rewritten since it was read has a fresh time already; a deleted one stays deleted.
-                    if record is not None and record.scope == scope and _is_due(record, now):
-                        metadata = dict(record.metadata or {})
-                        expires_at = deadline(now, metadata["ttl"])
-                        metadata["ends"] = expires_at.isoformat()
-                        encoded = payload.encode(metadata, record.created_at, expires_at)
-                        documents.append(Document(id, record.text, scope, record.vector, encoded, expires_at))
+            for part in range(n_parts(found)):
+                scope, id = put.document_key(tenant, part)
+                record = index.get(id, scope=scope)
+                # An item rewritten since it was read has a fresh time already; a deleted one stays deleted.
+                if record is not None and record.scope == scope and _is_due(record, now):
+                    metadata = dict(record.metadata or {})
+                    expires_at = deadline(now, metadata["ttl"])
+                    metadata["ends"] = expires_at.isoformat()
+                    encoded = payload.encode(metadata, record.created_at, expires_at)
+                    documents.append(Document(id, record.text, scope, record.vector, encoded, expires_at))
         return documents, []
 
     _change(lease, index, "refreshing items", changes)
 
 
-def _known(old: Record | None) -> tuple[int, datetime | None]:
-    if old is None:
-        return 0, None
-    created_at = old.created_at
-    return (old.metadata or {})["parts"], created_at if isinstance(created_at, datetime) else None
+def _known(
+    index: Index, tenant: str, puts: Sequence[Put]
+) -> dict[tuple[Namespace, str], tuple[int, datetime | None]]:
+    """Return how many parts the items have that are there, and when they were made; a listing for each namespace."""
+    ids: dict[Namespace, list[str]] = {}
+    for put in puts:
+        ids.setdefault(put.namespace, []).append(document_id(put.namespace, put.key, 0))
+    found = {}
+    for namespace, wanted in ids.items():
+        for old in index.list(home_of(tenant, namespace), exact=True, ids=wanted):
+            if is_item(old):
+                created_at = old.created_at
+                found[item_key(old)] = (
+                    n_parts(old),
+                    created_at if isinstance(created_at, datetime) else None,
+                )
+    return found
 
 
 def _is_due(found: Record | Hit, now: datetime) -> bool:

@@ -51,6 +51,8 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         dim: of the vectors; None: the first one decides.
         metric: "cosine", "ip" or "l2"; None: that of the collection, of a new one "cosine".
         index: a :class:`scrubjay.Index` that is open already, in place of a path.
+        default_mode: what the mode DEFAULT is, which LlamaIndex's retrievers ask for: "hybrid", so that identifiers are
+            found as well, or "vector". A query without a text is answered by its vector in either case.
         scrubjay_query: how searches rank: a :class:`scrubjay.Query` or its settings; serialised with the store.
             :meth:`query` takes another one.
 
@@ -80,6 +82,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
     agent: str | None = None
     dim: int | None = None
     metric: str | None = None
+    default_mode: str = "hybrid"
     scrubjay_query: dict[str, Any] | None = None
 
     _asked: Query = PrivateAttr()
@@ -97,11 +100,14 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         dim: int | None = None,
         metric: str | None = None,
         index: Index | None = None,
+        default_mode: str = "hybrid",
         scrubjay_query: Query | Mapping[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
         if path is not None and index is not None:
             raise ValueError("path, index: expected one of them, got both")
+        if default_mode not in ("hybrid", "vector"):
+            raise ValueError(f"default_mode: expected 'hybrid' or 'vector', got {default_mode!r}")
         asked = as_query(scrubjay_query, "scrubjay_query")
         scope = Scope(tenant, user=user, agent=agent)
         super().__init__(
@@ -112,6 +118,7 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             agent=agent,
             dim=dim,
             metric=metric,
+            default_mode=default_mode,
             scrubjay_query=None if scrubjay_query is None else asked.to_dict(),
             **kwargs,
         )
@@ -222,8 +229,9 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
         """Return the best nodes, their scores (descending, except for MMR) and their ids.
 
         ====================== =======================================================================================
-        DEFAULT                the nearest to `query_embedding`; scores are similarities
-        MMR                    the same, each unlike those before it, by `mmr_threshold` (also as a keyword argument;
+        DEFAULT                as the store's `default_mode` says: as HYBRID without `alpha` if there is a `query_str`,
+                               or the nearest to `query_embedding`; scores are similarities then
+        MMR                    the nearest, each unlike those before it, by `mmr_threshold` (also as a keyword argument;
                                0: only different, 1: only near, 0.5 unless given)
         SPARSE, TEXT_SEARCH    the best for the words of `query_str`; scores are BM25. `sparse_top_k` goes before
                                `similarity_top_k`
@@ -259,6 +267,8 @@ class ScrubjayVectorStore(BasePydanticVectorStore):
             raise ValueError(f"query_str: expected a str in mode {name!r}, got None")
         if mode == "vector" and query.query_embedding is None and index.embedder is None:
             raise ValueError(f"query_embedding: expected numbers in mode {name!r}, got None")
+        if query.mode == VectorStoreQueryMode.DEFAULT and query.query_str is not None:
+            mode = self.default_mode
         if query.mode == VectorStoreQueryMode.MMR:
             given = kwargs.get("mmr_threshold", query.mmr_threshold)
             changes["mmr"] = 0.5 if given is None else given

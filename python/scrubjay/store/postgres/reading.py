@@ -153,9 +153,15 @@ class PostgresReader:
         )
         return [(scope_of(*row[:3]), ScopeState(Key(row[3], row[4]), *row[5:])) for row in found]
 
-    def living_scopes(self, within: Scope | None, *, now: int) -> list[Scope]:
-        """Return every scope that has unexpired documents and agrees with `within`."""
+    def living_scopes(
+        self, within: Scope | None, *, now: int, users: tuple[str, str] | None = None
+    ) -> list[Scope]:
+        """Return every scope that has unexpired documents and agrees with `within`; with `users` those whose user is
+        at or after the first text and before the second, by code point."""
         condition, names = agreeing(within, table="s")
+        if users is not None:  # "C" orders UTF-8 by code point, whatever the database's own order
+            condition = f'{condition} AND s.usr COLLATE "C" >= %s AND s.usr COLLATE "C" < %s'
+            names = (*names, *users)
         if within is not None and not can_hold(within):
             return []
         found = self.ask(

@@ -1,0 +1,33 @@
+"""An event loop in a thread of its own, for interfaces that are awaitable only."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Coroutine
+from typing import Any
+
+__all__ = ["LoopThread"]
+
+
+class LoopThread:
+    """Runs coroutines for callers that do not await."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, Any], timeout: float = 120.0) -> Any:
+        """Return what the coroutine returns, or raise what it raises."""
+        if self._loop.is_closed():
+            work.close()
+            raise RuntimeError("the store is closed")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout)
+
+    def close(self) -> None:
+        """End the loop. Harmless when it has ended."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join(10)
+            self._loop.close()

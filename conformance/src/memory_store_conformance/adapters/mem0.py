@@ -1,0 +1,133 @@
+"""mem0's VectorStoreBase, used as mem0's Memory uses it: ids of its own, `user_id` in the payload and in every filter.
+
+A tenant is a collection, or a store of one tenant. Ids that the checks choose become UUIDs of scope and id, since mem0
+issues the ids itself; so checks of chosen ids are not offered, and neither are those of reading by id in another scope,
+because the interface has no scope there.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from memory_store_conformance.contract import Hit, Item, Scope, Setting
+
+__all__ = ["Mem0Store"]
+
+_OPERATORS = frozenset({"$eq", "$ne", "$gt", "$in", "$and", "$or", "$not", "unknown"})
+
+
+class Mem0Store:
+    """Vector stores of mem0 as the checks speak to them.
+
+    Args:
+        setting: of the factory.
+        open_tenant: returns the VectorStoreBase of a tenant; called once for each.
+        durable, operators: as the store has them; the operators of mem0's documentation by default.
+        close: gives back what a tenant's store holds.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        open_tenant: Callable[[str], Any],
+        *,
+        durable: bool = True,
+        operators: frozenset[str] = _OPERATORS,
+        close: Callable[[Any], None] = lambda store: None,
+    ) -> None:
+        self._embedder = setting.embedder
+        self._open_tenant, self._close = open_tenant, close
+        self._tenants: dict[str, Any] = {}
+        self.operators = operators
+        self.offers = {"durable"} if durable else set()
+
+    def put(self, scope: Scope, items: Sequence[Item]) -> None:
+        self.put_vectors(scope, items, self._embedder.embed_documents([item.text for item in items]))
+
+    def put_vectors(self, scope: Scope, items: Sequence[Item], vectors: Any) -> None:
+        """As Memory does: one insert of what is new, an update of each that there is."""
+        store = self._tenant(scope[0])
+        new: dict[str, tuple[list[float], dict[str, Any]]] = {}
+        changed = []
+        for item, vector in zip(items, vectors, strict=True):
+            id, numbers = _uuid(scope, item.id), [float(x) for x in vector]
+            payload = {**item.metadata, "data": item.text, "user_id": scope[1], "checked_id": item.id}
+            if id in new or store.get(id) is None:
+                new[id] = (numbers, payload)
+            else:
+                changed.append((id, numbers, payload))
+        if new:
+            store.insert([v for v, _ in new.values()], [p for _, p in new.values()], list(new))
+        for id, numbers, payload in changed:
+            store.update(id, vector=numbers, payload=payload)
+
+    def get(self, scope: Scope, id: str) -> Item | None:
+        found = self._tenant(scope[0]).get(_uuid(scope, id))
+        return None if found is None or found.payload is None else _item(found)
+
+    def delete(self, scope: Scope, ids: Sequence[str]) -> None:
+        for id in ids:
+            self._tenant(scope[0]).delete(_uuid(scope, id))
+
+    def reset(self, tenant: str) -> None:
+        self._tenant(tenant).reset()
+
+    def search(
+        self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
+    ) -> Sequence[Hit]:
+        return self._search(scope, text, self._embedder.embed_query(text), k, filter)
+
+    def search_vector(self, scope: Scope, vector: Any, k: int) -> Sequence[Hit]:
+        return self._search(scope, "", vector, k, None)
+
+    def _search(
+        self, scope: Scope, text: str, vector: Any, k: int, filter: Mapping[str, Any] | None
+    ) -> Sequence[Hit]:
+        if filter is not None and "user_id" in filter:
+            raise ValueError("filter: expected none on user_id, which says whose memories are searched")
+        filters = {**({} if filter is None else _translated(filter)), "user_id": scope[1]}
+        found = self._tenant(scope[0]).search(text, [float(x) for x in vector], top_k=k, filters=filters)
+        return [Hit(_item(one), one.score) for one in found]
+
+    def list(self, scope: Scope, limit: int) -> Sequence[Item]:
+        found = self._tenant(scope[0]).list(filters={"user_id": scope[1]}, top_k=limit)
+        if isinstance(found, (tuple, list)) and found and isinstance(found[0], list):
+            found = found[0]
+        return [_item(one) for one in found]
+
+    def close(self) -> None:
+        while self._tenants:
+            self._close(self._tenants.popitem()[1])
+
+    def _tenant(self, name: str) -> Any:
+        if name not in self._tenants:
+            self._tenants[name] = self._open_tenant(name)
+        return self._tenants[name]
+
+
+def _uuid(scope: Scope, id: str) -> str:
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, repr((scope, id))))
+
+
+def _item(found: Any) -> Item:
+    metadata = dict(found.payload)
+    text, id = metadata.pop("data"), metadata.pop("checked_id")
+    metadata.pop("user_id", None)
+    return Item(id, text, metadata)
+
+
+def _translated(condition: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the filter in mem0's words: {"n": {"gt": 1}}, OR and NOT with lists."""
+    made: dict[str, Any] = {}
+    for field, wanted in condition.items():
+        if field == "$or":
+            made["OR"] = [_translated(side) for side in wanted]
+        elif field == "$not":
+            made["NOT"] = [_translated(wanted)]
+        elif isinstance(wanted, Mapping):
+            made[field] = {name.removeprefix("$"): bound for name, bound in wanted.items()}
+        else:
+            made[field] = wanted
+    return made

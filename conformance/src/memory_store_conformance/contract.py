@@ -1,0 +1,145 @@
+"""The interface that the checks speak: what every store has, and what a store may have besides.
+
+A store implements :class:`Store`. Whatever else it can do is a method of :data:`OPTIONAL_METHODS`, detected because it
+is there, or a word of :data:`OFFERS` in its attribute `offers`. A check that needs something else is "not offered".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from memory_store_conformance.embedder import HashingEmbedder
+
+__all__ = [
+    "OFFERS",
+    "OPERATORS",
+    "OPTIONAL_METHODS",
+    "Hit",
+    "Item",
+    "Page",
+    "Scope",
+    "Setting",
+    "Store",
+    "capabilities",
+]
+
+Scope = tuple[str, ...]
+"""Whose a memory is: (tenant, user). A store that offers "prefixes" also searches a shorter one and all below it."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """A memory: its id within its scope, its text, and metadata as JSON has them."""
+
+    id: str
+    text: str
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Hit:
+    """A memory that a search found. `score` is None where the interface gives none."""
+
+    item: Item
+    score: float | None = None
+
+    @property
+    def id(self) -> str:
+        return self.item.id
+
+
+@dataclass(frozen=True)
+class Page:
+    """Some items of a listing, and the cursor of what follows; None: nothing follows."""
+
+    items: Sequence[Item]
+    cursor: Any = None
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a factory makes a store of.
+
+    Attributes:
+        directory: for the store's files. The same directory must give the same memories if the store is durable.
+        embedder: the one that all stores are given, so that none is judged by its model.
+    """
+
+    directory: Path
+    embedder: HashingEmbedder = field(default_factory=HashingEmbedder)
+
+
+@runtime_checkable
+class Store(Protocol):
+    """What every store must have. A refusal is any exception; the checks say where one is acceptable."""
+
+    def put(self, scope: Scope, items: Sequence[Item]) -> None:
+        """Write items; one whose id the scope has already is replaced. Acknowledged when it returns."""
+
+    def get(self, scope: Scope, id: str) -> Item | None:
+        """Return the item; None if there is none."""
+
+    def close(self) -> None:
+        """Give back what the store holds."""
+
+
+OPTIONAL_METHODS = {
+    "get_many": "(scope, ids) -> list[Item | None], in the order of ids",
+    "delete": "(scope, ids): ids that are absent are passed over",
+    "delete_scope": "(scope): everything of one user",
+    "reset": "(tenant): everything of one tenant",
+    "search": "(scope, text, k, filter=None) -> list[Hit], the best first",
+    "search_vector": "(scope, vector, k) -> list[Hit]",
+    "put_vectors": "(scope, items, vectors)",
+    "list": "(scope, limit) -> list[Item]",
+    "page": "(scope, limit, cursor=None) -> Page",
+    "count": "(scope) -> int",
+    "scopes": "(prefix) -> list[Scope] that hold items",
+    "sweep": "(): forget what has expired",
+    "purge": "(): remove the bytes of what was deleted from the files",
+    "state": "(scope, subject, predicate, value, single, since=None, until=None): a statement; dates are ISO texts",
+    "held": "(scope, subject, predicate, at=None) -> list of the values that hold then",
+    "aput": "put, awaitable",
+    "aget": "get, awaitable",
+    "asearch": "search, awaitable",
+}
+"""Methods that a store may have, with their signatures."""
+
+OFFERS = {
+    "durable": "a store of the same directory has the same memories",
+    "expiry": "put takes expires_in, in seconds",
+    "prefixes": "search takes a shorter scope, which covers all below it",
+    "scoped ids": "get and delete by id are confined to the scope",
+    "caller ids": "the caller chooses the ids",
+    "texts": "an item has a text of its own, where another kind of value is wrong",
+    "batch delete": "delete hands all its ids to the store in one call",
+}
+"""What a store may say of itself in its attribute `offers`."""
+
+OPERATORS = {
+    "$eq": "{field: value}",
+    "$ne": "{field: {'$ne': value}}",
+    "$gt": "also $gte, $lt, $lte, of numbers",
+    "$in": "{field: {'$in': [values]}}",
+    "$and": "several fields in one mapping",
+    "$or": "{'$or': [filters]}",
+    "$not": "{'$not': filter}",
+    "null": "{field: None}",
+    "nested": "{'outer.inner': value}",
+    "unknown": "an operator that nobody has, {'$frobnicate': 1}, handed to the store as it is",
+}
+"""What a store's filters may have, in its attribute `operators`, in the language that `search` takes."""
+
+
+def capabilities(store: object) -> frozenset[str]:
+    """Return the names of the optional methods, offers and operators (as "filter $eq") of a store or its class."""
+    methods = {name for name in OPTIONAL_METHODS if callable(getattr(store, name, None))}
+    offers = set(getattr(store, "offers", ()))
+    operators = set(getattr(store, "operators", ()))
+    for given, known, what in ((offers, OFFERS, "offers"), (operators, OPERATORS, "operators")):
+        if given - set(known):
+            raise ValueError(f"{what}: expected some of {sorted(known)}, got {sorted(given - set(known))}")
+    return frozenset(methods | offers | {f"filter {operator}" for operator in operators})

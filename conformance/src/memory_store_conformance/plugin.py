@@ -1,0 +1,100 @@
+"""The pytest plugin: ``pytest --memory-store module:factory``, or :func:`conformance_test` in a test file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from memory_store_conformance.factories import Factory, load
+from memory_store_conformance.registry import Check, all_checks
+from memory_store_conformance.runner import TIME_LIMIT_SECONDS, _offered, run_check
+
+if TYPE_CHECKING:
+    import pytest
+
+__all__ = ["conformance_test"]
+
+
+def conformance_test(
+    factory: Factory, *, only: Iterable[str] = (), known_failures: Iterable[str] = ()
+) -> Callable[..., None]:
+    """Return a test function of pytest with one case for each check.
+
+    Args:
+        factory: as :func:`validate` takes it.
+        only: levels or ids of checks; empty: all.
+        known_failures: ids of checks that are expected to fail; one that passes after all fails.
+
+    What is not offered is skipped, with the reason. Use it as ``test_my_store = conformance_test(factory)``.
+    """
+    import pytest
+
+    known = set(known_failures)
+    unknown = known - {one.id for one in all_checks()}
+    if unknown:
+        raise ValueError(f"known_failures: expected ids of checks, got {sorted(unknown)}")
+
+    def marks(one: Check) -> Any:
+        expected = [pytest.mark.xfail(strict=True, reason="known failure")] if one.id in known else []
+        return pytest.param(one, id=one.id, marks=expected)
+
+    @pytest.mark.parametrize("check", [marks(one) for one in all_checks(only)])
+    def test(check: Check) -> None:
+        _judge(check, factory)
+
+    return test
+
+
+def _judge(check: Check, factory: Factory) -> None:
+    import pytest
+
+    result = run_check(check, factory, _offered(factory), TIME_LIMIT_SECONDS)
+    if result.outcome == "not offered":
+        pytest.skip(f"not offered: {result.evidence}")
+    if result.outcome == "failed":
+        pytest.fail(f"{result.promise}\n{result.why}\nevidence: {result.evidence}", pytrace=False)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("memory-store-conformance")
+    group.addoption(
+        "--memory-store",
+        metavar="FACTORY",
+        help="run the checks against the store of module:name or file.py:name",
+    )
+    group.addoption(
+        "--memory-store-only", metavar="CHECKS", default="", help="levels or ids of checks, with commas"
+    )
+
+
+def pytest_collection(session: pytest.Session) -> None:
+    """Collect the module that holds the checks of --memory-store, beside the tests that were asked for."""
+    if session.config.getoption("--memory-store"):
+        from memory_store_conformance import command_line_test
+
+        session.config.args.append(str(command_line_test.__file__))
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "memory_store_check" in metafunc.fixturenames:
+        only = [name for name in metafunc.config.getoption("--memory-store-only").split(",") if name]
+        found = all_checks(only)
+        metafunc.parametrize("memory_store_check", found, ids=[one.id for one in found])
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    address = config.getoption("--memory-store")
+    if address:
+        config.stash[_factory_key()] = load(address)
+
+
+def _factory_key() -> Any:
+    import pytest
+
+    global _KEY
+    if _KEY is None:
+        _KEY = pytest.StashKey[Factory]()
+    return _KEY
+
+
+_KEY: Any = None

@@ -1,0 +1,98 @@
+"""Checks and what they raise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from memory_store_conformance.context import Context
+
+__all__ = ["LEVELS", "Check", "NotOffered", "Violation", "all_checks", "check", "require"]
+
+LEVELS = {
+    "crud": "what is written comes back, in order",
+    "isolation": "nothing of one scope reaches another",
+    "deletion": "what was deleted is gone",
+    "durability": "what was acknowledged stays",
+    "retrieval": "a floor of what a search finds",
+    "filters": "a filter means what it says",
+    "expiry": "what has expired is gone, and nothing else",
+    "truth": "statements and their times",
+    "async": "the event loop goes on",
+    "errors": "bad input is refused, and changes nothing",
+    "paging": "a listing in pages is whole and linear",
+    "costs": "bytes, writes and times: measured, not judged",
+}
+"""Levels in their order, each with what it is about."""
+
+
+class Violation(AssertionError):  # noqa: N818 - what was found, not what went wrong here
+    """A promise that was not kept; the message is the evidence."""
+
+
+class NotOffered(Exception):  # noqa: N818 - an answer
+    """A check that this store cannot be asked; the message is the reason."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """A check of one promise.
+
+    Attributes:
+        id: "level.name".
+        promise: what a store promises.
+        why: what happens to users where it is not kept.
+        needs: the capabilities without which it cannot be asked.
+        run: the function; it raises :class:`Violation`, and returns figures or None.
+    """
+
+    id: str
+    promise: str
+    why: str
+    needs: frozenset[str]
+    run: Callable[[Context], dict[str, Any] | None]
+
+    @property
+    def level(self) -> str:
+        return self.id.partition(".")[0]
+
+
+_CHECKS: dict[str, Check] = {}
+
+
+def check(id: str, *, why: str, needs: Iterable[str] = ()) -> Callable[[Any], Any]:
+    """Register a function as the check `id`; its docstring is the promise."""
+    if id.partition(".")[0] not in LEVELS:
+        raise ValueError(f"id: expected one of the levels {list(LEVELS)}, got {id!r}")
+    if id in _CHECKS:
+        raise ValueError(f"id: expected a new one, got {id!r}")
+
+    def register(function: Callable[[Context], dict[str, Any] | None]) -> Any:
+        promise = " ".join((function.__doc__ or "").split())
+        if not promise:
+            raise ValueError(f"{id}: expected a docstring that says what is promised")
+        _CHECKS[id] = Check(id, promise, why, frozenset(needs), function)
+        return function
+
+    return register
+
+
+def all_checks(only: Iterable[str] = ()) -> list[Check]:
+    """Return the checks, level by level; those alone whose id or level is in `only`, unless it is empty."""
+    import memory_store_conformance.checks  # noqa: F401 - registers them
+
+    wanted = list(only)
+    unknown = [name for name in wanted if name not in LEVELS and name not in _CHECKS]
+    if unknown:
+        raise ValueError(f"only: expected levels or ids of checks, got {unknown}")
+    order = list(LEVELS)
+    found = [one for one in _CHECKS.values() if not wanted or one.id in wanted or one.level in wanted]
+    return sorted(found, key=lambda one: order.index(one.level))
+
+
+def require(condition: object, evidence: str) -> None:
+    """Raise :class:`Violation` with the evidence unless the condition holds."""
+    if not condition:
+        raise Violation(evidence)

@@ -1,0 +1,61 @@
+"""Scrubjay itself, and Scrubjay behind other projects' interfaces."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from memory_store_conformance import Scope, Setting
+
+
+def scrubjay_index(setting: Setting) -> Any:
+    from memory_store_conformance.adapters.scrubjay import ScrubjayIndex
+
+    return ScrubjayIndex(setting)
+
+
+def scrubjay_memory(setting: Setting) -> Any:
+    from memory_store_conformance.adapters.scrubjay import ScrubjayMemory
+
+    return ScrubjayMemory(setting)
+
+
+def langgraph_scrubjay(setting: Setting) -> Any:
+    from memory_store_conformance.adapters.langgraph import LangGraphStore, index_config
+    from scrubjay.adapters.langgraph import ScrubjayStore
+
+    store = ScrubjayStore(setting.directory / "memories.scrubjay", index=index_config(setting))
+    return LangGraphStore(store, durable=True)
+
+
+def mem0_scrubjay(setting: Setting) -> Any:
+    from memory_store_conformance.adapters.mem0 import Mem0Store
+    from scrubjay.adapters.mem0 import ScrubjayVectorStore
+
+    path, dims = str(setting.directory / "memories.scrubjay"), setting.embedder.dim
+
+    def open_tenant(name: str) -> Any:
+        return ScrubjayVectorStore("memories", path, embedding_model_dims=dims, tenant=name)
+
+    return Mem0Store(setting, open_tenant, close=lambda store: store.close())
+
+
+def langchain_scrubjay(setting: Setting) -> Any:
+    import scrubjay
+    from memory_store_conformance.adapters.langchain import HashingEmbeddings, LangChainStore, own_filter
+    from scrubjay.adapters.langchain import ScrubjayVectorStore
+
+    path, embeddings = setting.directory / "memories.scrubjay", HashingEmbeddings(setting)
+
+    def open_store(scope: Scope) -> Any:
+        whose = scrubjay.Scope(scope[0], user=scope[1])
+        return ScrubjayVectorStore(embeddings, path=path, scope=whose, model="hashing")
+
+    return LangChainStore(
+        open_store,
+        key=lambda scope: scope,
+        filter_of=own_filter,
+        durable=True,
+        scoped_ids=True,
+        operators=frozenset({"$eq", "$ne", "$gt", "$in", "$and", "$or", "$not", "unknown"}),
+        close=lambda store: store.close(),
+    )

@@ -1,0 +1,8 @@
+"""The tests' own modules are found beside this file, also by the child processes of a check."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

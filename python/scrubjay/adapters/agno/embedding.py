@@ -1,0 +1,73 @@
+"""An embedder of Scrubjay's as one of Agno's."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import numpy as np
+from agno.knowledge.embedder import Embedder as AgnoEmbedder
+
+from scrubjay.embedders import default
+from scrubjay.embedders.protocol import Embedder
+
+__all__ = ["LocalEmbedder", "as_agno"]
+
+
+class LocalEmbedder(AgnoEmbedder):
+    """An embedder for Agno that needs no network.
+
+    Args:
+        embedder: of Scrubjay's; None: ``scrubjay.embedders.default()``.
+
+    >>> len(LocalEmbedder().get_embedding("trouble sleeping")) == LocalEmbedder().dimensions
+    True
+    """
+
+    def __init__(self, embedder: Embedder | None = None) -> None:
+        self.embedder = default() if embedder is None else embedder
+        super().__init__(dimensions=self.embedder.dim, enable_batch=True)
+
+    def many(self, texts: list[str]) -> list[list[float]]:
+        """Return the vectors of documents, in one call of the model."""
+        return [_numbers(vector) for vector in self.embedder.embed_documents(texts)] if texts else []
+
+    def get_embedding(self, text: str) -> list[float]:
+        """Return the vector of a question."""
+        return _numbers(self.embedder.embed_query(text))
+
+    def get_embedding_and_usage(self, text: str) -> tuple[list[float], dict[str, Any] | None]:
+        """Return the vector of a document; a model in this process has no usage."""
+        return self.many([text])[0], None
+
+    async def async_get_embedding(self, text: str) -> list[float]:
+        """Return what :meth:`get_embedding` returns; the event loop does not wait."""
+        return await asyncio.to_thread(self.get_embedding, text)
+
+    async def async_get_embedding_and_usage(self, text: str) -> tuple[list[float], dict[str, Any] | None]:
+        """Return what :meth:`get_embedding_and_usage` returns; the event loop does not wait."""
+        return await asyncio.to_thread(self.get_embedding_and_usage, text)
+
+    async def async_get_embeddings_batch_and_usage(
+        self, texts: list[str]
+    ) -> tuple[list[list[float]], list[dict[str, Any] | None]]:
+        """Return the vectors of documents, and no usage."""
+        return await asyncio.to_thread(self.many, texts), [None] * len(texts)
+
+
+def as_agno(embedder: AgnoEmbedder | Embedder | None) -> AgnoEmbedder:
+    """Return an embedder of Agno's: one already, or one of Scrubjay's, wrapped.
+
+    Raises:
+        TypeError: it is neither.
+    """
+    if isinstance(embedder, AgnoEmbedder):
+        return embedder
+    if embedder is None or isinstance(embedder, Embedder):
+        return LocalEmbedder(embedder)
+    raise TypeError(f"embedder: expected one of Agno's or Scrubjay's, got {type(embedder).__name__}")
+
+
+def _numbers(vector: Any) -> list[float]:
+    numbers: list[float] = np.asarray(vector, dtype=np.float32).tolist()
+    return numbers

@@ -1,0 +1,98 @@
+"""Agno's filters as conditions of an index: mappings, and expressions such as ``AND(EQ("a", 1), GT("b", 2))``.
+
+All are conditions on `meta_data`. NEQ and NOT hold where EQ and the expression do not, also where the field is missing.
+Comparisons hold between values of one type: numbers, texts, or times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from agno import filters as agno
+
+from scrubjay.adapters._equality import equal
+from scrubjay.backend import All, Either, Native, Node, Not, Test, is_text
+from scrubjay.filters import Filter
+
+__all__ = ["equals", "translated"]
+
+_ORDER = {agno.GT: "$gt", agno.GTE: "$gte", agno.LT: "$lt", agno.LTE: "$lte"}
+_MAX_DEPTH = 64
+
+
+def equals(metadata: Mapping[str, Any], what: str) -> Node:
+    """Return the condition that metadata hold all of these keys with these values."""
+    return All([equal(key, value, what=what, absent_is_none=False) for key, value in metadata.items()])
+
+
+def translated(filters: Any) -> Node | None:
+    """Return what a search's `filters` ask for; None: nothing.
+
+    Raises:
+        TypeError, ValueError: it is no filter of Agno's; the message says which part.
+
+    >>> translated([agno.NOT(agno.EQ("city", "York"))])
+    All(parts=[Not(part=Native(filter={'city': 'York'}))])
+    """
+    if filters is None or (isinstance(filters, (Mapping, list)) and not filters):
+        return None
+    if isinstance(filters, Mapping):
+        return equals(filters, "filters")
+    if isinstance(filters, Sequence) and not isinstance(filters, str):
+        return All([_expression(one, 0) for one in filters])
+    return _expression(filters, 0)
+
+
+def _expression(given: Any, depth: int) -> Node:
+    if depth > _MAX_DEPTH:
+        raise ValueError(f"filters: expected expressions nested at most {_MAX_DEPTH} deep")
+    if isinstance(given, Mapping):
+        given = agno.from_dict(dict(given))
+    if isinstance(given, (agno.AND, agno.OR)):
+        parts = [_expression(part, depth + 1) for part in given.expressions]
+        return All(parts) if isinstance(given, agno.AND) else Either(parts)
+    if isinstance(given, agno.NOT):
+        return Not(_expression(given.expression, depth + 1))
+    if isinstance(given, agno.FilterExpr):
+        return _comparison(given)
+    raise TypeError(f"filters: expected a mapping or expressions of agno.filters, got {type(given).__name__}")
+
+
+def _comparison(given: Any) -> Node:
+    kind, key = type(given), given.key
+    if not isinstance(key, str) or not key:
+        raise TypeError(f"filters: expected the name of a field in {kind.__name__}, got {key!r}")
+    if kind is agno.EQ:
+        return equal(key, given.value, what="filters", absent_is_none=False)
+    if kind is agno.NEQ:
+        return Not(equal(key, given.value, what="filters", absent_is_none=False))
+    if kind is agno.IN:
+        if isinstance(given.values, (str, bytes)) or not isinstance(given.values, (Sequence, set, frozenset)):
+            raise TypeError(
+                f"filters: expected a list in IN({key!r}, ...), got {type(given.values).__name__}"
+            )
+        return Either([equal(key, one, what="filters", absent_is_none=False) for one in given.values])
+    if kind in _ORDER:
+        condition = {key: {_ORDER[kind]: given.value}}
+        Filter(condition)  # what cannot be compared is said now
+        return Native(condition)
+    if kind in (agno.CONTAINS, agno.STARTSWITH):
+        return _text(kind, key, given.value)
+    raise TypeError(f"filters: expected an expression of agno.filters, got {kind.__name__}")
+
+
+def _text(kind: Any, key: str, value: Any) -> Node:
+    if not isinstance(value, str):
+        raise TypeError(
+            f"filters: expected a str in {kind.__name__}({key!r}, ...), got {type(value).__name__}"
+        )
+    if kind is agno.STARTSWITH:
+        return Test(is_text(key), lambda record: _held(record, key).startswith(value))
+    wanted = value.casefold()
+    return Test(is_text(key), lambda record: wanted in _held(record, key).casefold())
+
+
+def _held(record: Any, key: str) -> str:
+    held: str = record.metadata[key]
+    return held

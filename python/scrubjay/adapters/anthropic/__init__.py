@@ -1,0 +1,27 @@
+"""A handler for Claude's memory tool: the files under /memories are documents of a scope.
+
+>>> from scrubjay import Scope
+>>> tool = ScrubjayMemoryTool(scope=Scope("acme", user="jane"))
+>>> tool.call({"command": "create", "path": "/memories/keys.md", "file_text": "The staging key is sk-stg-0041."})
+'File created successfully at: /memories/keys.md'
+>>> [(found.path, found.text) for found in tool.search("what is sk-stg-0041?")]
+[('/memories/keys.md', 'The staging key is sk-stg-0041.')]
+
+Give the tool to the SDK's runner, `client.beta.messages.tool_runner(tools=[tool], ...)`, or hand the input of a
+`tool_use` block to :meth:`~ScrubjayMemoryTool.call`. What :meth:`~ScrubjayMemoryTool.search` finds is what a prompt may
+begin with, so that the model need not read every file to know what it has.
+"""
+
+from __future__ import annotations
+
+from scrubjay.errors import MissingExtraError
+
+try:
+    from anthropic.lib.tools import BetaAbstractMemoryTool  # noqa: F401
+except ImportError:
+    raise MissingExtraError("scrubjay.adapters.anthropic", "anthropic", "anthropic 2 or newer") from None
+
+from scrubjay.adapters.anthropic.files import FoundFile, MemoryFileError, MemoryFiles
+from scrubjay.adapters.anthropic.tools import AsyncScrubjayMemoryTool, ScrubjayMemoryTool
+
+__all__ = ["AsyncScrubjayMemoryTool", "FoundFile", "MemoryFileError", "MemoryFiles", "ScrubjayMemoryTool"]

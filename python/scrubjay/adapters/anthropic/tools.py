@@ -1,0 +1,129 @@
+"""The memory tool as the SDK's runners take it, synchronous and asynchronous."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from typing import Any
+
+from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryTool, ToolError
+
+from scrubjay._native import Scope
+from scrubjay.adapters.anthropic.files import FoundFile, MemoryFiles
+from scrubjay.adapters.anthropic.paths import MemoryFileError
+from scrubjay.backend import ErrorMap
+from scrubjay.index import Index
+
+__all__ = ["AsyncScrubjayMemoryTool", "ScrubjayMemoryTool"]
+
+_ERRORS = ErrorMap({MemoryFileError: lambda error: ToolError(str(error))})
+
+_FIELDS = {
+    "view": ("path", "view_range"),
+    "create": ("path", "file_text"),
+    "str_replace": ("path", "old_str", "new_str"),
+    "insert": ("path", "insert_line", "insert_text"),
+    "delete": ("path",),
+    "rename": ("old_path", "new_path"),
+}
+_OPTIONAL = {"view_range": None, "new_str": ""}
+
+
+class ScrubjayMemoryTool(BetaAbstractMemoryTool):
+    """Claude's memory tool over the files of one scope.
+
+    Args:
+        where, scope, options: as for :class:`MemoryFiles`.
+        cache_control: of the tool's definition, as in the SDK.
+
+    A command that cannot be carried out raises the SDK's `ToolError`, which its runners tell the model.
+    """
+
+    def __init__(
+        self,
+        where: str | os.PathLike[str] | Index | None = None,
+        *,
+        scope: Scope,
+        cache_control: Any = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(cache_control=cache_control)
+        self.files = MemoryFiles(where, scope=scope, **options)
+
+    def execute(self, command: Any) -> str:
+        """Carry out a command and return what the model is told."""
+        return _executed(self.files, command)
+
+    # The SDK has a method for each command.
+    view = create = str_replace = insert = delete = rename = execute
+
+    def clear_all_memory(self) -> str:
+        """Delete all files of the scope."""
+        return self.files.clear()
+
+    def search(self, text: str, k: int = 5) -> list[FoundFile]:
+        """Return the files that fit a question, best first: for a prompt, not for the model."""
+        return self.files.search(text, k)
+
+    def close(self) -> None:
+        """Give the file back; the last adapter that uses it closes it."""
+        self.files.close()
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.adapters.anthropic.ScrubjayMemoryTool over {self.files!r}>"
+
+
+class AsyncScrubjayMemoryTool(BetaAsyncAbstractMemoryTool):
+    """The same for the SDK's asynchronous runners; the event loop waits for no file.
+
+    Args:
+        where, scope, cache_control, options: as for :class:`ScrubjayMemoryTool`.
+    """
+
+    def __init__(
+        self,
+        where: str | os.PathLike[str] | Index | None = None,
+        *,
+        scope: Scope,
+        cache_control: Any = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(cache_control=cache_control)
+        self.files = MemoryFiles(where, scope=scope, **options)
+
+    async def execute(self, command: Any) -> str:
+        """Carry out a command and return what the model is told."""
+        return await asyncio.to_thread(_executed, self.files, command)
+
+    view = create = str_replace = insert = delete = rename = execute
+
+    async def clear_all_memory(self) -> str:
+        """Delete all files of the scope."""
+        return await asyncio.to_thread(self.files.clear)
+
+    async def search(self, text: str, k: int = 5) -> list[FoundFile]:
+        """Return the files that fit a question, best first: for a prompt, not for the model."""
+        return await asyncio.to_thread(self.files.search, text, k)
+
+    def close(self) -> None:
+        """Give the file back; the last adapter that uses it closes it."""
+        self.files.close()
+
+    def __repr__(self) -> str:
+        return f"<scrubjay.adapters.anthropic.AsyncScrubjayMemoryTool over {self.files!r}>"
+
+
+def _executed(files: MemoryFiles, command: Any) -> str:
+    name = getattr(command, "command", None)
+    with _ERRORS:
+        if name not in _FIELDS:
+            raise MemoryFileError(f"Unknown command: {name}")
+        arguments = {}
+        for field in _FIELDS[name]:
+            value = getattr(command, field, None)
+            if value is None and field not in _OPTIONAL:
+                raise MemoryFileError(f"{field}: expected by the command {name}, it is missing")
+            arguments[field] = _OPTIONAL[field] if value is None else value
+        carry_out: Any = getattr(files, name)
+        told: str = carry_out(**arguments)
+        return told

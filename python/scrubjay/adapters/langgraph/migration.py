@@ -1,0 +1,54 @@
+"""Files of the first form, in which an item was written to the scope of each of its prefixes as well.
+
+The copies are deleted when such a file is opened, in one transaction; the items themselves stay as they are. The room
+that they took is free at once for what is written, and leaves the file with :meth:`scrubjay.Admin.compact`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from scrubjay._native import Scope
+from scrubjay.adapters.langgraph.items import FIRST_PART, is_item, item_key
+from scrubjay.adapters.langgraph.namespaces import scope_of
+from scrubjay.backend import Backend, Lease, every
+from scrubjay.errors import StoreBusyError, StoreError, StoreFormatError
+from scrubjay.index import Index
+
+__all__ = ["migrate"]
+
+_REASON = "langgraph: one document for each item"
+
+
+def migrate(lease: Lease, index: Index, tenant: str) -> int:
+    """Delete the copies of a tenant's items; return how many there were. Costs next to nothing where there are none.
+
+    Raises:
+        StoreFormatError: the file has some, and cannot be written.
+    """
+    root = Scope(tenant, user=".")  # every item of the first form has a copy here, and no other one has
+    if index.path is None or not any(map(is_item, index.list(root, exact=True, filter=FIRST_PART, limit=1))):
+        return 0
+    try:
+        with lease.turn, Backend.of(index).changing("deleting copies of items") as change:
+            copies = list(_copies(index, tenant))
+            change.delete([id for _, id in copies], scope=[scope for scope, _ in copies], reason=_REASON)
+    except StoreBusyError:
+        raise
+    except StoreError as error:
+        raise StoreFormatError(
+            f"{index.path}: the items of tenant {tenant!r} are stored once for each prefix, by an earlier version; "
+            f"this one stores them once. Open the file for writing with ScrubjayStore once, which converts it ({error})"
+        ) from error
+    return len(copies)
+
+
+def _copies(index: Index, tenant: str) -> Iterator[tuple[Scope, str]]:
+    for scope in index.scopes(Scope(tenant)):
+        if scope.agent is not None or scope.user is None:
+            continue
+        for record in every(index, scope, exact=True):
+            if is_item(record):
+                namespace, _ = item_key(record)
+                if scope_of(tenant, namespace, (record.metadata or {})["part"]) != scope:
+                    yield scope, str(record.id)

@@ -1,0 +1,1 @@
+"""Each adapter with its framework's newest release and pre-release: `python -m tests.long.canary --help`."""

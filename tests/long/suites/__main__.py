@@ -1,0 +1,184 @@
+"""Runs the suites by which other projects judge a backend, and prints a table of what passed.
+
+    python -m tests.long.suites [--json] [--list] [NAME...]
+
+LangGraph's store tests come from the newest source distributions of langgraph-checkpoint, -sqlite and -postgres; pip
+downloads them into a temporary folder. langchain-tests and haystack.testing are packages. Needs the extra
+`test-adapters`, and for LangGraph's: hatchling, pytest-mock, langgraph-checkpoint-sqlite,
+langgraph-checkpoint-postgres, psycopg[binary]. A test that does not pass is listed with the reason that is known for
+it; any other one is a failure.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[3]
+
+_SQL = "looks at rows or connections by SQL"
+_ON_LOOP = "wants sync methods to raise on an event loop; here they may be called"
+_KEYS = "wants keys of filters with SQL in them refused; here they are keys like others"
+_REFRESH = "reads without refresh_ttl=False, which starts the time to live again, and wants it not to"
+
+
+@dataclass(frozen=True)
+class Suite:
+    """What is run, and why some tests of it do not pass: a part of a test's id -> the reason."""
+
+    tests: tuple[str, ...]
+    distribution: str | None = None  # from PyPI; None: a file of ours that runs the suite's classes
+    known: dict[str, str] = field(default_factory=dict)
+    options: tuple[str, ...] = ()
+
+
+SUITES = {
+    "checkpoint": Suite(("tests/test_store.py",), "langgraph-checkpoint"),
+    "sqlite": Suite(
+        ("tests/test_store.py", "tests/test_async_store.py", "tests/test_ttl.py"),
+        "langgraph-checkpoint-sqlite",
+        {
+            "test_vector_store_initialization": _SQL,
+            "test_sql_injection_vulnerability": _KEYS,
+            "test_no_running_loop": _ON_LOOP,
+            "override_default": _REFRESH,
+        },
+    ),
+    "postgres": Suite(
+        ("tests/test_store.py", "tests/test_async_store.py"),
+        "langgraph-checkpoint-postgres",
+        {"omit_expired": _SQL, "large_batches": _SQL, "pool": _SQL, "test_no_running_loop": _ON_LOOP},
+    ),
+    "langchain": Suite(("tests/adapters/test_langchain_suite.py",)),
+    "haystack": Suite(("tests/adapters/test_haystack_suite.py",)),
+}
+
+
+@dataclass
+class Result:
+    """What one suite said. `unexpected` are the ids of tests that did not pass for no known reason."""
+
+    suite: str
+    source: str
+    passed: int
+    skipped: int
+    known: dict[str, str]
+    unexpected: list[str]
+
+    @property
+    def total(self) -> int:
+        return self.passed + self.skipped + len(self.known) + len(self.unexpected)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run what is asked for; 1 if a test did not pass for no known reason."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of {', '.join(SUITES)}; all unless given")
+    parser.add_argument("--json", action="store_true", help="print one object for each suite")
+    parser.add_argument("--list", action="store_true", help="say which suites there are, and run none")
+    arguments = parser.parse_args(argv)
+    names = arguments.names or list(SUITES)
+    unknown = [name for name in names if name not in SUITES]
+    if unknown:
+        parser.error(f"expected names of {', '.join(SUITES)}, got {', '.join(unknown)}")
+    if arguments.list:
+        print("\n".join(names))
+        return 0
+    results = []
+    for name in names:
+        with tempfile.TemporaryDirectory() as folder:
+            results.append(_run(name, SUITES[name], Path(folder)))
+        if arguments.json:
+            print(json.dumps(asdict(results[-1])))
+        else:
+            _print(results[-1])
+    return 1 if any(result.unexpected or not result.passed for result in results) else 0
+
+
+def _run(name: str, suite: Suite, folder: Path) -> Result:
+    where, source, environment = ROOT, "tests/adapters", dict(os.environ)
+    environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python"), str(ROOT)])
+    options: list[str] = []
+    if suite.distribution is not None:
+        where = _unpacked(suite.distribution, folder)
+        source = where.name
+        plugin = folder / "plugin"
+        plugin.mkdir()
+        (plugin / "langgraph_plugin.py").write_text(
+            (Path(__file__).parent / "langgraph_plugin.py").read_text(encoding="utf-8"), encoding="utf-8"
+        )
+        # Not our root, whose package `tests` would hide the suite's.
+        environment["PYTHONPATH"] = os.pathsep.join([str(ROOT / "python"), str(plugin)])
+        environment["SCRUBJAY_SUITE"] = name
+        options = ["-p", "langgraph_plugin", "-o", "asyncio_mode=auto", "-o", "addopts="]
+    # fmt: off
+    command = [sys.executable, "-m", "pytest", "-q", "-rA", "--tb=no", "-W", "ignore", "-p", "no:cacheprovider",
+               *options, *suite.options, *suite.tests]
+    # fmt: on
+    said = subprocess.run(command, cwd=where, env=environment, capture_output=True, text=True).stdout
+    return read(name, source, suite, said)
+
+
+def read(name: str, source: str, suite: Suite, said: str) -> Result:
+    """Return what pytest said with `-rA`.
+
+    >>> said = "PASSED a.py::one\\nFAILED a.py::two[pool] - AssertionError\\nSKIPPED [2] b.py:1: no\\n"
+    >>> result = read("s", "s-1", Suite((), known={"two": "why"}), said)
+    >>> result.passed, result.skipped, result.known, result.unexpected
+    (1, 2, {'a.py::two[pool]': 'why'}, [])
+    """
+    lines = said.splitlines()
+    failed = [line.split(" ", 1)[1].split(" - ")[0] for line in lines if re.match(r"(FAILED|ERROR) \S", line)]
+    known, unexpected = {}, []
+    for test in dict.fromkeys(failed):
+        reason = next((why for part, why in suite.known.items() if part in test), None)
+        if reason is None:
+            unexpected.append(test)
+        else:
+            known[test] = reason
+    skipped = sum(int(found[1]) for line in lines if (found := re.match(r"SKIPPED \[(\d+)\]", line)))
+    return Result(name, source, sum(line.startswith("PASSED ") for line in lines), skipped, known, unexpected)
+
+
+def _unpacked(distribution: str, folder: Path) -> Path:
+    """Download a source distribution; its own packages are put away, so that the installed ones are imported."""
+    # fmt: off
+    subprocess.run(
+        [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--no-binary", ":all:",
+         "--no-build-isolation", "--dest", str(folder), distribution], check=True,
+    )
+    # fmt: on
+    archive = next(folder.glob("*.tar.gz"))
+    with tarfile.open(archive) as tar:
+        tar.extractall(folder, filter="data")
+    unpacked = folder / archive.name.removesuffix(".tar.gz")
+    (unpacked / "langgraph").rename(unpacked / "not-imported")
+    return unpacked
+
+
+def _print(result: Result) -> None:
+    print(f"{result.suite:12} {result.source:40} {result.passed} / {result.total} passed")
+    if result.skipped:
+        print(f"{'':12} {result.skipped} skipped by the suite")
+    reasons: dict[str, list[str]] = {}
+    for test, reason in result.known.items():
+        reasons.setdefault(reason, []).append(test)
+    for reason, tests in reasons.items():
+        print(f"{'':12} {len(tests)}: {reason}")
+    for test in result.unexpected:
+        print(f"{'':12} not passed: {test}")
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
