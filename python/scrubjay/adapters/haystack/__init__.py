@@ -27,6 +27,7 @@ try:
 except ImportError:
     raise MissingExtraError("scrubjay.adapters.haystack", "haystack", "haystack-ai") from None
 
+from scrubjay.adapters.haystack.memories import ScrubjayMemoryStore
 from scrubjay.adapters.haystack.retrievers import (
     ScrubjayBM25Retriever,
     ScrubjayEmbeddingRetriever,
@@ -39,4 +40,5 @@ __all__ = [
     "ScrubjayDocumentStore",
     "ScrubjayEmbeddingRetriever",
     "ScrubjayHybridRetriever",
+    "ScrubjayMemoryStore",
 ]

@@ -1,0 +1,244 @@
+"""The memory store of Haystack's experimental agent: what users and agents said, found again.
+
+The protocol is `haystack_experimental.memory_stores.types.MemoryStore`; nothing of it is imported here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+from haystack import Document, default_from_dict, default_to_dict
+from haystack.dataclasses import ChatMessage
+
+from scrubjay._native import Scope
+from scrubjay.adapters.haystack.filters import translate
+from scrubjay.backend import NOBODY, Documents
+from scrubjay.embedders.spec import from_spec
+from scrubjay.errors import Error
+from scrubjay.filters import both
+from scrubjay.index import Index
+
+__all__ = ["ScrubjayMemoryStore"]
+
+_AGENT, _RUN, _ROLE, _META = "agent_id", "run_id", "role", "meta"
+
+
+class ScrubjayMemoryStore:
+    """Memories of the users of one tenant, in a file or in memory, found by words and by meaning.
+
+    Args:
+        path: of the file; None: in memory, for this object alone. Stores of one process may share a file.
+        tenant: whose users these are.
+        embedder: as :func:`scrubjay.embedders.from_spec` has it, such as "default"; None: memories are found by words.
+        collection: of the file.
+        index: an open index in place of `path`; a store over an index in memory cannot be serialised.
+
+    A user sees what is exactly that user's; `agent_id` and `run_id` narrow it further. The same message of the same
+    user, agent and run is one memory, since the agent adds a conversation anew after each of its runs.
+
+    Raises:
+        ValueError: a call names neither user, agent nor run.
+
+    >>> store = ScrubjayMemoryStore(tenant="acme")
+    >>> added = store.add_memories(messages=[ChatMessage.from_user("The key is sk-stg-0041.")], user_id="jane")
+    >>> [message.text for message in store.search_memories(query="sk-stg-0041", user_id="jane")]
+    ['The key is sk-stg-0041.']
+    >>> store.search_memories(query="sk-stg-0041", user_id="joe")
+    []
+    """
+
+    def __init__(
+        self,
+        path: str | None = None,
+        *,
+        tenant: str = "default",
+        embedder: str | None = None,
+        collection: str = "haystack memories",
+        index: Index | None = None,
+    ) -> None:
+        if path is not None and index is not None:
+            raise ValueError("index: expected either path or index, got both")
+        self.tenant, self.embedder, self.collection = tenant, embedder, collection
+        Scope(tenant)  # a wrong one is an error now
+        self._path = str(index.path) if index is not None and index.path is not None else path
+        self._borrowed = index is not None
+        self._documents = Documents(
+            Path(path) if path is not None else index,
+            collection=collection,
+            embedder=None if embedder is None else from_spec(embedder),
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what makes this store again; a store in memory comes back empty.
+
+        Raises:
+            ValueError: it stands on an index in memory that it was given.
+        """
+        if self._borrowed and self._path is None:
+            raise ValueError("index: a store over an index in memory cannot be serialised; give it a path")
+        made: dict[str, Any] = default_to_dict(
+            self,
+            path=self._path,
+            tenant=self.tenant,
+            embedder=self.embedder,
+            collection=self.collection,
+        )
+        return made
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> ScrubjayMemoryStore:
+        """Make a store of what :meth:`to_dict` returned."""
+        return default_from_dict(cls, data)
+
+    def add_memories(
+        self,
+        *,
+        messages: list[ChatMessage],
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        **_: Any,
+    ) -> list[dict[str, Any]]:
+        """Keep messages, all or none; those without a text are passed over. Return {"memory_id", "memory"} of each.
+
+        Raises:
+            TypeError: one is no ChatMessage, or its meta holds what JSON cannot express.
+        """
+        scope, of = self._scope(user_id, agent_id, run_id)
+        rows: dict[str, dict[str, Any]] = {}
+        for position, message in enumerate(messages):
+            if not isinstance(message, ChatMessage):
+                raise TypeError(f"messages[{position}]: expected a ChatMessage, got {type(message).__name__}")
+            if not message.text:
+                continue
+            said = "\0".join(
+                [message.role.value, scope.user or "", of.get(_AGENT, ""), of.get(_RUN, ""), message.text]
+            )
+            id = hashlib.sha256(said.encode("utf-8", "surrogatepass")).hexdigest()
+            own = dict(message.meta)
+            metadata = {**own, _META: {"keys": list(own)}, _ROLE: message.role.value, **of}
+            rows[id] = {"id": id, "text": message.text, "scope": scope, "metadata": metadata}
+        with self._documents.turn:
+            there = self._documents.get_many(list(rows), scope=scope)
+            new = [row for row, found in zip(rows.values(), there, strict=True) if found is None]
+            if new:
+                self._documents.upsert_many(new)
+        return [{"memory_id": id, "memory": row["text"]} for id, row in rows.items()]
+
+    def search_memories(
+        self,
+        *,
+        query: str | None = None,
+        filters: dict[str, Any] | None = None,
+        top_k: int = 5,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        include_memory_metadata: bool = False,
+        **_: Any,
+    ) -> list[ChatMessage]:
+        """Return the memories that fit a query best, or without one the latest, as messages of the system.
+
+        Args:
+            query: a question; identifiers in it are found verbatim.
+            filters: Haystack's, on the meta of messages, on role, agent_id and run_id; what they do not admit is not
+                ranked.
+            top_k: how many at most.
+            user_id, agent_id, run_id: whose.
+            include_memory_metadata: put id, role and times into `meta["retrieved_memory_metadata"]`.
+
+        Raises:
+            FilterError: the filter is malformed.
+            ValueError: top_k is negative.
+        """
+        scope, of = self._scope(user_id, agent_id, run_id)
+        if isinstance(top_k, bool) or not isinstance(top_k, int) or top_k < 0:
+            raise ValueError(f"top_k: expected 0 or more, got {top_k!r}")
+        index = self._documents.index
+        ids = self._admitted(index, scope, filters)
+        if top_k == 0 or ids == []:
+            return []
+        narrowed = both(*({name: value} for name, value in of.items()))
+        if query is not None and query.strip():
+            asked = self._documents.query.replace(ids=ids)
+            found: list[Any] = list(index.search(query, scope=scope, k=top_k, filter=narrowed, query=asked))
+        else:
+            found = list(index.list(scope, exact=True, filter=narrowed, ids=ids, limit=top_k))
+        return [_message(one, include_memory_metadata) for one in found]
+
+    def delete_all_memories(
+        self,
+        *,
+        user_id: str | None = None,
+        agent_id: str | None = None,
+        run_id: str | None = None,
+        **_: Any,
+    ) -> None:
+        """Delete the memories of a user, or of an agent or run of that user, in one transaction."""
+        scope, of = self._scope(user_id, agent_id, run_id)
+        if of:
+            narrowed = both(*({name: value} for name, value in of.items()))
+            self._documents.delete_many(scope=scope, filter=narrowed, reason="delete_all_memories")
+        else:
+            self._documents.erase(scope, reason="delete_all_memories")
+
+    def delete_memory(self, memory_id: str, *, user_id: str | None = None, **_: Any) -> None:
+        """Delete a memory of a user; without `user_id`, of whoever has it. A no-op for an unknown id."""
+        if not isinstance(memory_id, str):
+            raise TypeError(f"memory_id: expected a str, got {type(memory_id).__name__}")
+        if user_id is not None:
+            self._documents.delete_many([memory_id], scope=Scope(self.tenant, user_id))
+            return
+        try:
+            found = self._documents.index.find(memory_id, within=Scope(self.tenant)) if memory_id else []
+        except (ValueError, Error):
+            return
+        for record in found:
+            self._documents.delete_many([memory_id], scope=record.scope)
+
+    def close(self) -> None:
+        """Give the file back; the last store of a process that holds it closes it."""
+        self._documents.lease.close()
+
+    def _admitted(self, index: Index, scope: Scope, filters: dict[str, Any] | None) -> list[Any] | None:
+        """Return the ids of the memories that Haystack's filter admits; None: all."""
+        translated = translate(filters)
+        if not filters:
+            return None
+        found = index.list(scope, exact=True, filter=translated.native)
+        judge = translated.judge
+        if judge is None:
+            return [record.id for record in found]
+        return [record.id for record in found if judge(_document(record))]
+
+    def _scope(
+        self, user_id: str | None, agent_id: str | None, run_id: str | None
+    ) -> tuple[Scope, dict[str, str]]:
+        if not user_id and not agent_id and not run_id:
+            raise ValueError("user_id, agent_id, run_id: expected one of them at least, got none")
+        of = {name: value for name, value in ((_AGENT, agent_id), (_RUN, run_id)) if value}
+        if user_id == NOBODY:
+            raise ValueError(f"user_id: expected another name than {NOBODY!r}, which stands for none")
+        return Scope(self.tenant, user_id or NOBODY), of
+
+
+def _document(record: Any) -> Document:
+    metadata = {key: value for key, value in (record.metadata or {}).items() if key != _META}
+    return Document(id=str(record.id), content=record.text, meta=metadata)
+
+
+def _message(found: Any, with_metadata: bool) -> ChatMessage:
+    metadata = found.metadata or {}
+    keys = (metadata.get(_META) or {}).get("keys", [])
+    meta = {key: metadata[key] for key in keys if key in metadata}
+    if with_metadata:
+        at = found.created_at
+        meta["retrieved_memory_metadata"] = {
+            "memory_id": str(found.id),
+            "score": getattr(found, "score", None),
+            "created_at": None if at is None else at.isoformat(),
+            **{name: metadata[name] for name in (_ROLE, _AGENT, _RUN) if name in metadata},
+        }
+    return ChatMessage.from_system(text=found.text, meta=meta)
