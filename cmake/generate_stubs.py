@@ -20,7 +20,7 @@ OPAQUE = re.compile(
     r"    @staticmethod\n    def __new__\(type, \*args, \*\*kwargs\):\n        \"\"\"\n.*?\n        \"\"\"\n",
     re.DOTALL,
 )
-TYPED = """    def __init__(self, hits: object, result: Result, position: int) -> None:
+TYPED = """    def __init__(self, hits: object, result: typing.Any, position: int) -> None:
         ...
     @property
     def id(self) -> int | str:

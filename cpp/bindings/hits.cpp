@@ -35,12 +35,14 @@ PyObject* raise_uninitialised(PyObject* self) {
                       Py_TYPE(self)->tp_name);
 }
 
-// Calls read(result, hit) for the hit behind a view.
+// Calls read(result, hit) for the hit behind a view. A result that was pickled is an object of Python: it has the
+// methods of the same names.
 template <class Read>
-PyObject* read_hit(PyObject* self, Read&& read) {
+PyObject* read_hit(PyObject* self, const char* method, Read&& read) {
   const HitView* view = as_view(self);
   if (!view->result) return raise_uninitialised(self);
   const Result* result = Instances<Result>::behind(view->result);
+  if (!result) return PyObject_CallMethod(view->result, method, "n", view->position);
   try {
     const base::EpochGuard guard;
     return read(*result, result->found.hits[static_cast<size_t>(view->position)]).release().ptr();
@@ -53,15 +55,16 @@ PyObject* read_hit(PyObject* self, Read&& read) {
 }
 
 PyObject* get_id(PyObject* self, void*) {
-  return read_hit(self, [](const Result& result, const Hit& hit) {
+  return read_hit(self, "id", [](const Result& result, const Hit& hit) {
     return from_id(result.found.chunk_of(hit).id(hit.offset));
   });
 }
 PyObject* get_score(PyObject* self, void*) {
-  return read_hit(self, [](const Result&, const Hit& hit) { return py::object(py::float_(hit.score)); });
+  return read_hit(self, "score",
+                  [](const Result&, const Hit& hit) { return py::object(py::float_(hit.score)); });
 }
 PyObject* get_text(PyObject* self, void*) {
-  return read_hit(self, [](const Result& result, const Hit& hit) {
+  return read_hit(self, "text", [](const Result& result, const Hit& hit) {
     return py::object(from_text(result.found.chunk_of(hit).text(hit.offset)));
   });
 }
@@ -95,6 +98,15 @@ void place(HitView* view, PyObject* hits, PyObject* result, Py_ssize_t position)
   view->position = position;
 }
 
+// How many hits a Result or a pickled one has; -1 with an error.
+Py_ssize_t size_of(PyObject* result) {
+  if (const Result* found = Instances<Result>::behind(result))
+    return static_cast<Py_ssize_t>(found->found.hits.size());
+  if (PyObject_HasAttrString(result, "matched_terms")) return PyObject_Size(result);
+  PyErr_Format(PyExc_TypeError, "result: expected a Result, got %s", Py_TYPE(result)->tp_name);
+  return -1;
+}
+
 int init(PyObject* self, PyObject* arguments, PyObject* keywords) {
   PyObject *hits, *result;
   Py_ssize_t position;
@@ -103,14 +115,10 @@ int init(PyObject* self, PyObject* arguments, PyObject* keywords) {
     return -1;
   }
   if (!PyArg_ParseTuple(arguments, "OOn:HitView", &hits, &result, &position)) return -1;
-  const Result* found = Instances<Result>::behind(result);
-  if (!found) {
-    PyErr_Format(PyExc_TypeError, "result: expected a Result, got %s", Py_TYPE(result)->tp_name);
-    return -1;
-  }
-  if (position < 0 || static_cast<size_t>(position) >= found->found.hits.size()) {
-    PyErr_Format(PyExc_IndexError, "position: expected 0 to %zd, got %zd",
-                 static_cast<Py_ssize_t>(found->found.hits.size()) - 1, position);
+  const Py_ssize_t n_hits = size_of(result);
+  if (n_hits < 0) return -1;
+  if (position < 0 || position >= n_hits) {
+    PyErr_Format(PyExc_IndexError, "position: expected 0 to %zd, got %zd", n_hits - 1, position);
     return -1;
   }
   place(as_view(self), hits, result, position);
@@ -142,13 +150,11 @@ void dispose(PyObject* self) {
 PyObject* views_of(PyObject*, PyObject* const* arguments, Py_ssize_t n) {
   if (n != 3) return PyErr_Format(PyExc_TypeError, "hits_of: expected type, hits, result, got %zd", n);
   PyObject *type = arguments[0], *hits = arguments[1], *result = arguments[2];
-  const Result* found = Instances<Result>::behind(result);
-  if (!found)
-    return PyErr_Format(PyExc_TypeError, "result: expected a Result, got %s", Py_TYPE(result)->tp_name);
   if (!PyType_Check(type) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(type), view_type))
     return PyErr_Format(PyExc_TypeError, "type: expected a class derived from HitView");
   auto* made = reinterpret_cast<PyTypeObject*>(type);
-  const auto n_hits = static_cast<Py_ssize_t>(found->found.hits.size());
+  const Py_ssize_t n_hits = size_of(result);
+  if (n_hits < 0) return nullptr;
   PyObject* list = PyList_New(n_hits);
   for (Py_ssize_t i = 0; list && i < n_hits; ++i) {
     PyObject* view = made->tp_alloc(made, 0);
@@ -176,7 +182,7 @@ PyType_Spec specification = {"scrubjay._native.HitView", sizeof(HitView), 0,
 
 PyMethodDef views_definition = {
     "hits_of", reinterpret_cast<PyCFunction>(reinterpret_cast<void (*)()>(&views_of)), METH_FASTCALL,
-    "hits_of(type: type, hits: object, result: scrubjay._native.Result) -> list\n\nThe hits of a Result as a "
+    "hits_of(type: type, hits: object, result: typing.Any) -> list\n\nThe hits of a Result as a "
     "list of "
     "new objects of a class that derives from HitView, which need no __init__."};
 

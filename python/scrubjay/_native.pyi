@@ -277,7 +277,7 @@ class HitView:
     """
     A place in a Result: what scrubjay.Hit derives from.
     """
-    def __init__(self, hits: object, result: Result, position: int) -> None:
+    def __init__(self, hits: object, result: typing.Any, position: int) -> None:
         ...
     @property
     def id(self) -> int | str:
@@ -637,7 +637,7 @@ def analyze_throughput(texts: list[str | bytes], analyzer: str = 'english', *, p
 
     Raises ValueError for an unknown analyzer, passes < 1 or a lone surrogate, TypeError for another type.
     """
-def hits_of(type: type, hits: typing.Any, result: Result) -> list:
+def hits_of(type: type, hits: typing.Any, result: typing.Any) -> list:
     """
     The hits of a Result as a list of new objects of a class that derives from HitView, which need no __init__.
     """

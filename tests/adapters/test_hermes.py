@@ -15,7 +15,7 @@ import pytest
 
 from scrubjay import ClosedError, FactCandidate, Memory, Scope
 from scrubjay.adapters.hermes import ScrubjayMemoryProvider, install
-from scrubjay.adapters.hermes.plugin import SCHEMA, settings_of
+from scrubjay.adapters.hermes.settings import SCHEMA, settings_of
 from scrubjay.backend import NOBODY
 from tests.adapters.hermes_doubles import MANAGERS, manager_of
 from tests.adapters.hostile import NAMES, TWINS

@@ -46,6 +46,15 @@ class FrozenResult:
     def __len__(self) -> int:
         return len(self._state["texts"])
 
+    def id(self, i: int) -> str | int:
+        """Return the id of hit `i`."""
+        id: str | int = self._state["ids"].tolist()[i]
+        return id
+
+    def score(self, i: int) -> float:
+        """Return the score of hit `i`."""
+        return float(self._state["scores"][i])
+
     def text(self, i: int) -> str:
         """Return the text of hit `i`."""
         return str(self._state["texts"][i])

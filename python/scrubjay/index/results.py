@@ -273,7 +273,7 @@ class Hit(HitView):
 
     if TYPE_CHECKING:
         _hits: Hits
-        _result: Result
+        _result: Result | FrozenResult
         _position: int
         _payload: tuple[dict[str, Any], datetime | None] | None
 

@@ -46,6 +46,9 @@ NEEDS = {
 EXTRAS = {"service": "serve"}
 """Where an adapter's extra has another name."""
 
+WITHOUT_EXTRA = {"hermes": "hermes-agent"}
+"""Frameworks that pin too much to be an extra."""
+
 
 def canaries(root: Path = ROOT) -> dict[str, Canary]:
     """Return a canary for each adapter: the first distribution of its extra, and the tests that begin with its name.
@@ -63,7 +66,8 @@ def canaries(root: Path = ROOT) -> dict[str, Canary]:
         name = module.replace("_", "-")
         tests = sorted((root / "tests" / "adapters").glob(f"test_{module}*.py"))
         files = tuple(test.relative_to(root).as_posix() for test in tests)
-        found[name] = Canary(extras[EXTRAS.get(name, name)], files, NEEDS.get(name, ()))
+        distribution = WITHOUT_EXTRA.get(name) or extras[EXTRAS.get(name, name)]
+        found[name] = Canary(distribution, files, NEEDS.get(name, ()))
     return found
 
 

@@ -1,16 +1,16 @@
-"""How Hermes finds the provider, and where its settings are."""
+"""How Hermes finds the provider."""
 
 from __future__ import annotations
 
-import json
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["SCHEMA", "home_of", "install", "register", "saved", "settings_of"]
+from scrubjay.adapters.hermes.provider import ScrubjayMemoryProvider
+from scrubjay.adapters.hermes.settings import home_of
 
-_SETTINGS = "scrubjay.json"
+__all__ = ["install", "register"]
+
 _PLUGIN = '''"""Scrubjay as Hermes' memory provider; written by scrubjay.adapters.hermes.install."""
 
 from scrubjay.adapters.hermes import register  # calls ctx.register_memory_provider
@@ -22,30 +22,9 @@ version: 1.0.0
 description: "Scrubjay - local memory in one file: found by words and meaning, scoped by user, forgotten on request."
 """
 
-SCHEMA: list[dict[str, Any]] = [
-    {"key": "path", "description": "Path of the file", "default": "$HERMES_HOME/scrubjay/memory.scrubjay"},
-    {"key": "embedder", "description": "Model to find by meaning; empty: by words", "default": "default"},
-    {"key": "budget_tokens", "description": "Tokens of what is recalled for a turn", "default": "1000"},
-    {
-        "key": "floor",
-        "description": "How relevant a memory must be to be recalled",
-        "default": "standard",
-        "choices": ["none", "low", "standard", "high"],
-    },
-    {
-        "key": "noted",
-        "description": "Whose messages are kept to be recalled later",
-        "default": "both",
-        "choices": ["both", "user", "none"],
-    },
-]
-"""What `hermes memory setup` asks for."""
-
 
 def register(ctx: Any) -> None:
     """Give Hermes the provider; Hermes calls this."""
-    from scrubjay.adapters.hermes.provider import ScrubjayMemoryProvider
-
     ctx.register_memory_provider(ScrubjayMemoryProvider())
 
 
@@ -59,39 +38,3 @@ def install(hermes_home: str | os.PathLike[str] | None = None) -> Path:
     (folder / "__init__.py").write_text(_PLUGIN, encoding="utf-8")
     (folder / "plugin.yaml").write_text(_MANIFEST, encoding="utf-8")
     return folder
-
-
-def home_of(given: str | os.PathLike[str] | None) -> Path:
-    """Return Hermes' home."""
-    return Path(given or os.environ.get("HERMES_HOME") or Path.home() / ".hermes")
-
-
-def settings_of(home: Path) -> dict[str, Any]:
-    """Return the settings in Hermes' home; of none, the defaults.
-
-    Raises:
-        ValueError: the file holds something else, or a setting that there is not.
-    """
-    file = home / _SETTINGS
-    defaults = {field["key"]: field["default"] for field in SCHEMA}
-    if not file.exists():
-        return defaults
-    try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
-        raise ValueError(f"{file}: expected JSON: {error}") from None
-    if not isinstance(found, dict):
-        raise ValueError(f"{file}: expected an object, got {type(found).__name__}")
-    unknown = sorted(set(found) - set(defaults))
-    if unknown:
-        raise ValueError(f"{file}: {unknown[0]}: unknown setting, expected {', '.join(defaults)}")
-    return {**defaults, **found}
-
-
-def saved(values: Mapping[str, Any], home: Path) -> None:
-    """Write settings into Hermes' home; what is not among them stays."""
-    known = {field["key"] for field in SCHEMA}
-    there = settings_of(home) if (home / _SETTINGS).exists() else {}
-    kept = {**there, **{key: value for key, value in values.items() if key in known}}
-    home.mkdir(parents=True, exist_ok=True)
-    (home / _SETTINGS).write_text(json.dumps(kept, indent=2) + "\n", encoding="utf-8")

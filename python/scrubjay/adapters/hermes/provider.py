@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,15 +11,18 @@ from typing import Any
 
 from scrubjay._native import Scope
 from scrubjay.adapters._turns import Extract, Said, TurnMemory, block_of, writable
-from scrubjay.adapters.hermes.plugin import SCHEMA, home_of, saved, settings_of
+from scrubjay.adapters.hermes.settings import SCHEMA, home_of, saved, settings_of
 from scrubjay.adapters.hermes.tools import SCHEMAS, Tools
 from scrubjay.backend import NOBODY, joined
+from scrubjay.embedders.protocol import Embedder
 from scrubjay.embedders.spec import from_spec
-from scrubjay.errors import ClosedError
+from scrubjay.errors import ClosedError, MissingExtraError
 from scrubjay.memory import FactCandidate, Memory
-from scrubjay.memory.session import Session
+from scrubjay.memory.runs.session import Session
 
 __all__ = ["ScrubjayMemoryProvider"]
+
+_log = logging.getLogger(__name__)
 
 _NOTED = {"both": ("user", "model"), "user": ("user",), "none": ()}
 _INTRODUCTION = (
@@ -49,7 +53,7 @@ class ScrubjayMemoryProvider:
         path: of the file; None: as the settings say ("scrubjay/memory.scrubjay" in Hermes' home).
         extractor: of facts, as for :meth:`scrubjay.Memory.distil`; reads a session after each turn, in the background.
         settings: in place of those in Hermes' home ("scrubjay.json"), which
-            :data:`scrubjay.adapters.hermes.plugin.SCHEMA` lists.
+            :data:`scrubjay.adapters.hermes.settings.SCHEMA` lists.
 
     Subagents, cron jobs and flushes read, and write nothing.
     """
@@ -117,7 +121,7 @@ class ScrubjayMemoryProvider:
         self._writes = given.get("agent_context", "primary") in ("primary", "", None)
         self._turns = TurnMemory(
             path,
-            embedder=from_spec(settings["embedder"]) if settings["embedder"] else None,
+            embedder=_embedder_of(settings["embedder"]),
             budget_tokens=int(settings["budget_tokens"]),
             floor=settings["floor"],
             noted=_NOTED[settings["noted"]],
@@ -279,6 +283,17 @@ class ScrubjayMemoryProvider:
         for variable in ("${HERMES_HOME}", "$HERMES_HOME"):
             said = said.replace(variable, str(home))
         return Path(said).expanduser()
+
+
+def _embedder_of(spec: str) -> Embedder | None:
+    """Return the model that a setting names. The default one may not be installed: then memories are found by words."""
+    try:
+        return from_spec(spec) if spec else None
+    except MissingExtraError:
+        if spec != "default":
+            raise
+        _log.warning("the default embedder is not installed, so memories are found by words alone")
+        return None
 
 
 def _scope_of(given: Mapping[str, Any]) -> Scope:
