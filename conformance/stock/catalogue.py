@@ -70,5 +70,6 @@ STORES = (
         note="a store a scope",
     ),
     Store("crewai-lancedb", "CrewAI, LanceDB", "crewai", "crewai lancedb", note=_CREWAI),
+    Store("crewai-scrubjay", "CrewAI, Scrubjay", "crewai", "crewai", ours=True, note=_CREWAI),
     Store("cognee-lancedb", "cognee, LanceDB", "cognee", "cognee lancedb", note=_COGNEE),
 )

@@ -59,3 +59,53 @@ def langchain_scrubjay(setting: Setting) -> Any:
         operators=frozenset({"$eq", "$ne", "$gt", "$in", "$and", "$or", "$not", "unknown"}),
         close=lambda store: store.close(),
     )
+
+
+def crewai_scrubjay(setting: Setting) -> Any:
+    import scrubjay
+    from memory_store_conformance.adapters.crewai import CrewAIStore
+    from scrubjay.adapters.crewai import ScrubjayStorage
+
+    storage = ScrubjayStorage(setting.directory / "memories.scrubjay", scope=scrubjay.Scope("crew"))
+    return CrewAIStore(setting, storage)
+
+
+def mcp_scrubjay(setting: Setting) -> Any:
+    import os
+    import sys
+
+    from mcp import StdioServerParameters
+
+    from memory_store_conformance.adapters.mcp import MCPStore, Tools
+
+    path = str(setting.directory / "memories.scrubjay")
+
+    def server(scope: Scope) -> StdioServerParameters:
+        whose = ["--tenant", scope[0], "--user", scope[1], "--embedder", "none"]
+        environment = {name: os.environ[name] for name in ("PATH", "PYTHONPATH") if name in os.environ}
+        return StdioServerParameters(
+            command=sys.executable, args=["-m", "scrubjay", "mcp", path, *whose], env=environment
+        )
+
+    def written(item: Any) -> dict[str, Any]:
+        return {"text": item.text, "metadata": dict(item.metadata)}
+
+    def search(scope: Scope, text: str, k: int, condition: Any) -> tuple[str, dict[str, Any]]:
+        asked = {"query": text, "limit": k}
+        return ("search_memories", asked if condition is None else {**asked, "filter": dict(condition)})
+
+    def found(answer: Any) -> list[tuple[str, str, dict[str, Any], float | None]]:
+        memories = answer.get("memories", [answer])
+        return [(one["id"], one["text"], one["metadata"], one.get("score")) for one in memories]
+
+    tools = Tools(
+        add=lambda scope, item: ("add_memory", written(item)),
+        update=lambda id, item: ("update_memory", {"id": id, **written(item)}),
+        delete=lambda id: ("delete_memory", {"id": id}),
+        get=lambda id: ("get_memory", {"id": id}),
+        search=search,
+        added=lambda answer: str(answer["id"]),
+        found=found,
+    )
+    operators = frozenset({"$eq", "$ne", "$gt", "$in", "$and", "$or", "$not", "unknown"})
+    return MCPStore(setting, server, tools, operators=operators)

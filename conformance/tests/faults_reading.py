@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from faults import fault
 from faults_writing import _Ghosts
 from memory_store_conformance import Item, Page, Scope
-from reference import ReferenceStore, Row
+from reference import ReferenceStore, Row, as_text, as_vector
 
 
 @fault("expiry.get")
@@ -122,7 +121,7 @@ class OffsetsOfTheOldest(_Offsets):
 class ReadsEverythingForAPage(ReferenceStore):
     def page(self, scope: Scope, limit: int, cursor: Any = None) -> Page:
         for row in self.ordered(scope):
-            json.loads(row.metadata)
+            as_vector(as_text(row.vector))
         return super().page(scope, limit, cursor)
 
 

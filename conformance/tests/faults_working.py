@@ -197,10 +197,10 @@ class NegativeIsASlice(ReferenceStore):
 
 
 @fault("errors.k")
-class StumblesOverNone(ReferenceStore):
+class StumblesOverTexts(ReferenceStore):
     def search(self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None) -> list[Hit]:
-        if k is None:
-            raise AttributeError("'NoneType' object has no attribute 'bit_length'")
+        if isinstance(k, str):
+            raise AttributeError("'str' object has no attribute 'bit_length'")
         return super().search(scope, text, k, filter)
 
 

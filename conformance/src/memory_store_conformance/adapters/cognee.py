@@ -87,6 +87,8 @@ class CogneeStore:
             for item in {item.id: item for item in items}.values()
         ]
         if points:
+            # As cognee's own pipelines do; LanceDB's adapter waits for ever where the collection is not there.
+            await self._engine.create_collection(_collection(scope), Note)
             await self._engine.create_data_points(_collection(scope), points)
 
     async def aget(self, scope: Scope, id: str) -> Item | None:

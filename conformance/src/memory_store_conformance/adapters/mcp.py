@@ -1,0 +1,156 @@
+"""MCP memory servers, by the official client over standard input and output: one server process a scope.
+
+Servers have tools of their own names, so a :class:`Tools` says which call does what. They issue the ids; the client,
+which is this adapter, remembers them beside the store's directory. The embedder is the server's own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+from memory_store_conformance.adapters._loop import LoopThread
+from memory_store_conformance.contract import Hit, Item, Scope, Setting
+
+__all__ = ["MCPStore", "Tools"]
+
+Call = tuple[str, dict[str, Any]]
+"""The name of a tool, and its arguments."""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """How a server's tools are called.
+
+    Attributes:
+        add: (scope, item) to the call that writes it.
+        update: (id, item) to the call that replaces it.
+        delete, get: an id to the call.
+        search: (scope, text, k, filter) to the call.
+        added: the answer of `add` to the id that the server gave.
+        found: an answer to [(id, text, metadata, score)].
+    """
+
+    add: Callable[[Scope, Item], Call]
+    update: Callable[[str, Item], Call]
+    delete: Callable[[str], Call]
+    get: Callable[[str], Call]
+    search: Callable[[Scope, str, int, Mapping[str, Any] | None], Call]
+    added: Callable[[Any], str]
+    found: Callable[[Any], list[tuple[str, str, dict[str, Any], float | None]]]
+
+
+class ToolError(Exception):
+    """What a server answered with an error; the message is the server's."""
+
+
+class MCPStore:
+    """An MCP memory server as the checks speak to it.
+
+    Args:
+        setting: of the factory.
+        server: a scope to the command that serves it.
+        tools: of the server.
+        durable: whether a server of the same files has the same memories.
+        operators: of its filters.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        server: Callable[[Scope], StdioServerParameters],
+        tools: Tools,
+        *,
+        durable: bool = True,
+        operators: frozenset[str] = frozenset(),
+    ) -> None:
+        self._server, self._tools = server, tools
+        self._loop = LoopThread()
+        self._sessions: dict[Scope, tuple[ClientSession, asyncio.Event, asyncio.Task[None]]] = {}
+        self._memo = setting.directory.parent / f"{setting.directory.name}.ids"
+        lines = self._memo.read_text(encoding="utf-8").splitlines() if self._memo.exists() else []
+        self._ids: dict[tuple[Scope, str], str] = {
+            (tuple(scope), id): given for scope, id, given in map(json.loads, lines)
+        }
+        self.operators = operators
+        self.offers = {"scoped ids", "texts"} | ({"durable"} if durable else set())
+
+    def put(self, scope: Scope, items: Sequence[Item]) -> None:
+        for item in items:
+            given = self._ids.get((scope, item.id))
+            if given is not None and self.get(scope, item.id) is not None:
+                self._call(scope, self._tools.update(given, item))
+                continue
+            given = self._tools.added(self._call(scope, self._tools.add(scope, item)))
+            self._ids[scope, item.id] = given
+            with self._memo.open("a", encoding="utf-8") as file:
+                file.write(json.dumps([scope, item.id, given]) + "\n")
+
+    def get(self, scope: Scope, id: str) -> Item | None:
+        given = self._ids.get((scope, id))
+        if given is None:
+            return None
+        try:
+            found = self._tools.found(self._call(scope, self._tools.get(given)))
+        except ToolError:
+            return None
+        return Item(id, found[0][1], found[0][2]) if found else None
+
+    def delete(self, scope: Scope, ids: Sequence[str]) -> None:
+        for id in ids:
+            if self.get(scope, id) is not None:
+                self._call(scope, self._tools.delete(self._ids[scope, id]))
+
+    def search(
+        self, scope: Scope, text: str, k: int, filter: Mapping[str, Any] | None = None
+    ) -> Sequence[Hit]:
+        names = {given: id for (whose, id), given in self._ids.items() if whose == scope}
+        found = self._tools.found(self._call(scope, self._tools.search(scope, text, k, filter)))
+        return [Hit(Item(names.get(given, given), words, more), score) for given, words, more, score in found]
+
+    def close(self) -> None:
+        for _, stop, task in self._sessions.values():
+            self._loop.run(_end(stop, task))
+        self._sessions.clear()
+        self._loop.close()
+
+    def _call(self, scope: Scope, call: Call) -> Any:
+        return self._loop.run(self._answer(scope, call))
+
+    async def _answer(self, scope: Scope, call: Call) -> Any:
+        if scope not in self._sessions:
+            ready: asyncio.Future[ClientSession] = asyncio.get_running_loop().create_future()
+            stop = asyncio.Event()
+            task = asyncio.ensure_future(_serve(self._server(scope), ready, stop))
+            self._sessions[scope] = (await ready, stop, task)
+        result: Any = await self._sessions[scope][0].call_tool(*call)
+        texts = [part.text for part in result.content if getattr(part, "text", None) is not None]
+        if getattr(result, "is_error", getattr(result, "isError", False)):
+            raise ToolError(" ".join(texts)[:300])
+        structured = getattr(result, "structured_content", getattr(result, "structuredContent", None))
+        return structured if structured is not None else json.loads(texts[0])
+
+
+async def _serve(
+    server: StdioServerParameters, ready: asyncio.Future[ClientSession], stop: asyncio.Event
+) -> None:
+    """Keep a session open until it is to stop, in one task from its beginning to its end."""
+    try:
+        async with stdio_client(server) as (reading, writing), ClientSession(reading, writing) as session:
+            await session.initialize()
+            ready.set_result(session)
+            await stop.wait()
+    except Exception as error:  # noqa: BLE001 - whoever waits for the session gets it
+        if not ready.done():
+            ready.set_exception(error)
+
+
+async def _end(stop: asyncio.Event, task: asyncio.Task[None]) -> None:
+    stop.set()
+    await asyncio.wait([task], timeout=20)
